@@ -1,0 +1,63 @@
+# Everything a person does with this project. `make help` lists it.
+PYTHON ?= python3
+ARGS ?=
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+SOURCES := src tests $(wildcard scripts) $(wildcard bench)
+
+.DEFAULT_GOAL := help
+.PHONY: help up test check format conformance bench lock clean
+
+help: ## list these commands
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+up: $(VENV)/.runtime ## set everything up and start the hub (ARGS="--port 8000" to add flags)
+	@exec $(BIN)/toolyard up $(ARGS)
+
+test: $(VENV)/.dev ## set everything up and run all tests (ARGS="-k names" to choose)
+	@$(BIN)/python -m pytest $(ARGS)
+
+check: $(VENV)/.dev ## format, lint, types and the staircase of imports
+	@$(BIN)/ruff format --check $(SOURCES)
+	@$(BIN)/ruff check $(SOURCES)
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --cache-dir .cache/imports
+
+format: $(VENV)/.dev ## put the code into its form
+	@$(BIN)/ruff format $(SOURCES)
+	@$(BIN)/ruff check --fix $(SOURCES)
+
+conformance: $(VENV)/.dev ## the official MCP suite, through the hub
+	@$(BIN)/python scripts/conformance.py $(ARGS)
+
+bench: $(VENV)/.dev ## measure what a call costs
+	@$(BIN)/python bench/run.py $(ARGS)
+
+lock: ## resolve the dependencies again (ARGS=--upgrade for newer ones)
+	@PYTHON=$(PYTHON) scripts/lock.sh $(ARGS)
+
+clean: ## remove everything that was made here
+	rm -rf $(VENV) .cache .hypothesis .ruff_cache build dist src/*.egg-info
+	find src tests scripts bench -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+
+# Each stamp is newer than the lock it was made from, so nothing is installed twice.
+$(VENV)/.made:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "toolyard needs python 3.11 or newer; try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	@echo "making $(VENV) ..."
+	@$(PYTHON) -m venv $(VENV) || \
+	  { echo "python could not make a virtual environment; on Debian and Ubuntu: apt install python3-venv"; exit 1; }
+	@touch $@
+
+$(VENV)/.runtime: requirements/runtime.txt pyproject.toml | $(VENV)/.made
+	@echo "installing $$(grep -c == $<) locked packages ..."
+	@$(PIP) install --require-hashes -r $<
+	@$(PIP) install --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.dev: requirements/dev.txt pyproject.toml | $(VENV)/.made
+	@echo "installing $$(grep -c == $<) locked packages for development ..."
+	@$(PIP) install --require-hashes -r $<
+	@$(PIP) install --no-deps --no-build-isolation -e .
+	@touch $@ $(VENV)/.runtime

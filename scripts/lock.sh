@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# Write requirements/*.txt: every dependency of every supported Python and platform, with hashes.
+# The files name packages and hashes only; where they come from is the installer's business.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+tool=.cache/lock
+if [ ! -x "$tool/bin/uv" ]; then
+  "${PYTHON:-python3}" -m venv "$tool"
+  "$tool/bin/python" -m pip install --quiet --disable-pip-version-check 'uv>=0.9,<1'
+fi
+
+compile() {
+  local out=$1
+  shift
+  # --no-config and --no-header: nothing of the machine that made a lock may show in it.
+  "$tool/bin/uv" --no-config pip compile pyproject.toml --quiet --universal --python-version 3.11 \
+    --generate-hashes --no-header --output-file "$out" "$@"
+  echo "wrote $out: $(grep -c '==' "$out") packages"
+}
+
+compile requirements/runtime.txt --group build "$@"
+# The runtime lock binds the development one, so that tests run what users get.
+compile requirements/dev.txt --group dev --constraint requirements/runtime.txt "$@"

@@ -1,0 +1,30 @@
+"""What every test stands on: a home of its own, so that none reads or writes the user's."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+_XDG = ("CONFIG", "STATE", "CACHE", "DATA", "RUNTIME")
+
+
+@pytest.fixture(autouse=True)
+def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty home directory with the XDG directories in it, for this test and its children.
+
+    Its path is short, because the path of a Unix socket may have little more than 100 bytes.
+    """
+    with tempfile.TemporaryDirectory(prefix="ty-", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        monkeypatch.setenv("HOME", name)
+        for kind in _XDG:
+            place = folder / kind.lower()
+            place.mkdir(mode=0o700)
+            variable = f"XDG_{kind}_DIR" if kind == "RUNTIME" else f"XDG_{kind}_HOME"
+            monkeypatch.setenv(variable, str(place))
+        monkeypatch.delenv("TOOLYARD_TOKEN", raising=False)
+        monkeypatch.setenv("NO_COLOR", "1")
+        yield folder

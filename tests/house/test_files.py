@@ -1,0 +1,49 @@
+"""Nothing of the machine that made a file may be in it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.house.tree import shown, tracked
+
+# Written so that no pattern matches its own source.
+HOSTS = re.compile(
+    r"py[p]i\.org|python[h]osted\.org|registry\.[n]pmjs|index[-_]url|find[-_]links[ =]"
+    r"|https?://[\w.:-]+/(?:simple|packages)/",
+    re.IGNORECASE,
+)
+PATHS = re.compile(r"(?<![\w.~$}/-])/(?:home|Users|root|work)/[\w.]")
+
+
+def matches(pattern: re.Pattern[str]) -> list[str]:
+    """Every place in a tracked file where the pattern is found."""
+    return [
+        f"{shown(file)}:{number}: {line.strip()[:80]}"
+        for file in tracked()
+        for number, line in enumerate(file.read_text("utf-8", "replace").splitlines(), 1)
+        if pattern.search(line)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "line"),
+    [
+        (HOSTS, "https://files.python" + "hosted.org/x"),
+        (HOSTS, "--index" + "-url https://mirror.example/x"),
+        (HOSTS, "http://127.0.0.1:3141/" + "simple/"),
+        (PATHS, 'cd "/home' + '/ana/toolyard"'),
+        (PATHS, "/root" + "/.cache"),
+    ],
+)
+def test_the_patterns_find_what_they_are_for(pattern: re.Pattern[str], line: str) -> None:
+    assert pattern.search(line)
+
+
+def test_no_file_names_a_package_index() -> None:
+    assert matches(HOSTS) == []
+
+
+def test_no_file_holds_a_path_of_one_machine() -> None:
+    assert matches(PATHS) == []
