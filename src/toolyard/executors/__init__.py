@@ -1,0 +1,1 @@
+"""Places where servers run: start, reach, stop; none knows another."""

@@ -1,0 +1,197 @@
+"""Runs servers as processes on this machine, and leaves none behind."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+import uuid
+from collections.abc import AsyncIterator, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from toolyard.core.model import Command
+from toolyard.core.ports import Pipes
+from toolyard.executors import portable, posix, warden
+from toolyard.executors.child import Child
+from toolyard.executors.environment import environment
+from toolyard.executors.program import Program, locate, refusal
+from toolyard.executors.tail import LogFile
+from toolyard.executors.watch import Watch
+
+_KILL_WAIT = 1.0  # a killed process goes at once, unless the kernel holds it
+_SWEEPERS = 16  # stops that may search for leftovers at once
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one server may use; None is no limit. Applied where the platform can (Linux)."""
+
+    descriptors: int | None = 1024
+    memory: int | None = None
+    """Bytes of private writable memory: address space alone says nothing with V8 or Go."""
+    processes: int | None = None
+    """Counted by the kernel over all processes of the user, so rarely what one wants."""
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """Seconds a server gets to leave by itself before the next, ruder step."""
+
+    eof: float = 2.0
+    term: float = 3.0
+
+
+class Local:
+    """Runs servers here; with a folder, their stderr is kept there, one file per server."""
+
+    def __init__(
+        self,
+        logs: Path | None = None,
+        *,
+        limits: Limits = Limits(),  # noqa: B008 - frozen
+        patience: Patience = Patience(),  # noqa: B008 - frozen
+    ) -> None:
+        self._logs = logs
+        self._limits = limits
+        self._patience = patience
+        self._owner = uuid.uuid4().hex
+        self._watch = Watch(self._owner)
+        self._sweepers = ThreadPoolExecutor(_SWEEPERS, thread_name_prefix="sweep")
+
+    @property
+    def owner(self) -> str:
+        """The value of TOOLYARD_OWNER in every process started here."""
+        return self._owner
+
+    @asynccontextmanager
+    async def open(self, name: str, command: Command) -> AsyncIterator[Pipes]:
+        """Start the server called `name`; leaving the context stops it and all it started.
+
+        Raises:
+            StartError: It could not be started.
+        """
+        instance = uuid.uuid4().hex
+        marks = ((warden.OWNER, self._owner), (warden.INSTANCE, instance))
+        env = environment(command.env, marks)
+        program = locate(name, command, env)
+        child = Child(LogFile(self._logs, name) if self._logs else None)
+        self._watch.begin()
+        process = await _start(name, program, env, child)
+        run = _Run(self, process, child, f"{warden.INSTANCE}={instance}")
+        try:
+            await run.begin()
+            yield child
+        finally:
+            await _through(run.stop())
+
+    async def close(self) -> None:
+        """Let the warden go; call it when no server runs any more."""
+        await self._watch.close()
+        self._sweepers.shutdown(wait=False)
+
+
+class _Run:
+    """One server from start to the last of its processes."""
+
+    def __init__(
+        self, local: Local, process: posix.Process | portable.Process, child: Child, mark: str
+    ) -> None:
+        self._local = local
+        self._process = process
+        self._child = child
+        self._mark = mark
+        seen = warden.look(process.pid)
+        self._start = seen.start if seen else 0
+
+    async def begin(self) -> None:
+        self._local._watch.add(self._process.pid, self._start)
+        _limit(self._process.pid, self._local._limits)
+        await self._process.attach()
+
+    async def stop(self) -> None:
+        """Ask, insist, force; then look for what escaped. Every wait has an end."""
+        try:
+            await self._ask()
+            await asyncio.get_running_loop().run_in_executor(
+                self._local._sweepers, self._sweep, self._local._patience.term
+            )
+        except asyncio.CancelledError:
+            # The loop itself is being closed: no time left for manners.
+            self._process.signal(_KILL)
+            self._sweep(0)
+            raise
+        finally:
+            self._local._watch.remove(self._process.pid)
+            self._process.reap()
+            self._child.close()
+
+    async def _ask(self) -> None:
+        patience = self._local._patience
+        self._child.close_input()
+        if await self._gone_within(patience.eof):
+            return
+        self._process.signal(signal.SIGTERM)
+        if await self._gone_within(patience.term):
+            return
+        self._process.signal(_KILL)
+        await self._gone_within(_KILL_WAIT)
+
+    async def _gone_within(self, seconds: float) -> bool:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._child.gone.wait()
+        return self._child.gone.is_set()
+
+    def _sweep(self, patience: float) -> None:
+        """End the rest of its group and those that left it but carry its mark."""
+        if self._start:
+            warden.end(self._mark, {self._process.pid: self._start}, self._start, patience)
+        else:
+            self._process.signal(_KILL)
+
+
+_KILL = signal.SIGTERM if sys.platform == "win32" else signal.SIGKILL
+
+
+async def _start(
+    name: str, program: Program, env: dict[str, str], child: Child
+) -> posix.Process | portable.Process:
+    try:
+        if sys.platform == "win32":
+            return await portable.start(program, env, child)
+        return posix.start(program, env, child)
+    except (OSError, ValueError) as error:
+        raise refusal(name, program, error) from error
+
+
+def _limit(pid: int, limits: Limits) -> None:
+    # Set from outside after the start: code between fork and exec would make every start slow.
+    if sys.platform != "linux":
+        return
+    import resource
+
+    for kind, most in (
+        (resource.RLIMIT_NOFILE, limits.descriptors),
+        (resource.RLIMIT_DATA, limits.memory),
+        (resource.RLIMIT_NPROC, limits.processes),
+    ):
+        if most is not None:
+            with suppress(OSError, ValueError):  # ended already, or our own limit is lower
+                resource.prlimit(pid, kind, (most, most))
+
+
+async def _through(work: Coroutine[None, None, None]) -> None:
+    """Finish the work even if we are cancelled meanwhile, and only then be cancelled."""
+    task = asyncio.ensure_future(work)  # noqa: TID251 - awaited right here, to its end
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        raise cancelled
+    task.result()

@@ -1,0 +1,188 @@
+"""Finds and ends processes that a hub started, also after the hub itself is gone.
+
+Run as a file it is the warden: a small process beside the hub that holds a pipe
+from it. When the pipe closes, however the hub ended, the warden ends what is
+left and goes. It must start fast and stay small, so this file imports nothing
+but the lightest parts of the standard library, and nothing of ours.
+
+A process is ours when it carries our mark in its environment, when it belongs
+to the session of a child we know (pid and start time), or when such a process
+is its ancestor. Nothing else is ever signalled.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import sys
+import time
+from contextlib import suppress
+
+OWNER = "TOOLYARD_OWNER"
+"""The variable that names the hub a process belongs to."""
+INSTANCE = "TOOLYARD_INSTANCE"
+"""The variable that names the one run of a server a process belongs to."""
+
+_TERM_WAIT = 1.5  # with the hub dead nobody is left to wait longer for
+_KILL_WAIT = 1.0
+_KILL_ROUNDS = 5  # a process that forks while it is being killed needs more than one
+
+
+class Seen:
+    """One process as the kernel describes it; a pid and a start time name it for good."""
+
+    __slots__ = ("alive", "parent", "pid", "session", "start")
+
+    def __init__(self, pid: int, alive: bool, parent: int, session: int, start: int) -> None:
+        self.pid = pid
+        self.alive = alive
+        self.parent = parent
+        self.session = session
+        self.start = start
+
+
+def look(pid: int) -> Seen | None:
+    """Give the process with this pid, or None where it or /proc is missing."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            stat = file.read()
+    except OSError:
+        return None
+    # The name in parentheses may hold anything, parentheses included.
+    fields = stat[stat.rindex(b")") + 2 :].split()
+    return Seen(pid, fields[0] not in b"ZX", int(fields[1]), int(fields[3]), int(fields[19]))
+
+
+def find(mark: str, sessions: dict[int, int], since: int) -> list[Seen]:
+    """Give the living processes that are ours and were started at `since` or later.
+
+    `sessions` are the children we know: pid to start time.
+    """
+    known = {pid for pid, start in sessions.items() if (p := look(pid)) and p.start == start}
+    wanted = mark.encode()
+    rest = [seen for seen in _all_of_ours() if seen.start >= since]
+    ours = {p.pid: p for p in rest if p.session in known or _carries(p.pid, wanted)}
+    # Those that dropped the mark are still children of one that has it.
+    while more := [p for p in rest if p.parent in ours and p.pid not in ours]:
+        ours.update((p.pid, p) for p in more)
+    return list(ours.values())
+
+
+def end(mark: str, sessions: dict[int, int], since: int, patience: float) -> None:
+    """End all that `find` finds: TERM, up to `patience` seconds, then KILL until none is left."""
+    steps = [(signal.SIGTERM, patience)] if patience > 0 else []
+    steps += [(signal.SIGKILL, _KILL_WAIT)] * _KILL_ROUNDS
+    for number, wait in steps:
+        found = find(mark, sessions, since)
+        if not found:
+            return
+        _strike(found, number, wait)
+
+
+def _all_of_ours() -> list[Seen]:
+    """Give the living processes of this user, without this one."""
+    user, me = os.geteuid(), os.getpid()
+    found = []
+    try:
+        names = os.listdir("/proc")
+    except OSError:
+        return []
+    for name in names:
+        if not name.isdigit() or int(name) == me:
+            continue
+        try:
+            if os.stat(f"/proc/{name}").st_uid != user:
+                continue
+        except OSError:
+            continue
+        seen = look(int(name))
+        if seen is not None and seen.alive:
+            found.append(seen)
+    return found
+
+
+def _carries(pid: int, mark: bytes) -> bool:
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            return mark in file.read().split(b"\0")
+    except OSError:
+        return False
+
+
+def _strike(found: list[Seen], number: int, wait: float) -> None:
+    """Signal each process and wait until all are gone, `wait` seconds at most."""
+    waiting = select.poll()
+    handles = []
+    for seen in found:
+        handle = _signal(seen, number)
+        if handle is not None:
+            handles.append(handle)
+            waiting.register(handle, select.POLLIN)
+    deadline = time.monotonic() + wait
+    left = len(handles)
+    while left and (rest := deadline - time.monotonic()) > 0:
+        for handle, _ in waiting.poll(rest * 1000):
+            waiting.unregister(handle)
+            left -= 1
+    for handle in handles:
+        os.close(handle)
+
+
+def _signal(seen: Seen, number: int) -> int | None:
+    """Signal exactly this process; give a descriptor that becomes readable at its end."""
+    if sys.platform != "linux":
+        return None
+    try:
+        handle = os.pidfd_open(seen.pid)
+    except OSError:
+        return None
+    # Looked at while the handle is held: the pid may have passed to a stranger before that.
+    now = look(seen.pid)
+    if now is None or now.start != seen.start:
+        os.close(handle)
+        return None
+    with suppress(OSError):  # gone this moment, or not ours to signal
+        signal.pidfd_send_signal(handle, number)
+    return handle
+
+
+def _end_groups(groups: dict[int, int]) -> None:
+    """End whole groups without /proc to look at: all that other systems offer."""
+    for number, wait in ((signal.SIGTERM, _TERM_WAIT), (signal.SIGKILL, 0.0)):
+        left = False
+        for group in groups:
+            try:
+                os.killpg(group, number)
+                left = True
+            except OSError:
+                continue
+        if left:
+            time.sleep(wait)  # noqa: TID251 - not their parent, there is nothing to wait on
+
+
+def _listen() -> dict[int, int]:
+    """Hear `+PID START` and `-PID` until the hub is gone; give the children it left."""
+    left: dict[int, int] = {}
+    for line in sys.stdin.buffer:
+        words = line[1:].split()
+        if line.startswith(b"+") and len(words) == 2:
+            left[int(words[0])] = int(words[1])
+        elif line.startswith(b"-") and words:
+            left.pop(int(words[0]), None)
+    return left
+
+
+def main(owner: str, since: int) -> None:
+    """Wait for the end of the hub called `owner`, then end what it left."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_IGN)
+    left = _listen()
+    if os.path.isdir("/proc/self"):
+        end(f"{OWNER}={owner}", left, since, _TERM_WAIT)
+    else:
+        _end_groups(left)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))

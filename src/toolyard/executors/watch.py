@@ -1,0 +1,93 @@
+"""The hub's side of the warden: starts it with the first child, tells it which children live."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import subprocess
+import sys
+from contextlib import suppress
+
+from toolyard.executors import warden
+
+_log = logging.getLogger(__name__)
+
+_LEAVE_WAIT = 10.0  # the warden's own waits end well before
+
+
+class Watch:
+    """Keeps one warden that outlives this process just long enough to clean up after it."""
+
+    def __init__(self, owner: str) -> None:
+        self._owner = owner
+        self._process: subprocess.Popen[bytes] | None = None
+        self._living: dict[int, int] = {}
+        # No child of ours is older than we are; what is older is never looked at.
+        me = warden.look(os.getpid())
+        self.since = me.start if me else 0
+
+    @property
+    def pid(self) -> int | None:
+        """The warden's pid while there is one."""
+        return self._process.pid if self._process else None
+
+    def begin(self) -> None:
+        """Make sure that a warden listens; called before a child starts."""
+        if sys.platform == "win32" or self._listens():
+            return
+        self._forget()
+        argv = [sys.executable, "-I", "-S", warden.__file__, self._owner, str(self.since)]
+        try:
+            self._process = subprocess.Popen(
+                argv,
+                bufsize=0,
+                cwd="/",
+                env={},  # it must carry no mark: another hub's warden would end it
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        except OSError as error:
+            _log.warning("no warden, servers may outlive a killed hub: %s", error.strerror)
+            return
+        for pid, start in self._living.items():
+            self._tell(f"+{pid} {start}\n")
+
+    def add(self, pid: int, start: int) -> None:
+        """Have this child ended should we vanish."""
+        self._living[pid] = start
+        self._tell(f"+{pid} {start}\n")
+
+    def remove(self, pid: int) -> None:
+        """Forget a child that is gone."""
+        self._living.pop(pid, None)
+        self._tell(f"-{pid}\n")
+
+    async def close(self) -> None:
+        """Let the warden go, and wait until it has."""
+        process = self._process
+        if process is None or process.stdin is None:
+            return
+        process.stdin.close()
+        try:
+            await asyncio.to_thread(process.wait, _LEAVE_WAIT)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        self._process = None
+
+    def _listens(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def _tell(self, line: str) -> None:
+        # A line is far smaller than the pipe, and the warden does nothing but read.
+        if self._process is not None and self._process.stdin is not None:
+            with suppress(OSError, ValueError):
+                self._process.stdin.write(line.encode())
+
+    def _forget(self) -> None:
+        if self._process is not None and self._process.stdin is not None:
+            self._process.stdin.close()
+        self._process = None
