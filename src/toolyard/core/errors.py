@@ -1,0 +1,54 @@
+"""Every error the house raises on purpose.
+
+ToolyardError
+├── ConfigError          what the user wrote cannot be used
+├── StoreError           what we keep cannot be read or written
+├── SourceError          a source cannot say what it knows
+├── StartError           a server could not be started or reached
+├── LinkError            a connection to a server failed
+│   ├── LinkTimeoutError it did not answer in time
+│   └── BusyError        it has more calls waiting than it may
+└── UnknownNameError     nobody offers that name
+"""
+
+from __future__ import annotations
+
+
+class ToolyardError(Exception):
+    """The root of all errors raised on purpose; `hint` says what to do next."""
+
+    def __init__(self, text: str, hint: str = "") -> None:
+        super().__init__(text)
+        self.hint = hint
+
+
+class ConfigError(ToolyardError):
+    """What the user wrote cannot be used."""
+
+
+class StoreError(ToolyardError):
+    """What we keep cannot be read or written."""
+
+
+class SourceError(ToolyardError):
+    """A source cannot say what it knows."""
+
+
+class StartError(ToolyardError):
+    """A server could not be started or reached."""
+
+
+class LinkError(ToolyardError):
+    """A connection to a server failed."""
+
+
+class LinkTimeoutError(LinkError):
+    """A server did not answer in time."""
+
+
+class BusyError(LinkError):
+    """A server has more calls waiting than it may."""
+
+
+class UnknownNameError(ToolyardError):
+    """Nobody offers that name."""

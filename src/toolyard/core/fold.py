@@ -1,0 +1,73 @@
+"""Makes the next picture out of the present one and an event."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from toolyard.core.model import (
+    Entry,
+    Event,
+    Observation,
+    Report,
+    Server,
+    ServerId,
+    Snapshot,
+    SourceFailed,
+    SourceState,
+    Status,
+)
+from toolyard.core.names import aliases
+
+
+def fold(before: Snapshot, event: Event) -> Snapshot:
+    """Return the picture after `event`; the very same object if nothing changed."""
+    match event:
+        case Report():
+            after = _report(before, event)
+        case SourceFailed():
+            after = _failure(before, event)
+        case Observation():
+            after = _observation(before, event)
+    if after == before:
+        return before
+    return replace(after, revision=before.revision + 1)
+
+
+def _report(before: Snapshot, report: Report) -> Snapshot:
+    sources = {**before.sources, report.source: SourceState(report)}
+    servers = [server for state in sources.values() for server in state.report.servers]
+    names = aliases((server.id.name, server.id.source) for server in servers)
+    entries: dict[ServerId, Entry] = {}
+    for server in servers:
+        alias = names[server.id.name, server.id.source]
+        entries[server.id] = _entry(before.entries.get(server.id), server, alias)
+    return replace(before, entries=entries, sources=sources)
+
+
+def _entry(old: Entry | None, server: Server, alias: str) -> Entry:
+    """What was observed stays true for a declaration that did not change."""
+    if old is None or old.server.endpoint != server.endpoint:
+        return Entry(server, alias)
+    if not server.enabled:
+        return replace(old, server=server, alias=alias, status=Status.KNOWN, problem=None)
+    return replace(old, server=server, alias=alias)
+
+
+def _failure(before: Snapshot, failure: SourceFailed) -> Snapshot:
+    state = before.sources.get(failure.source) or SourceState(Report(failure.source))
+    sources = {**before.sources, failure.source: replace(state, problem=failure.problem)}
+    return replace(before, sources=sources)
+
+
+def _observation(before: Snapshot, seen: Observation) -> Snapshot:
+    entry = before.entries.get(seen.id)
+    if entry is None:
+        return before
+    after = replace(
+        entry,
+        status=seen.status,
+        offers=seen.offers if seen.offers is not None else entry.offers,
+        peer=seen.peer or entry.peer,
+        problem=seen.problem,
+    )
+    return replace(before, entries={**before.entries, seen.id: after})

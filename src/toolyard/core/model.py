@@ -1,0 +1,183 @@
+"""The values that travel through the house, frozen all the way down.
+
+Declared (by sources), observed (by links) and broken (problems) are three
+different facts, so they are three different types. Whatever a server said is
+kept as the bytes it sent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Literal
+
+Pairs = tuple[tuple[str, str], ...]
+"""Names and values, frozen all the way down, so that an endpoint can be a key."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ServerId:
+    """Who declared a server, and under which name: unique across the hub."""
+
+    name: str
+    source: str
+
+    def __str__(self) -> str:
+        return f"{self.name}@{self.source}"
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """Start this process and speak MCP over its stdin and stdout."""
+
+    argv: tuple[str, ...]
+    env: Pairs = field(default=(), repr=False)
+    cwd: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Url:
+    """Speak MCP to this address: streamable HTTP, or the older HTTP+SSE."""
+
+    url: str
+    kind: Literal["http", "sse"] = "http"
+    headers: Pairs = field(default=(), repr=False)
+
+
+Endpoint = Command | Url
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Trouble a person should know of: what it is, what happened, what to do next."""
+
+    code: str
+    text: str
+    hint: str
+    subject: str = ""
+    """What it is about: a server (`name@source`), a file with its line, a source."""
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server as its source declares it.
+
+    Strings of the endpoint may hold references such as `${TOKEN}`; they are
+    resolved when a link is opened, so that no picture ever holds a secret.
+    """
+
+    id: ServerId
+    endpoint: Endpoint
+    title: str = ""
+    enabled: bool = True
+    timeout: float | None = None
+    """Seconds one call may take; None means the hub's default."""
+    folder: str | None = None
+    """What `${workspaceFolder}` stands for: where the declaration was found."""
+    problem: Problem | None = None
+    """Why it cannot be used as declared, e.g. a variable that is not set."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Everything one source knows now; it replaces the source's previous report."""
+
+    source: str
+    servers: tuple[Server, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFailed:
+    """A source stopped; its last report stands."""
+
+    source: str
+    problem: Problem
+
+
+class Status(StrEnum):
+    """How a server is doing, as its link sees it."""
+
+    KNOWN = "known"
+    STARTING = "starting"
+    READY = "ready"
+    FAILING = "failing"
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A tool, prompt, resource or template: its key, and the bytes the server described it with."""
+
+    key: str
+    """The name of a tool or prompt, the URI of a resource, the URI template of a template."""
+    raw: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Offers:
+    """All a server offers, in its own order."""
+
+    tools: tuple[Offer, ...] = ()
+    prompts: tuple[Offer, ...] = ()
+    resources: tuple[Offer, ...] = ()
+    templates: tuple[Offer, ...] = ()
+
+
+NO_OFFERS = Offers()
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """What a server said of itself when a link to it was opened."""
+
+    era: Literal["legacy", "modern"]
+    version: str
+    """The protocol revision spoken with it."""
+    name: str = ""
+    release: str = ""
+    capabilities: bytes = b"{}"
+    instructions: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What a link saw: replaces the status and problem, and the parts that are not None."""
+
+    id: ServerId
+    status: Status
+    offers: Offers | None = None
+    peer: Peer | None = None
+    problem: Problem | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One server of the picture: declared plus observed."""
+
+    server: Server
+    alias: str
+    """The short name it is exposed under; unique in the picture."""
+    status: Status = Status.KNOWN
+    offers: Offers = NO_OFFERS
+    peer: Peer | None = None
+    problem: Problem | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SourceState:
+    """How a source is doing: what it last reported, and what is wrong with it."""
+
+    report: Report
+    problem: Problem | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The picture: complete, numbered, never edited."""
+
+    revision: int = 0
+    entries: dict[ServerId, Entry] = field(default_factory=dict)
+    sources: dict[str, SourceState] = field(default_factory=dict)
+
+
+Event = Report | SourceFailed | Observation

@@ -1,0 +1,80 @@
+"""The names that clients see: valid everywhere, unique, stable, and found in a table.
+
+Clients accept `[A-Za-z0-9_-]`, 64 characters at most; one bad name can cost all
+tools. So names are made to fit, once, and looked up ever after.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+from typing import Final
+
+LONGEST: Final = 64
+_HASH: Final = 8
+_BAD: Final = re.compile(r"[^A-Za-z0-9_-]")
+SEPARATORS: Final = ("__", ".", "/", "")
+"""What may stand between alias and name; none at all suits a single server."""
+
+
+def exposed_names(
+    alias: str, names: Iterable[str], separator: str, taken: set[str]
+) -> dict[str, str]:
+    """Map each of a server's names to the name clients see; `taken` grows with them.
+
+    A name that had to be changed, is too long or is taken gets a hash of what
+    it stands for, so that it is the same in every run.
+    """
+    table: dict[str, str] = {}
+    for name in names:
+        plain = alias + separator + name if separator else name
+        fitted = _fit(plain, separator)
+        if fitted in taken:
+            fitted = _hashed(fitted, f"{alias}\0{name}")
+        if fitted in taken:
+            continue
+        taken.add(fitted)
+        table[name] = fitted
+    return table
+
+
+def _fit(plain: str, separator: str) -> str:
+    """A valid name; what had to be changed is told apart by a hash."""
+    keep = separator if separator in (".", "/") else ""
+    clean = "".join(c if c == keep or not _BAD.match(c) else "_" for c in plain)
+    if clean == plain and len(clean) <= LONGEST:
+        return clean
+    return _hashed(clean, plain)
+
+
+def _hashed(clean: str, meaning: str) -> str:
+    digest = hashlib.sha256(meaning.encode("utf-8", "surrogatepass")).hexdigest()[:_HASH]
+    return f"{clean[: LONGEST - _HASH - 1]}_{digest}"
+
+
+def aliases(names: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
+    """The short name of every (name, source), in order: its own, unless an earlier one has it."""
+    table: dict[tuple[str, str], str] = {}
+    taken: set[str] = set()
+    for name, source in names:
+        alias = _BAD.sub("_", name) or "server"
+        if alias in taken:
+            alias = f"{alias}-{source}"
+        while alias in taken:
+            alias = _hashed(alias, f"{name}\0{source}\0{alias}")
+        taken.add(alias)
+        table[name, source] = alias
+    return table
+
+
+def closest(wanted: str, known: Iterable[str], limit: int = 5) -> list[str]:
+    """The known names most like the wanted one, best first."""
+    import difflib
+
+    names = list(known)
+    folded = {name.lower(): name for name in names}
+    near = difflib.get_close_matches(wanted.lower(), list(folded), n=limit, cutoff=0.5)
+    found = [folded[name] for name in near]
+    found += [n for n in names if wanted and wanted.lower() in n.lower() and n not in found]
+    return found[:limit]

@@ -1,0 +1,1 @@
+"""Live connections to servers: opened, shared, kept in step with the picture, observed."""

@@ -1,0 +1,141 @@
+"""Carries messages over HTTP+SSE, the transport of 2024-11-05: one stream in, POSTs out.
+
+The stream's first event names the address for the POSTs; every answer comes on
+the stream.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from urllib.parse import urljoin, urlsplit
+
+from toolyard.core.errors import LinkError, StartError
+from toolyard.core.model import Url
+from toolyard.links.http import OWN, Farewell, HttpStatusError, is_safe
+from toolyard.links.link import Flight, Link
+from toolyard.wire.http1 import Connection, Headers, Pool, parse_address
+from toolyard.wire.sse import Events, ServerEvent, TooLongError
+
+
+class EventStreamChannel:
+    """One listening stream, and POSTs to the address it named."""
+
+    trace: tuple[str, ...] = ()
+    cancel_by_message = True
+
+    def __init__(self, link: Link, url: Url, limit: int) -> None:
+        self._link = link
+        self._url = url.url
+        address = parse_address(url.url)
+        self._pool = Pool(address)
+        self._headers = f"host: {address.authority}\r\n" + "".join(
+            f"{k}: {v}\r\n" for k, v in url.headers if k.lower() not in OWN and is_safe(k, v)
+        )
+        self._get = (
+            f"GET {address.target} HTTP/1.1\r\n{self._headers}accept: text/event-stream\r\n\r\n"
+        )
+        self._post = b""
+        self._events = Events(limit)
+        self._endpoint: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._stream: Connection | None = None
+        self._status = 0
+        link.attach(self)
+
+    async def open(self, seconds: float) -> None:
+        """Open the stream and learn where to send.
+
+        Raises:
+            StartError: There is no such stream at the address.
+        """
+        self._stream = self._pool.send(self._get.encode("latin-1"), self)
+        try:
+            async with asyncio.timeout(seconds):
+                place = await self._endpoint
+        except TimeoutError:
+            raise StartError(
+                f"{self._link.name!r} named no endpoint within {seconds:g} s"
+            ) from None
+        here, there = urlsplit(self._url), urlsplit(urljoin(self._url, place))
+        if (here.scheme, here.netloc) != (there.scheme, there.netloc):
+            # A server may not send us, with our headers, to somebody else.
+            raise StartError(
+                f"{self._link.name!r} named an endpoint at another address, {there.netloc!r}"
+            )
+        target = parse_address(there.geturl()).target
+        self._post = (
+            f"POST {target} HTTP/1.1\r\n{self._headers}content-type: application/json\r\n"
+            "accept: application/json, text/event-stream\r\n"
+        ).encode("latin-1")
+
+    def send(self, message: bytes, flight: Flight | None, head: bytes) -> None:
+        """POST one message."""
+        payload = b"%bcontent-length: %d\r\n\r\n%b" % (self._post, len(message), message)
+        self._pool.send(payload, Receipt(self._link, flight))
+
+    def drop(self, flight: Flight) -> None:
+        """Nothing to hang up: the stream is everybody's."""
+
+    async def close(self) -> None:
+        """Hang up."""
+        await self._pool.close()
+
+    # The listening stream.
+
+    def head(self, status: int, headers: Headers) -> None:
+        """See whether this is a stream of events at all."""
+        kind = headers.get(b"content-type", b"")
+        if status != 200 or not kind.startswith(b"text/event-stream"):
+            text = f"{self._link.name!r} offers no event stream (HTTP {status})"
+            self._refuse(HttpStatusError(text, status))
+
+    def body(self, chunk: bytes) -> None:
+        """Deliver the events that a chunk completes."""
+        try:
+            events = self._events.feed(chunk)
+        except TooLongError as error:
+            self._link.lose(str(error))
+            return
+        for event in events:
+            self._deliver(event)
+
+    def done(self) -> None:
+        """The server ended the stream."""
+        self.lost("ended its event stream")
+
+    def lost(self, why: str) -> None:
+        """Without the stream nothing can be answered."""
+        self._refuse(LinkError(f"{self._link.name!r}: {why}"))
+        self._link.lose(why)
+
+    def _deliver(self, event: ServerEvent) -> None:
+        if event.type == b"endpoint":
+            if not self._endpoint.done():
+                self._endpoint.set_result(event.data.decode("utf-8", "replace"))
+        elif event.type == b"message":
+            self._link.receive(event.data)
+
+    def _refuse(self, error: LinkError) -> None:
+        if not self._endpoint.done():
+            self._endpoint.set_exception(error)
+            self._endpoint.exception()
+
+
+class Receipt(Farewell):
+    """Sees that a POST was accepted; its answer comes on the stream."""
+
+    def __init__(self, link: Link, flight: Flight | None) -> None:
+        super().__init__()
+        self._link = link
+        self._flight = flight
+
+    def head(self, status: int, headers: Headers) -> None:
+        """A refused POST will never be answered."""
+        if status >= 400 and self._flight is not None:
+            text = f"{self._link.name!r} answered with HTTP {status}"
+            self._link.fail(self._flight, HttpStatusError(text, status))
+
+    def lost(self, why: str) -> None:
+        """Nor will one that never arrived."""
+        if self._flight is not None:
+            self._link.fail(self._flight, LinkError(f"{self._link.name!r}: {why}"))
+        self.done()

@@ -1,0 +1,277 @@
+"""Carries messages over streamable HTTP: a POST each, answered by JSON or a stream of events.
+
+A stream belongs to the request it answers, so whatever the server says on it
+is attributed exactly. Legacy servers get a second, listening stream for what
+they say on their own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from toolyard.core.errors import LinkError
+from toolyard.core.model import Url
+from toolyard.links.link import Flight, Link
+from toolyard.wire.http1 import Connection, Headers, Pool, parse_address
+from toolyard.wire.sse import Events, TooLongError
+
+RETRY_SECONDS: Final = 1.0
+LISTEN_AGAIN_SECONDS: Final = 5.0
+OWN: Final = frozenset(
+    {"host", "content-length", "content-type", "accept", "connection", "transfer-encoding"}
+)
+
+
+class SessionLostError(LinkError):
+    """The server forgot our session before it looked at the request, so it may be sent again."""
+
+
+class HttpStatusError(LinkError):
+    """The server answered with an HTTP error and nothing we can read."""
+
+    def __init__(self, text: str, status: int, hint: str = "") -> None:
+        super().__init__(text, hint)
+        self.status = status
+
+
+class HttpChannel:
+    """One address, one session, any number of connections."""
+
+    trace: tuple[str, ...] = ()
+
+    def __init__(self, link: Link, url: Url, limit: int) -> None:
+        self.link = link
+        self.limit = limit
+        address = parse_address(url.url)
+        self.pool = Pool(address)
+        self._target = address.target
+        self.fixed = f"host: {address.authority}\r\n" + "".join(
+            f"{k}: {v}\r\n" for k, v in url.headers if k.lower() not in OWN and is_safe(k, v)
+        )
+        self.session = ""
+        self.version = ""
+        self._post = self._get = b""
+        self.settle("", "")
+        link.attach(self)
+
+    def settle(self, session: str, version: str) -> None:
+        """From now on speak this revision, in this session."""
+        self.session, self.version = session, version
+        extra = f"mcp-session-id: {session}\r\n" if session else ""
+        if version:
+            extra += f"mcp-protocol-version: {version}\r\n"
+        self._post = (
+            f"POST {self._target} HTTP/1.1\r\n{self.fixed}{extra}content-type: application/json\r\n"
+            "accept: application/json, text/event-stream\r\n"
+        ).encode("latin-1")
+        self._get = (
+            f"GET {self._target} HTTP/1.1\r\n{self.fixed}{extra}accept: text/event-stream\r\n"
+        ).encode("latin-1")
+
+    @property
+    def cancel_by_message(self) -> bool:
+        """In the modern era hanging up is the cancellation."""
+        return not self.link.is_modern
+
+    def send(self, message: bytes, flight: Flight | None, head: bytes) -> None:
+        """POST one message."""
+        if flight is not None and self.link.is_modern:
+            head = b"mcp-method: %b\r\n%b" % (flight.method.encode(), head)
+        payload = b"%b%bcontent-length: %d\r\n\r\n%b" % (self._post, head, len(message), message)
+        post = Post(self, flight)
+        post.connection = self.pool.send(payload, post)
+        if flight is not None:
+            flight.tag = post
+
+    def drop(self, flight: Flight) -> None:
+        """Hang up on the stream of a request nobody waits for."""
+        if isinstance(flight.tag, Post):
+            flight.tag.abandon()
+
+    def resume(self, flight: Flight, last_id: bytes) -> None:
+        """Ask for the rest of a stream that ended before its answer."""
+        post = Post(self, flight)
+        post.last_id = last_id
+        flight.tag = post
+        post.connection = self.pool.send(self._get + b"last-event-id: %b\r\n\r\n" % last_id, post)
+
+    def listen(self) -> None:
+        """Open the stream on which a legacy server speaks on its own; not every server has one."""
+        post = Post(self, None)
+        post.listening = True
+        post.connection = self.pool.send(self._get + b"\r\n", post)
+
+    async def close(self) -> None:
+        """End the session, as a polite client does, and hang up."""
+        if self.session and not self.link.is_modern:
+            goodbye = Farewell()
+            head = self._get.replace(b"GET ", b"DELETE ", 1)
+            self.pool.send(head + b"\r\n", goodbye)
+            try:
+                async with asyncio.timeout(1.0):
+                    await goodbye.over
+            except TimeoutError:
+                pass
+        await self.pool.close()
+
+
+class Post:
+    """What comes back for one request: a JSON body, or events until the answer is there."""
+
+    __slots__ = (
+        "_body",
+        "_channel",
+        "_events",
+        "_flight",
+        "_size",
+        "_status",
+        "connection",
+        "headers",
+        "last_id",
+        "listening",
+    )
+
+    def __init__(self, channel: HttpChannel, flight: Flight | None) -> None:
+        self._channel = channel
+        self._flight = flight
+        self._events: Events | None = None
+        self._body: list[bytes] = []
+        self._size = self._status = 0
+        self.headers: Headers = {}
+        self.connection: Connection | None = None
+        self.last_id = b""
+        self.listening = False
+
+    def head(self, status: int, headers: Headers) -> None:
+        """Note how to read the body."""
+        self._status, self.headers = status, headers
+        if status == 200 and headers.get(b"content-type", b"").startswith(b"text/event-stream"):
+            self._events = Events(self._channel.limit)
+
+    def body(self, chunk: bytes) -> None:
+        """Collect a body, or deliver the messages of a stream."""
+        if self._events is None:
+            self._size += len(chunk)
+            if self._size > self._channel.limit:
+                self._too_long()
+            else:
+                self._body.append(chunk)
+            return
+        try:
+            events = self._events.feed(chunk)
+        except TooLongError:
+            self._too_long()
+            return
+        for event in events:
+            self.last_id = event.id or self.last_id
+            if event.type == b"message" and event.data:
+                self._channel.link.receive(event.data, self._flight)
+
+    def done(self) -> None:
+        """The answer is complete; see whether it held what we wanted."""
+        flight, channel = self._flight, self._channel
+        if self._events is None and self._body:
+            body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
+            if flight is not None and self._is_json(body):
+                channel.link.receive(body, flight)
+        if flight is None:
+            self._listened()
+        elif not flight.answer.done():
+            self._unanswered(flight)
+
+    def lost(self, why: str) -> None:
+        """The connection broke."""
+        flight = self._flight
+        if flight is None:
+            self._listened()
+        elif not flight.answer.done():
+            if self._events is not None and self.last_id and not self._channel.link.is_modern:
+                self._resume_later(flight)
+            else:
+                self._channel.link.fail(flight, LinkError(f"{self._channel.link.name!r}: {why}"))
+
+    def abandon(self) -> None:
+        """Hang up."""
+        self._flight = None
+        self.listening = False
+        if self.connection is not None:
+            self.connection.abandon()
+
+    def _is_json(self, body: bytes) -> bool:
+        return self._status == 200 or body[:1] == b"{"
+
+    def _unanswered(self, flight: Flight) -> None:
+        link = self._channel.link
+        if self._status == 404 and self._channel.session:
+            link.fail(flight, SessionLostError(f"{link.name!r} forgot our session"))
+            link.lose("forgot our session")
+        elif self._events is not None and self.last_id and not link.is_modern:
+            self._resume_later(flight)
+        else:
+            link.fail(flight, self._status_error())
+
+    def _status_error(self) -> LinkError:
+        name, status = self._channel.link.name, self._status
+        if status in (401, 403):
+            return HttpStatusError(
+                f"{name!r} wants authorization (HTTP {status})",
+                status,
+                "add a header with a valid token to its entry",
+            )
+        if status in (301, 302, 307, 308):
+            place = self.headers.get(b"location", b"?").decode("latin-1")
+            return HttpStatusError(
+                f"{name!r} has moved to {place}", status, "use that address in its entry"
+            )
+        if status == 200:
+            return HttpStatusError(f"{name!r} ended its answer without one", status)
+        return HttpStatusError(f"{name!r} answered with HTTP {status}", status)
+
+    def _resume_later(self, flight: Flight) -> None:
+        loop = asyncio.get_running_loop()
+        loop.call_later(RETRY_SECONDS, self._resume, flight)
+
+    def _resume(self, flight: Flight) -> None:
+        if not flight.answer.done() and not self._channel.link.closed.done():
+            self._channel.resume(flight, self.last_id)
+
+    def _listened(self) -> None:
+        """A listening stream that worked is opened again; one that was refused is not."""
+        if self.listening and self._events is not None and not self._channel.link.closed.done():
+            asyncio.get_running_loop().call_later(LISTEN_AGAIN_SECONDS, self._channel.listen)
+
+    def _too_long(self) -> None:
+        flight, link = self._flight, self._channel.link
+        self.abandon()
+        if flight is not None:
+            link.fail(
+                flight,
+                LinkError(f"{link.name!r} sent a message of more than {self._channel.limit} bytes"),
+            )
+
+
+class Farewell:
+    """Waits for any end of the last request."""
+
+    def __init__(self) -> None:
+        self.over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def head(self, status: int, headers: Headers) -> None:
+        """Of no interest."""
+
+    def body(self, chunk: bytes) -> None:
+        """Of no interest."""
+
+    def done(self) -> None:
+        """It is over."""
+        if not self.over.done():
+            self.over.set_result(None)
+
+    def lost(self, why: str) -> None:
+        """It is over too."""
+        self.done()
+
+
+def is_safe(name: str, value: str) -> bool:
+    return all(" " <= c != "\x7f" for c in name + value) and (name + value).isascii()

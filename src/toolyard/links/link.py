@@ -1,0 +1,393 @@
+"""One live MCP connection to one server, shared by any number of callers.
+
+Every request gets a number of our own, so callers that count alike never get
+each other's answers. What the server says before an answer goes to the caller
+that caused it; what cannot be attributed goes to nobody and is counted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Any, Final, Protocol
+
+from msgspec import Raw
+
+from toolyard.core.errors import LinkError, LinkTimeoutError
+from toolyard.core.model import Peer
+from toolyard.wire import era, jsonrpc
+from toolyard.wire.jsonrpc import Message
+from toolyard.wire.tasks import Tasks
+
+log = logging.getLogger(__name__)
+
+HARD_CAP_SECONDS: Final = 600.0
+"""Progress keeps a call alive, but not for ever."""
+VIOLATIONS_ALLOWED: Final = 1000
+"""Lines that are not messages, answers nobody asked for: beyond this many the server is not talking to us."""
+ASKS_ALLOWED: Final = 32
+"""Questions of one server that may be open at once."""
+
+
+class Caller(Protocol):
+    """Who is behind a call, as the server may reach them."""
+
+    @property
+    def session(self) -> object:
+        """What tells one client from another."""
+        ...
+
+    def notify(self, method: str, params: bytes) -> None:
+        """Pass on something the server said before its answer."""
+        ...
+
+    async def ask(self, flight: Flight, method: str, params: bytes) -> Message:
+        """Put a question of the server to the client; return its answer."""
+        ...
+
+
+class Flight:
+    """One request under way to a server."""
+
+    __slots__ = (
+        "answer",
+        "caller",
+        "cap",
+        "deadline",
+        "method",
+        "number",
+        "patience",
+        "timer",
+        "tag",
+    )
+
+    def __init__(
+        self, number: int, method: str, caller: Caller | None, answer: asyncio.Future[Message]
+    ) -> None:
+        self.number = number
+        self.method = method
+        self.caller = caller
+        self.answer = answer
+        self.timer: asyncio.TimerHandle | None = None
+        self.patience = self.deadline = self.cap = 0.0
+        self.tag: Any = None
+        """What the channel keeps for this request, e.g. its connection."""
+
+
+class Channel(Protocol):
+    """Carries messages to a server; what comes back goes to `Link.receive`."""
+
+    def send(self, message: bytes, flight: Flight | None, head: bytes) -> None:
+        """Send one message; `flight` is its request, `head` are further header lines for HTTP."""
+        ...
+
+    def drop(self, flight: Flight) -> None:
+        """Nobody waits for this answer any more."""
+        ...
+
+    @property
+    def trace(self) -> tuple[str, ...]:
+        """The last lines the server wrote to its stderr, if it has one."""
+        ...
+
+    @property
+    def cancel_by_message(self) -> bool:
+        """Whether a cancelled request must be named to the server; if not, dropping it is enough."""
+        ...
+
+
+class Link:
+    """Requests go out under our own numbers; answers come back to whoever waits."""
+
+    def __init__(self, name: str, patience: float) -> None:
+        self.name = name
+        self.patience = patience
+        self.peer = Peer(era="legacy", version="")
+        self.capabilities: dict[str, Any] = {}
+        self.closed: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self.on_notice: Callable[[str, bytes], None] = _ignore
+        self.unattributed = 0
+        self.violations = 0
+        self.tasks = Tasks()
+        self._loop = asyncio.get_running_loop()
+        self._channel: Channel
+        self._flights: dict[bytes, Flight] = {}
+        self._number = 0
+        self._asks = 0
+
+    def attach(self, channel: Channel) -> None:
+        """Give the link what carries its messages."""
+        self._channel = channel
+
+    @property
+    def is_modern(self) -> bool:
+        """Whether the server speaks the modern era with us."""
+        return self.peer.era == "modern"
+
+    @property
+    def load(self) -> int:
+        """How many requests are under way."""
+        return len(self._flights)
+
+    @property
+    def trace(self) -> tuple[str, ...]:
+        """The last lines of the server's stderr."""
+        return self._channel.trace
+
+    def next_number(self) -> int:
+        """The number the next request will have; progress tokens are made of it."""
+        return self._number + 1
+
+    def request(
+        self,
+        method: str,
+        params: bytes,
+        caller: Caller | None = None,
+        *,
+        head: bytes = b"",
+        patience: float | None = None,
+    ) -> Flight:
+        """Send a request; the answer arrives in the flight's future.
+
+        A patience of 0 means that the request may stay open for ever.
+        """
+        self._number += 1
+        number = self._number
+        flight = Flight(number, method, caller, self._loop.create_future())
+        if self.closed.done():
+            flight.answer.set_exception(LinkError(f"{self.name!r} {self.closed.result()}"))
+            return flight
+        self._flights[b"%d" % number] = flight
+        wait = self.patience if patience is None else patience
+        if wait:
+            now = self._loop.time()
+            flight.patience, flight.deadline, flight.cap = wait, now + wait, now + HARD_CAP_SECONDS
+            flight.timer = self._loop.call_later(wait, self._expire, flight)
+        self._channel.send(jsonrpc.request(number, method, params), flight, head)
+        return flight
+
+    def notify(self, method: str, params: bytes = b"") -> None:
+        """Send a notification."""
+        if not self.closed.done():
+            self._channel.send(jsonrpc.notification(method, params), None, b"")
+
+    async def ask(self, method: str, params: bytes = b"{}", patience: float | None = None) -> bytes:
+        """Send a request of the hub's own and wait for its result.
+
+        Raises:
+            LinkError: The server refused, failed or was late.
+        """
+        flight = self.request(method, params, patience=patience)
+        try:
+            message = await flight.answer
+        except asyncio.CancelledError:
+            self.cancel(flight, "no longer needed")
+            raise
+        if message.error:
+            fault = jsonrpc.decode_fault(message.error)
+            raise RefusedError(self.name, method, fault)
+        return bytes(message.result)
+
+    def cancel(self, flight: Flight, reason: str) -> None:
+        """Stop waiting, and tell the server that nobody waits."""
+        if self._flights.pop(b"%d" % flight.number, None) is None:
+            return
+        self._settle(flight)
+        if not flight.answer.done():
+            flight.answer.cancel()
+        if self._channel.cancel_by_message:
+            params = b'{"requestId":%d,"reason":%b}' % (flight.number, jsonrpc.encode(reason))
+            self.notify("notifications/cancelled", params)
+        self._channel.drop(flight)
+
+    def fail(self, flight: Flight, error: LinkError) -> None:
+        """End a request that the channel could not carry."""
+        if self._flights.pop(b"%d" % flight.number, None) is not None:
+            self._settle(flight)
+            if not flight.answer.done():
+                flight.answer.set_exception(error)
+
+    def lose(self, why: str) -> None:
+        """The connection has ended: every open request fails, once."""
+        if self.closed.done():
+            return
+        self.closed.set_result(why)
+        flights, self._flights = self._flights, {}
+        for flight in flights.values():
+            self._settle(flight)
+            if not flight.answer.done():
+                flight.answer.set_exception(LinkError(f"{self.name!r} {why}", _tail(self.trace)))
+
+    # What the server says.
+
+    def receive(self, raw: bytes, via: Flight | None = None) -> None:
+        """Take one message; `via` is the request on whose stream it came, where there is such a thing."""
+        try:
+            message = jsonrpc.read(raw)
+        except jsonrpc.MalformedError:
+            self._violated()
+            return
+        if message.is_answer:
+            self._answered(message, via)
+        elif message.id:
+            self._asked(message, via)
+        else:
+            self._noticed(message, via)
+
+    def _answered(self, message: Message, via: Flight | None) -> None:
+        key = bytes(message.id)
+        flight = self._flights.get(key)
+        if flight is None or (via is not None and via is not flight):
+            # An error without an id answers the request whose stream it came on.
+            if via is None or key not in (b"", b"null") or not message.error:
+                self._violated()
+                return
+            flight, key = via, b"%d" % via.number
+        if not (message.result or message.error):
+            self._violated()
+            return
+        self._flights.pop(key, None)
+        self._settle(flight)
+        if not flight.answer.done():
+            flight.answer.set_result(message)
+
+    def _noticed(self, message: Message, via: Flight | None) -> None:
+        method, params = message.method, bytes(message.params)
+        if method == "notifications/progress":
+            self._progressed(params)
+            return
+        if method in _FOR_THE_HUB:
+            self.on_notice(method, params)
+            return
+        flight = via or self._culprit()
+        if flight is not None and flight.caller is not None:
+            flight.caller.notify(method, params)
+            return
+        self.unattributed += 1
+        self.on_notice(method, params)
+
+    def _progressed(self, params: bytes) -> None:
+        try:
+            token = bytes(jsonrpc.fields(params).get("progressToken", b""))
+        except jsonrpc.MalformedError:
+            self._violated()
+            return
+        flight = self._flights.get(token)
+        if flight is None or flight.caller is None:
+            return
+        if flight.patience:
+            flight.deadline = self._loop.time() + flight.patience
+        flight.caller.notify("notifications/progress", params)
+
+    def _asked(self, message: Message, via: Flight | None) -> None:
+        if message.method == "ping":
+            self._reply(jsonrpc.result(message.id, b"{}"))
+            return
+        flight = via or self._culprit()
+        if flight is None or flight.caller is None:
+            self.unattributed += 1
+            self._reply(_unattributed(message))
+        elif self._asks >= ASKS_ALLOWED:
+            self._reply(
+                jsonrpc.error(
+                    message.id, jsonrpc.fault(era.SERVER_ERROR, "too many open questions")
+                )
+            )
+        else:
+            self._asks += 1
+            self.tasks.start(self._put(message, flight, flight.caller))
+
+    async def _put(self, message: Message, flight: Flight, caller: Caller) -> None:
+        try:
+            answer = await caller.ask(flight, message.method, bytes(message.params) or b"{}")
+        except LinkError as error:
+            self._reply(jsonrpc.error(message.id, jsonrpc.fault(era.SERVER_ERROR, str(error))))
+            return
+        finally:
+            self._asks -= 1
+        if answer.error:
+            self._reply(jsonrpc.error(message.id, answer.error))
+        else:
+            self._reply(jsonrpc.result(message.id, answer.result or Raw(b"{}")))
+
+    def _reply(self, message: bytes) -> None:
+        if not self.closed.done():
+            self._channel.send(message, None, b"")
+
+    def _culprit(self) -> Flight | None:
+        """The call that must have caused a message without an address: the only client's latest."""
+        found: Flight | None = None
+        for flight in self._flights.values():
+            if flight.caller is None:
+                continue
+            if (
+                found is not None
+                and found.caller is not None
+                and found.caller.session is not flight.caller.session
+            ):
+                return None
+            found = flight
+        return found
+
+    def _violated(self) -> None:
+        self.violations += 1
+        if self.violations > VIOLATIONS_ALLOWED:
+            self.lose(f"sent more than {VIOLATIONS_ALLOWED} messages that make no sense")
+
+    # Time.
+
+    def _expire(self, flight: Flight) -> None:
+        now, end = self._loop.time(), min(flight.deadline, flight.cap)
+        if now < end - 0.01:
+            flight.timer = self._loop.call_later(end - now, self._expire, flight)
+            return
+        text = f"{self.name!r} did not answer {flight.method} within {flight.patience:g} s"
+        answer = flight.answer
+        if not answer.done():
+            answer.set_exception(LinkTimeoutError(text, "raise its timeout, or look at its log"))
+        self.cancel(flight, "timed out")
+
+    @staticmethod
+    def _settle(flight: Flight) -> None:
+        if flight.timer is not None:
+            flight.timer.cancel()
+            flight.timer = None
+
+
+class RefusedError(LinkError):
+    """A server answered a request of ours with an error."""
+
+    def __init__(self, name: str, method: str, fault: jsonrpc.Fault) -> None:
+        super().__init__(f"{name!r} refused {method}: {fault.message[:500]} ({fault.code})")
+        self.fault = fault
+
+
+_FOR_THE_HUB: Final = frozenset(
+    {
+        "notifications/tools/list_changed",
+        "notifications/prompts/list_changed",
+        "notifications/resources/list_changed",
+        "notifications/resources/updated",
+        "notifications/subscriptions/acknowledged",
+        "notifications/tasks/status",
+        "notifications/elicitation/complete",
+    }
+)
+"""What concerns everybody who listens, not one call."""
+
+
+def _unattributed(message: Message) -> bytes:
+    if message.method == "roots/list":
+        # Asked on nobody's behalf: there is no one whose folders these could be.
+        return jsonrpc.result(message.id, b'{"roots":[]}')
+    text = f"no single client caused this {message.method}, so nobody can answer it"
+    return jsonrpc.error(message.id, jsonrpc.fault(era.METHOD_NOT_FOUND, text))
+
+
+def _tail(lines: tuple[str, ...]) -> str:
+    return f"last words on its stderr: {' | '.join(lines[-3:])}" if lines else ""
+
+
+def _ignore(_method: str, _params: bytes) -> None:
+    return None

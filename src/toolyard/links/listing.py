@@ -1,0 +1,109 @@
+"""Asks a server for all it offers, page by page, within bounds."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+from msgspec import Raw
+
+from toolyard.core.errors import LinkError
+from toolyard.core.model import Offer, Offers
+from toolyard.links.link import Link, RefusedError
+from toolyard.links.opening import own_params
+from toolyard.wire import era, jsonrpc
+
+PAGES: Final = 100
+OFFERS: Final = 5000
+OFFER_BYTES: Final = 1 << 20
+"""A single description beyond this is no description."""
+
+_LISTS: Final = {
+    "tools": ("tools/list", "tools", "name"),
+    "prompts": ("prompts/list", "prompts", "name"),
+    "resources": ("resources/list", "resources", "uri"),
+    "templates": ("resources/templates/list", "resourceTemplates", "uriTemplate"),
+}
+KINDS: Final = tuple(_LISTS)
+_decode_items: Final = msgspec.json.Decoder(list[Raw]).decode
+
+
+class OverLimitError(LinkError):
+    """A server offers more than can be taken."""
+
+
+async def list_offers(
+    link: Link, seconds: float, before: Offers, kinds: tuple[str, ...] = KINDS
+) -> Offers:
+    """All the server offers now; the kinds not asked for are taken from `before`.
+
+    Raises:
+        LinkError: A list did not arrive.
+    """
+    found = {kind: getattr(before, kind) for kind in KINDS}
+    for kind in kinds:
+        found[kind] = await _list(link, kind, seconds) if _has(link, kind) else ()
+    return Offers(**found)
+
+
+def _has(link: Link, kind: str) -> bool:
+    return ("resources" if kind == "templates" else kind) in link.capabilities
+
+
+async def _list(link: Link, kind: str, seconds: float) -> tuple[Offer, ...]:
+    method, field, key = _LISTS[kind]
+    found: dict[str, Offer] = {}
+    cursor: str | None = None
+    seen: set[str] = set()
+    for _ in range(PAGES):
+        asked = {} if cursor is None else {"cursor": cursor}
+        try:
+            page = jsonrpc.fields(await link.ask(method, own_params(link, asked), seconds))
+        except RefusedError as error:
+            # Many servers declare resources and have no templates method.
+            if error.fault.code == era.METHOD_NOT_FOUND:
+                break
+            raise
+        except jsonrpc.MalformedError as error:
+            raise LinkError(
+                f"{link.name!r} answered {method} with something that is not a list"
+            ) from error
+        _collect(link, found, page.get(field), key)
+        cursor = _cursor(page)
+        if cursor is None or cursor in seen:
+            break
+        seen.add(cursor)
+    return tuple(found.values())
+
+
+def _collect(link: Link, found: dict[str, Offer], items: Raw | None, key: str) -> None:
+    """Add the offers of a page; the first of two with the same key stays."""
+    try:
+        raws = _decode_items(items) if items is not None else []
+    except jsonrpc.MalformedError as error:
+        raise LinkError(f"{link.name!r} sent a list that is none") from error
+    for raw in raws:
+        name = _key(raw, key)
+        if name is None or name in found or len(bytes(raw)) > OFFER_BYTES:
+            link.violations += 1
+            continue
+        if len(found) >= OFFERS:
+            raise OverLimitError(
+                f"{link.name!r} offers more than {OFFERS} of a kind",
+                "use a server that offers less",
+            )
+        found[name] = Offer(name, bytes(raw))
+
+
+def _key(raw: Raw, key: str) -> str | None:
+    try:
+        name = jsonrpc.to_python(jsonrpc.fields(raw)[key])
+    except (*jsonrpc.MalformedError, KeyError):
+        return None
+    return name if isinstance(name, str) and name else None
+
+
+def _cursor(page: jsonrpc.Fields) -> str | None:
+    raw = page.get("nextCursor")
+    cursor = jsonrpc.to_python(raw) if raw is not None else None
+    return cursor if isinstance(cursor, str) else None

@@ -1,0 +1,131 @@
+"""Keeps one keeper for every server of the picture, and lends out their links."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from toolyard.board import Board
+from toolyard.core.errors import UnknownNameError
+from toolyard.core.model import NO_OFFERS, Entry, ServerId, Snapshot
+from toolyard.links.keeper import Keeper, Notice, Open
+from toolyard.links.link import Link
+from toolyard.links.opening import Patience
+
+STARTS_AT_ONCE = 8
+"""Twenty servers that start together would starve each other; eight do not."""
+
+
+@dataclass(slots=True)
+class _Kept:
+    keeper: Keeper
+    task: asyncio.Task[None]
+
+
+class Pool:
+    """Follows the picture: a keeper per usable server, ended when it leaves or changes."""
+
+    def __init__(self, board: Board, open_link: Open, patience: Patience) -> None:
+        self._board = board
+        self._open = open_link
+        self._patience = patience
+        self._starts = asyncio.Semaphore(STARTS_AT_ONCE)
+        self._kept: dict[ServerId, _Kept] = {}
+        self._ending: set[asyncio.Task[None]] = set()
+        self.on_notice: Notice = lambda *_: None
+
+    async def run(self) -> None:
+        """Follow the picture until cancelled, then end every link."""
+        revision = -1
+        try:
+            while True:
+                snapshot = await self._board.wait_after(revision)
+                revision = snapshot.revision
+                self._follow(snapshot)
+        finally:
+            for kept in self._kept.values():
+                kept.task.cancel()
+            tasks = [kept.task for kept in self._kept.values()] + list(self._ending)
+            self._kept.clear()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _follow(self, snapshot: Snapshot) -> None:
+        usable = {id_: entry for id_, entry in snapshot.entries.items() if _is_usable(entry)}
+        for id_, kept in list(self._kept.items()):
+            entry = usable.get(id_)
+            if entry is None or entry.server.endpoint != kept.keeper.server.endpoint:
+                self._end(self._kept.pop(id_))
+        for id_, entry in usable.items():
+            if id_ in self._kept:
+                self._kept[id_].keeper.server = entry.server
+            else:
+                self._begin(entry)
+
+    def _begin(self, entry: Entry) -> None:
+        keeper = Keeper(
+            entry.server,
+            self._open,
+            self._board.post,
+            self._starts,
+            self._patience,
+            self._notice,
+            entry.offers,
+        )
+        if entry.offers == NO_OFFERS:
+            # Nobody knows yet what it offers: finding out is the first need.
+            keeper.want()
+        task = asyncio.get_running_loop().create_task(
+            keeper.run(), name=f"keeper {entry.server.id}"
+        )
+        self._kept[entry.server.id] = _Kept(keeper, task)
+
+    def _end(self, kept: _Kept) -> None:
+        kept.task.cancel()
+        self._ending.add(kept.task)
+        kept.task.add_done_callback(self._ending.discard)
+
+    def _notice(self, *said: object) -> None:
+        self.on_notice(*said)  # type: ignore[arg-type]
+
+    def ready(self, id_: ServerId) -> Link | None:
+        """The open link to a server, if there is one: the way of nearly every call."""
+        kept = self._kept.get(id_)
+        link = kept.keeper.link if kept is not None else None
+        return None if link is None or link.closed.done() else link
+
+    async def lease(self, id_: ServerId) -> Link:
+        """The link to a server, opened first if need be.
+
+        Raises:
+            UnknownNameError: It is not in use.
+            StartError, LinkError: It cannot be opened.
+        """
+        return await self.keeper(id_).lease(self._patience.open)
+
+    def keeper(self, id_: ServerId) -> Keeper:
+        """The keeper of a server.
+
+        Raises:
+            UnknownNameError: The server is not in use.
+        """
+        kept = self._kept.get(id_)
+        if kept is None:
+            raise UnknownNameError(
+                f"server {id_.name!r} is not in use",
+                "it is disabled or has a problem: see toolyard doctor",
+            )
+        return kept.keeper
+
+    @property
+    def keepers(self) -> dict[ServerId, Keeper]:
+        """Every keeper, by server."""
+        return {id_: kept.keeper for id_, kept in self._kept.items()}
+
+    def refresh(self) -> None:
+        """Ask every server again for what it offers."""
+        for kept in self._kept.values():
+            kept.keeper.refresh()
+
+
+def _is_usable(entry: Entry) -> bool:
+    return entry.server.enabled and entry.server.problem is None

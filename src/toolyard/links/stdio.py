@@ -1,0 +1,51 @@
+"""Carries messages over the pipes of a server's process: one line each."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from toolyard.core.errors import BusyError
+from toolyard.core.ports import Pipes
+from toolyard.links.link import Flight, Link
+from toolyard.wire.jsonrpc import one_line
+from toolyard.wire.lines import Lines
+
+UNSENT_LIMIT: Final = 8 << 20
+"""A server that does not read gets no more than this many bytes queued for it."""
+
+
+class StdioChannel:
+    """One process, one pipe each way."""
+
+    cancel_by_message = True
+
+    def __init__(self, link: Link, pipes: Pipes, limit: int) -> None:
+        self._link = link
+        self._pipes = pipes
+        self._lines = Lines(limit, link.receive, self._overflow)
+        self._limit = limit
+        link.attach(self)
+        pipes.connect(self._lines.feed, link.lose)
+
+    @property
+    def trace(self) -> tuple[str, ...]:
+        """The last lines of its stderr."""
+        return self._pipes.stderr
+
+    def send(self, message: bytes, flight: Flight | None, head: bytes) -> None:
+        """Write one line."""
+        if self._pipes.unsent > UNSENT_LIMIT:
+            if flight is not None:
+                self._link.fail(flight, BusyError(f"{self._link.name!r} does not read its input"))
+            return
+        self._pipes.write(one_line(message) + b"\n")
+
+    def drop(self, flight: Flight) -> None:
+        """Nothing to hang up: the pipe is everybody's."""
+
+    def close(self) -> None:
+        """Take no more lines."""
+        self._lines.close()
+
+    def _overflow(self) -> None:
+        self._link.lose(f"sent a message of more than {self._limit} bytes")

@@ -1,0 +1,1 @@
+"""The hot path: one client message to one link and back, as raw bytes."""

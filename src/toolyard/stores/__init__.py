@@ -1,0 +1,1 @@
+"""What we keep: locked, atomic, versioned files."""

@@ -1,0 +1,1 @@
+"""Doors: they translate; they decide nothing."""

@@ -1,0 +1,142 @@
+"""The rules for the HTTP headers that repeat parts of a modern message.
+
+`Mcp-Name` and `Mcp-Param-*` let something in between route without reading the
+body; whoever reads the body must see that they agree with it.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+_SENTINEL: Final = re.compile(r"=\?base64\?(.*)\?=", re.DOTALL)
+_PLAIN: Final = re.compile(r"[\x20-\x7e]*")
+_TOKEN: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+_DECIMAL: Final = re.compile(r"-?\d+(\.0+)?")
+_KINDS: Final = frozenset({"string", "integer", "boolean"})
+MARK: Final = "x-mcp-header"
+PARAM: Final = b"mcp-param-"
+
+Path = tuple[str, ...]
+
+
+def encode_value(text: str) -> str:
+    """A header value that arrives as it left: plain where that is safe, else in base64."""
+    if _PLAIN.fullmatch(text) and text == text.strip() and not _SENTINEL.fullmatch(text):
+        return text
+    return f"=?base64?{base64.b64encode(text.encode()).decode()}?="
+
+
+def decode_value(value: str) -> str | None:
+    """What `encode_value` was given; None if it cannot have been its work."""
+    found = _SENTINEL.fullmatch(value)
+    if found is None:
+        return value
+    try:
+        raw = base64.b64decode(found[1], validate=True)
+        text = raw.decode()
+    except (binascii.Error, UnicodeDecodeError):
+        return None
+    return text if base64.b64encode(raw).decode() == found[1] else None
+
+
+def param_headers(schema: Any) -> dict[Path, tuple[str, str]]:
+    """Which arguments travel as headers too: path of the argument -> header name, JSON type.
+
+    Empty if the schema marks none, or marks any in a way the specification
+    forbids: then nobody may rely on them.
+    """
+    marked: dict[Path, tuple[str, str]] = {}
+    names: set[str] = set()
+    for path, node in _positions(schema):
+        if MARK not in node:
+            continue
+        name, kind = node[MARK], node.get("type")
+        if not path or not isinstance(name, str) or not _TOKEN.fullmatch(name):
+            return {}
+        if kind not in _KINDS or name.lower() in names:
+            return {}
+        names.add(name.lower())
+        marked[path] = (f"Mcp-Param-{name}", kind)
+    return marked
+
+
+def _positions(root: Any) -> Iterator[tuple[Path | None, dict[str, Any]]]:
+    """Every place in a schema where a schema stands; the path is None off the chain of properties."""
+    stack: list[tuple[Path | None, Any]] = [((), root)]
+    while stack:
+        path, node = stack.pop()
+        if not isinstance(node, dict):
+            continue
+        yield path, node
+        for key, value in node.items():
+            if key == "properties" and isinstance(value, dict):
+                stack += [((*path, k) if path is not None else None, v) for k, v in value.items()]
+            elif key in _HOLDS_ONE:
+                stack.append((None, value))
+            elif key in _HOLDS_LIST and isinstance(value, list):
+                stack += [(None, v) for v in value]
+            elif key in _HOLDS_MAP and isinstance(value, dict):
+                stack += [(None, v) for v in value.values()]
+
+
+_HOLDS_ONE: Final = frozenset(
+    "items contains unevaluatedItems additionalProperties propertyNames unevaluatedProperties "
+    "not if then else contentSchema".split()
+)
+_HOLDS_LIST: Final = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
+_HOLDS_MAP: Final = frozenset({"patternProperties", "dependentSchemas", "$defs", "definitions"})
+
+
+def render(value: Any) -> str | None:
+    """An argument as header text; None if it has no such form."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str | int | float):
+        return str(value)
+    return None
+
+
+def mirror(marked: Mapping[Path, tuple[str, str]], arguments: Any) -> list[tuple[str, str]]:
+    """The headers that a call with these arguments must carry."""
+    found = ((name, render(_at(arguments, path))) for path, (name, _) in marked.items())
+    return [(name, encode_value(text)) for name, text in found if text is not None]
+
+
+def disagreement(
+    marked: Mapping[Path, tuple[str, str]], arguments: Any, headers: Mapping[str, str]
+) -> str:
+    """How the headers differ from the arguments; an empty string if they agree.
+
+    `headers` holds lower-case names.
+    """
+    for path, (name, kind) in marked.items():
+        sent = headers.get(name.lower())
+        value = _at(arguments, path)
+        text = render(value)
+        if (sent is None) != (text is None):
+            return f"{name} and the argument {'.'.join(path)!r} must be present together"
+        if sent is None or text is None:
+            continue
+        plain = decode_value(sent)
+        if plain is None or not _same(kind, value, text, plain):
+            return f"{name} differs from the argument {'.'.join(path)!r}"
+    return ""
+
+
+def _same(kind: str, value: Any, text: str, sent: str) -> bool:
+    whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+    if kind == "integer" and whole and _DECIMAL.fullmatch(sent):
+        return int(sent.partition(".")[0]) == int(value)
+    return sent == text
+
+
+def _at(arguments: Any, path: Path) -> Any:
+    for key in path:
+        if not isinstance(arguments, Mapping):
+            return None
+        arguments = arguments.get(key)
+    return arguments

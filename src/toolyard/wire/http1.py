@@ -1,0 +1,242 @@
+"""A small HTTP/1.1 client for the path where calls flow: pooled, and driven by callbacks.
+
+A request on an idle connection costs one write; no task, no future, no stream
+objects. Nothing is repeated on its own: a lost connection is the caller's news.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from typing import Final, NamedTuple, Protocol, cast
+from urllib.parse import urlsplit
+
+import httptools
+
+from toolyard.wire.tasks import Tasks
+
+DIAL_SECONDS: Final = 10.0
+IDLE_SECONDS: Final = 4.0
+"""Common servers close an idle connection after 5 s; sending into that moment would lose the request."""
+
+Headers = dict[bytes, bytes]
+
+
+class Sink(Protocol):
+    """Who gets an answer, piece by piece."""
+
+    def head(self, status: int, headers: Headers) -> None:
+        """The status line and headers arrived; names are lower-case."""
+        ...
+
+    def body(self, chunk: bytes) -> None:
+        """A piece of the body arrived."""
+        ...
+
+    def done(self) -> None:
+        """The answer is complete."""
+        ...
+
+    def lost(self, why: str) -> None:
+        """There will be no (more of an) answer."""
+        ...
+
+
+class Address(NamedTuple):
+    """Where to connect, and what to ask for there."""
+
+    host: str
+    port: int
+    secure: bool
+    target: str
+
+    @property
+    def authority(self) -> str:
+        """The value of the Host header."""
+        usual = 443 if self.secure else 80
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == usual else f"{host}:{self.port}"
+
+
+def parse_address(url: str) -> Address:
+    """Split an http or https URL.
+
+    Raises:
+        ValueError: It is not one.
+    """
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError(f"{url!r} is not an http or https address")
+    secure = parts.scheme == "https"
+    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    if not target.isascii() or any(c <= " " for c in target):
+        raise ValueError(f"{url!r} holds characters that must be percent-encoded")
+    return Address(parts.hostname, parts.port or (443 if secure else 80), secure, target)
+
+
+class Connection(asyncio.Protocol):
+    """One connection of a pool: busy with one request, or idle."""
+
+    __slots__ = ("_parser", "_pool", "_sink", "_status", "_headers", "_transport", "idle_since")
+
+    def __init__(self, pool: Pool, sink: Sink, payload: bytes) -> None:
+        self._pool = pool
+        self._sink: Sink | None = sink
+        self._first = payload
+        self._headers: Headers = {}
+        self.idle_since = 0.0
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Send the request that made us dial."""
+        self._transport = cast("asyncio.Transport", transport)
+        self._parser = httptools.HttpResponseParser(self)
+        if self._sink is None:
+            self._transport.close()
+            return
+        self._transport.write(self._first)
+        self._first = b""
+
+    def send(self, payload: bytes, sink: Sink) -> None:
+        """Send one more request on an idle connection."""
+        self._sink = sink
+        self._transport.write(payload)
+
+    def abandon(self) -> None:
+        """The answer is not wanted any more: hang up, which tells the server too."""
+        self._sink = None
+        if getattr(self, "_transport", None) is not None:
+            self._transport.abort()
+
+    def pause(self) -> None:
+        """Stop reading for a while, so that a fast server waits for a slow reader."""
+        self._transport.pause_reading()
+
+    def resume(self) -> None:
+        """Read again."""
+        self._transport.resume_reading()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it can carry another request."""
+        return not self._transport.is_closing()
+
+    def close(self) -> None:
+        """Close an idle connection."""
+        self._transport.close()
+
+    # What the event loop and the parser call.
+
+    def data_received(self, data: bytes) -> None:
+        """Feed the parser; what is not HTTP ends the connection."""
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserError as error:
+            self._lose(f"its answer is not HTTP ({error})")
+            self._transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Tell whoever still waits."""
+        self._pool.forget(self)
+        self._lose("it closed the connection" if exc is None else f"the connection broke ({exc})")
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Keep a header of the answer."""
+        self._headers[name.lower()] = value.strip()
+
+    def on_headers_complete(self) -> None:
+        """Hand on the head of the answer."""
+        headers, self._headers = self._headers, {}
+        if self._sink is not None:
+            self._sink.head(self._parser.get_status_code(), headers)
+
+    def on_body(self, body: bytes) -> None:
+        """Hand on a piece of the body."""
+        if self._sink is not None:
+            self._sink.body(body)
+
+    def on_message_complete(self) -> None:
+        """Go idle, then hand on the end: the sink may send its next request at once."""
+        if self._parser.get_status_code() < 200:
+            return
+        sink, self._sink = self._sink, None
+        if self._parser.should_keep_alive():
+            self._pool.release(self)
+        else:
+            self._transport.close()
+        if sink is not None:
+            sink.done()
+
+    def _lose(self, why: str) -> None:
+        sink, self._sink = self._sink, None
+        if sink is not None:
+            sink.lost(why)
+
+
+class Pool:
+    """Keep-alive connections to one address."""
+
+    __slots__ = ("_address", "_all", "_closed", "_idle", "_loop", "_tasks", "_tls")
+
+    def __init__(self, address: Address, tls: ssl.SSLContext | None = None) -> None:
+        self._address = address
+        self._tls = (tls or ssl.create_default_context()) if address.secure else None
+        self._idle: list[Connection] = []
+        self._all: set[Connection] = set()
+        self._tasks = Tasks()
+        self._loop = asyncio.get_running_loop()
+        self._closed = False
+
+    def send(self, payload: bytes, sink: Sink) -> Connection:
+        """Send a whole request; its answer goes to `sink`."""
+        while self._idle:
+            connection = self._idle.pop()
+            if connection.is_open and self._loop.time() - connection.idle_since < IDLE_SECONDS:
+                connection.send(payload, sink)
+                return connection
+            connection.close()
+        connection = Connection(self, sink, payload)
+        if self._tasks.start(self._dial(connection, sink)) is None:
+            sink.lost("the link is closed")
+        return connection
+
+    async def _dial(self, connection: Connection, sink: Sink) -> None:
+        address = self._address
+        try:
+            async with asyncio.timeout(DIAL_SECONDS):
+                await self._loop.create_connection(
+                    lambda: connection,
+                    address.host,
+                    address.port,
+                    ssl=self._tls,
+                    server_hostname=address.host if self._tls else None,
+                )
+            self._all.add(connection)
+        except TimeoutError:
+            sink.lost(f"no connection to {address.authority} within {DIAL_SECONDS:.0f} s")
+        except (OSError, ssl.SSLError) as error:
+            sink.lost(f"cannot connect to {address.authority} ({_reason(error)})")
+
+    def release(self, connection: Connection) -> None:
+        """Take back a connection that has done its work."""
+        if self._closed:
+            connection.close()
+            return
+        connection.idle_since = self._loop.time()
+        self._idle.append(connection)
+
+    def forget(self, connection: Connection) -> None:
+        """Drop a connection that has ended."""
+        self._all.discard(connection)
+        if connection in self._idle:
+            self._idle.remove(connection)
+
+    async def close(self) -> None:
+        """Close every connection; requests under way are lost."""
+        self._closed = True
+        await self._tasks.close()
+        for connection in list(self._all):
+            connection.abandon()
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()

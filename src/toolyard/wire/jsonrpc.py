@@ -1,0 +1,148 @@
+"""JSON-RPC envelopes with the body left as the bytes that arrived.
+
+Only `id`, `method` and the presence of `params`, `result` and `error` are
+looked at; what is inside is passed on, not modelled.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+import msgspec
+from msgspec import Raw
+
+NOTHING: Final = Raw(b"")
+Fields = dict[str, Raw]
+"""A JSON object of which only the keys are known."""
+
+
+class Message(msgspec.Struct):
+    """One JSON-RPC message: a request, a notification, or an answer."""
+
+    method: str = ""
+    id: Raw = NOTHING
+    params: Raw = NOTHING
+    result: Raw = NOTHING
+    error: Raw = NOTHING
+
+    @property
+    def is_request(self) -> bool:
+        """Whether it wants an answer."""
+        return bool(self.method) and bool(bytes(self.id))
+
+    @property
+    def is_answer(self) -> bool:
+        """Whether it answers a request of ours."""
+        return not self.method
+
+
+class Fault(msgspec.Struct, omit_defaults=True):
+    """A JSON-RPC error."""
+
+    code: int
+    message: str
+    data: Any = None
+
+
+decode: Final = msgspec.json.Decoder(Message).decode
+decode_fields: Final = msgspec.json.Decoder(Fields).decode
+decode_fault: Final = msgspec.json.Decoder(Fault).decode
+encode: Final = msgspec.json.Encoder().encode
+to_python: Final = msgspec.json.Decoder().decode
+
+MalformedError = (msgspec.DecodeError, msgspec.ValidationError, RecursionError, UnicodeDecodeError)
+"""What the decoders raise for bytes that are not what they should be."""
+
+_BIG: Final = 1 << 16
+"""From here on an answer's envelope is read off its first bytes: scanning the rest costs more than all else."""
+_HEAD: Final = re.compile(rb'\{"jsonrpc":"2\.0","id":(-?\d+|"[^"\\]*"),"result":')
+
+
+def read(raw: bytes) -> Message:
+    """Read one message; a large answer in the usual layout is not scanned beyond its head."""
+    if len(raw) > _BIG and (head := _HEAD.match(raw)) and raw.endswith(b"}"):
+        return Message(id=Raw(head[1]), result=Raw(memoryview(raw)[head.end() : -1]))
+    return decode(raw)
+
+
+def fields(raw: Raw | bytes) -> Fields:
+    """The members of a params object; absent params have none."""
+    return decode_fields(raw) if bytes(raw) else {}
+
+
+def request(number: int, method: str, params: bytes) -> bytes:
+    """A request of ours; the number is its id."""
+    return b'{"jsonrpc":"2.0","id":%d,"method":"%b","params":%b}' % (
+        number,
+        method.encode(),
+        params,
+    )
+
+
+def notification(method: str, params: bytes = b"") -> bytes:
+    """A notification of ours."""
+    if not params:
+        return b'{"jsonrpc":"2.0","method":"%b"}' % method.encode()
+    return b'{"jsonrpc":"2.0","method":"%b","params":%b}' % (method.encode(), params)
+
+
+def result(id_: Raw | bytes, body: Raw | bytes) -> bytes:
+    """The answer to the request with this raw id."""
+    return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (id_, body)
+
+
+def error(id_: Raw | bytes, body: Raw | bytes) -> bytes:
+    """The refusal of the request with this raw id; an unknown id is null."""
+    return b'{"jsonrpc":"2.0","id":%b,"error":%b}' % (id_ or b"null", body)
+
+
+def fault(code: int, text: str, data: Any = None) -> bytes:
+    """The bytes of an error object."""
+    return encode(Fault(code, text, data))
+
+
+def is_valid_id(raw: Raw | bytes) -> bool:
+    """Whether a raw id is a string or a number, as MCP demands; null is not."""
+    return bytes(raw)[:1] in _ID_STARTS
+
+
+_ID_STARTS: Final = frozenset(bytes([c]) for c in b'"-0123456789')
+_BRACKETS: Final = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
+
+
+def is_too_deep(raw: bytes, limit: int) -> bool:
+    """Whether arrays and objects nest deeper than `limit`."""
+    if raw.count(b"{") + raw.count(b"[") <= limit:
+        return False
+    depth = 0
+    for token in _BRACKETS.finditer(raw):
+        mark = raw[token.start()]
+        if mark in b"[{":
+            depth += 1
+            if depth > limit:
+                return True
+        elif mark in b"]}":
+            depth -= 1
+    return False
+
+
+def one_line(raw: bytes) -> bytes:
+    """The same JSON without any byte that some reader takes for the end of a line.
+
+    Line ends between tokens become blanks; the exotic ones can only stand in
+    strings, where their escapes mean the same.
+    """
+    if b"\n" in raw or b"\r" in raw:
+        raw = raw.replace(b"\r", b" ").replace(b"\n", b" ")
+    for mark, escape in _EXOTIC:
+        if mark in raw:
+            raw = raw.replace(mark, escape)
+    return raw
+
+
+_EXOTIC: Final = (
+    (b"\xe2\x80\xa8", b"\\u2028"),
+    (b"\xe2\x80\xa9", b"\\u2029"),
+    (b"\xc2\x85", b"\\u0085"),
+)

@@ -1,0 +1,95 @@
+"""Server-sent events, read and written as the standard has them."""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+from toolyard.wire.jsonrpc import one_line
+
+_END: Final = re.compile(rb"\r\n|\n|\r")
+
+
+class ServerEvent(NamedTuple):
+    """One event: its type (`message` if none is given), its data and its id."""
+
+    type: bytes
+    data: bytes
+    id: bytes
+
+
+class TooLongError(ValueError):
+    """An event grew past the limit."""
+
+
+class Events:
+    """Cuts a stream of bytes into events; comments and unknown fields are passed over."""
+
+    __slots__ = ("_data", "_id", "_limit", "_rest", "_size", "_skip_lf", "_type")
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._rest: list[bytes] = []
+        self._size = 0
+        self._type = self._id = b""
+        self._data: list[bytes] = []
+        self._skip_lf = False
+
+    def feed(self, chunk: bytes) -> list[ServerEvent]:
+        """Take bytes as they arrive; return the events they complete.
+
+        Raises:
+            TooLongError: An event is longer than the limit.
+        """
+        # A CR at the end of a chunk has ended its line already; the LF of the pair comes late.
+        if self._skip_lf and chunk:
+            self._skip_lf = False
+            if chunk[:1] == b"\n":
+                chunk = chunk[1:]
+        out: list[ServerEvent] = []
+        start = 0
+        for end in _END.finditer(chunk):
+            self._rest.append(chunk[start : end.start()])
+            start = end.end()
+            line = self._rest[0] if len(self._rest) == 1 else b"".join(self._rest)
+            self._rest = []
+            if (event := self._take(line)) is not None:
+                out.append(event)
+        self._skip_lf = chunk.endswith(b"\r")
+        if start < len(chunk):
+            self._rest.append(chunk[start:])
+        self._size = 0 if out else self._size + len(chunk)
+        if self._size > self._limit:
+            raise TooLongError(f"an event is longer than {self._limit} bytes")
+        return out
+
+    def _take(self, line: bytes) -> ServerEvent | None:
+        if not line:
+            return self._dispatch()
+        name, _, value = line.partition(b":")
+        if value[:1] == b" ":
+            value = value[1:]
+        if name == b"data":
+            self._data.append(value)
+        elif name == b"event":
+            self._type = value
+        elif name == b"id" and b"\0" not in value:
+            self._id = value
+        return None
+
+    def _dispatch(self) -> ServerEvent | None:
+        kind, self._type = self._type or b"message", b""
+        if not self._data:
+            return None
+        data = self._data[0] if len(self._data) == 1 else b"\n".join(self._data)
+        self._data = []
+        return ServerEvent(kind, data, self._id)
+
+
+def event(message: bytes) -> bytes:
+    """A message as one event; only this function writes events, so no text can forge another."""
+    return b"event: message\r\ndata: %b\r\n\r\n" % one_line(message)
+
+
+HEARTBEAT: Final = b": still here\r\n\r\n"
+"""A comment that keeps idle streams from being cut by something in between."""
