@@ -40,6 +40,8 @@ class Child:
         self._outputs: dict[int, asyncio.ReadTransport] = {}
         self.gone = asyncio.Event()
         """Set when the process has ended."""
+        self.drained = asyncio.Event()
+        """Set when all it wrote has been taken."""
 
     def connect(self, feed: Callable[[bytes], None], ended: Callable[[str], None]) -> None:
         """Deliver stdout to `feed` chunk by chunk; call `ended(why)` once at its end."""
@@ -90,6 +92,8 @@ class Child:
     def lost(self, pipe: int) -> None:
         """Note the end of one pipe."""
         self._lost.add(pipe)
+        if {STDOUT, STDERR} <= self._lost:
+            self.drained.set()
         self._deaf |= pipe == STDIN and not self._closing
         self._check()
 
@@ -144,7 +148,7 @@ class Child:
         """Tell the end when both halves of it are known, or one and the grace is over."""
         if self._ended is None:
             return
-        if self._status and STDOUT in self._lost:
+        if self._status and self.drained.is_set():
             self._tell()
         elif self._timer is None and (self._status or self._deaf or STDOUT in self._lost):
             # Something it started may hold stdout open for long; the server is gone all the same.

@@ -22,6 +22,7 @@ from toolyard.executors.tail import LogFile
 from toolyard.executors.watch import Watch
 
 _KILL_WAIT = 1.0  # a killed process goes at once, unless the kernel holds it
+_DRAIN_WAIT = 0.5  # with all writers gone the rest is there already
 _SWEEPERS = 16  # stops that may search for leftovers at once
 
 
@@ -65,6 +66,11 @@ class Local:
     def owner(self) -> str:
         """The value of TOOLYARD_OWNER in every process started here."""
         return self._owner
+
+    @property
+    def warden(self) -> int | None:
+        """The pid of the process that cleans up after us, once a server was started."""
+        return self._watch.pid
 
     @asynccontextmanager
     async def open(self, name: str, command: Command) -> AsyncIterator[Pipes]:
@@ -118,6 +124,7 @@ class _Run:
             await asyncio.get_running_loop().run_in_executor(
                 self._local._sweepers, self._sweep, self._local._patience.term
             )
+            await _within(_DRAIN_WAIT, self._child.drained)
         except asyncio.CancelledError:
             # The loop itself is being closed: no time left for manners.
             self._process.signal(_KILL)
@@ -131,19 +138,13 @@ class _Run:
     async def _ask(self) -> None:
         patience = self._local._patience
         self._child.close_input()
-        if await self._gone_within(patience.eof):
+        if await _within(patience.eof, self._child.gone):
             return
         self._process.signal(signal.SIGTERM)
-        if await self._gone_within(patience.term):
+        if await _within(patience.term, self._child.gone):
             return
         self._process.signal(_KILL)
-        await self._gone_within(_KILL_WAIT)
-
-    async def _gone_within(self, seconds: float) -> bool:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self._child.gone.wait()
-        return self._child.gone.is_set()
+        await _within(_KILL_WAIT, self._child.gone)
 
     def _sweep(self, patience: float) -> None:
         """End the rest of its group and those that left it but carry its mark."""
@@ -181,6 +182,13 @@ def _limit(pid: int, limits: Limits) -> None:
         if most is not None:
             with suppress(OSError, ValueError):  # ended already, or our own limit is lower
                 resource.prlimit(pid, kind, (most, most))
+
+
+async def _within(seconds: float, event: asyncio.Event) -> bool:
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await event.wait()
+    return event.is_set()
 
 
 async def _through(work: Coroutine[None, None, None]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections import deque
 from pathlib import Path
 from urllib.parse import quote
 
@@ -13,6 +12,7 @@ _log = logging.getLogger(__name__)
 
 RING_BYTES = 256 * 1024
 LOG_BYTES = 10 * 1024 * 1024
+_SLACK_BYTES = 64 * 1024  # forgotten in one go, not byte by byte
 _LAST_LINES = 200
 _LINE_CHARS = 2000  # one endless line must not fill a screen
 
@@ -35,23 +35,18 @@ class Tail:
     """The last 256 KiB of a stream, as lines fit to be shown."""
 
     def __init__(self) -> None:
-        self._chunks: deque[bytes] = deque()
-        self._size = 0
+        self._text = bytearray()
 
     def add(self, chunk: bytes) -> None:
         """Keep the chunk, forget what is too old."""
-        chunk = chunk[-RING_BYTES:]
-        self._chunks.append(chunk)
-        self._size += len(chunk)
-        while self._size - len(self._chunks[0]) >= RING_BYTES:
-            self._size -= len(self._chunks.popleft())
-        if len(self._chunks) > 1024:  # many tiny chunks cost more than their bytes
-            self._chunks = deque((b"".join(self._chunks),))
+        self._text += chunk[-RING_BYTES:]
+        if len(self._text) > RING_BYTES + _SLACK_BYTES:
+            del self._text[:-RING_BYTES]
 
     @property
     def lines(self) -> tuple[str, ...]:
         """The last lines that are not blank, oldest first."""
-        text = b"".join(self._chunks)[-RING_BYTES:].decode(errors="replace")
+        text = self._text[-RING_BYTES:].decode(errors="replace")
         lines = [line for line in text.translate(_SEPARATORS).split("\n") if line.strip()]
         return tuple(line[:_LINE_CHARS] for line in lines[-_LAST_LINES:])
 

@@ -24,6 +24,13 @@ OWNER = "TOOLYARD_OWNER"
 INSTANCE = "TOOLYARD_INSTANCE"
 """The variable that names the one run of a server a process belongs to."""
 
+IGNORED = [
+    getattr(signal, name)
+    for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT")
+    if hasattr(signal, name)
+]
+"""Signals meant for the hub: the warden goes when the hub has gone, not before."""
+
 _TERM_WAIT = 1.5  # with the hub dead nobody is left to wait longer for
 _KILL_WAIT = 1.0
 _KILL_ROUNDS = 5  # a process that forks while it is being killed needs more than one
@@ -175,7 +182,7 @@ def _listen() -> dict[int, int]:
 
 def main(owner: str, since: int) -> None:
     """Wait for the end of the hub called `owner`, then end what it left."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+    for number in IGNORED:
         signal.signal(number, signal.SIG_IGN)
     left = _listen()
     if os.path.isdir("/proc/self"):

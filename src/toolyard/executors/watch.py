@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import signal
 import subprocess
 import sys
 from contextlib import suppress
@@ -37,18 +38,8 @@ class Watch:
         if sys.platform == "win32" or self._listens():
             return
         self._forget()
-        argv = [sys.executable, "-I", "-S", warden.__file__, self._owner, str(self.since)]
         try:
-            self._process = subprocess.Popen(
-                argv,
-                bufsize=0,
-                cwd="/",
-                env={},  # it must carry no mark: another hub's warden would end it
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
-            )
+            self._process = _start(self._owner, self.since)
         except OSError as error:
             _log.warning("no warden, servers may outlive a killed hub: %s", error.strerror)
             return
@@ -91,3 +82,21 @@ class Watch:
         if self._process is not None and self._process.stdin is not None:
             self._process.stdin.close()
         self._process = None
+
+
+def _start(owner: str, since: int) -> subprocess.Popen[bytes]:
+    # Blocked signals stay blocked in the new process, so that none finds it half started.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, warden.IGNORED)
+    try:
+        return subprocess.Popen(
+            [sys.executable, "-I", "-S", warden.__file__, owner, str(since)],
+            bufsize=0,
+            cwd="/",
+            env={},  # it must carry no mark: another hub's warden would end it
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from tests.executors.children import ECHO, ESCAPING, STUBBORN, Ear, leaves, marked, python
+from toolyard.executors import warden
+from toolyard.executors.local import Local
+
+HUB = f"""
+import asyncio, sys
+from contextlib import AsyncExitStack
+from tests.executors.children import Ear, python
+from toolyard.executors.local import Local
+
+async def main():
+    local = Local()
+    async with AsyncExitStack() as stack:
+        stubborn = await stack.enter_async_context(local.open("stubborn", python({STUBBORN!r})))
+        await Ear(stubborn).line()
+        escaping = await stack.enter_async_context(local.open("escaping", python({ESCAPING!r})))
+        escaped = int(await Ear(escaping).line())
+        print(local.owner, escaped, local.warden, flush=True)
+        await asyncio.Event().wait()
+
+asyncio.run(main())
+"""
+
+
+async def test_a_killed_hub_leaves_nothing_behind() -> None:
+    hub = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-c",
+        HUB,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert hub.stdout is not None
+    owner, escaped, watcher = (await hub.stdout.readline()).decode().split()
+    pids = marked(owner)
+    assert len(pids) == 3 and int(escaped) in pids
+
+    hub.kill()
+    deadline = time.monotonic() + 5
+    await hub.wait()
+    for pid in (*pids, int(watcher)):
+        assert await leaves(pid, within=deadline - time.monotonic())
+
+    assert marked(owner) == []
+
+
+async def test_the_warden_is_one_small_and_deaf_to_the_terminal(local: Local) -> None:
+    assert local.warden is None
+    async with local.open("one", python(ECHO)), local.open("two", python(ECHO)):
+        pid = local.warden
+        assert pid is not None
+        assert os.getsid(pid) == pid
+        status = Path(f"/proc/{pid}/status").read_text()
+        assert int(status.partition("VmRSS:")[2].split()[0]) < 20 * 1024
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            os.kill(pid, number)
+        assert not await leaves(pid, within=0.2)
+    await local.close()
+
+    assert await leaves(pid, within=0)
+
+
+async def test_a_lost_warden_is_replaced_with_the_next_server(local: Local) -> None:
+    async with local.open("one", python(ECHO)):
+        first = local.warden
+        assert first is not None
+        os.kill(first, signal.SIGKILL)
+        assert await leaves(first, within=5)
+        async with local.open("two", python(ECHO)) as pipes:
+            assert local.warden not in (None, first)
+            ear = Ear(pipes)
+            pipes.write(b"served\n")
+            assert await ear.line() == b"served"
+
+
+def test_a_stranger_with_a_known_pid_is_not_signalled() -> None:
+    stranger = subprocess.Popen(["sleep", "60"], start_new_session=True)
+    try:
+        seen = warden.look(stranger.pid)
+        assert seen is not None
+        # The same pid, but another start: the child we knew is gone, the number passed on.
+        warden.end("TOOLYARD_INSTANCE=none", {stranger.pid: seen.start - 1}, 0, patience=0)
+        assert stranger.poll() is None
+
+        warden.end("TOOLYARD_INSTANCE=none", {stranger.pid: seen.start}, 0, patience=0)
+        assert stranger.wait(5) == -signal.SIGKILL
+    finally:
+        stranger.kill()
+        stranger.wait()
+
+
+def test_a_mark_counts_only_whole() -> None:
+    stranger = subprocess.Popen(["sleep", "60"], env={"TOOLYARD_OWNER": "abcdef", "X": "a\nb"})
+    try:
+        assert warden.find("TOOLYARD_OWNER=abc", {}, 0) == []
+        assert [p.pid for p in warden.find("TOOLYARD_OWNER=abcdef", {}, 0)] == [stranger.pid]
+    finally:
+        stranger.kill()
+        stranger.wait()
