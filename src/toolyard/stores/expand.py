@@ -1,0 +1,210 @@
+"""References in what the user wrote, such as `${TOKEN}`, and what they stand for.
+
+    ${VAR}, ${env:VAR}    the environment variable
+    ${VAR:-default}       the same, or the default if it is unset or empty; it may hold references
+    ${userHome}           the user's home directory
+    ${workspaceFolder}    where the declaration was found
+    ${keyring:name}       the secret `name` of the system's keyring, under the service `toolyard`
+    $${                   a literal ${
+
+A `$VAR` without braces is literal, and what a reference stands for is not looked at again.
+A reference that stands for nothing is never left in place: it is missing, or an error.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from toolyard.core.errors import ConfigError
+from toolyard.core.model import Command, Endpoint, Pairs
+
+KEYRING_SERVICE = "toolyard"
+DEPTH_LIMIT = 8
+"""Defaults inside defaults; nobody needs more than two."""
+
+
+def read_keyring(name: str) -> str:
+    """Give a secret of the system's keyring.
+
+    Raises:
+        ConfigError: There is no keyring, it does not open, or has no such secret.
+    """
+    try:
+        import keyring  # slow to import, and most never need it
+
+        secret = keyring.get_password(KEYRING_SERVICE, name)
+    except Exception as error:  # backends raise errors of their own libraries too
+        raise ConfigError(
+            f"the keyring cannot be read for '{name}': {type(error).__name__}",
+            "unlock or install a keyring, or use an environment variable instead",
+        ) from error
+    if secret is None:
+        raise ConfigError(
+            f"the keyring has no secret '{name}'", f"run: keyring set {KEYRING_SERVICE} {name}"
+        )
+    return secret
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """What references are resolved with."""
+
+    env: Mapping[str, str] = field(repr=False)
+    folder: str | None = None
+    keyring: Callable[[str], str] = read_keyring
+    home: str = field(default_factory=lambda: str(Path.home()))
+
+
+@dataclass(frozen=True, slots=True)
+class Unset:
+    """A reference that stands for nothing, and the part of the endpoint it is in."""
+
+    name: str
+    where: str
+
+
+def expand(endpoint: Endpoint, lookup: Lookup) -> Endpoint:
+    """Give the endpoint with every reference replaced by what it stands for.
+
+    May ask the keyring, which may wait for the user: on an event loop, call it in a thread.
+
+    Raises:
+        ConfigError: A reference stands for nothing, or for what cannot be used in its place.
+    """
+    if unset := find_unset(endpoint, lookup):
+        raise ConfigError(*explain(unset))
+    if isinstance(endpoint, Command):
+        cwd = None if endpoint.cwd is None else _text(endpoint.cwd, lookup, "cwd")
+        return Command(
+            argv=tuple(_text(each, lookup, "the command") for each in endpoint.argv),
+            env=_pairs(endpoint.env, lookup, "variable"),
+            cwd=None if cwd is None else _place(cwd, lookup),
+        )
+    url = _text(endpoint.url, lookup, "url")
+    if not url.startswith(("http://", "https://")):
+        raise ConfigError("the url is no http address after expansion", "check its references")
+    return replace(endpoint, url=url, headers=_pairs(endpoint.headers, lookup, "header"))
+
+
+def missing(endpoint: Endpoint, lookup: Lookup) -> tuple[str, ...]:
+    """Give the names of references that stand for nothing; the keyring is not asked."""
+    return tuple(dict.fromkeys(each.name for each in find_unset(endpoint, lookup)))
+
+
+def find_unset(endpoint: Endpoint, lookup: Lookup) -> tuple[Unset, ...]:
+    """Give the references that stand for nothing, each with its place; the keyring is not asked."""
+    # Whoever only looks must neither wake the keyring nor hold a secret.
+    careful = replace(lookup, keyring=lambda name: name)
+    found: list[Unset] = []
+    for where, text in _parts(endpoint):
+        names: list[str] = []
+        _resolve(text, careful, names.append, 0)
+        found.extend(Unset(name, where) for name in names)
+    return tuple(dict.fromkeys(found))
+
+
+def explain(unset: tuple[Unset, ...]) -> tuple[str, str]:
+    """Give text and hint on references that stand for nothing."""
+    places = ", ".join(f"'{each.name}' (in {each.where})" for each in unset)
+    first = unset[0].name
+    if first.startswith("${"):
+        hint = "write a reference as ${NAME}, and a literal ${ as $${"
+    elif ":" in first or first == "workspaceFolder":
+        hint = "use ${VAR}, ${env:VAR}, ${VAR:-default}, ${userHome} or ${keyring:name} instead"
+    else:
+        hint = f"set '{first}' where the hub is started, or give a default: ${{{first}:-value}}"
+    return f"not set: {places}", hint
+
+
+def _parts(endpoint: Endpoint) -> Iterator[tuple[str, str]]:
+    if isinstance(endpoint, Command):
+        yield from (("the command", each) for each in endpoint.argv)
+        yield from ((f"variable '{name}'", value) for name, value in endpoint.env)
+        if endpoint.cwd is not None:
+            yield "cwd", endpoint.cwd
+    else:
+        yield "url", endpoint.url
+        yield from ((f"header '{name}'", value) for name, value in endpoint.headers)
+
+
+def _pairs(pairs: Pairs, lookup: Lookup, what: str) -> Pairs:
+    return tuple((name, _text(value, lookup, f"{what} '{name}'")) for name, value in pairs)
+
+
+def _place(cwd: str, lookup: Lookup) -> str:
+    """Make a directory absolute: the hub's own directory means nothing to who wrote it."""
+    if cwd == "~" or cwd.startswith(("~/", "~\\")):
+        cwd = lookup.home + cwd[1:]
+    return os.path.join(lookup.folder, cwd) if lookup.folder else cwd
+
+
+def _text(text: str, lookup: Lookup, where: str) -> str:
+    unset: list[str] = []
+    result = _resolve(text, lookup, unset.append, 0)
+    if unset:
+        raise ConfigError(*explain(tuple(Unset(name, where) for name in unset)))
+    # A header with a line end would be two headers, and a NUL ends an argument early.
+    if "\0" in result or (where.startswith(("header", "url")) and _breaks_line(result)):
+        raise ConfigError(
+            f"{where} holds a control character after expansion",
+            "check the values of its references for line ends",
+        )
+    return result
+
+
+def _breaks_line(text: str) -> bool:
+    return "\r" in text or "\n" in text
+
+
+def _resolve(text: str, lookup: Lookup, unset: Callable[[str], None], depth: int) -> str:
+    """Replace the references in a text; the names of those without a value go to `unset`."""
+    result: list[str] = []
+    at = 0
+    while (dollar := text.find("${", at)) >= 0:
+        if dollar > at and text[dollar - 1] == "$":
+            result.append(text[at : dollar - 1] + "${")
+            at = dollar + 2
+            continue
+        result.append(text[at:dollar])
+        end = _closing(text, dollar + 2)
+        if end is None:
+            unset(text[dollar:])
+            return "".join(result)
+        result.append(_value(text[dollar + 2 : end], lookup, unset, depth))
+        at = end + 1
+    return "".join(result) + text[at:]
+
+
+def _closing(text: str, at: int) -> int | None:
+    """Find the brace that closes a reference; those of references inside it do not count."""
+    open_ones = 1
+    while at < len(text):
+        if text.startswith("${", at):
+            open_ones += 1
+            at += 1
+        elif text[at] == "}":
+            open_ones -= 1
+            if open_ones == 0:
+                return at
+        at += 1
+    return None
+
+
+def _value(reference: str, lookup: Lookup, unset: Callable[[str], None], depth: int) -> str:
+    if reference == "userHome":
+        return lookup.home
+    if reference == "workspaceFolder" and lookup.folder is not None:
+        return lookup.folder
+    if reference.startswith("keyring:") and len(reference) > len("keyring:"):
+        return lookup.keyring(reference.removeprefix("keyring:"))
+    name, has_default, default = reference.removeprefix("env:").partition(":-")
+    value = lookup.env.get(name) if name else None
+    if has_default and name and depth < DEPTH_LIMIT:
+        return value or _resolve(default, lookup, unset, depth + 1)
+    if value is None:
+        unset(name or "${" + reference + "}")
+        return ""
+    return value
