@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from toolyard.core.model import Report
+from toolyard.sources.configured import Configured
+from toolyard.stores.servers import ServersFile
+
+ONE = '{"mcpServers": {"a": {"command": "1"}}}'
+TWO = '{"mcpServers": {"a": {"command": "1"}, "b": {"command": "2"}}}'
+
+
+class Reports:
+    """What a source posted, to be waited for."""
+
+    def __init__(self) -> None:
+        self.all: list[Report] = []
+        self._wake = asyncio.Event()
+
+    def post(self, report: Report) -> None:
+        self.all.append(report)
+        self._wake.set()
+
+    async def until(self, holds: Callable[[Report], bool], within: float = 5.0) -> Report:
+        async with asyncio.timeout(within):
+            while not (self.all and holds(self.all[-1])):
+                self._wake.clear()
+                await self._wake.wait()
+        return self.all[-1]
+
+    async def names(self, *names: str, within: float = 5.0) -> Report:
+        return await self.until(lambda r: [s.id.name for s in r.servers] == [*names], within)
+
+
+@asynccontextmanager
+async def running(path: Path, env: dict[str, str] | None = None) -> AsyncIterator[Reports]:
+    reports = Reports()
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(Configured(path, env or {}).run(reports.post))
+        try:
+            yield reports
+        finally:
+            task.cancel()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "servers.json"
+
+
+def replace(path: Path, text: str) -> None:
+    temp = path.with_suffix(".new")
+    temp.write_text(text)
+    os.replace(temp, path)
+
+
+async def test_the_first_report_comes_at_once_even_without_a_file(path: Path) -> None:
+    async with running(path) as reports:
+        assert await reports.until(lambda _: True, 1.0) == Report("configured")
+
+
+async def test_a_change_is_reported_within_a_second_and_the_others_stay_equal(path: Path) -> None:
+    path.write_text(ONE)
+    async with running(path) as reports:
+        before = await reports.names("a")
+        for text, names in [(TWO, ("a", "b")), (ONE, ("a",)), (TWO, ("a", "b"))]:
+            began = time.monotonic()
+            path.write_text(text)
+            report = await reports.names(*names)
+            assert time.monotonic() - began < 1.0
+            assert report.servers[0] == before.servers[0]
+
+
+@pytest.mark.parametrize("write", [replace, lambda path, text: path.write_text(text)])
+async def test_a_file_may_be_replaced_or_rewritten(
+    path: Path, write: Callable[[Path, str], object]
+) -> None:
+    write(path, ONE)
+    async with running(path) as reports:
+        await reports.names("a")
+        write(path, TWO)
+        await reports.names("a", "b", within=1.0)
+        write(path, ONE)
+        await reports.names("a", within=1.0)
+
+
+async def test_our_own_edits_are_noticed(path: Path) -> None:
+    async with running(path) as reports:
+        await reports.names()
+        await asyncio.to_thread(ServersFile(path).put, "a", {"command": "c"})
+        await reports.names("a", within=1.0)
+        await asyncio.to_thread(ServersFile(path).set_enabled, "a", False)
+        await reports.until(lambda r: not r.servers[0].enabled, 1.0)
+
+
+async def test_a_deleted_file_has_no_servers_and_comes_back(path: Path) -> None:
+    path.write_text(ONE)
+    async with running(path) as reports:
+        await reports.names("a")
+        path.unlink()
+        await reports.names(within=1.0)
+        path.write_text(TWO)
+        await reports.names("a", "b", within=1.0)
+
+
+async def test_a_folder_may_come_go_and_come_again(tmp_path: Path) -> None:
+    path = tmp_path / "x" / "y" / "servers.json"
+    async with running(path) as reports:
+        await reports.names()
+        for _ in range(2):
+            path.parent.mkdir(parents=True)
+            path.write_text(ONE)
+            await reports.names("a", within=3.0)
+            shutil.rmtree(tmp_path / "x")
+            await reports.names(within=3.0)
+
+
+async def test_a_change_behind_a_link_is_noticed(tmp_path: Path, path: Path) -> None:
+    real = tmp_path / "dotfiles" / "real.json"
+    real.parent.mkdir()
+    real.write_text(ONE)
+    path.symlink_to(real)
+    async with running(path) as reports:
+        await reports.names("a")
+        replace(real, TWO)
+        await reports.names("a", "b", within=3.0)
+
+
+async def test_a_file_that_became_unreadable_keeps_the_servers_and_adds_the_problem(
+    path: Path,
+) -> None:
+    path.write_text(ONE)
+    async with running(path) as reports:
+        good = await reports.names("a")
+        path.write_text('{"mcpServers": {')
+        broken = await reports.until(lambda r: bool(r.problems), 1.0)
+        assert broken.servers == good.servers
+        assert [each.code for each in broken.problems] == ["config-syntax"]
+        path.write_text("")
+        await reports.until(lambda r: "holds no object" in r.problems[0].text, 1.0)
+        path.write_text(TWO)
+        assert (await reports.names("a", "b", within=3.0)).problems == ()
+
+
+async def test_what_says_the_same_is_not_reported_again(path: Path) -> None:
+    path.write_text(ONE)
+    async with running(path) as reports:
+        await reports.names("a")
+        replace(path, "// only a comment\n" + ONE)
+        replace(path.with_name("neighbour.json"), TWO)
+        replace(path, "// another\n" + TWO)
+        await reports.names("a", "b")
+        assert len(reports.all) == 2
+
+
+async def test_every_report_of_a_busy_file_is_whole(path: Path) -> None:
+    path.write_text(ONE)
+    async with running(path) as reports:
+        await reports.names("a")
+        for index in range(40):
+            replace(path, (ONE, TWO)[index % 2])
+            await asyncio.sleep(0)
+        await reports.names("a", "b", within=2.0)
+        assert all(each.servers and not each.problems for each in reports.all)
