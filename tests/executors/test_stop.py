@@ -9,6 +9,16 @@ import pytest
 from tests.executors.children import ECHO, ESCAPING, STUBBORN, Ear, leaves, marked, python
 from toolyard.executors.local import Local, Patience
 
+TIDY = """
+import signal, sys, time
+def leave(*_):
+    print("cleaned", flush=True)
+    sys.exit(5)
+signal.signal(signal.SIGTERM, leave)
+print("ready", flush=True)
+while True: time.sleep(60)
+"""
+
 
 async def test_a_server_that_leaves_at_end_of_input_is_stopped_at_once() -> None:
     local = Local(patience=Patience(eof=30, term=30))
@@ -34,16 +44,7 @@ async def test_a_server_that_ignores_end_and_term_is_gone_after_leaving(local: L
 
 
 async def test_a_server_may_clean_up_on_term(local: Local) -> None:
-    code = """
-import signal, sys, time
-def leave(*_):
-    print("cleaned", flush=True)
-    sys.exit(5)
-signal.signal(signal.SIGTERM, leave)
-print("ready", flush=True)
-while True: time.sleep(60)
-"""
-    async with local.open("tidy", python(code)) as pipes:
+    async with local.open("tidy", python(TIDY)) as pipes:
         ear = Ear(pipes)
         await ear.line()
 
@@ -84,12 +85,14 @@ async def test_one_server_stops_without_the_others(local: Local) -> None:
         assert await ear.line() == b"still here"
 
 
-async def test_a_cancelled_stop_is_finished_all_the_same(local: Local) -> None:
+async def test_a_stop_cancelled_midway_keeps_its_manners(local: Local) -> None:
+    ears: list[Ear] = []
     ready = asyncio.Event()
 
     async def serve() -> None:
-        async with local.open("stubborn", python(STUBBORN)) as pipes:
-            await Ear(pipes).line()
+        async with local.open("tidy", python(TIDY)) as pipes:
+            ears.append(Ear(pipes))
+            await ears[0].line()
             ready.set()
             await asyncio.Event().wait()
 
@@ -102,6 +105,7 @@ async def test_a_cancelled_stop_is_finished_all_the_same(local: Local) -> None:
         with pytest.raises(asyncio.CancelledError):
             await task
 
+    assert ears[0].ends == ["exited with code 5"]
     assert marked(local.owner) == []
 
 

@@ -94,9 +94,8 @@ class Local:
             await _through(run.stop())
 
     async def close(self) -> None:
-        """Let the warden go; call it when no server runs any more."""
+        """Let the warden go; call it when no server runs any more, for it ends what does."""
         await self._watch.close()
-        self._sweepers.shutdown(wait=False)
 
 
 class _Run:

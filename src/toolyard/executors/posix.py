@@ -65,7 +65,9 @@ class Process:
         for pipe in self._loose:
             pipe.close()
         with suppress(subprocess.TimeoutExpired):
-            self._popen.wait(timeout=_REAP_WAIT)
+            code = self._popen.wait(timeout=_REAP_WAIT)
+            if not self._child.gone.is_set():
+                self._child.exited(status(code))
 
     def _watch_exit(self) -> None:
         loop = asyncio.get_running_loop()
