@@ -1,0 +1,143 @@
+"""What a call costs through the hub, beside the bare relay in the same run.
+
+    python bench/run.py [--rounds N] [--seconds S] [--only echo,list] [--without-hub] [--json]
+
+CPU is user plus system time of the hub's process per call: the figure that a busy machine
+disturbs least. The relay is measured in turn with the hub, round by round, and ratios are taken
+within a round. Exit code 1 if a target is missed, 2 if something could not be measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import asdict
+
+import uvloop
+from cold import attach, cold_start
+from load import LoadError, Tally, burst, churn, repeat
+from processes import Running, door_opens, http_upstreams, hub, relay, stdio_upstream, tools_arrive
+from table import Row, judge_stdio, medians, show
+
+Work = Callable[[Running, float], Awaitable[Tally]]
+CALLERS = 16
+
+
+def calls(tool: str, arguments: dict[str, object], callers: int) -> Work:
+    """A closed loop of calls of one tool."""
+
+    async def work(running: Running, seconds: float) -> Tally:
+        params = {"name": running.target.prefix + tool, "arguments": arguments}
+        return await repeat(running.target, "tools/call", params, callers, seconds, running.cpu)
+
+    return work
+
+
+async def lists(running: Running, seconds: float) -> Tally:
+    """A closed loop of tools/list."""
+    return await repeat(running.target, "tools/list", {}, 4, seconds, running.cpu)
+
+
+async def sessions(running: Running, seconds: float) -> Tally:
+    """Open, list and close."""
+    return await churn(running.target, CALLERS, seconds, running.cpu)
+
+
+async def sleepers(running: Running, seconds: float) -> Tally:
+    """500 calls of 100 ms at once."""
+    return await burst(running.target, 500, 100, running.cpu)
+
+
+ECHO = calls("echo", {"text": "hello"}, CALLERS)
+LARGE = calls("payload", {"kib": 1024}, 4)
+
+# Which works run in front of which servers: (servers over HTTP, over stdio, tools of each).
+SUITES: dict[str, tuple[tuple[int, int, int], dict[str, Work]]] = {
+    "http": ((1, 0, 0), {"echo": ECHO, "1 MiB": LARGE, "churn": sessions, "sleep": sleepers}),
+    "stdio": ((0, 1, 0), {"echo stdio": ECHO, "1 MiB stdio": LARGE, "sleep stdio": sleepers}),
+    "many": ((20, 0, 50), {"list": lists}),
+}
+
+
+def contestants(
+    given: argparse.Namespace, urls: list[str], commands: list[list[str]]
+) -> dict[str, AbstractContextManager[Running]]:
+    """What is measured, in turn."""
+    found: dict[str, AbstractContextManager[Running]] = {"relay": relay(urls, commands)}
+    if not given.without_hub:
+        found["hub"] = hub(urls, commands)
+    return found
+
+
+async def run_suite(name: str, given: argparse.Namespace) -> list[Row]:
+    """All rounds of one suite, relay and hub in turn."""
+    (over_http, over_stdio, tools), works = SUITES[name]
+    works = {work: do for work, do in works.items() if wanted(given, work)}
+    if not works:
+        return []
+    results: dict[str, list[dict[str, Tally]]] = {work: [] for work in works}
+    with ExitStack() as stack:
+        urls = stack.enter_context(http_upstreams(over_http, tools)) if over_http else []
+        commands = [stdio_upstream(tools)] * over_stdio
+        running = {
+            who: stack.enter_context(started)
+            for who, started in contestants(given, urls, commands).items()
+        }
+        for one in running.values():
+            await door_opens(one)
+            await tools_arrive(one, (over_http + over_stdio) * (tools + 3))
+        for _ in range(given.rounds):
+            for work, do in works.items():
+                results[work].append(
+                    {who: await do(one, given.seconds) for who, one in running.items()}
+                )
+    return [medians(work, rounds) for work, rounds in results.items()]
+
+
+def wanted(given: argparse.Namespace, work: str) -> bool:
+    """Was this work asked for?"""
+    return not given.only or work in given.only.split(",")
+
+
+async def run(given: argparse.Namespace) -> list[Row]:
+    """Everything that was asked for."""
+    rows: list[Row] = []
+    for suite in SUITES:
+        rows += await run_suite(suite, given)
+    judge_stdio(rows)
+    if not given.without_hub and wanted(given, "cold"):
+        rows += await cold_start(given.rounds)
+    if not given.without_hub and wanted(given, "attach"):
+        rows += await attach(given.rounds)
+    return rows
+
+
+def main() -> int:
+    """Measure and report."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=1.5, help="length of one closed loop")
+    parser.add_argument("--only", default="", help="works to run: echo,list,cold,attach ...")
+    parser.add_argument("--without-hub", action="store_true", help="measure the relay alone")
+    parser.add_argument("--json", action="store_true")
+    given = parser.parse_args()
+    try:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            rows = runner.run(run(given))
+    except (LoadError, OSError) as error:
+        notes = "\n".join(getattr(error, "__notes__", []))
+        print(f"bench: {error or type(error).__name__}\n{notes}".rstrip(), file=sys.stderr)
+        return 2
+    if given.json:
+        print(json.dumps([asdict(row) for row in rows], indent=1))
+    else:
+        print(show(rows))
+    return 0 if all(row.met is not False for row in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,23 @@
+"""The benchmark must run, or nobody notices that it no longer measures anything."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+RUN = Path(__file__).parents[2] / "bench" / "run.py"
+
+
+def test_the_benchmark_measures_the_relay_over_http_and_stdio() -> None:
+    works = "echo,churn,sleep,echo stdio,list"
+    flags = ["--without-hub", "--rounds", "1", "--seconds", "0.2", "--json", "--only", works]
+    done = subprocess.run(
+        [sys.executable, str(RUN), *flags], capture_output=True, text=True, timeout=50
+    )
+    assert done.returncode == 0, done.stderr
+    rows = {row["work"]: row for row in json.loads(done.stdout)}
+    assert set(rows) == set(works.split(","))
+    assert all(row["relay"] > 0 and row["per_second"] > 0 for row in rows.values())
+    assert 0.1 <= rows["sleep"]["relay"] < 5
