@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolyard.core.errors import ConfigError
@@ -56,6 +56,16 @@ def comments(data: bytes) -> list[str]:
     return [each.group(1).decode() for each in found if each.group(1)]
 
 
+def has_trailing_comma(data: bytes) -> bool:
+    root = parse(data).root
+    waiting = [root] if root else []
+    for node in waiting:
+        if node.members and node.members[-1].comma is not None:
+            return True
+        waiting.extend(each.node for each in node.members)
+    return False
+
+
 def with_value(tree: dict[str, object], path: list[str], value: object) -> dict[str, object]:
     if len(path) == 1:
         return {**tree, path[0]: value}
@@ -73,6 +83,7 @@ def is_open(tree: dict[str, object], path: list[str]) -> bool:
     return isinstance(node, dict)
 
 
+@settings(deadline=None)  # the machine may be busy
 @given(documents, paths, values)
 def test_a_member_that_was_set_reads_back_and_all_else_is_the_same(
     data: bytes, path: list[str], value: object
@@ -89,6 +100,7 @@ def test_a_member_that_was_set_reads_back_and_all_else_is_the_same(
     assert after.startswith(b"\xef\xbb\xbf") == data.startswith(b"\xef\xbb\xbf")
 
 
+@settings(deadline=None)  # the machine may be busy
 @given(documents, paths, values)
 def test_setting_adds_bytes_or_replaces_one_value_and_touches_no_other(
     data: bytes, path: list[str], value: object
@@ -113,6 +125,7 @@ def test_setting_adds_bytes_or_replaces_one_value_and_touches_no_other(
         assert comments(after) == comments(data)
 
 
+@settings(deadline=None)  # the machine may be busy
 @given(documents, paths)
 def test_a_member_that_was_removed_is_gone_and_comments_around_it_stay(
     data: bytes, path: list[str]
@@ -143,14 +156,14 @@ def test_a_member_that_was_removed_is_gone_and_comments_around_it_stay(
     assert all(byte in rest for byte in after), "removing added a byte"
 
 
+@settings(deadline=None)  # the machine may be busy
 @given(documents, st.lists(st.sampled_from(KEYS), min_size=1, max_size=2))
 def test_a_file_without_trailing_commas_gets_none_by_an_edit(data: bytes, path: list[str]) -> None:
-    trailing = re.compile(rb",(?:\s|//[^\n]*\n|/\*.*?\*/)*[}\]]", re.DOTALL)
     strict = data.replace(b"[1, 2,]", b"[1, 2]")
-    if trailing.search(strict) or not is_open(plain(strict), path):
+    if has_trailing_comma(strict) or not is_open(plain(strict), path):
         return
-    assert not trailing.search(set_member(strict, path, 1))
-    assert not trailing.search(remove_member(strict, path))
+    assert not has_trailing_comma(set_member(strict, path, 1))
+    assert not has_trailing_comma(remove_member(strict, path))
 
 
 SAMPLE = """\
