@@ -11,7 +11,7 @@ import logging
 import random
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from typing import Final
+from typing import Any, Final, Protocol
 
 from toolyard.core.errors import LinkError, StartError, ToolyardError
 from toolyard.core.model import NO_OFFERS, Observation, Offers, Problem, Server, Status
@@ -37,6 +37,14 @@ SETTLE_SECONDS: Final = 0.05
 
 Open = Callable[[Server, "era.Era | None"], AbstractAsyncContextManager[Link]]
 Notice = Callable[[Server, Link, str, bytes], None]
+Ready = Callable[[Server, Link], None]
+
+
+class Ears(Protocol):
+    """Who hears of links that open, and of what servers say on their own."""
+
+    on_ready: Ready
+    on_notice: Notice
 
 
 class Keeper:
@@ -49,7 +57,7 @@ class Keeper:
         post: Callable[[Observation], None],
         starts: asyncio.Semaphore,
         patience: Patience,
-        on_notice: Notice,
+        ears: Ears,
         offers: Offers = NO_OFFERS,
     ) -> None:
         self.server = server
@@ -60,7 +68,7 @@ class Keeper:
         self._post = post
         self._starts = starts
         self._patience = patience
-        self._on_notice = on_notice
+        self._ears = ears
         self._offers = offers
         self._hint: era.Era | None = None
         self._wanted = asyncio.Event()
@@ -165,6 +173,7 @@ class Keeper:
         self._error = None
         self._observe(Status.READY, link)
         self._settled.set()
+        self._ears.on_ready(self.server, link)
         return link
 
     async def _list(self, link: Link, kinds: tuple[str, ...]) -> Offers:
@@ -209,7 +218,7 @@ class Keeper:
                 "resourcesListChanged": True,
             }
             if self._subscribed:
-                wanted |= {"resourceSubscriptions": sorted(self._subscribed)}  # type: ignore[dict-item]
+                wanted |= {"resourceSubscriptions": sorted(self._subscribed)}
             flight = link.request(
                 "subscriptions/listen", own_params(link, {"notifications": wanted}), patience=0
             )
@@ -235,7 +244,7 @@ class Keeper:
             self._stale |= set(LISTS[method])
             self._relist.set()
         elif self.link is not None:
-            self._on_notice(self.server, self.link, method, params)
+            self._ears.on_notice(self.server, self.link, method, params)
 
     # What the board is told.
 

@@ -117,11 +117,9 @@ async def _greet_over_pipes(link: Link, patience: Patience, hint: era.Era | None
         greeting = _send_greeting(link, patience.open)
         await asyncio.wait((probe.answer, greeting.answer), return_when=asyncio.FIRST_COMPLETED)
         if probe.answer.done() and _succeeded(probe) and _adopt(link, probe.answer.result()):
-            greeting.answer.add_done_callback(_look_away)
             return
         _welcome(link, await greeting.answer)
         link.notify("notifications/initialized")
-        probe.answer.add_done_callback(_look_away)
 
 
 class ProbeFatalError(LinkError):
@@ -222,7 +220,7 @@ async def _over_event_stream(
 
 def _send_probe(link: Link, seconds: float) -> Flight:
     params = jsonrpc.encode({"_meta": ENVELOPE})
-    return link.request("server/discover", params, patience=seconds)
+    return _heard(link.request("server/discover", params, patience=seconds))
 
 
 def _send_greeting(link: Link, seconds: float) -> Flight:
@@ -231,7 +229,7 @@ def _send_greeting(link: Link, seconds: float) -> Flight:
         "capabilities": CAPABILITIES,
         "clientInfo": CLIENT,
     }
-    return link.request("initialize", jsonrpc.encode(params), patience=seconds)
+    return _heard(link.request("initialize", jsonrpc.encode(params), patience=seconds))
 
 
 async def _initialize(link: Link, seconds: float) -> None:
@@ -295,8 +293,13 @@ def _succeeded(flight: Flight) -> bool:
     return not flight.answer.cancelled() and flight.answer.exception() is None
 
 
+def _heard(flight: Flight) -> Flight:
+    """Of two greetings only one answer matters; the other may fail unseen."""
+    flight.answer.add_done_callback(_look_away)
+    return flight
+
+
 def _look_away(answer: asyncio.Future[Message]) -> None:
-    """An answer that came too late to matter; asked for its exception, so that none is reported."""
     if not answer.cancelled():
         answer.exception()
 

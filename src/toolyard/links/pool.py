@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from toolyard.board import Board
 from toolyard.core.errors import UnknownNameError
 from toolyard.core.model import NO_OFFERS, Entry, ServerId, Snapshot
-from toolyard.links.keeper import Keeper, Notice, Open
+from toolyard.links.keeper import Keeper, Notice, Open, Ready
 from toolyard.links.link import Link
 from toolyard.links.opening import Patience
 
@@ -32,7 +32,8 @@ class Pool:
         self._starts = asyncio.Semaphore(STARTS_AT_ONCE)
         self._kept: dict[ServerId, _Kept] = {}
         self._ending: set[asyncio.Task[None]] = set()
-        self.on_notice: Notice = lambda *_: None
+        self.on_notice: Notice = _ignore
+        self.on_ready: Ready = _ignore
 
     async def run(self) -> None:
         """Follow the picture until cancelled, then end every link."""
@@ -68,7 +69,7 @@ class Pool:
             self._board.post,
             self._starts,
             self._patience,
-            self._notice,
+            self,
             entry.offers,
         )
         if entry.offers == NO_OFFERS:
@@ -83,9 +84,6 @@ class Pool:
         kept.task.cancel()
         self._ending.add(kept.task)
         kept.task.add_done_callback(self._ending.discard)
-
-    def _notice(self, *said: object) -> None:
-        self.on_notice(*said)  # type: ignore[arg-type]
 
     def ready(self, id_: ServerId) -> Link | None:
         """The open link to a server, if there is one: the way of nearly every call."""
@@ -125,6 +123,10 @@ class Pool:
         """Ask every server again for what it offers."""
         for kept in self._kept.values():
             kept.keeper.refresh()
+
+
+def _ignore(*_: object) -> None:
+    return None
 
 
 def _is_usable(entry: Entry) -> bool:

@@ -1,0 +1,236 @@
+"""Builds the house, starts it, stops it: the only module that knows every room."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import socket
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Final
+
+from toolyard import __version__
+from toolyard.board import Board
+from toolyard.core.errors import ConfigError, ToolyardError
+from toolyard.core.model import Problem, Server, SourceFailed
+from toolyard.core.ports import Source
+from toolyard.executors.local import Local
+from toolyard.hub import Hub
+from toolyard.links.link import Link
+from toolyard.links.opening import Patience, open_link
+from toolyard.links.pool import Pool
+from toolyard.relay.relay import Relay
+from toolyard.relay.view import Exposure
+from toolyard.settings import Settings
+from toolyard.sources.bundled import Bundled
+from toolyard.sources.configured import Configured
+from toolyard.stores.expand import Lookup, expand
+from toolyard.stores.runfile import HubState, RunDir
+from toolyard.surfaces.control import Control
+from toolyard.surfaces.gate import Gate
+from toolyard.surfaces.http import HttpDoor
+from toolyard.surfaces.lines import SocketDoor, serve_stdio
+from toolyard.surfaces.server import Doors, bind, make_server
+from toolyard.wire.era import Era
+
+log = logging.getLogger(__name__)
+
+FIRST_PAUSE: Final = 1.0
+LONGEST_PAUSE: Final = 60.0
+PORTS_TRIED: Final = 20
+
+
+class House:
+    """Every room, built and wired, not yet running."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.board = Board()
+        self.local = Local(settings.state_dir / "log")
+        self.pool = Pool(self.board, self._open, self._patience())
+        self.hub = Hub(self.board, self.pool)
+        self.relay = Relay(self.hub, _exposure(settings))
+        self.sources: list[Source] = [
+            Configured(settings.config_file, os.environ),
+            Bundled(_others(self.board, 1)),
+        ]
+        self.stopping = asyncio.Event()
+
+    def _patience(self) -> Patience:
+        return Patience(open=self.settings.start_timeout, call=self.settings.call_timeout)
+
+    @asynccontextmanager
+    async def _open(self, server: Server, hint: Era | None) -> AsyncIterator[Link]:
+        """Open a link: references become values here, and nowhere else."""
+        lookup = Lookup(os.environ, server.folder)
+        endpoint = await asyncio.to_thread(expand, server.endpoint, lookup)
+        patience = self._patience()
+        limit = self.settings.server_message_limit
+        opened = open_link(server.id.name, endpoint, self.local, patience, limit, hint)
+        async with opened as link:
+            if server.timeout is not None:
+                link.patience = server.timeout
+            yield link
+
+    async def live(self, doors: Callable[[], Awaitable[None]]) -> None:
+        """Run every room around the doors; leave when they do."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(tend(source, self.board)) for source in self.sources]
+                tasks += [group.create_task(self.pool.run()), group.create_task(self.relay.run())]
+                await doors()
+                for task in tasks:
+                    task.cancel()
+        finally:
+            await self.local.close()
+
+
+async def run(
+    settings: Settings, *, stdio: bool = False, ready: Callable[[str], None] | None = None
+) -> None:
+    """Serve until told to stop.
+
+    Raises:
+        AlreadyRunningError: This user's hub is running already.
+        ConfigError: The address cannot be used.
+    """
+    if stdio:
+        house = House(settings)
+        await house.live(lambda: serve_stdio(house.relay, settings.client_message_limit))
+        return
+    place = RunDir(settings.runtime_dir)
+    with place.hold():
+        token = settings.token or place.token()
+        sock = _bind(settings)
+        house = House(settings)
+        try:
+            await house.live(lambda: _serve(house, place, sock, token, ready))
+        finally:
+            place.clear()
+
+
+async def _serve(
+    house: House,
+    place: RunDir,
+    sock: socket.socket,
+    token: str,
+    ready: Callable[[str], None] | None,
+) -> None:
+    settings, stop = house.settings, house.stopping
+    port: int = sock.getsockname()[1]
+    house.hub.url = f"http://{_shown(settings.host)}:{port}"
+    gate = Gate(port, token, settings.allowed_hosts, settings.allowed_origins)
+    door = HttpDoor(
+        house.relay,
+        limit=settings.client_message_limit,
+        sessions=settings.session_limit,
+        idle_seconds=settings.session_idle,
+    )
+    control = Control(house.hub, house.relay, stop.set)
+    server = make_server(Doors(gate, door, control.app()), settings.connection_limit)
+    lines = SocketDoor(house.relay, place.socket, settings.client_message_limit)
+    opened = asyncio.Event()
+    with _signals(stop):
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(lines.run(opened.set)), group.create_task(door.sweep())]
+            serving = group.create_task(server.serve(sockets=[sock]))
+            await opened.wait()
+            place.write(HubState.of_this_process(house.hub.url, port, __version__))
+            if ready is not None:
+                ready(house.hub.url)
+            await stop.wait()
+            server.should_exit = True
+            for task in tasks:
+                task.cancel()
+            await serving
+
+
+async def tend(source: Source, board: Board) -> None:
+    """Run a source for ever: trouble becomes a problem on the picture, and a pause."""
+    pause = FIRST_PAUSE
+    while True:
+        began = time.monotonic()
+        try:
+            await source.run(board.post)
+            return
+        except ToolyardError as error:
+            problem = Problem("source-failed", str(error), error.hint, source.name)
+        except Exception as error:
+            log.exception("a source failed", extra={"source": source.name})
+            text = f"source {source.name!r} failed: {error!r}"
+            problem = Problem(
+                "source-failed", text, "it is started again; please report this", source.name
+            )
+        board.post(SourceFailed(source.name, problem))
+        pause = (
+            FIRST_PAUSE
+            if time.monotonic() - began > LONGEST_PAUSE
+            else min(pause * 2, LONGEST_PAUSE)
+        )
+        await asyncio.sleep(pause)
+
+
+def _others(board: Board, count: int) -> Callable[[], Awaitable[bool]]:
+    """Tells the bundled source whether others have servers, once `count` of them have reported."""
+    seen = -1
+
+    async def wait() -> bool:
+        nonlocal seen
+        while True:
+            snapshot = await board.wait_after(seen)
+            seen = snapshot.revision
+            if sum(name != "bundled" for name in snapshot.sources) >= count:
+                return any(id_.source != "bundled" for id_ in snapshot.entries)
+
+    return wait
+
+
+def _exposure(settings: Settings) -> Exposure:
+    return Exposure(
+        separator=settings.separator,
+        expose=settings.expose,
+        pinned=frozenset(settings.pinned),
+        page=settings.page_size,
+    )
+
+
+def _bind(settings: Settings) -> socket.socket:
+    tries = 1 if settings.port_fixed else PORTS_TRIED
+    for port in range(settings.port, settings.port + tries):
+        try:
+            return bind(settings.host, port)
+        except OSError as error:
+            last = error
+    text = (
+        f"cannot listen on {settings.host}:{settings.port} ({(last.strerror or str(last)).lower()})"
+    )
+    raise ConfigError(text, "choose another with --port") from last
+
+
+def _shown(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+class _signals:
+    """While inside, SIGTERM and SIGINT ask the hub to stop; a second one ends it at once."""
+
+    def __init__(self, stop: asyncio.Event) -> None:
+        self._stop = stop
+
+    def __enter__(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._asked)
+
+    def __exit__(self, *_: object) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.remove_signal_handler(number)
+
+    def _asked(self) -> None:
+        if self._stop.is_set():
+            os._exit(130)
+        self._stop.set()

@@ -1,0 +1,119 @@
+"""Every question a door may ask, and every order it may give."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from toolyard import __version__
+from toolyard.board import Board
+from toolyard.core.errors import UnknownNameError
+from toolyard.core.model import Command, Entry, Problem, Snapshot
+from toolyard.core.names import closest
+from toolyard.links.keeper import Keeper
+from toolyard.links.pool import Pool
+
+
+class Hub:
+    """The public inside of the house."""
+
+    def __init__(self, board: Board, pool: Pool) -> None:
+        self.board = board
+        self.pool = pool
+        self.url = ""
+        self._started = time.monotonic()
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The picture, now."""
+        return self.board.snapshot
+
+    def status(self) -> dict[str, Any]:
+        """The whole yard, for people and programs."""
+        snapshot = self.snapshot
+        keepers = self.pool.keepers
+        return {
+            "version": __version__,
+            "url": self.url,
+            "pid": os.getpid(),
+            "uptime_s": round(time.monotonic() - self._started, 1),
+            "revision": snapshot.revision,
+            "servers": [
+                _describe(entry, keepers.get(id_)) for id_, entry in snapshot.entries.items()
+            ],
+            "problems": [_problem(problem) for problem in problems(snapshot)],
+        }
+
+    def refresh(self) -> None:
+        """Ask every server again for what it offers."""
+        self.pool.refresh()
+
+    def trace(self, alias: str) -> tuple[str, ...]:
+        """The last lines a server wrote to its stderr.
+
+        Raises:
+            UnknownNameError: There is no such server.
+        """
+        entry = self.entry(alias)
+        keeper = self.pool.keepers.get(entry.server.id)
+        return keeper.trace if keeper is not None else ()
+
+    def entry(self, alias: str) -> Entry:
+        """A server of the picture, by its alias or its full name.
+
+        Raises:
+            UnknownNameError: There is no such server.
+        """
+        for entry in self.snapshot.entries.values():
+            if alias in (entry.alias, str(entry.server.id)):
+                return entry
+        known = [entry.alias for entry in self.snapshot.entries.values()]
+        near = ", ".join(closest(alias, known) or known[:20]) or "none yet"
+        raise UnknownNameError(f"unknown server {alias!r}", f"there are: {near}")
+
+
+def problems(snapshot: Snapshot) -> Iterator[Problem]:
+    """All trouble on the picture: of sources, of declarations, of links."""
+    for state in snapshot.sources.values():
+        if state.problem is not None:
+            yield state.problem
+        yield from state.report.problems
+    for entry in snapshot.entries.values():
+        if not entry.server.enabled:
+            continue
+        for problem in (entry.server.problem, entry.problem):
+            if problem is not None:
+                yield problem
+
+
+def _describe(entry: Entry, keeper: Keeper | None) -> dict[str, Any]:
+    server, peer = entry.server, entry.peer
+    problem = server.problem or entry.problem
+    return {
+        "name": server.id.name,
+        "source": server.id.source,
+        "alias": entry.alias,
+        "title": server.title,
+        "enabled": server.enabled,
+        "status": entry.status.value,
+        "transport": "stdio" if isinstance(server.endpoint, Command) else server.endpoint.kind,
+        "tools": len(entry.offers.tools),
+        "prompts": len(entry.offers.prompts),
+        "resources": len(entry.offers.resources),
+        "era": peer.era if peer else None,
+        "protocol": peer.version if peer else None,
+        "server_version": peer.release if peer else None,
+        "restarts": keeper.restarts if keeper else 0,
+        "problem": _problem(problem) if problem and server.enabled else None,
+    }
+
+
+def _problem(problem: Problem) -> dict[str, str]:
+    return {
+        "code": problem.code,
+        "text": problem.text,
+        "hint": problem.hint,
+        "subject": problem.subject,
+    }

@@ -1,0 +1,187 @@
+"""Answers what clients ask of the hub itself: its tools, resources and prompts."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+from msgspec import Raw
+
+from toolyard.core.errors import ToolyardError
+from toolyard.core.names import closest
+from toolyard.hub import Hub
+from toolyard.relay.calls import Calls
+from toolyard.relay.schema import complaints
+from toolyard.relay.session import Exchange
+from toolyard.relay.view import Route, View
+from toolyard.wire import jsonrpc
+from toolyard.wire.jsonrpc import Fields, Message
+
+FOUND: Final = 20
+LISTED: Final = 100
+
+
+class Answers:
+    """The hub's own tools and what they say."""
+
+    def __init__(self, hub: Hub, calls: Calls) -> None:
+        self._hub = hub
+        self._calls = calls
+        self._tools: dict[str, Callable[[Exchange, Fields, View], Awaitable[Message]]] = {
+            "toolyard_status": self._status,
+            "toolyard_tools": self._find,
+            "toolyard_call": self._call,
+            "toolyard_refresh": self._refresh,
+        }
+
+    async def call(self, exchange: Exchange, name: str, fields: Fields, view: View) -> Message:
+        """Run one of the hub's own tools."""
+        return await self._tools[name](exchange, fields, view)
+
+    async def _status(self, exchange: Exchange, fields: Fields, view: View) -> Message:
+        status = self._hub.status()
+        return text_result(format_status(status), status)
+
+    async def _refresh(self, exchange: Exchange, fields: Fields, view: View) -> Message:
+        self._hub.refresh()
+        names = ", ".join(view.entries) or "none yet"
+        return text_result(
+            f"asked all servers again ({names}); what changed is listed as it arrives"
+        )
+
+    async def _find(self, exchange: Exchange, fields: Fields, view: View) -> Message:
+        asked = _arguments(fields)
+        server, query = str(asked.get("server") or ""), str(asked.get("query") or "")
+        if server and server not in view.entries:
+            return error_result(unknown("server", server, view.entries))
+        names = view.search(query, server)
+        limit = asked.get("limit")
+        most = limit if isinstance(limit, int) and limit > 0 else (FOUND if query else LISTED)
+        found = {"tools": [describe(view, n) for n in names[:most]], "total": len(names)}
+        return text_result(jsonrpc.encode(found).decode(), found)
+
+    async def _call(self, exchange: Exchange, fields: Fields, view: View) -> Message:
+        asked = jsonrpc.fields(fields.get("arguments", Raw(b"")))
+        server, tool = (_string(asked.get(key)) for key in ("server", "tool"))
+        if not server or not tool:
+            return error_result("toolyard_call needs a server and a tool, both strings")
+        route = self.route(view, server, tool)
+        if isinstance(route, str):
+            return error_result(route)
+        arguments = asked.get("arguments", Raw(b"{}"))
+        if route.server is not None and route.alias:
+            wrong = complaints(route.schema, jsonrpc.to_python(arguments))
+            if wrong:
+                return error_result(
+                    f"the arguments do not fit {server}'s {tool}: " + "; ".join(wrong)
+                )
+        inner = {k: v for k, v in fields.items() if k not in ("name", "arguments")}
+        inner = {"name": route.raw_key, "arguments": arguments, **inner}
+        try:
+            return await self._calls.send(exchange, "tools/call", inner, route, view)
+        except ToolyardError as error:
+            return error_result(f"{error}. {error.hint}".strip())
+
+    def route(self, view: View, server: str, tool: str) -> Route | str:
+        """Where a call by (server, tool) leads, or a sentence that lists what exists."""
+        entry = view.entries.get(server)
+        if entry is None:
+            return unknown("server", server, view.entries)
+        tools = view.tools_of(server)
+        route = tools.get(tool) or next(
+            (r for n, r in view.tools.items() if n == tool and r.alias == server), None
+        )
+        if route is not None:
+            return route
+        if not tools and entry.problem is not None:
+            return (
+                f"server {server!r} offers no tools now: {entry.problem.text}. {entry.problem.hint}"
+            )
+        return unknown(f"tool of {server!r}", tool, tools)
+
+    # Resources and prompts.
+
+    def read(self, uri: str, view: View) -> bytes:
+        """The result of reading one of the hub's own resources."""
+        if uri == "toolyard://status":
+            body: Any = self._hub.status()
+        else:
+            body = {
+                "callTool": "toolyard_call",
+                "tools": [describe(view, name) for name in view.search("")],
+            }
+        text = jsonrpc.encode(body).decode()
+        return jsonrpc.encode(
+            {"contents": [{"uri": uri, "mimeType": "application/json", "text": text}]}
+        )
+
+    def prompt(self, name: str) -> bytes:
+        """The result of getting one of the hub's own prompts."""
+        status = format_status(self._hub.status())
+        ask = _DOCTOR if name == "toolyard-doctor" else _SETUP
+        message = {"role": "user", "content": {"type": "text", "text": f"{ask}\n\n{status}"}}
+        return jsonrpc.encode({"messages": [message]})
+
+
+_SETUP: Final = (
+    "Help me set up MCP servers in Toolyard. Servers are added on a terminal with "
+    "`toolyard add NAME -- COMMAND ARGS…` or `toolyard add NAME --url URL`, or in the file servers.json "
+    "(`mcpServers`). Look at what is there now, ask what I need, and give me the exact commands."
+)
+_DOCTOR: Final = (
+    "Something in my Toolyard may be broken. Go through the problems below one by one: what each "
+    "means, the most likely cause, and the exact command that mends it."
+)
+
+
+def describe(view: View, name: str) -> dict[str, Any]:
+    """A tool as `toolyard_tools` shows it: everything its server said, plus where it is."""
+    route = view.tools[name]
+    fields: dict[str, Any] = dict(jsonrpc.fields(route.offer.raw))
+    return {**fields, "name": name, "server": route.alias, "tool": route.key}
+
+
+def format_status(status: dict[str, Any]) -> str:
+    """The status as people read it."""
+    lines = [f"Toolyard {status['version']}: {len(status['servers'])} servers"]
+    for server in status["servers"]:
+        tick = {"ready": "✓", "failing": "✗"}.get(server["status"], "·")
+        line = f"  {tick} {server['alias']} ({server['transport']}) — {server['status']}, {server['tools']} tools"
+        lines.append(line if server["enabled"] else f"  · {server['alias']} — disabled")
+    for problem in status["problems"]:
+        lines.append(f"  ! {problem['text']}")
+        lines.append(f"    → {problem['hint']}")
+    return "\n".join(lines)
+
+
+def unknown(kind: str, name: str, known: Any) -> str:
+    """An error that lists what exists, closest names first."""
+    near = closest(name, known)
+    rest = [other for other in known if other not in near]
+    listed = ", ".join([*near, *rest][:40]) or "none"
+    return f"unknown {kind} {name!r}; there are: {listed}"
+
+
+def text_result(text: str, structured: Any = None) -> Message:
+    """A tool result of plain text."""
+    body: dict[str, Any] = {"content": [{"type": "text", "text": text}], "isError": False}
+    if structured is not None:
+        body["structuredContent"] = structured
+    return Message(result=Raw(jsonrpc.encode(body)))
+
+
+def error_result(text: str) -> Message:
+    """A tool result that says what went wrong."""
+    body = {"content": [{"type": "text", "text": text}], "isError": True}
+    return Message(result=Raw(jsonrpc.encode(body)))
+
+
+def _arguments(fields: Fields) -> dict[str, Any]:
+    raw = fields.get("arguments")
+    value = jsonrpc.to_python(raw) if raw is not None else {}
+    return value if isinstance(value, dict) else {}
+
+
+def _string(raw: Raw | None) -> str:
+    value = jsonrpc.to_python(raw) if raw is not None else ""
+    return value if isinstance(value, str) else ""

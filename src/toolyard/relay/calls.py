@@ -1,0 +1,256 @@
+"""The hot path: one request of a client to one server and back.
+
+Of the params only the members are known; the one that names the target and the
+connection keys of `_meta` are replaced, the rest crosses as the bytes it was.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+import msgspec
+from msgspec import Raw
+
+from toolyard.core.errors import BusyError, LinkError, ToolyardError
+from toolyard.links.http import SessionLostError
+from toolyard.links.link import Flight, Link
+from toolyard.links.pool import Pool
+from toolyard.relay.parking import Parking, digest_of
+from toolyard.relay.session import Exchange
+from toolyard.relay.view import Route, View, rewrap
+from toolyard.wire import era, headers, jsonrpc
+from toolyard.wire.jsonrpc import Fields, Message
+
+ROUNDS: Final = 16
+"""Rounds of questions one call of a legacy client may take."""
+CALLS_PER_SERVER: Final = 512
+_decode_map: Final = msgspec.json.Decoder(dict[str, Raw]).decode
+_VERSION: Final = Raw(jsonrpc.encode(era.MODERN))
+_RETRIED: Final = frozenset({"inputResponses", "requestState"})
+
+
+class Calls:
+    """Takes requests to links, and bridges the eras where the two sides differ."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self._parking = Parking()
+
+    async def send(
+        self, exchange: Exchange, method: str, fields: Fields, route: Route, view: View
+    ) -> Message:
+        """Send a request along a route; return the server's answer, fit for this client.
+
+        Raises:
+            ToolyardError: The server could not be reached, failed or was late.
+        """
+        assert route.server is not None  # noqa: S101 - the relay answers for its own offers
+        link = self._pool.ready(route.server) or await self._pool.lease(route.server)
+        try:
+            message = await self._over(link, exchange, method, fields, route)
+        except SessionLostError:
+            # The server never looked at it, so this cannot do anything twice.
+            link = await self._pool.lease(route.server)
+            message = await self._over(link, exchange, method, fields, route)
+        if route.server in view.wrapped and message.result:
+            message.result = Raw(rewrap(bytes(message.result), view.wrapped[route.server]))
+        return message
+
+    async def _over(
+        self, link: Link, exchange: Exchange, method: str, fields: Fields, route: Route
+    ) -> Message:
+        if link.load >= CALLS_PER_SERVER:
+            text = f"{link.name!r} has {CALLS_PER_SERVER} calls under way"
+            raise BusyError(text, "try again in a moment")
+        if exchange.session.is_modern is link.is_modern:
+            return await self._plain(link, exchange, method, fields, route)
+        if link.is_modern:
+            return await self._to_modern(link, exchange, method, fields, route)
+        return await self._to_legacy(link, exchange, method, fields, route)
+
+    async def _plain(
+        self, link: Link, exchange: Exchange, method: str, fields: Fields, route: Route
+    ) -> Message:
+        """Both sides speak the same era: nothing to translate."""
+        if "_meta" in fields:
+            fields = {**fields, "_meta": _meta(link, exchange, fields["_meta"])}
+        flight = self._start(link, exchange, method, fields, route)
+        try:
+            return await flight.answer
+        except asyncio.CancelledError:
+            link.cancel(flight, "the client went away")
+            raise
+
+    def _start(
+        self, link: Link, exchange: Exchange, method: str, fields: Fields, route: Route
+    ) -> Flight:
+        head = _head(exchange, fields, route) if link.is_modern else b""
+        flight = link.request(method, jsonrpc.encode(fields), exchange, head=head)
+        exchange.flight, exchange.link = flight, link
+        return flight
+
+    async def _to_modern(
+        self, link: Link, exchange: Exchange, method: str, fields: Fields, route: Route
+    ) -> Message:
+        """A legacy client, a modern server: the hub plays the rounds of questions for the client."""
+        for _ in range(ROUNDS):
+            meta = _meta(link, exchange, fields.get("_meta", Raw(b"{}")))
+            flight = self._start(link, exchange, method, {**fields, "_meta": meta}, route)
+            try:
+                message = await flight.answer
+            except asyncio.CancelledError:
+                link.cancel(flight, "the client went away")
+                raise
+            asked = _input_required(message)
+            if asked is None:
+                return message
+            fields = {k: v for k, v in fields.items() if k not in _RETRIED}
+            fields |= await _answers(exchange, flight, asked)
+        raise LinkError(f"{link.name!r} asked more than {ROUNDS} rounds of questions")
+
+    async def _to_legacy(
+        self, link: Link, exchange: Exchange, method: str, fields: Fields, route: Route
+    ) -> Message:
+        """A modern client, a legacy server: questions become `input_required` results."""
+        digest = digest_of(method, fields)
+        state = fields.get("requestState")
+        if state is not None:
+            handle = jsonrpc.to_python(state)
+            parked = (
+                self._parking.take(handle, exchange, digest) if isinstance(handle, str) else None
+            )
+            if parked is None:
+                return _fault(
+                    era.INVALID_PARAMS, "this requestState is unknown, used, or not yours"
+                )
+            _meta(link, exchange, fields.get("_meta", Raw(b"{}")))
+            parked.answer(_responses(fields))
+            flight, link = parked.flight, parked.link
+        else:
+            plain = {k: v for k, v in fields.items() if k not in _RETRIED}
+            if "_meta" in plain:
+                plain["_meta"] = _meta(link, exchange, plain["_meta"])
+                if bytes(plain["_meta"]) == b"{}":
+                    del plain["_meta"]
+            flight = self._start(link, exchange, method, plain, route)
+            parked = self._parking.begin(exchange, flight, link, digest)
+        try:
+            return _modernised(method, await parked.wait())
+        except asyncio.CancelledError:
+            link.cancel(flight, "the client went away")
+            raise
+
+
+def _meta(link: Link, exchange: Exchange, raw: Raw) -> Raw:
+    """The `_meta` for the next hop: our progress token, and the envelope its era wants."""
+    try:
+        meta = jsonrpc.fields(raw)
+    except jsonrpc.MalformedError:
+        return raw
+    token = meta.get("progressToken")
+    if token is not None:
+        exchange.token = bytes(token)
+        meta["progressToken"] = Raw(b"%d" % link.next_number())
+    if not link.is_modern:
+        for key in era.CONNECTION_KEYS & meta.keys():
+            del meta[key]
+    elif not exchange.is_modern:
+        session = exchange.session
+        meta[era.META_VERSION] = _VERSION
+        meta[era.META_CAPABILITIES] = Raw(session.raw_capabilities)
+        if session.info:
+            meta[era.META_CLIENT] = Raw(session.info)
+        if session.log_level is not None:
+            meta[era.META_LOG_LEVEL] = Raw(jsonrpc.encode(session.log_level))
+    return Raw(jsonrpc.encode(meta))
+
+
+def _head(exchange: Exchange, fields: Fields, route: Route) -> bytes:
+    """The header lines that repeat parts of the body for a modern server behind HTTP."""
+    head = route.head
+    marked = route.marked
+    if marked and "arguments" in fields:
+        lines = headers.mirror(marked, jsonrpc.to_python(fields["arguments"]))
+        known = {name.lower() for name, _ in lines}
+        lines += [(k, v) for k, v in exchange.params_head.items() if k.lower() not in known]
+        head += "".join(f"{name}: {value}\r\n" for name, value in lines).encode("latin-1")
+    elif exchange.params_head:
+        lines = list(exchange.params_head.items())
+        head += "".join(f"{name}: {value}\r\n" for name, value in lines).encode("latin-1")
+    return head
+
+
+def _input_required(message: Message) -> Fields | None:
+    """The result's members, if it is a round of questions."""
+    if not message.result or b"input_required" not in bytes(message.result):
+        return None
+    fields = jsonrpc.fields(message.result)
+    if bytes(fields.get("resultType", b"")) != b'"input_required"':
+        return None
+    return fields
+
+
+async def _answers(exchange: Exchange, flight: Flight, asked: Fields) -> Fields:
+    """Put the questions of a round to a legacy client, one after the other; what goes into the next."""
+    out: Fields = {}
+    responses: dict[str, Raw] = {}
+    questions = _decode_map(asked["inputRequests"]) if "inputRequests" in asked else {}
+    for key, raw in questions.items():
+        question = jsonrpc.decode(raw)
+        message = await exchange.ask(flight, question.method, bytes(question.params) or b"{}")
+        if message.error:
+            if question.method != "elicitation/create":
+                fault = jsonrpc.decode_fault(message.error)
+                raise ClientRefusedError(fault)
+            message = Message(result=Raw(b'{"action":"cancel"}'))
+        responses[key] = message.result
+    if responses:
+        out["inputResponses"] = Raw(jsonrpc.encode(responses))
+    if "requestState" in asked:
+        out["requestState"] = asked["requestState"]
+    return out
+
+
+class ClientRefusedError(ToolyardError):
+    """The client answered a server's question with an error."""
+
+    def __init__(self, fault: jsonrpc.Fault) -> None:
+        super().__init__(fault.message)
+        self.fault = fault
+
+
+def _responses(fields: Fields) -> Fields:
+    try:
+        return _decode_map(fields["inputResponses"]) if "inputResponses" in fields else {}
+    except jsonrpc.MalformedError:
+        return {}
+
+
+def _modernised(method: str, message: Message) -> Message:
+    """A legacy server's answer with what every modern result must say."""
+    if message.error:
+        return _modern_error(method, message)
+    raw = bytes(message.result)
+    if b'"resultType"' in raw and "resultType" in jsonrpc.fields(raw):
+        return message
+    extra = b'"resultType":"complete"'
+    if method == "resources/read":
+        extra += b',"ttlMs":0,"cacheScope":"private"'
+    inner = raw[1:].lstrip()
+    message.result = Raw(b"{" + extra + (b"" if inner[:1] == b"}" else b",") + inner)
+    return message
+
+
+def _modern_error(method: str, message: Message) -> Message:
+    """An unknown resource has another code in the modern era."""
+    if method == "resources/read":
+        fault = jsonrpc.decode_fault(message.error)
+        if fault.code == era.RESOURCE_NOT_FOUND:
+            fault.code = era.INVALID_PARAMS
+            return Message(error=Raw(jsonrpc.encode(fault)))
+    return message
+
+
+def _fault(code: int, text: str) -> Message:
+    return Message(error=Raw(jsonrpc.fault(code, text)))

@@ -1,0 +1,135 @@
+"""What the hub itself offers, always: the stable entry point for clients that list once."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from toolyard.core.model import Offer
+from toolyard.wire import jsonrpc
+
+INSTRUCTIONS: Final = """\
+This is Toolyard: one address in front of many MCP servers.
+Tools are named server__tool. The list can grow while you work: if a tool you expect is missing, \
+call toolyard_tools with a few words (or a server's name) to find it with its full input schema, \
+then call it with toolyard_call(server, tool, arguments). That works for every tool, listed or not.
+toolyard_status says which servers are there and what is wrong with those that fail; \
+toolyard_refresh makes the hub ask all servers again."""
+
+
+def _tool(name: str, title: str, text: str, properties: dict[str, Any], **more: Any) -> Offer:
+    required = more.pop("required", [])
+    schema: dict[str, Any] = {
+        "type": "object",
+        "properties": properties,
+        "additionalProperties": False,
+    }
+    if required:
+        schema["required"] = required
+    tool = {"name": name, "title": title, "description": text, "inputSchema": schema, **more}
+    return Offer(name, jsonrpc.encode(tool))
+
+
+_TEXT: Final = {"type": "string"}
+_LOOKS: Final = {"readOnlyHint": True, "openWorldHint": False}
+
+TOOLS: Final = (
+    _tool(
+        "toolyard_status",
+        "Status of the yard",
+        "Which servers the hub has, their state, number of tools and problems with hints.",
+        {},
+        annotations=_LOOKS,
+    ),
+    _tool(
+        "toolyard_tools",
+        "Find tools",
+        "Search or list the tools of all servers: names, descriptions and full input schemas, best "
+        "match first. Give words to search, a server to list only its tools, or nothing to list all.",
+        {
+            "query": {**_TEXT, "description": "Words to look for in names and descriptions."},
+            "server": {**_TEXT, "description": "Only tools of this server."},
+            "limit": {
+                "type": "integer",
+                "minimum": 1,
+                "maximum": 500,
+                "description": "How many tools at most (20 for a search, else 100).",
+            },
+        },
+        annotations=_LOOKS,
+    ),
+    _tool(
+        "toolyard_call",
+        "Call any tool",
+        "Stable entry point: call any tool of any server, listed or not, by (server, tool, arguments). "
+        "Use toolyard_tools first to learn the tool's input schema.",
+        {
+            "server": {**_TEXT, "description": 'Name of the server, e.g. "git".'},
+            "tool": {**_TEXT, "description": 'The tool\'s own name, without prefix, e.g. "log".'},
+            "arguments": {
+                "type": "object",
+                "description": "Arguments for the tool; they must match its input schema.",
+            },
+        },
+        required=["server", "tool"],
+        annotations={"readOnlyHint": False, "destructiveHint": True, "openWorldHint": True},
+    ),
+    _tool(
+        "toolyard_refresh",
+        "Ask all servers again",
+        "Ask every server again for its tools, prompts and resources, and wake those that failed.",
+        {},
+        annotations={"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False},
+    ),
+)
+
+RESOURCES: Final = (
+    Offer(
+        "toolyard://status",
+        jsonrpc.encode(
+            {
+                "uri": "toolyard://status",
+                "name": "toolyard-status",
+                "title": "Status of the yard",
+                "description": "Servers, their state and problems, as JSON.",
+                "mimeType": "application/json",
+            }
+        ),
+    ),
+    Offer(
+        "toolyard://tools",
+        jsonrpc.encode(
+            {
+                "uri": "toolyard://tools",
+                "name": "toolyard-tools",
+                "title": "All tools with their schemas",
+                "description": "Every tool of every server with its full schema, as JSON.",
+                "mimeType": "application/json",
+            }
+        ),
+    ),
+)
+
+PROMPTS: Final = (
+    Offer(
+        "toolyard-setup",
+        jsonrpc.encode(
+            {
+                "name": "toolyard-setup",
+                "title": "Set up servers",
+                "description": "Helps to add servers to the yard, given what is there now.",
+            }
+        ),
+    ),
+    Offer(
+        "toolyard-doctor",
+        jsonrpc.encode(
+            {
+                "name": "toolyard-doctor",
+                "title": "What is wrong?",
+                "description": "Goes through the problems of the yard and what to do about each.",
+            }
+        ),
+    ),
+)
+
+OWN: Final = {"tools": TOOLS, "prompts": PROMPTS, "resources": RESOURCES}

@@ -1,0 +1,392 @@
+"""Takes a client's message to whoever answers it: the hub's tables, its own tools, or a server."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+from msgspec import Raw
+
+from toolyard import __version__
+from toolyard.core.errors import ToolyardError, UnknownNameError
+from toolyard.core.model import Offer, Server
+from toolyard.hub import Hub
+from toolyard.links.link import Link
+from toolyard.relay.answers import Answers, unknown
+from toolyard.relay.calls import Calls, ClientRefusedError
+from toolyard.relay.offers import INSTRUCTIONS
+from toolyard.relay.session import LEVELS, Exchange, Session
+from toolyard.relay.subscriptions import COALESCE_SECONDS, Subscriptions
+from toolyard.relay.tasks import TaskTable
+from toolyard.relay.view import CACHED, KINDS, Exposure, Route, View, make_view
+from toolyard.wire import era, headers, jsonrpc
+from toolyard.wire.jsonrpc import Fields, Message
+
+log = logging.getLogger(__name__)
+
+SERVER: Final = {"name": "toolyard", "title": "Toolyard", "version": __version__}
+_SIGNED: Final = b'"_meta":{"%b":%b}' % (era.META_SERVER.encode(), jsonrpc.encode(SERVER))
+_LISTS: Final = {
+    "tools/list": "tools",
+    "prompts/list": "prompts",
+    "resources/list": "resources",
+    "resources/templates/list": "templates",
+}
+_EMPTY: Final = Message(result=Raw(b"{}"))
+_NO_OFFER: Final = Offer("", b"{}")
+
+Answer = Callable[[Exchange, Fields], Awaitable[Message]]
+
+
+class Relay:
+    """Every request of every client passes here, whatever the door."""
+
+    def __init__(self, hub: Hub, exposure: Exposure) -> None:
+        self.hub = hub
+        self.exposure = exposure
+        self.calls = Calls(hub.pool)
+        self.answers = Answers(hub, self.calls)
+        self.subscriptions = Subscriptions(hub.pool)
+        self._views: dict[Exposure, View] = {}
+        self.tasks = TaskTable(self.calls)
+        self._both: dict[str, Answer] = {
+            "tools/call": self._call_tool,
+            "prompts/get": self._get_prompt,
+            "resources/read": self._read,
+            "completion/complete": self._complete,
+        }
+        self._legacy: dict[str, Answer] = {
+            "initialize": self._initialize,
+            "ping": self._ping,
+            "logging/setLevel": self._set_level,
+            "resources/subscribe": self._subscribe,
+            "resources/unsubscribe": self._unsubscribe,
+            "tasks/get": self._follow_task,
+            "tasks/result": self._follow_task,
+            "tasks/cancel": self._follow_task,
+            "tasks/list": self._list_tasks,
+        }
+        self._modern: dict[str, Answer] = {
+            "server/discover": self._discover,
+            "subscriptions/listen": self._listen,
+        }
+        hub.pool.on_notice = self._noticed
+        hub.pool.on_ready = self.subscriptions.ready
+
+    def view(self, exposure: Exposure | None = None) -> View:
+        """What clients see now."""
+        wanted = exposure or self.exposure
+        view = self._views.get(wanted)
+        snapshot = self.hub.snapshot
+        if view is None or view.revision != snapshot.revision:
+            view = self._views[wanted] = make_view(snapshot, wanted, view)
+        return view
+
+    async def answer(self, exchange: Exchange, message: Message) -> tuple[bytes, Raw]:
+        """The answer to a request as bytes ready to send, and its error, if it is one."""
+        try:
+            reply = await self._answer(exchange, message)
+        except ClientRefusedError as error:
+            reply = _error(error.fault.code, str(error))
+        except UnknownNameError as error:
+            reply = _error(era.INVALID_PARAMS, _say(error))
+        except ToolyardError as error:
+            reply = _error(era.SERVER_ERROR, _say(error))
+        except jsonrpc.MalformedError:
+            reply = _error(era.INVALID_PARAMS, "the params are not what this method takes")
+        if reply.error:
+            return jsonrpc.error(message.id, reply.error), reply.error
+        return jsonrpc.result(message.id, reply.result), reply.error
+
+    async def _answer(self, exchange: Exchange, message: Message) -> Message:
+        method = exchange.method = message.method
+        kind = _LISTS.get(method)
+        if kind is not None:
+            return self._list(exchange, kind, message.params)
+        own = self._modern if exchange.session.is_modern else self._legacy
+        handler = self._both.get(method) or own.get(method)
+        if handler is None:
+            return _error(era.METHOD_NOT_FOUND, f"{method} is not known")
+        return await handler(exchange, jsonrpc.fields(message.params))
+
+    # Lists, from the picture alone.
+
+    def _list(self, exchange: Exchange, kind: str, params: Raw) -> Message:
+        raw = jsonrpc.fields(params).get("cursor") if params else None
+        cursor = jsonrpc.to_python(raw) if raw is not None else None
+        if cursor is not None and not isinstance(cursor, str):
+            return _error(era.INVALID_PARAMS, "a cursor is a string")
+        page = self.view().lists[kind].page(exchange.is_modern, cursor)
+        if page is None:
+            return _error(
+                era.INVALID_PARAMS, "this cursor is not of the list as it is now; start again"
+            )
+        return Message(result=Raw(page))
+
+    # What leads to servers.
+
+    async def _call_tool(self, exchange: Exchange, fields: Fields) -> Message:
+        view = self.view()
+        route = self._route(view.tools, "tool", fields)
+        if exchange.checks_params and route.marked:
+            wrong = headers.disagreement(route.marked, _arguments(fields), exchange.params_head)
+            if wrong:
+                return _error(era.HEADER_MISMATCH, wrong)
+        if route.server is None:
+            return self._signed(
+                exchange, await self.answers.call(exchange, route.key, fields, view)
+            )
+        fields["name"] = route.raw_key
+        reply = await self.calls.send(exchange, "tools/call", fields, route, view)
+        if "task" in fields:
+            self.tasks.note(exchange, route.server, reply)
+        return reply
+
+    async def _get_prompt(self, exchange: Exchange, fields: Fields) -> Message:
+        view = self.view()
+        route = self._route(view.prompts, "prompt", fields)
+        if route.server is None:
+            return self._signed(exchange, Message(result=Raw(self.answers.prompt(route.key))))
+        fields["name"] = route.raw_key
+        return await self.calls.send(exchange, "prompts/get", fields, route, view)
+
+    async def _read(self, exchange: Exchange, fields: Fields) -> Message:
+        view = self.view()
+        uri = _text(fields.get("uri"))
+        route = self._route_uri(view, uri)
+        if route is None:
+            code = era.INVALID_PARAMS if exchange.is_modern else era.RESOURCE_NOT_FOUND
+            return _error(code, f"unknown resource {uri!r}", {"uri": uri})
+        if route.server is None:
+            message = Message(result=Raw(self.answers.read(uri, view)))
+            return self._signed(exchange, message, CACHED)
+        fields["uri"] = route.raw_key
+        return await self.calls.send(exchange, "resources/read", fields, route, view)
+
+    async def _complete(self, exchange: Exchange, fields: Fields) -> Message:
+        view = self.view()
+        ref = jsonrpc.fields(fields.get("ref", Raw(b"")))
+        if _text(ref.get("type")) == "ref/prompt":
+            route: Route | None = self._route(view.prompts, "prompt", ref)
+            key = "name"
+        else:
+            uri, key = _text(ref.get("uri")), "uri"
+            route = view.templates.get(uri) or self._route_uri(view, uri)
+            if route is None:
+                return _error(era.INVALID_PARAMS, f"unknown resource {uri!r}")
+        if route.server is None:
+            nothing = Message(result=Raw(b'{"completion":{"values":[]}}'))
+            return self._signed(exchange, nothing)
+        fields["ref"] = Raw(jsonrpc.encode({**ref, key: route.raw_key}))
+        return await self.calls.send(exchange, "completion/complete", fields, route, view)
+
+    def _route(self, table: dict[str, Route], kind: str, fields: Fields) -> Route:
+        name = _text(fields.get("name"))
+        route = table.get(name)
+        if route is None:
+            raise UnknownNameError(unknown(kind, name, table))
+        return route
+
+    def _route_uri(self, view: View, uri: str) -> Route | None:
+        route = view.route_uri(uri)
+        if route is not None or not uri:
+            return route
+        # A server may read more than it lists; with one candidate there is no doubt whom to ask.
+        able = [
+            e for e in view.entries.values() if e.peer and b'"resources"' in e.peer.capabilities
+        ]
+        if len(able) != 1:
+            return None
+        return Route(able[0].server.id, uri, _NO_OFFER, able[0].alias)
+
+    # The hub's own part of the protocol.
+
+    async def _initialize(self, exchange: Exchange, fields: Fields) -> Message:
+        session = exchange.session
+        asked = _text(fields.get("protocolVersion"))
+        session.version = asked if asked in era.LEGACY_VERSIONS else era.LATEST_LEGACY
+        session.raw_capabilities = bytes(fields.get("capabilities", b"{}"))
+        said = jsonrpc.to_python(session.raw_capabilities)
+        session.capabilities = said if isinstance(said, dict) else {}
+        session.info = bytes(fields.get("clientInfo", b""))
+        session.agent = _agent(session.info)
+        self.subscriptions.sessions.add(session)
+        result = {
+            "protocolVersion": session.version,
+            "capabilities": self._capabilities(modern=False),
+            "serverInfo": SERVER,
+            "instructions": INSTRUCTIONS,
+        }
+        return Message(result=Raw(jsonrpc.encode(result)))
+
+    def _capabilities(self, *, modern: bool) -> dict[str, Any]:
+        view = self.view()
+        out: dict[str, Any] = {
+            "tools": {"listChanged": True},
+            "prompts": {"listChanged": True},
+            "resources": {"listChanged": True, "subscribe": True},
+            "completions": {},
+            "logging": {},
+        }
+        if view.extensions:
+            out["extensions"] = view.extensions
+        if view.has_tasks and not modern:
+            out["tasks"] = {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}
+        return out
+
+    async def _discover(self, exchange: Exchange, fields: Fields) -> Message:
+        result = {
+            "supportedVersions": [era.MODERN],
+            "capabilities": self._capabilities(modern=True),
+            "instructions": INSTRUCTIONS,
+        }
+        return self._signed(exchange, Message(result=Raw(jsonrpc.encode(result))), CACHED)
+
+    async def _ping(self, exchange: Exchange, fields: Fields) -> Message:
+        return _EMPTY
+
+    async def _set_level(self, exchange: Exchange, fields: Fields) -> Message:
+        level = _text(fields.get("level"))
+        if level not in LEVELS:
+            return _error(
+                era.INVALID_PARAMS, f"unknown level {level!r}; there are: {', '.join(LEVELS)}"
+            )
+        exchange.session.log_level = level
+        for keeper in self.hub.pool.keepers.values():
+            if keeper.link is not None:
+                self.subscriptions.set_level(keeper.link)
+        return _EMPTY
+
+    async def _subscribe(self, exchange: Exchange, fields: Fields) -> Message:
+        uri = _text(fields.get("uri"))
+        route = self._route_uri(self.view(), uri)
+        if route is None:
+            return _error(era.RESOURCE_NOT_FOUND, f"unknown resource {uri!r}", {"uri": uri})
+        if uri not in exchange.session.watched:
+            exchange.session.watched.add(uri)
+            self.subscriptions.follow(route, uri)
+        return _EMPTY
+
+    async def _unsubscribe(self, exchange: Exchange, fields: Fields) -> Message:
+        self._unwatch(exchange.session, _text(fields.get("uri")))
+        return _EMPTY
+
+    def _unwatch(self, session: Session, uri: str) -> None:
+        if uri in session.watched:
+            session.watched.discard(uri)
+            route = self._route_uri(self.view(), uri)
+            if route is not None:
+                self.subscriptions.unfollow(route)
+
+    async def _listen(self, exchange: Exchange, fields: Fields) -> Message:
+        raw = fields.get("notifications")
+        wanted = jsonrpc.to_python(raw) if raw is not None else {}
+        if not isinstance(wanted, dict):
+            return _error(era.INVALID_PARAMS, "notifications must be an object")
+        await self.subscriptions.listen(exchange, wanted, self.view())
+        return _EMPTY
+
+    async def _follow_task(self, exchange: Exchange, fields: Fields) -> Message:
+        return await self.tasks.follow(exchange, exchange.method, fields, self.view())
+
+    async def _list_tasks(self, exchange: Exchange, fields: Fields) -> Message:
+        return await self.tasks.list(exchange, self.hub.pool)
+
+    # Notifications of clients, and of servers.
+
+    def noticed(self, session: Session, message: Message) -> None:
+        """Take a client's notification."""
+        method = message.method
+        if method == "notifications/initialized":
+            session.ready = True
+        elif method == "notifications/cancelled":
+            self._cancel(session, message)
+        elif method == "notifications/roots/list_changed":
+            for keeper in self.hub.pool.keepers.values():
+                if keeper.link is not None and not keeper.link.is_modern:
+                    keeper.link.notify(method)
+
+    def _cancel(self, session: Session, message: Message) -> None:
+        try:
+            id_ = jsonrpc.fields(message.params).get("requestId")
+        except jsonrpc.MalformedError:
+            return
+        exchange = session.exchanges.get(bytes(id_)) if id_ is not None else None
+        if exchange is not None:
+            exchange.abandon()
+
+    def leave(self, session: Session) -> None:
+        """A client is gone."""
+        self.subscriptions.sessions.discard(session)
+        for uri in list(session.watched):
+            self._unwatch(session, uri)
+        session.close()
+
+    def _noticed(self, server: Server, link: Link, method: str, params: bytes) -> None:
+        if method == "notifications/resources/updated":
+            self.subscriptions.updated(server, params)
+        elif method == "notifications/tasks/status":
+            self.tasks.changed(params)
+        elif method == "notifications/elicitation/complete":
+            for session in self.subscriptions.sessions:
+                if session.ready and "elicitation" in session.capabilities:
+                    session.push(jsonrpc.notification(method, params))
+
+    async def run(self) -> None:
+        """Tell clients of changed lists, coalesced, until cancelled."""
+        told = {kind: listing.digest for kind, listing in self.view().lists.items()}
+        revision = self.hub.snapshot.revision
+        try:
+            while True:
+                revision = (await self.hub.board.wait_after(revision)).revision
+                now = {kind: listing.digest for kind, listing in self.view().lists.items()}
+                changed = {_changed(kind) for kind in KINDS if now[kind] != told[kind]}
+                if changed:
+                    told = now
+                    self.subscriptions.lists_changed(changed)
+                    await asyncio.sleep(COALESCE_SECONDS)
+        finally:
+            await self.subscriptions.close()
+
+    def _signed(self, exchange: Exchange, message: Message, extra: bytes = b"") -> Message:
+        """An answer of our own, with what the modern era wants in every result."""
+        if not exchange.is_modern or not message.result:
+            return message
+        body = bytes(message.result)
+        if b'"resultType"' in body and "resultType" in jsonrpc.fields(body):
+            return message
+        head = extra or b'"resultType":"complete",'
+        inner = body[1:]
+        comma = b"" if inner == b"}" else b","
+        return Message(result=Raw(b"{" + head + _SIGNED + comma + inner))
+
+
+def _changed(kind: str) -> str:
+    return "resources" if kind == "templates" else kind
+
+
+def _text(raw: Raw | None) -> str:
+    value = jsonrpc.to_python(raw) if raw is not None else ""
+    return value if isinstance(value, str) else ""
+
+
+def _arguments(fields: Fields) -> Any:
+    raw = fields.get("arguments")
+    return jsonrpc.to_python(raw) if raw is not None else {}
+
+
+def _agent(info: bytes) -> str:
+    try:
+        return _text(jsonrpc.fields(info).get("name"))[:100]
+    except jsonrpc.MalformedError:
+        return ""
+
+
+def _say(error: ToolyardError) -> str:
+    return f"{error}; {error.hint}" if error.hint else str(error)
+
+
+def _error(code: int, text: str, details: Any = None) -> Message:
+    return Message(error=Raw(jsonrpc.fault(code, text, details)))

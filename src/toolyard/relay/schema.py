@@ -1,0 +1,37 @@
+"""Checks arguments against a tool's schema before a call, and names what is wrong.
+
+Schemas come from servers and are not trusted: their size is bounded, and
+nothing is fetched for a reference.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from toolyard.wire import jsonrpc
+
+SCHEMA_BYTES: Final = 1 << 18
+COMPLAINTS: Final = 5
+
+
+def complaints(schema: Any, arguments: Any) -> list[str]:
+    """What does not fit, in words; empty if all fits, or the schema cannot be used."""
+    if not isinstance(schema, dict) or not schema or len(jsonrpc.encode(schema)) > SCHEMA_BYTES:
+        return []
+    import jsonschema_rs  # noqa: PLC0415 - only calls by name need it
+
+    try:
+        validator = jsonschema_rs.validator_for(schema, retriever=_refuse)
+        errors = list(validator.iter_errors(arguments))
+    except Exception:  # noqa: BLE001 - the library raises many kinds; a schema we cannot use checks nothing
+        return []
+    return [_say(error) for error in errors[:COMPLAINTS]]
+
+
+def _say(error: Any) -> str:
+    path = ".".join(str(part) for part in error.instance_path)
+    return f"{path}: {error.message}" if path else str(error.message)
+
+
+def _refuse(uri: str) -> Any:
+    raise ValueError(f"{uri} is not fetched")

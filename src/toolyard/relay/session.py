@@ -1,0 +1,225 @@
+"""Clients as the relay sees them: sessions, and their requests while under way."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, Final
+
+from msgspec import Raw
+
+from toolyard.core.errors import LinkError
+from toolyard.links.link import Flight, Link
+from toolyard.wire import era, jsonrpc
+from toolyard.wire.jsonrpc import Message
+
+ASK_SECONDS: Final = 600.0
+"""How long a person may take to answer a server's question."""
+LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+NEEDS: Final = {
+    "elicitation/create": "elicitation",
+    "sampling/createMessage": "sampling",
+    "roots/list": "roots",
+}
+"""Which capability a client must have declared to be asked this."""
+
+Send = Callable[[bytes], None]
+
+
+class Session:
+    """One client: what it told us of itself, and the way to speak to it unasked."""
+
+    __slots__ = (
+        "_asked",
+        "agent",
+        "asks",
+        "capabilities",
+        "exchanges",
+        "info",
+        "is_modern",
+        "log_level",
+        "principal",
+        "push",
+        "raw_capabilities",
+        "version",
+        "watched",
+        "ready",
+    )
+
+    def __init__(self, principal: str, push: Send, is_modern: bool = False) -> None:
+        self.principal = principal
+        """Who this is, as the door has established it."""
+        self.push = push
+        self.is_modern = is_modern
+        self.version = ""
+        self.capabilities: dict[str, Any] = {}
+        self.raw_capabilities = b"{}"
+        self.info = b""
+        self.agent = ""
+        self.log_level: str | None = None
+        self.ready = False
+        self.exchanges: dict[bytes, Exchange] = {}
+        """Its requests under way, by raw id."""
+        self.asks: dict[bytes, asyncio.Future[Message]] = {}
+        """Our questions to it, by raw id."""
+        self.watched: set[str] = set()
+        """The resources it follows, by the URI it knows."""
+        self._asked = 0
+
+    async def ask(self, send: Send, method: str, params: bytes) -> Message:
+        """Put a question to the client and wait for its answer.
+
+        Raises:
+            LinkError: It did not answer in time, or is gone.
+        """
+        self._asked += 1
+        key = b"%d" % self._asked
+        answer: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
+        self.asks[key] = answer
+        send(jsonrpc.request(self._asked, method, params))
+        try:
+            async with asyncio.timeout(ASK_SECONDS):
+                return await answer
+        except TimeoutError:
+            raise LinkError(
+                f"the client did not answer {method} within {ASK_SECONDS:g} s"
+            ) from None
+        finally:
+            del self.asks[key]
+            if not answer.done() or answer.cancelled():
+                send(jsonrpc.notification("notifications/cancelled", b'{"requestId":%b}' % key))
+
+    def answered(self, message: Message) -> None:
+        """The client answered a question of ours; what nobody asked is dropped."""
+        answer = self.asks.get(bytes(message.id))
+        if answer is not None and not answer.done():
+            answer.set_result(message)
+
+    def close(self) -> None:
+        """The client is gone: nobody will answer."""
+        for answer in self.asks.values():
+            if not answer.done():
+                answer.set_exception(LinkError("the client is gone"))
+        for exchange in list(self.exchanges.values()):
+            exchange.abandon()
+
+
+class Exchange:
+    """One request of a client, and the way back to it while it is under way."""
+
+    __slots__ = (
+        "asked",
+        "capabilities",
+        "checks_params",
+        "emit",
+        "flight",
+        "id",
+        "level",
+        "link",
+        "method",
+        "params_head",
+        "parked",
+        "session",
+        "task",
+        "token",
+    )
+
+    def __init__(self, session: Session, id_: bytes, emit: Send) -> None:
+        self.session = session
+        self.id = id_
+        self.emit = emit
+        self.method = ""
+        self.token = b""
+        """The progress token as the client gave it."""
+        self.level: str | None = session.log_level
+        self.capabilities = session.capabilities
+        self.params_head: dict[str, str] = {}
+        """`Mcp-Param-*` headers that came with the request."""
+        self.checks_params = False
+        """Whether they must agree with the body, as on the modern HTTP door."""
+        self.flight: Flight | None = None
+        self.link: Link | None = None
+        self.task: asyncio.Task[Any] | None = None
+        self.asked: asyncio.Future[None] | None = None
+        """Set while a modern client waits: a question for it has arrived."""
+        self.parked: Any = None
+
+    @property
+    def is_modern(self) -> bool:
+        """Whether the client speaks the modern era."""
+        return self.session.is_modern
+
+    def abandon(self) -> None:
+        """The client does not want the answer any more."""
+        if self.task is not None:
+            self.task.cancel()
+
+    # What the server says before its answer.
+
+    def notify(self, method: str, params: bytes) -> None:
+        """Pass a notification on, as far as this client wants it."""
+        if method == "notifications/progress":
+            params = self._restored(params)
+        elif method == "notifications/message" and not self._wants(params):
+            return
+        if params:
+            self.emit(jsonrpc.notification(method, params))
+
+    def _restored(self, params: bytes) -> bytes:
+        if not self.token:
+            return b""
+        fields = jsonrpc.fields(params)
+        fields["progressToken"] = Raw(self.token)
+        return jsonrpc.encode(fields)
+
+    def _wants(self, params: bytes) -> bool:
+        if self.level is None:
+            # A modern client that names no level wants silence; a legacy one leaves it to the server.
+            return not self.is_modern
+        try:
+            level = jsonrpc.to_python(jsonrpc.fields(params).get("level", Raw(b'"info"')))
+        except jsonrpc.MalformedError:
+            return False
+        return level not in LEVELS or LEVELS.index(level) >= LEVELS.index(self.level)
+
+    async def ask(self, flight: Flight, method: str, params: bytes) -> Message:
+        """Put a question of the server to the client.
+
+        A modern client cannot be asked: its call is parked, and answered with the question.
+        """
+        refusal = self._refusal(method, params)
+        if refusal is not None:
+            return refusal
+        if not self.is_modern:
+            return await self.session.ask(self.emit, method, params)
+        if self.parked is None:
+            raise LinkError("this client can only be asked while a call is under way")
+        answer: Message = await self.parked.put(method, params)
+        return answer
+
+    def _refusal(self, method: str, params: bytes) -> Message | None:
+        need = NEEDS.get(method)
+        if need is None:
+            return _error(era.METHOD_NOT_FOUND, f"{method} is not known")
+        if need in self.capabilities and not _lacks_part(self.capabilities[need], need, params):
+            return None
+        if need == "roots":
+            return Message(result=Raw(b'{"roots":[]}'))
+        if self.is_modern and self.parked is not None:
+            self.parked.miss(need)
+        return _error(era.METHOD_NOT_FOUND, f"the client does not support {need}")
+
+
+def _lacks_part(capability: Any, need: str, params: bytes) -> bool:
+    """Whether a question wants more than the client declared within a capability."""
+    parts = capability if isinstance(capability, dict) else {}
+    if need == "elicitation" and b'"url"' in params:
+        mode = jsonrpc.fields(params).get("mode")
+        return mode is not None and bytes(mode) == b'"url"' and "url" not in parts
+    if need == "sampling" and b'"tools"' in params:
+        return "tools" in jsonrpc.fields(params) and "tools" not in parts
+    return False
+
+
+def _error(code: int, text: str) -> Message:
+    return Message(error=Raw(jsonrpc.fault(code, text)))

@@ -1,0 +1,176 @@
+"""Who wants to hear of changes: legacy sessions, and the listening requests of modern ones."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from typing import Any, Final
+
+from msgspec import Raw
+
+from toolyard.core.errors import ToolyardError
+from toolyard.core.model import Server, ServerId
+from toolyard.links.link import Link
+from toolyard.links.pool import Pool
+from toolyard.relay.session import LEVELS, Exchange, Session
+from toolyard.relay.view import Route, View
+from toolyard.wire import era, jsonrpc
+from toolyard.wire.tasks import Tasks
+
+log = logging.getLogger(__name__)
+
+COALESCE_SECONDS: Final = 0.25
+"""Changes that come together are told together."""
+CHANGED: Final = {
+    "tools": ("notifications/tools/list_changed", "toolsListChanged"),
+    "prompts": ("notifications/prompts/list_changed", "promptsListChanged"),
+    "resources": ("notifications/resources/list_changed", "resourcesListChanged"),
+}
+
+
+class Listener:
+    """A modern client's open `subscriptions/listen` request."""
+
+    def __init__(self, exchange: Exchange, wanted: dict[str, Any]) -> None:
+        self.exchange = exchange
+        self.wanted = {field for _, field in CHANGED.values() if wanted.get(field) is True}
+        uris = wanted.get("resourceSubscriptions")
+        self.uris = {u for u in uris if isinstance(u, str)} if isinstance(uris, list) else set()
+
+    @property
+    def honoured(self) -> dict[str, Any]:
+        """What it will hear of."""
+        out: dict[str, Any] = dict.fromkeys(sorted(self.wanted), True)
+        if self.uris:
+            out["resourceSubscriptions"] = sorted(self.uris)
+        return out
+
+    def tell(self, method: str, params: dict[str, Any]) -> None:
+        """Send a notification marked with the id of the listening request."""
+        params["_meta"] = {era.META_SUBSCRIPTION: Raw(self.exchange.id)}
+        self.exchange.emit(jsonrpc.notification(method, jsonrpc.encode(params)))
+
+
+class Subscriptions:
+    """Tells clients what changed, once, and servers what is followed."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self._tasks = Tasks()
+        self.sessions: set[Session] = set()
+        self._listeners: set[Listener] = set()
+        self._followers: Counter[tuple[ServerId, str]] = Counter()
+        self._exposed: dict[tuple[ServerId, str], str] = {}
+
+    async def close(self) -> None:
+        """End what is under way."""
+        await self._tasks.close()
+
+    # Lists.
+
+    def lists_changed(self, kinds: set[str]) -> None:
+        """Tell everybody who wants to know."""
+        for kind in sorted(kinds & CHANGED.keys()):
+            method, field = CHANGED[kind]
+            message = jsonrpc.notification(method)
+            for session in self.sessions:
+                if session.ready and not session.is_modern:
+                    session.push(message)
+            for listener in self._listeners:
+                if field in listener.wanted:
+                    listener.tell(method, {})
+
+    async def listen(self, exchange: Exchange, wanted: dict[str, Any], view: View) -> None:
+        """Serve a listening request until its client goes away."""
+        listener = Listener(exchange, wanted)
+        routes = {uri: route for uri in listener.uris if (route := view.route_uri(uri)) is not None}
+        listener.uris &= routes.keys()
+        listener.tell(
+            "notifications/subscriptions/acknowledged", {"notifications": listener.honoured}
+        )
+        self._listeners.add(listener)
+        try:
+            for uri, route in routes.items():
+                self.follow(route, uri)
+            await asyncio.get_running_loop().create_future()
+        finally:
+            self._listeners.discard(listener)
+            for route in routes.values():
+                self.unfollow(route)
+
+    # Resources.
+
+    def follow(self, route: Route, uri: str) -> None:
+        """Somebody follows a resource; the first one makes us tell the server."""
+        if route.server is None:
+            return
+        key = (route.server, route.key)
+        self._followers[key] += 1
+        self._exposed[key] = uri
+        if self._followers[key] == 1:
+            self._tasks.start(self._tell_server(route.server, "resources/subscribe", route.key))
+
+    def unfollow(self, route: Route) -> None:
+        """Somebody does not any more; the last one makes us tell the server."""
+        if route.server is None:
+            return
+        key = (route.server, route.key)
+        self._followers[key] -= 1
+        if self._followers[key] <= 0:
+            del self._followers[key]
+            self._exposed.pop(key, None)
+            self._tasks.start(self._tell_server(route.server, "resources/unsubscribe", route.key))
+
+    async def _tell_server(self, id_: ServerId, method: str, uri: str) -> None:
+        try:
+            link = await self._pool.lease(id_)
+            if link.is_modern:
+                self._watch(id_)
+            else:
+                await link.ask(method, jsonrpc.encode({"uri": uri}))
+        except ToolyardError as error:
+            log.info("a subscription was refused", extra={"server": str(id_), "why": str(error)})
+
+    def _watch(self, id_: ServerId) -> None:
+        uris = frozenset(uri for server, uri in self._followers if server == id_)
+        self._pool.keeper(id_).watch(uris)
+
+    def updated(self, server: Server, params: bytes) -> None:
+        """A server says that a resource changed."""
+        try:
+            uri = jsonrpc.to_python(jsonrpc.fields(params)["uri"])
+        except (*jsonrpc.MalformedError, KeyError):
+            return
+        exposed = self._exposed.get((server.id, uri))
+        if exposed is None:
+            return
+        method = "notifications/resources/updated"
+        for session in self.sessions:
+            if exposed in session.watched:
+                session.push(jsonrpc.notification(method, jsonrpc.encode({"uri": exposed})))
+        for listener in self._listeners:
+            if exposed in listener.uris:
+                listener.tell(method, {"uri": exposed})
+
+    # A link that was opened (again) is told what is wanted of it.
+
+    def ready(self, server: Server, link: Link) -> None:
+        """Repeat to a fresh link what its forerunner knew."""
+        if not link.is_modern:
+            for id_, uri in self._followers:
+                if id_ == server.id:
+                    self._tasks.start(self._tell_server(id_, "resources/subscribe", uri))
+            self.set_level(link)
+
+    def set_level(self, link: Link) -> None:
+        """Ask a legacy server for the most that any client wants to hear."""
+        levels = [LEVELS.index(s.log_level) for s in self.sessions if s.log_level is not None]
+        if levels and "logging" in link.capabilities and not link.is_modern:
+            self._tasks.start(self._set_level(link, LEVELS[min(levels)]))
+
+    async def _set_level(self, link: Link, level: str) -> None:
+        try:
+            await link.ask("logging/setLevel", jsonrpc.encode({"level": level}))
+        except ToolyardError as error:
+            log.info("a log level was refused", extra={"server": link.name, "why": str(error)})

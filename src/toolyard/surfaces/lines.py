@@ -1,0 +1,219 @@
+"""The stdio door: one message per line, over the hub's socket or our own stdin and stdout."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final, cast
+
+from toolyard.relay.relay import Relay
+from toolyard.relay.session import Exchange, Session
+from toolyard.surfaces.http import DEPTH, check_envelope, take_envelope
+from toolyard.wire import era, jsonrpc
+from toolyard.wire.jsonrpc import Message
+from toolyard.wire.lines import Lines
+from toolyard.wire.tasks import Tasks
+
+log = logging.getLogger(__name__)
+
+UNREAD_BYTES: Final = 8 << 20
+"""A client that does not read is hung up on beyond this."""
+_META_VERSION: Final = era.META_VERSION.encode()
+
+
+class LineClient:
+    """One client on a line: both eras, told apart request by request."""
+
+    def __init__(self, relay: Relay, write: Callable[[bytes], None], limit: int) -> None:
+        self._relay = relay
+        self._write = write
+        self._lines = Lines(limit, self._take, self._overflow)
+        self._tasks = Tasks()
+        self._limit = limit
+        principal = f"line {id(self)}"
+        self._legacy = Session(principal, self.send)
+        self._modern = Session(principal, self.send, is_modern=True)
+        self._greeted = False
+        self.feed = self._lines.feed
+
+    def send(self, message: bytes) -> None:
+        """Write one message."""
+        self._write(jsonrpc.one_line(message) + b"\n")
+
+    async def close(self) -> None:
+        """The client is gone: its work stops."""
+        self._lines.close()
+        self._relay.leave(self._legacy)
+        self._relay.leave(self._modern)
+        await self._tasks.close()
+
+    def _take(self, line: bytes) -> None:
+        try:
+            message = jsonrpc.decode(line)
+        except jsonrpc.MalformedError:
+            self.send(
+                jsonrpc.error(
+                    b"", jsonrpc.fault(era.PARSE_ERROR, "this line is no JSON-RPC message")
+                )
+            )
+            return
+        if jsonrpc.is_too_deep(line, DEPTH):
+            text = f"the message nests deeper than {DEPTH} levels"
+            self.send(jsonrpc.error(message.id, jsonrpc.fault(era.INVALID_REQUEST, text)))
+        elif message.is_answer:
+            self._legacy.answered(message)
+        elif not message.id:
+            for session in (self._legacy, self._modern):
+                self._relay.noticed(session, message)
+        else:
+            self._tasks.start(self._serve(message))
+
+    async def _serve(self, message: Message) -> None:
+        session = self._session(message)
+        exchange = Exchange(session, bytes(message.id), self.send)
+        if session.is_modern:
+            wrong = check_envelope(message.params)
+            if wrong is not None:
+                self.send(jsonrpc.error(message.id, jsonrpc.fault(*wrong)))
+                return
+            take_envelope(exchange, jsonrpc.fields(jsonrpc.fields(message.params)["_meta"]))
+        exchange.task = asyncio.current_task()
+        session.exchanges[exchange.id] = exchange
+        try:
+            reply, _ = await self._relay.answer(exchange, message)
+        finally:
+            session.exchanges.pop(exchange.id, None)
+        self.send(reply)
+
+    def _session(self, message: Message) -> Session:
+        """A request with a modern envelope is modern, and so is whatever comes before a greeting."""
+        if message.method == "initialize":
+            self._greeted = True
+        elif message.method == "server/discover" or _META_VERSION in bytes(message.params):
+            return self._modern
+        return self._legacy
+
+    def _overflow(self) -> None:
+        text = f"the message is larger than {self._limit} bytes"
+        self.send(jsonrpc.error(b"", jsonrpc.fault(era.INVALID_REQUEST, text)))
+
+
+class SocketClient(asyncio.Protocol):
+    """A client attached to the hub's socket; its first line says who it is."""
+
+    def __init__(self, relay: Relay, limit: int, tasks: Tasks) -> None:
+        self._relay = relay
+        self._limit = limit
+        self._tasks = tasks
+        self._head = b""
+        self._client: LineClient | None = None
+        self._transport: asyncio.Transport
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Wait for the first line."""
+        self._transport = cast("asyncio.Transport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        """Take the first line apart, and everything after it as messages."""
+        if self._client is not None:
+            self._client.feed(data)
+            return
+        self._head += data
+        line, end, rest = self._head.partition(b"\n")
+        if not end:
+            if len(self._head) > self._limit:
+                self._transport.abort()
+            return
+        self._client = LineClient(self._relay, self._write, self._limit)
+        self._client.feed(rest if _is_preamble(line) else self._head)
+        self._head = b""
+
+    def eof_received(self) -> bool:
+        """The client has said its last word; it leaves."""
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop the client's work."""
+        if self._client is not None:
+            self._tasks.start(self._client.close())
+
+    def _write(self, data: bytes) -> None:
+        if self._transport.is_closing():
+            return
+        self._transport.write(data)
+        if self._transport.get_write_buffer_size() > UNREAD_BYTES:
+            log.warning("a client does not read; hanging up")
+            self._transport.abort()
+
+
+def _is_preamble(line: bytes) -> bool:
+    try:
+        return "toolyard" in jsonrpc.fields(line)
+    except jsonrpc.MalformedError:
+        return False
+
+
+class SocketDoor:
+    """Listens on the hub's socket: only this user can reach it."""
+
+    def __init__(self, relay: Relay, path: Path, limit: int) -> None:
+        self._relay = relay
+        self._path = path
+        self._limit = limit
+
+    async def run(self, ready: Callable[[], None]) -> None:
+        """Serve until cancelled."""
+        tasks = Tasks()
+        self._path.unlink(missing_ok=True)
+        before = os.umask(0o177)
+        try:
+            server = await asyncio.get_running_loop().create_unix_server(
+                lambda: SocketClient(self._relay, self._limit, tasks), str(self._path)
+            )
+        finally:
+            os.umask(before)
+        ready()
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            server.close()
+            self._path.unlink(missing_ok=True)
+            await tasks.close()
+
+
+async def serve_stdio(relay: Relay, limit: int) -> None:
+    """Serve one client on our own stdin and stdout until its end."""
+    loop = asyncio.get_running_loop()
+    over: asyncio.Future[None] = loop.create_future()
+    out = _Out(os.dup(1))
+    client = LineClient(relay, out.write, limit)
+
+    class Reader(asyncio.Protocol):
+        def data_received(self, data: bytes) -> None:
+            client.feed(data)
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            if not over.done():
+                over.set_result(None)
+
+    transport, _ = await loop.connect_read_pipe(Reader, os.fdopen(os.dup(0), "rb", buffering=0))
+    try:
+        await over
+    finally:
+        await client.close()
+        transport.close()
+
+
+class _Out:
+    """Our stdout: whole writes, to whatever it is."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+
+    def write(self, data: bytes) -> None:
+        view: Any = memoryview(data)
+        while view:
+            view = view[os.write(self._fd, view) :]
