@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import http.client
 import json
 import os
 import re
@@ -22,7 +23,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -102,15 +103,19 @@ def free_port() -> int:
 
 @contextlib.contextmanager
 def running(
-    command: Sequence[str], port: int, log: Path, env: dict[str, str] | None = None
+    command: Sequence[str],
+    port: int,
+    log: Path,
+    env: dict[str, str] | None = None,
+    token: str = "",
 ) -> Iterator[None]:
-    """A process that listens on a port, for as long as the block lasts."""
+    """A process that listens on a port, for as long as the block lasts; with a token, a ready hub."""
     with log.open("wb") as said:
         process = subprocess.Popen(
             command, cwd=ROOT, env=env, stdin=subprocess.DEVNULL, stdout=said, stderr=said
         )
     try:
-        wait_for_port(process, port, log)
+        wait_for(process, lambda: listens(port) and (not token or is_ready(port, token)), log)
         yield
     finally:
         process.terminate()
@@ -121,17 +126,33 @@ def running(
             process.wait()
 
 
-def wait_for_port(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
-    """Return as soon as the process listens; raise when it ended before, or took too long."""
+def listens(port: int) -> bool:
+    """Whether somebody accepts connections there."""
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+        return True
+    return False
+
+
+def is_ready(port: int, token: str) -> bool:
+    """Whether the hub there knows what its servers offer."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+    with contextlib.suppress(OSError, http.client.HTTPException), contextlib.closing(connection):
+        connection.request("GET", "/health/ready", headers={"Authorization": f"Bearer {token}"})
+        return connection.getresponse().status == 200
+    return False
+
+
+def wait_for(process: subprocess.Popen[bytes], is_there: Callable[[], bool], log: Path) -> None:
+    """Return as soon as the process is there; raise when it ended before, or took too long."""
     deadline = time.monotonic() + START_PATIENCE
     while time.monotonic() < deadline:
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+        if is_there():
             return
         with contextlib.suppress(subprocess.TimeoutExpired):
             code = process.wait(0.05)
             tail = "".join(f"\n    {line}" for line in log.read_text().splitlines()[-15:])
-            raise BrokenRunError(f"{log.stem} ended with {code} before it listened:{tail}")
-    raise BrokenRunError(f"{log.stem} did not listen within {START_PATIENCE:.0f} s; see {log}")
+            raise BrokenRunError(f"{log.stem} ended with {code} before it was ready:{tail}")
+    raise BrokenRunError(f"{log.stem} was not ready within {START_PATIENCE:.0f} s; see {log}")
 
 
 def fixture(transport: str, era: str | None, port: int = 0) -> list[str]:
@@ -152,7 +173,7 @@ def start_hub(
     # The hub of the person who runs this must neither be found nor be disturbed.
     own = {f"XDG_{kind}_HOME": str(home / kind.lower()) for kind in ("CONFIG", "STATE", "CACHE")}
     own |= {"HOME": str(home), "XDG_RUNTIME_DIR": str(home), "TOOLYARD_TOKEN": token}
-    return running(command, port, folder / "hub.log", {**os.environ, **own})
+    return running(command, port, folder / "hub.log", {**os.environ, **own}, token)
 
 
 @contextlib.contextmanager

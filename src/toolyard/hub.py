@@ -10,7 +10,7 @@ from typing import Any
 from toolyard import __version__
 from toolyard.board import Board
 from toolyard.core.errors import UnknownNameError
-from toolyard.core.model import Command, Entry, Problem, Snapshot
+from toolyard.core.model import NO_OFFERS, Command, Entry, Problem, Snapshot, Status
 from toolyard.core.names import closest
 from toolyard.links.keeper import Keeper
 from toolyard.links.pool import Pool
@@ -45,6 +45,15 @@ class Hub:
             ],
             "problems": [_problem(problem) for problem in problems(snapshot)],
         }
+
+    def is_settled(self) -> bool:
+        """Whether every server in use has been tried: its offers are known, or its problem is."""
+        waiting = (Status.KNOWN, Status.STARTING)
+        return bool(self.snapshot.sources) and not any(
+            entry.status in waiting and entry.offers == NO_OFFERS
+            for entry in self.snapshot.entries.values()
+            if entry.server.enabled and entry.server.problem is None
+        )
 
     def refresh(self) -> None:
         """Ask every server again for what it offers."""

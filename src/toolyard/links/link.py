@@ -26,6 +26,8 @@ HARD_CAP_SECONDS: Final = 600.0
 """Progress keeps a call alive, but not for ever."""
 VIOLATIONS_ALLOWED: Final = 1000
 """Lines that are not messages, answers nobody asked for: beyond this many the server is not talking to us."""
+BLOCKED_SECONDS: Final = 0.5
+"""Questions that a call asks side by side come together; one that has been open longer blocks its call."""
 ASKS_ALLOWED: Final = 32
 """Questions of one server that may be open at once."""
 
@@ -34,8 +36,13 @@ class Caller(Protocol):
     """Who is behind a call, as the server may reach them."""
 
     @property
-    def session(self) -> object:
+    def client(self) -> str:
         """What tells one client from another."""
+        ...
+
+    @property
+    def asked_at(self) -> float:
+        """When the server's open question for this call came, by the loop's clock; 0 if none is open."""
         ...
 
     def notify(self, method: str, params: bytes) -> None:
@@ -156,7 +163,7 @@ class Link:
         number = self._number
         flight = Flight(number, method, caller, self._loop.create_future())
         if self.closed.done():
-            flight.answer.set_exception(LinkError(f"{self.name!r} {self.closed.result()}"))
+            _break(flight, LinkError(f"{self.name!r} {self.closed.result()}"))
             return flight
         self._flights[b"%d" % number] = flight
         wait = self.patience if patience is None else patience
@@ -205,8 +212,7 @@ class Link:
         """End a request that the channel could not carry."""
         if self._flights.pop(b"%d" % flight.number, None) is not None:
             self._settle(flight)
-            if not flight.answer.done():
-                flight.answer.set_exception(error)
+            _break(flight, error)
 
     def lose(self, why: str) -> None:
         """The connection has ended: every open request fails, once."""
@@ -217,7 +223,7 @@ class Link:
         for flight in flights.values():
             self._settle(flight)
             if not flight.answer.done():
-                flight.answer.set_exception(LinkError(f"{self.name!r} {why}", _tail(self.trace)))
+                _break(flight, LinkError(f"{self.name!r} {why}", _tail(self.trace)))
 
     # What the server says.
 
@@ -316,19 +322,17 @@ class Link:
             self._channel.send(message, None, b"")
 
     def _culprit(self) -> Flight | None:
-        """The call that must have caused a message without an address: the only client's latest."""
-        found: Flight | None = None
-        for flight in self._flights.values():
-            if flight.caller is None:
-                continue
-            if (
-                found is not None
-                and found.caller is not None
-                and found.caller.session is not flight.caller.session
-            ):
-                return None
-            found = flight
-        return found
+        """The call that must have caused a message without an address.
+
+        A call whose question has been open for a while is blocked by it, so it is none of those.
+        If the rest belong to one client, the message is theirs; with several nobody can tell.
+        """
+        mine = [flight for flight in self._flights.values() if flight.caller is not None]
+        now = self._loop.time()
+        active = [flight for flight in mine if not _is_blocked(flight, now)] or mine
+        if len({flight.caller.client for flight in active if flight.caller is not None}) != 1:
+            return None
+        return active[-1]
 
     def _violated(self) -> None:
         self.violations += 1
@@ -345,7 +349,7 @@ class Link:
         text = f"{self.name!r} did not answer {flight.method} within {flight.patience:g} s"
         answer = flight.answer
         if not answer.done():
-            answer.set_exception(LinkTimeoutError(text, "raise its timeout, or look at its log"))
+            _break(flight, LinkTimeoutError(text, "raise its timeout, or look at its log"))
         self.cancel(flight, "timed out")
 
     @staticmethod
@@ -387,6 +391,18 @@ def _unattributed(message: Message) -> bytes:
 
 def _tail(lines: tuple[str, ...]) -> str:
     return f"last words on its stderr: {' | '.join(lines[-3:])}" if lines else ""
+
+
+def _is_blocked(flight: Flight, now: float) -> bool:
+    asked = flight.caller.asked_at if flight.caller is not None else 0.0
+    return bool(asked) and now - asked > BLOCKED_SECONDS
+
+
+def _break(flight: Flight, error: LinkError) -> None:
+    """Fail a request; asked for its error at once, since not everybody waits for the answer."""
+    if not flight.answer.done():
+        flight.answer.set_exception(error)
+        flight.answer.exception()
 
 
 def _ignore(_method: str, _params: bytes) -> None:

@@ -117,6 +117,7 @@ class Exchange:
         "level",
         "link",
         "method",
+        "open",
         "params_head",
         "parked",
         "session",
@@ -129,6 +130,8 @@ class Exchange:
         self.id = id_
         self.emit = emit
         self.method = ""
+        self.open = 0.0
+        """Since when a question waits for a legacy client."""
         self.token = b""
         """The progress token as the client gave it."""
         self.level: str | None = session.log_level
@@ -148,6 +151,16 @@ class Exchange:
     def is_modern(self) -> bool:
         """Whether the client speaks the modern era."""
         return self.session.is_modern
+
+    @property
+    def client(self) -> str:
+        """Who asked: calls of one client are told from those of another."""
+        return self.session.principal
+
+    @property
+    def asked_at(self) -> float:
+        """When the server's open question for this call came; 0 if none is open."""
+        return self.open or (self.parked.asked_at if self.parked is not None else 0.0)
 
     def abandon(self) -> None:
         """The client does not want the answer any more."""
@@ -191,7 +204,11 @@ class Exchange:
         if refusal is not None:
             return refusal
         if not self.is_modern:
-            return await self.session.ask(self.emit, method, params)
+            self.open = asyncio.get_running_loop().time()
+            try:
+                return await self.session.ask(self.emit, method, params)
+            finally:
+                self.open = 0.0
         if self.parked is None:
             raise LinkError("this client can only be asked while a call is under way")
         answer: Message = await self.parked.put(method, params)

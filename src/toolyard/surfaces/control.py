@@ -35,7 +35,7 @@ class Control:
         """The application to serve."""
         routes = [
             Route("/health/live", _live),
-            Route("/health/ready", _live),
+            Route("/health/ready", self._ready),
             Route("/api/v1/status", self._status),
             Route("/api/v1/tools", self._tools),
             Route("/api/v1/call", self._call, methods=["POST"]),
@@ -44,6 +44,11 @@ class Control:
             Route("/api/v1/stop", self._end, methods=["POST"]),
         ]
         return Starlette(routes=routes, exception_handlers={ToolyardError: _failed})
+
+    async def _ready(self, request: Request) -> Response:
+        """Ready means that no server is waited for: the lists are complete, or their gaps explained."""
+        ready = self._hub.is_settled()
+        return Response(jsonrpc.encode({"ready": ready}), 200 if ready else 503)
 
     async def _status(self, request: Request) -> Response:
         return _json(self._hub.status())

@@ -287,10 +287,13 @@ class HttpDoor:
                 send, STATUS.get(wrong[0], 400), jsonrpc.error(message.id, jsonrpc.fault(*wrong))
             )
             return
-        session = Session("modern http", _mute, is_modern=True)
+        meta = jsonrpc.fields(jsonrpc.fields(message.params)["_meta"])
+        # Nothing else tells one stateless client from another; it decides only who gets a question.
+        who = "modern " + bytes(meta.get(era.META_CLIENT, b"")).decode("utf-8", "replace")
+        session = Session(who, _mute, is_modern=True)
         session.version = era.MODERN
         exchange = Exchange(session, bytes(message.id), _mute)
-        take_envelope(exchange, jsonrpc.fields(jsonrpc.fields(message.params)["_meta"]))
+        take_envelope(exchange, meta)
         exchange.params_head = asked.params
         exchange.checks_params = True
         await self._serve(None, exchange, message, asked, receive, send)

@@ -77,13 +77,14 @@ def parse_address(url: str) -> Address:
 class Connection(asyncio.Protocol):
     """One connection of a pool: busy with one request, or idle."""
 
-    __slots__ = ("_parser", "_pool", "_sink", "_status", "_headers", "_transport", "idle_since")
+    __slots__ = ("_first", "_headers", "_parser", "_pool", "_sink", "_transport", "idle_since")
 
     def __init__(self, pool: Pool, sink: Sink, payload: bytes) -> None:
         self._pool = pool
         self._sink: Sink | None = sink
         self._first = payload
         self._headers: Headers = {}
+        self._transport: asyncio.Transport | None = None
         self.idle_since = 0.0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -99,30 +100,24 @@ class Connection(asyncio.Protocol):
     def send(self, payload: bytes, sink: Sink) -> None:
         """Send one more request on an idle connection."""
         self._sink = sink
-        self._transport.write(payload)
+        if self._transport is not None:
+            self._transport.write(payload)
 
     def abandon(self) -> None:
         """The answer is not wanted any more: hang up, which tells the server too."""
         self._sink = None
-        if getattr(self, "_transport", None) is not None:
+        if self._transport is not None:
             self._transport.abort()
-
-    def pause(self) -> None:
-        """Stop reading for a while, so that a fast server waits for a slow reader."""
-        self._transport.pause_reading()
-
-    def resume(self) -> None:
-        """Read again."""
-        self._transport.resume_reading()
 
     @property
     def is_open(self) -> bool:
         """Whether it can carry another request."""
-        return not self._transport.is_closing()
+        return self._transport is not None and not self._transport.is_closing()
 
     def close(self) -> None:
         """Close an idle connection."""
-        self._transport.close()
+        if self._transport is not None:
+            self._transport.close()
 
     # What the event loop and the parser call.
 
@@ -132,7 +127,7 @@ class Connection(asyncio.Protocol):
             self._parser.feed_data(data)
         except httptools.HttpParserError as error:
             self._lose(f"its answer is not HTTP ({error})")
-            self._transport.abort()
+            self.abandon()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Tell whoever still waits."""
@@ -162,7 +157,7 @@ class Connection(asyncio.Protocol):
         if self._parser.should_keep_alive():
             self._pool.release(self)
         else:
-            self._transport.close()
+            self.close()
         if sink is not None:
             sink.done()
 
