@@ -1,0 +1,120 @@
+"""Speaks to the running hub through its control door."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import quote, urlencode, urlsplit
+
+from toolyard.cli.exits import Exit
+from toolyard.core.errors import ToolyardError
+
+PATIENCE = 10.0
+"""Seconds for a question the hub answers from what it knows."""
+ANYWHERE = ("0.0.0.0", "::")  # noqa: S104
+"""Addresses that listen everywhere; whoever is on this machine uses the loopback."""
+
+
+class CommandError(ToolyardError):
+    """A command cannot do what it was asked for; `exit` is what it ends with."""
+
+    def __init__(self, text: str, hint: str = "", exit_: Exit = Exit.FAILED) -> None:
+        super().__init__(text, hint)
+        self.exit = exit_
+
+
+class Control:
+    """The control door of the hub at `url`."""
+
+    def __init__(self, url: str, token: str) -> None:
+        parts = urlsplit(url)
+        self.url = url
+        self._host = parts.hostname or "127.0.0.1"
+        if self._host in ANYWHERE:
+            self._host = "127.0.0.1"
+        self._port = parts.port or 80
+        self._headers = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
+
+    def status(self) -> dict[str, Any]:
+        """The whole yard."""
+        return self._ask("GET", "/api/v1/status")
+
+    def tools(self, query: str = "", server: str = "", limit: int = 0) -> dict[str, Any]:
+        """The tools that match, best first."""
+        asked = {"query": query, "server": server, "limit": str(limit) if limit else ""}
+        chosen = urlencode({key: value for key, value in asked.items() if value})
+        return self._ask("GET", f"/api/v1/tools?{chosen}")
+
+    def call(self, server: str, tool: str, arguments: object, patience: float) -> dict[str, Any]:
+        """Call a tool; the result as the tool gave it."""
+        body = {"server": server, "tool": tool, "arguments": arguments}
+        return self._ask("POST", "/api/v1/call", body, patience)
+
+    def refresh(self) -> dict[str, Any]:
+        """Have every server asked again."""
+        return self._ask("POST", "/api/v1/refresh", {})
+
+    def stop(self) -> None:
+        """Have the hub stop; it answers before it does."""
+        self._ask("POST", "/api/v1/stop", {})
+
+    def log(self, alias: str, follow: bool) -> Iterator[str]:
+        """The lines a server wrote; with `follow` also those it is yet to write."""
+        query = "?follow=1" if follow else ""
+        path = f"/api/v1/servers/{quote(alias, safe='')}/log{query}"
+        with self._request("GET", path, None, None if follow else PATIENCE) as response:
+            while line := response.readline():
+                yield line.decode("utf-8", "replace").rstrip("\r\n")
+
+    def _ask(
+        self, method: str, path: str, body: object = None, patience: float = PATIENCE
+    ) -> dict[str, Any]:
+        with self._request(method, path, body, patience) as response:
+            answer = response.read()
+        try:
+            value = json.loads(answer)
+        except ValueError:
+            value = None
+        if not isinstance(value, dict):
+            raise CommandError(f"the hub at {self.url} gave an answer that is no JSON object")
+        return value
+
+    @contextmanager
+    def _request(
+        self, method: str, path: str, body: object, patience: float | None
+    ) -> Iterator[http.client.HTTPResponse]:
+        connection = http.client.HTTPConnection(self._host, self._port, timeout=patience)
+        data = None if body is None else json.dumps(body).encode()
+        headers = self._headers | ({"Content-Type": "application/json"} if data else {})
+        try:
+            connection.request(method, path, data, headers)
+            response = connection.getresponse()
+            if response.status >= 400:
+                raise _refusal(response.status, response.read(1 << 20))
+            yield response
+        except TimeoutError as error:
+            text = f"the hub at {self.url} did not answer within {patience:g} s"
+            raise CommandError(text, "try again, or run: toolyard restart", Exit.TIMEOUT) from error
+        except (OSError, http.client.HTTPException) as error:
+            text = f"the hub at {self.url} cannot be reached: {str(error) or type(error).__name__}"
+            raise CommandError(text, "run: toolyard restart", Exit.NO_HUB) from error
+        finally:
+            connection.close()
+
+
+def _refusal(status: int, body: bytes) -> CommandError:
+    """What the hub said no to, in its own words."""
+    try:
+        said = json.loads(body)
+        text, hint = str(said.get("detail") or said["title"]), str(said.get("hint", ""))
+    except (ValueError, KeyError, AttributeError):
+        text, hint = f"the hub answered with status {status}", "look into: toolyard logs"
+    if status == 401:
+        hint = "the hub was started with another token: set TOOLYARD_TOKEN alike, or restart it"
+    exits = {404: Exit.NOT_FOUND, 408: Exit.TIMEOUT, 504: Exit.TIMEOUT}
+    return CommandError(
+        text, hint, exits.get(status, Exit.REFUSED if status < 500 else Exit.FAILED)
+    )

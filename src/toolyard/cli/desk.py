@@ -1,0 +1,135 @@
+"""What every command works with: the settings, the terminal, and the hub if there is one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from toolyard.cli.exits import Exit
+from toolyard.cli.terminal import Terminal
+
+if TYPE_CHECKING:
+    from toolyard.cli.control import Control
+    from toolyard.settings import Settings
+    from toolyard.stores.runfile import RunDir
+    from toolyard.stores.servers import ServersFile
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+
+class Desk:
+    """One run of the command line; everything in it is made when it is first asked for."""
+
+    def __init__(self, terminal: Terminal | None = None) -> None:
+        self.terminal = terminal or Terminal()
+        self.flags: dict[str, object] = {}
+
+    @cached_property
+    def settings(self) -> Settings:
+        """What flags, environment and defaults say."""
+        from toolyard.settings import read_settings
+
+        return read_settings(self.flags, os.environ)
+
+    @property
+    def told_config(self) -> bool:
+        """Whether the user named a servers file on this command line."""
+        return self.flags.get("config_file") is not None
+
+    @cached_property
+    def run_dir(self) -> RunDir:
+        """Where the hub can be found."""
+        from toolyard.stores.runfile import RunDir
+
+        return RunDir(self.settings.runtime_dir)
+
+    @cached_property
+    def servers_file(self) -> ServersFile:
+        """The servers the user wrote down."""
+        from toolyard.stores.servers import ServersFile
+
+        return ServersFile(self.settings.config_file)
+
+    def find_hub(self) -> Control | None:
+        """Give the control door of the running hub, if there is one."""
+        from toolyard.cli.control import Control
+
+        state = self.run_dir.read()
+        if state is None:
+            return None
+        return Control(state.url, self.settings.token or self.run_dir.token())
+
+    def need_hub(self) -> Control:
+        """Give the control door of the running hub.
+
+        Raises:
+            CommandError: There is none.
+        """
+        from toolyard.cli.control import CommandError
+
+        hub = self.find_hub()
+        if hub is None:
+            raise CommandError("no hub is running", "run: toolyard up --detach", Exit.NO_HUB)
+        return hub
+
+    def start_hub(self) -> Control:
+        """Give the control door of the hub; start one in the background if there is none.
+
+        Raises:
+            StartError: It could not be started.
+        """
+        hub = self.find_hub()
+        if hub is not None:
+            return hub
+        from toolyard.cli.background import start_until
+
+        self.terminal.note("no hub is running; starting one in the background")
+        flags = ["--config", str(self.settings.config_file)] if self.told_config else []
+        return start_until(str(self.run_dir.path), flags, self.find_hub)
+
+
+def json_option(command: Decorated) -> Decorated:
+    """Add `--json`, which may stand before or after a command's name."""
+
+    def note(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
+        if value:
+            ctx.ensure_object(Desk).terminal.as_json = True
+
+    option = click.option(
+        "--json",
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=note,
+        help="Answer in JSON.",
+    )
+    return option(command)
+
+
+def setting_option(
+    setting: str, flag: str, text: str, metavar: str, multiple: bool = False
+) -> Callable[[Decorated], Decorated]:
+    """Add a flag that gives a setting; what it may hold is for the settings to say."""
+
+    def note(ctx: click.Context, _param: click.Parameter, value: Any) -> None:
+        if value is not None and value != ():
+            ctx.ensure_object(Desk).flags[setting] = value
+
+    return click.option(
+        flag, expose_value=False, callback=note, multiple=multiple, metavar=metavar, help=text
+    )
+
+
+config_option = setting_option(
+    "config_file", "--config", "Read the servers from this file.", "FILE"
+)
+
+
+def complete_servers(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """The names of servers that begin like this."""
+    servers = Desk().servers_file.load().servers
+    return [each.id.name for each in servers if each.id.name.startswith(incomplete)]

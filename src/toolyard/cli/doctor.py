@@ -1,0 +1,161 @@
+"""`doctor`: looks at everything a user may have got wrong, and says what to do."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from toolyard import __version__
+from toolyard.cli.desk import Desk, config_option, json_option
+from toolyard.cli.exits import Exit
+from toolyard.cli.terminal import clean
+from toolyard.core.errors import StoreError, ToolyardError
+
+if TYPE_CHECKING:
+    from toolyard.core.model import Server
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at."""
+
+    ok: bool
+    text: str
+    hint: str = ""
+    code: str = ""
+    subject: str = ""
+
+
+@click.command("doctor")
+@config_option
+@json_option
+@click.pass_obj
+def doctor_command(desk: Desk) -> None:
+    """Say what is wrong and what to do.
+
+    Ends with 1 if anything is. Works with and without a running hub.
+    """
+    findings = list(dict.fromkeys(_examine(desk)))
+    wrong = [each for each in findings if not each.ok]
+    answer = {"ok": not wrong, "findings": [_as_json(each) for each in findings]}
+    desk.terminal.answer(answer, lambda: _show(desk, findings))
+    if wrong:
+        raise click.exceptions.Exit(Exit.FAILED)
+
+
+def _examine(desk: Desk) -> Iterator[Finding]:
+    yield Finding(True, f"toolyard {__version__}")
+    yield from _examine_places(desk)
+    hub = None if desk.told_config else desk.find_hub()
+    if hub is None:
+        if not desk.told_config:
+            yield Finding(True, "no hub is running; it starts with the first client")
+        yield from _examine_file(desk)
+        return
+    try:
+        status = hub.status()
+    except ToolyardError as error:
+        yield Finding(False, str(error), error.hint, "hub-unreachable")
+        yield from _examine_file(desk)
+        return
+    yield from _examine_hub(status)
+
+
+def _examine_places(desk: Desk) -> Iterator[Finding]:
+    from toolyard.stores.places import make_private
+
+    try:
+        make_private(str(desk.run_dir.path))
+        yield Finding(True, f"the run directory {desk.run_dir.path} is yours alone")
+        desk.run_dir.token()
+        desk.run_dir.socket  # noqa: B018  (it checks the directory of its own that it may need)
+    except StoreError as error:
+        yield Finding(False, str(error), error.hint, "run-dir")
+
+
+def _examine_file(desk: Desk) -> Iterator[Finding]:
+    file = desk.settings.config_file
+    if not file.exists():
+        hint = "add a server with: toolyard add"
+        yield Finding(not desk.told_config, f"there is no {file} yet", hint, "config-missing")
+        return
+    loaded = desk.servers_file.load()
+    for each in loaded.problems:
+        yield Finding(False, each.text, each.hint, each.code, each.subject)
+    if loaded.readable:
+        yield Finding(True, f"{file} declares {len(loaded.servers)} servers")
+    for server in loaded.servers:
+        if server.enabled:
+            yield _examine_server(server)
+
+
+def _examine_server(server: Server) -> Finding:
+    from toolyard.core.model import Command
+
+    name, problem = server.id.name, server.problem
+    if problem is not None:
+        return Finding(False, problem.text, problem.hint, problem.code, problem.subject)
+    if isinstance(server.endpoint, Command) and not _can_start(server.endpoint):
+        text = f"server '{name}': the program '{server.endpoint.argv[0]}' is not found"
+        return Finding(
+            False, text, "install it, or give its full path", "not-found", str(server.id)
+        )
+    return Finding(True, f"server '{name}' can be tried")
+
+
+def _can_start(command: Any) -> bool:
+    program, env = command.argv[0], dict(command.env)
+    if "${" in program or "${" in env.get("PATH", ""):
+        return True  # only the hub knows what these stand for
+    if command.cwd and os.path.dirname(program) and not os.path.isabs(program):
+        return True
+    return shutil.which(program, path=env.get("PATH")) is not None
+
+
+def _examine_hub(status: dict[str, Any]) -> Iterator[Finding]:
+    yield Finding(True, f"a hub is running at {status['url']} (pid {status['pid']})")
+    if status["version"] != __version__:
+        text = f"the hub is of version {status['version']}, this is {__version__}"
+        yield Finding(False, text, "run: toolyard restart", "version")
+    for problem in status["problems"]:
+        yield _told(problem)
+    for server in status["servers"]:
+        if server["enabled"] and not server.get("problem"):
+            counted = f"{server['tools']} tools" if server["status"] == "ready" else ""
+            text = f"server '{server['alias']}' is {server['status']}"
+            yield Finding(True, f"{text}, {counted}" if counted else text)
+
+
+def _told(problem: dict[str, str]) -> Finding:
+    return Finding(
+        False, problem["text"], problem["hint"], problem["code"], problem.get("subject", "")
+    )
+
+
+def _as_json(finding: Finding) -> dict[str, Any]:
+    return {
+        "ok": finding.ok,
+        "code": finding.code,
+        "text": finding.text,
+        "hint": finding.hint,
+        "subject": finding.subject,
+    }
+
+
+def _show(desk: Desk, findings: list[Finding]) -> None:
+    terminal = desk.terminal
+    for each in findings:
+        mark = terminal.paint("ok   ", "green") if each.ok else terminal.paint("wrong", "red")
+        terminal.say(f"{mark}  {clean(each.text)}")
+        if each.subject and not each.ok:
+            terminal.say(f"       where: {clean(each.subject)}")
+        if each.hint and not each.ok:
+            terminal.say(f"       hint:  {clean(each.hint)}")
+    count = sum(not each.ok for each in findings)
+    terminal.say()
+    terminal.say("all is well" if not count else f"{count} to mend")

@@ -1,0 +1,94 @@
+"""The way into every command, and the one way out: an exit code that means something."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+
+from toolyard import __version__
+from toolyard.cli.desk import Desk, json_option
+from toolyard.cli.exits import Exit
+from toolyard.cli.group import LazyGroup
+from toolyard.cli.terminal import Terminal
+from toolyard.core.errors import ConfigError, ToolyardError, UnknownNameError
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Every command has its own --help. Start with: toolyard up",
+)
+@click.version_option(__version__, "--version", "-V", prog_name="toolyard")
+@json_option
+def root() -> None:
+    """One address in front of all the MCP servers you have."""
+
+
+def run(words: list[str]) -> int:
+    """Run one command line; give the exit code."""
+    terminal = Terminal(as_json=_wants_json(words))
+    try:
+        root.main(words, prog_name="toolyard", standalone_mode=False, obj=Desk(terminal))
+    except click.exceptions.NoArgsIsHelpError as error:
+        print(error.format_message())
+        return Exit.USAGE
+    except click.ClickException as error:
+        terminal.fail(*_usage(error), Exit.USAGE)
+        return Exit.USAGE
+    except click.exceptions.Exit as error:
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        return Exit.INTERRUPTED
+    except ToolyardError as error:
+        code = _exit_of(error)
+        terminal.fail(str(error), error.hint, code)
+        return code
+    except BrokenPipeError:
+        # Whoever read our answer has enough of it; nothing may be written at the end either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return Exit.OK
+    return Exit.OK
+
+
+def _wants_json(words: list[str]) -> bool:
+    """Whether an error is to be JSON even if the command line cannot be read to its end."""
+    before = words[: words.index("--")] if "--" in words else words
+    if "call" in before:  # where it gives the arguments
+        before = before[: before.index("call")]
+    return "--json" in before
+
+
+def _usage(error: click.ClickException) -> tuple[str, str]:
+    near = getattr(error, "possibilities", None)
+    message = error.message if near else error.format_message()
+    text = message.strip().rstrip(".")
+    if near:
+        hint = "did you mean " + " or ".join(f"'{each}'" for each in near) + "?"
+    else:
+        context = error.ctx if isinstance(error, click.UsageError) else None
+        hint = f"see: {context.command_path if context else 'toolyard'} --help"
+    return text[:1].lower() + text[1:], hint
+
+
+def _exit_of(error: ToolyardError) -> Exit:
+    code = getattr(error, "exit", None)
+    if isinstance(code, Exit):
+        return code
+    if isinstance(error, UnknownNameError):
+        return Exit.NOT_FOUND
+    if isinstance(error, ConfigError):
+        return Exit.CONFIG
+    return _exit_of_hub(error)
+
+
+def _exit_of_hub(error: ToolyardError) -> Exit:
+    from toolyard.cli.background import HubEndedError
+    from toolyard.stores.runfile import AlreadyRunningError
+
+    if isinstance(error, AlreadyRunningError):
+        return Exit.TAKEN
+    if isinstance(error, HubEndedError):
+        return next((each for each in Exit if each == error.code), Exit.FAILED)
+    return Exit.FAILED

@@ -1,0 +1,40 @@
+"""What the numbers mean that commands end with."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class Exit(IntEnum):
+    """How a command ended."""
+
+    OK = 0
+    FAILED = 1
+    USAGE = 2
+    NO_HUB = 3
+    NOT_FOUND = 4
+    REFUSED = 5
+    CONFIG = 6
+    TIMEOUT = 7
+    TAKEN = 8
+    INTERRUPTED = 130
+
+    @property
+    def code(self) -> str:
+        """The word for it in JSON."""
+        return self.name.lower().replace("_", "-")
+
+
+MEANINGS: dict[Exit, tuple[str, str]] = {
+    Exit.OK: ("It was done.", ""),
+    Exit.FAILED: ("It was tried and failed.", "`doctor` found a problem; a file was not written"),
+    Exit.USAGE: ("The command line cannot be understood.", "an unknown flag; a missing argument"),
+    Exit.NO_HUB: ("No hub is running.", "`status`, `down` or `refresh` with nothing there"),
+    Exit.NOT_FOUND: ("There is no such server or tool.", "`call files lst`; the closest are named"),
+    Exit.REFUSED: ("It was refused.", "the tool answered with an error; `add` of a name in use"),
+    Exit.CONFIG: ("What you configured cannot be used.", "`--config` names a file that is no JSON"),
+    Exit.TIMEOUT: ("It did not answer in time.", "a call longer than its timeout"),
+    Exit.TAKEN: ("The place is taken.", "a second `up`; `--port` names a port in use"),
+    Exit.INTERRUPTED: ("You interrupted it.", "Ctrl-C"),
+}
+"""What each means, and an example."""

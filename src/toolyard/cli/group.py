@@ -1,0 +1,59 @@
+"""The commands by name; the module of one is imported when it is asked for, not before."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Final
+
+import click
+
+COMMANDS: Final[dict[str, tuple[str, str]]] = {
+    "up": ("hub", "Start the hub."),
+    "down": ("hub", "Stop the hub and all it started."),
+    "restart": ("hub", "Stop the hub and start it again in the background."),
+    "status": ("status", "Show the hub, its servers and their problems."),
+    "mcp": ("mcp", "Serve one MCP client on stdin and stdout."),
+    "list": ("status", "List the servers."),
+    "tools": ("tools", "List or search the tools of all servers."),
+    "call": ("tools", "Call a tool and print its answer."),
+    "logs": ("logs", "Show what the hub or a server wrote."),
+    "doctor": ("doctor", "Say what is wrong and what to do."),
+    "add": ("servers", "Add a server: a command after --, or an address with --url."),
+    "remove": ("servers", "Take a server out of the file."),
+    "enable": ("servers", "Use a server again."),
+    "disable": ("servers", "Keep a server in the file without using it."),
+    "refresh": ("status", "Ask every server again for what it offers."),
+    "version": ("shell", "Show the version."),
+    "completions": ("shell", "Print the script that completes commands in a shell."),
+}
+"""Name to module and first sentence of its help; a test holds the sentences together."""
+
+
+class LazyGroup(click.Group):
+    """A group that knows its commands' names and sentences without importing any of them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Give the names in the order in which people need them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a command."""
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"toolyard.cli.{COMMANDS[cmd_name][0]}")
+        command: click.Command = getattr(module, f"{cmd_name}_command")
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands from the table alone."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command, or say which one was perhaps meant."""
+        name = args[0]
+        if name in COMMANDS or name.startswith("-") or ctx.resilient_parsing:
+            return super().resolve_command(ctx, args)
+        raise click.exceptions.NoSuchCommand(name, possibilities=COMMANDS, ctx=ctx)

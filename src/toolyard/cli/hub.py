@@ -1,0 +1,223 @@
+"""`up`, `down`, `restart`: the life of the hub."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import click
+
+from toolyard.cli.control import CommandError
+from toolyard.cli.desk import Decorated, Desk, config_option, json_option, setting_option
+from toolyard.cli.exits import Exit
+
+if TYPE_CHECKING:
+    from toolyard.stores.runfile import HubState
+
+STOP_PATIENCE = 20.0
+"""Seconds; the hub itself gives its servers 15."""
+PAUSE = 0.05
+
+_FLAGS = (
+    setting_option("host", "--host", "Listen on this address instead of 127.0.0.1.", "ADDRESS"),
+    setting_option("port", "--port", "Listen on this port and no other.", "N"),
+    setting_option("expose", "--expose", "List all tools, or only those to search.", "all|search"),
+    setting_option("separator", "--separator", "Put this between alias and tool.", "__|.|/|none"),
+    setting_option("pinned", "--pin", "List this tool even with search.", "TOOL", multiple=True),
+    setting_option(
+        "allowed_hosts", "--allow-host", "Accept this Host too.", "NAME:PORT", multiple=True
+    ),
+    setting_option(
+        "allowed_origins", "--allow-origin", "Accept this Origin too.", "URL", multiple=True
+    ),
+    setting_option("log_level", "--log-level", "Log from this on.", "debug|info|warning|error"),
+)
+
+
+def _up_options(command: Decorated) -> Decorated:
+    for option in reversed((config_option, *_FLAGS)):
+        command = option(command)
+    return json_option(command)
+
+
+@click.command("up")
+@_up_options
+@click.option("--detach", "-d", is_flag=True, help="Start it in the background and return.")
+@click.pass_obj
+def up_command(desk: Desk, detach: bool) -> None:
+    """Start the hub.
+
+    It runs until Ctrl-C or `toolyard down`. There is one hub per user.
+    """
+    _check_config(desk)
+    if detach:
+        _detach(desk)
+        return
+    from toolyard.cli.serving import serve
+    from toolyard.stores.runfile import AlreadyRunningError
+
+    state = desk.run_dir.read()
+    if state is not None:
+        raise AlreadyRunningError(state)
+    _remember(desk)
+    serve(desk.settings, lambda url: _announce(desk, url))
+
+
+@click.command("down")
+@json_option
+@click.pass_obj
+def down_command(desk: Desk) -> None:
+    """Stop the hub and all it started."""
+    state = _stop(desk)
+    if state is None:
+        raise CommandError("no hub is running", "there is nothing to stop", Exit.NO_HUB)
+    gone = {"stopped": True, "pid": state.pid}
+    desk.terminal.answer(gone, lambda: desk.terminal.say(f"stopped the hub at {state.url}"))
+
+
+@click.command("restart")
+@_up_options
+@click.pass_obj
+def restart_command(desk: Desk) -> None:
+    """Stop the hub and start it again in the background.
+
+    Without flags it gets those it had.
+    """
+    if not desk.flags:
+        desk.flags.update(_recall(desk))
+    _check_config(desk)
+    _stop(desk)
+    _detach(desk)
+
+
+def _check_config(desk: Desk) -> None:
+    """A file that was named must be there: a slip of the pen is no wish for no servers."""
+    if desk.told_config and not desk.settings.config_file.is_file():
+        raise CommandError(
+            f"there is no file '{desk.settings.config_file}'",
+            "correct the path after --config, or make the file with: toolyard add",
+            Exit.CONFIG,
+        )
+
+
+def _detach(desk: Desk) -> None:
+    from toolyard.cli.background import start_until
+
+    running = desk.run_dir.read()
+    if running is None:
+        flags = _as_words(desk.flags)
+        running = start_until(str(desk.run_dir.path), flags, desk.run_dir.read)
+    else:
+        desk.terminal.note("a hub is already running")
+    _announce(desk, running.url)
+
+
+def _as_words(flags: dict[str, object]) -> list[str]:
+    """Write flags as another process must be given them."""
+    from toolyard.settings import SETTINGS
+
+    names = {each.name: each.flag for each in SETTINGS}
+    words: list[str] = []
+    for setting, value in flags.items():
+        for each in value if isinstance(value, list | tuple) else (value,):
+            text = os.path.abspath(str(each)) if setting == "config_file" else str(each)
+            words.append(f"{names[setting]}={text}")
+    return words
+
+
+def _announce(desk: Desk, url: str) -> None:
+    """Say where the hub is, and what to paste into a client."""
+    entry = {"mcpServers": {"toolyard": _entry(desk)}}
+    log = str(desk.run_dir.log)
+    answer = {"url": url, "mcp": f"{url}/mcp", "client": entry, "log": log}
+    desk.terminal.answer(answer, lambda: _welcome(desk, url, entry))
+    sys.stdout.flush()
+    port = urlsplit(url).port
+    if port != desk.settings.port and desk.run_dir.read():
+        from toolyard.cli.holder import find_holder
+
+        holder = find_holder(desk.settings.port) or "another program"
+        desk.terminal.note(f"port {desk.settings.port} is in use by {holder}; took {port}")
+
+
+def _welcome(desk: Desk, url: str, entry: dict[str, Any]) -> None:
+    say = desk.terminal.say
+    say(f"toolyard is running at {desk.terminal.paint(url, 'green')}")
+    say()
+    say("Paste this where your client keeps its MCP servers:")
+    say()
+    say(json.dumps(entry, indent=2))
+    say()
+    say(f"Clients that speak HTTP use {url}/mcp with the header")
+    source = "$TOOLYARD_TOKEN" if desk.settings.token else f"the token in {desk.run_dir.path}/token"
+    say(f"Authorization: Bearer followed by {source}.")
+
+
+def _entry(desk: Desk) -> dict[str, Any]:
+    """What a client must be told to start us, wherever it runs."""
+    script = Path(sys.argv[0])
+    if script.name == "toolyard" and (found := shutil.which(str(script))):
+        entry: dict[str, Any] = {"command": os.path.abspath(found), "args": ["mcp"]}
+    else:
+        entry = {"command": sys.executable, "args": ["-m", "toolyard", "mcp"]}
+    if desk.told_config:
+        entry["args"] += ["--config", str(desk.settings.config_file)]
+    # Clients pass on little of their environment.
+    if home := os.environ.get("TOOLYARD_HOME"):
+        entry["env"] = {"TOOLYARD_HOME": os.path.abspath(os.path.expanduser(home))}
+    return entry
+
+
+def _stop(desk: Desk) -> HubState | None:
+    """Stop the hub and wait until its process is gone; give what it was."""
+    state = desk.run_dir.read()
+    if state is None:
+        return None
+    try:
+        desk.need_hub().stop()
+    except CommandError:
+        # It does not listen any more; that process is still ours to end.
+        if state.is_alive:
+            os.kill(state.pid, signal.SIGTERM)
+    pause, deadline = threading.Event(), time.monotonic() + STOP_PATIENCE
+    while state.is_alive:
+        if time.monotonic() > deadline:
+            text = f"the hub (pid {state.pid}) did not stop within {STOP_PATIENCE:g} s"
+            raise CommandError(text, f"look into {desk.run_dir.log}", Exit.TIMEOUT)
+        pause.wait(PAUSE)
+    return state
+
+
+def _remember(desk: Desk) -> None:
+    """Keep the flags for a restart; they hold no secret."""
+    from toolyard.stores.files import write_atomic
+    from toolyard.stores.places import make_private
+
+    make_private(str(desk.run_dir.path))
+    flags = {name: value for name, value in desk.flags.items() if name != "config_file"}
+    if desk.told_config:
+        flags["config_file"] = str(desk.settings.config_file)
+    write_atomic(desk.run_dir.path / "flags.json", json.dumps(flags).encode())
+
+
+def _recall(desk: Desk) -> dict[str, object]:
+    from toolyard.core.errors import StoreError
+    from toolyard.settings import read_settings
+    from toolyard.stores.files import read_bounded
+    from toolyard.stores.runfile import RunDir
+
+    # Not the desk's settings: those must not be settled before these flags are known.
+    place = RunDir(read_settings({}, os.environ).runtime_dir)
+    try:
+        flags = json.loads(read_bounded(place.path / "flags.json"))
+    except (OSError, ValueError, StoreError):
+        return {}
+    return dict(flags) if isinstance(flags, dict) else {}

@@ -1,0 +1,87 @@
+"""`logs`: what the hub or a server wrote."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from toolyard.cli.control import CommandError
+from toolyard.cli.desk import Desk, complete_servers, json_option
+from toolyard.cli.exits import Exit
+
+LINES = 200
+PAUSE = 0.25
+BLOCK = 256 * 1024
+"""How much of a log's end is looked at, beyond what is asked for per line."""
+
+
+@click.command("logs")
+@click.argument("name", default="", shell_complete=complete_servers)
+@click.option("-f", "--follow", is_flag=True, help="Go on as more is written.")
+@click.option(
+    "-n", "--lines", type=click.IntRange(0), default=LINES, show_default=True, metavar="N"
+)
+@json_option
+@click.pass_obj
+def logs_command(desk: Desk, name: str, follow: bool, lines: int) -> None:
+    """Show what the hub or a server wrote.
+
+    With NAME the last lines of that server's stderr, without it the log of a hub in the
+    background; a hub in the foreground writes to its terminal.
+    """
+    if name:
+        found = desk.need_hub().log(name, follow)
+    else:
+        found = _hub_log(desk, follow)
+    if follow:
+        _follow(desk, found)
+    else:
+        last = list(deque(found, maxlen=lines))
+        desk.terminal.answer({"lines": last}, lambda: _show(desk, last))
+
+
+def _show(desk: Desk, lines: list[str]) -> None:
+    for line in lines:
+        desk.terminal.say(line)
+
+
+def _follow(desk: Desk, lines: Iterator[str]) -> None:
+    import json
+
+    for line in lines:
+        print(json.dumps({"line": line}) if desk.terminal.as_json else line, flush=True)
+
+
+def _hub_log(desk: Desk, follow: bool) -> Iterator[str]:
+    log = desk.run_dir.log
+    if not log.is_file():
+        if desk.run_dir.read() is None:
+            raise CommandError("no hub is running", "run: toolyard up --detach", Exit.NO_HUB)
+        raise CommandError("this hub writes to its own terminal", "look there", Exit.NOT_FOUND)
+    return _read(log, follow)
+
+
+def _read(log: Path, follow: bool) -> Iterator[str]:
+    """Give the lines at the end of a file, then those that are added, also after it was renewed."""
+    pause = threading.Event()
+    with log.open("rb") as file:
+        file.seek(max(0, os.fstat(file.fileno()).st_size - BLOCK))
+        if file.tell():
+            file.readline()  # the rest of a line that began before
+        rest = b""
+        while True:
+            rest += file.readline()
+            if rest.endswith(b"\n"):
+                yield rest.decode("utf-8", "replace").rstrip("\r\n")
+                rest = b""
+            elif not follow:
+                break
+            else:
+                pause.wait(PAUSE)
+    if rest:
+        yield rest.decode("utf-8", "replace")

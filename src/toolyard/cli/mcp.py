@@ -1,0 +1,24 @@
+"""`mcp`: the stdio entry, for those who ask for its help or misspell it; see `attach`."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from toolyard.cli import attach
+
+
+@click.command("mcp")
+@click.option("--server", default="", metavar="NAME", help="Offer this server alone.")
+@click.option("--config", default="", metavar="FILE", help="The servers file, if a hub is started.")
+@click.option("--standalone", is_flag=True, help="Be a hub of its own instead of sharing one.")
+def mcp_command(server: str, config: str, standalone: bool) -> None:
+    """Serve one MCP client on stdin and stdout.
+
+    This is what clients start. It attaches to the running hub, starting one in the background if
+    there is none, and leaves when its stdin closes.
+    """
+    wish = attach.Wish()
+    wish.server, wish.config, wish.standalone = server, config, standalone
+    sys.exit(attach.run(wish))

@@ -1,0 +1,145 @@
+"""`add`, `remove`, `enable`, `disable`: the servers file, edited; the hub notices by itself."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from toolyard.cli.control import CommandError
+from toolyard.cli.desk import Desk, complete_servers, config_option, json_option
+from toolyard.cli.exits import Exit
+
+name_argument = click.argument("name", shell_complete=complete_servers)
+
+
+@click.command("add")
+@click.argument("name")
+@click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND [ARG]...]")
+@click.option("--url", metavar="URL", help="The server's address, instead of a command.")
+@click.option("-e", "--env", multiple=True, metavar="K=V", help="A variable for the command.")
+@click.option("-H", "--header", multiple=True, metavar="'K: V'", help="A header for the address.")
+@click.option(
+    "-t", "--transport", type=click.Choice(["stdio", "http", "sse"]), help="How to speak to it."
+)
+@click.option("--cwd", metavar="DIR", help="Where the command runs.")
+@click.option("--timeout", type=click.FloatRange(0, min_open=True), metavar="S", help="For a call.")
+@click.option("--disabled", is_flag=True, help="Write it down without using it.")
+@click.option("--force", is_flag=True, help="Replace the server of that name.")
+@config_option
+@json_option
+@click.pass_obj
+def add_command(desk: Desk, /, name: str, force: bool, **said: Any) -> None:
+    r"""Add a server: a command after --, or an address with --url.
+
+    \b
+    toolyard add files -- npx -y @modelcontextprotocol/server-filesystem ~/projects
+    toolyard add docs --url https://example.com/mcp -H 'Authorization: Bearer ${TOKEN}'
+    """
+    entry = _entry(**said)
+    file = desk.servers_file
+    if not force and any(each.id.name == name for each in file.load().servers):
+        text, hint = f"there is a server '{name}' already", "use --force to replace it"
+        raise CommandError(text, hint, Exit.REFUSED)
+    file.put(name, entry)
+    _done(desk, "added", name)
+    if "command" in entry and not _is_found(entry):
+        desk.terminal.note(f"note: '{entry['command']}' is not found on the PATH; is it installed?")
+
+
+@click.command("remove")
+@name_argument
+@config_option
+@json_option
+@click.pass_obj
+def remove_command(desk: Desk, name: str) -> None:
+    """Take a server out of the file."""
+    desk.servers_file.remove(name)
+    _done(desk, "removed", name)
+
+
+@click.command("enable")
+@name_argument
+@config_option
+@json_option
+@click.pass_obj
+def enable_command(desk: Desk, name: str) -> None:
+    """Use a server again."""
+    desk.servers_file.set_enabled(name, True)
+    _done(desk, "enabled", name)
+
+
+@click.command("disable")
+@name_argument
+@config_option
+@json_option
+@click.pass_obj
+def disable_command(desk: Desk, name: str) -> None:
+    """Keep a server in the file without using it."""
+    desk.servers_file.set_enabled(name, False)
+    _done(desk, "disabled", name)
+
+
+def _done(desk: Desk, what: str, name: str) -> None:
+    file = str(desk.settings.config_file)
+    answer = {"done": what, "server": name, "file": file}
+    desk.terminal.answer(answer, lambda: desk.terminal.say(f"{what} '{name}' in {file}"))
+
+
+def _entry(
+    command: Sequence[str],
+    url: str | None,
+    env: Sequence[str],
+    header: Sequence[str],
+    transport: str | None,
+    cwd: str | None,
+    timeout: float | None,
+    disabled: bool,
+) -> dict[str, Any]:
+    entry: dict[str, Any]
+    if bool(command) == bool(url):
+        raise click.UsageError("give a command after --, or an address with --url, and not both")
+    if url:
+        _refuse(env, "-e is for commands; an address takes -H")
+        _refuse(cwd, "--cwd is for commands")
+        _refuse(transport == "stdio", "an address is spoken to with -t http or -t sse")
+        entry = {"type": transport or "http", "url": url}
+        entry["headers"] = _pairs(header, ":", "-H")
+    else:
+        _refuse(header, "-H is for addresses; a command takes -e")
+        _refuse(transport in ("http", "sse"), f"-t {transport} needs --url")
+        entry = {"command": command[0], "args": list(command[1:])}
+        entry["env"] = _pairs(env, "=", "-e")
+        entry["cwd"] = os.path.abspath(os.path.expanduser(cwd)) if cwd else None
+    entry["timeout"] = int(timeout) if timeout and timeout.is_integer() else timeout
+    entry["disabled"] = disabled
+    return {key: value for key, value in entry.items() if value or key in ("command", "args")}
+
+
+def _refuse(wrong: object, text: str) -> None:
+    if wrong:
+        raise click.UsageError(text)
+
+
+def _pairs(words: Sequence[str], mark: str, flag: str) -> dict[str, str]:
+    pairs = {}
+    for word in words:
+        key, found, value = word.partition(mark)
+        if not found or not key.strip():
+            # The value may be a secret, so only what comes before the mark is shown.
+            form = "'NAME: value'" if mark == ":" else "NAME=value"
+            raise click.UsageError(f"{flag} must be given as {form}")
+        pairs[key.strip()] = value.strip() if mark == ":" else value
+    return pairs
+
+
+def _is_found(entry: dict[str, Any]) -> bool:
+    program = str(entry["command"])
+    if "${" in program:
+        return True  # the hub knows what it stands for
+    base = Path(entry.get("cwd") or ".")
+    return shutil.which(program) is not None or (base / program).exists()

@@ -1,0 +1,82 @@
+"""Runs the hub inside this process."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import os
+import sys
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from toolyard.cli.control import CommandError
+from toolyard.cli.exits import Exit
+from toolyard.cli.holder import find_holder
+from toolyard.core.errors import ConfigError
+from toolyard.settings import Settings, read_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+
+def serve(settings: Settings, ready: Callable[[str], None]) -> None:
+    """Be the hub until told to stop; `ready` gets its address once the doors are open.
+
+    Raises:
+        AlreadyRunningError: This user has one already.
+        CommandError: The port is in use.
+        ConfigError: The address cannot be used.
+    """
+    from toolyard import app
+
+    _prepare(settings)
+    try:
+        _run(app.run(settings, ready=ready))
+    except ConfigError as error:
+        cause = error.__cause__
+        if not isinstance(cause, OSError) or cause.errno != errno.EADDRINUSE:
+            raise
+        raise _port_taken(settings.host, settings.port) from error
+
+
+def serve_stdio(flags: Mapping[str, object]) -> None:
+    """Be a hub for one client on stdin and stdout, until it leaves.
+
+    Raises:
+        ConfigError: A setting cannot be used.
+    """
+    from toolyard import app
+
+    settings = read_settings(flags, os.environ)
+    _prepare(settings)
+    _run(app.run(settings, stdio=True))
+
+
+def _port_taken(host: str, port: int) -> CommandError:
+    holder = find_holder(port)
+    text = f"port {port} on {host} is in use" + (f" by {holder}" if holder else "")
+    hint = "choose another with --port, or leave it out to get a free one"
+    return CommandError(text, hint, Exit.TAKEN)
+
+
+def _prepare(settings: Settings) -> None:
+    os.umask(0o077)  # what the hub makes is for its owner alone
+    logging.basicConfig(
+        level=settings.log_level.upper(),
+        stream=sys.stderr,
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+    )
+
+
+def _run(job: Coroutine[None, None, None]) -> None:
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        runner.run(job)
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    return uvloop.new_event_loop

@@ -1,0 +1,44 @@
+"""`version` and `completions`."""
+
+from __future__ import annotations
+
+import platform
+import sys
+
+import click
+
+from toolyard import __version__
+from toolyard.cli.desk import Desk, json_option
+
+
+@click.command("version")
+@json_option
+@click.pass_obj
+def version_command(desk: Desk) -> None:
+    """Show the version."""
+    facts = {
+        "version": __version__,
+        "python": platform.python_version(),
+        "platform": sys.platform,
+    }
+    desk.terminal.answer(facts, lambda: desk.terminal.say(f"toolyard {__version__}"))
+
+
+@click.command("completions")
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@json_option
+@click.pass_context
+def completions_command(ctx: click.Context, shell: str) -> None:
+    """Print the script that completes commands in a shell.
+
+    For bash, add to ~/.bashrc: eval "$(toolyard completions bash)"
+    """
+    from click.shell_completion import get_completion_class
+
+    found = get_completion_class(shell)
+    assert found is not None  # the three are click's own
+    completer = found(ctx.find_root().command, {}, "toolyard", "_TOOLYARD_COMPLETE")
+    # Not `source()`, which starts a bash only to see its version.
+    script = completer.source_template % completer.source_vars()
+    desk: Desk = ctx.obj
+    desk.terminal.answer({"shell": shell, "script": script}, lambda: desk.terminal.say(script))

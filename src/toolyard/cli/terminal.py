@@ -1,0 +1,97 @@
+"""What a command says: for people, or as JSON for programs; colour only where it helps."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TextIO
+
+import click
+
+from toolyard.cli.exits import Exit
+
+COLOURS = {
+    "ready": "green",
+    "ok": "green",
+    "starting": "yellow",
+    "known": "cyan",
+    "failing": "red",
+    "disabled": "bright_black",
+}
+"""By the word that is shown."""
+
+
+class Terminal:
+    """Writes answers to stdout and everything else to stderr."""
+
+    def __init__(self, *, as_json: bool = False) -> None:
+        self.as_json = as_json
+
+    def answer(self, value: Any, show: Callable[[], None]) -> None:
+        """Give the answer of a command: `value` as JSON, or shown to a person."""
+        if self.as_json:
+            print(json.dumps(value, ensure_ascii=False, indent=2))
+        else:
+            show()
+
+    def say(self, text: str = "") -> None:
+        """Write a line of the answer."""
+        print(text)
+
+    def note(self, text: str) -> None:
+        """Tell what happens beside the answer."""
+        print(text, file=sys.stderr, flush=True)
+
+    def fail(self, text: str, hint: str, exit_: Exit) -> None:
+        """Say in one sentence what went wrong, and what to do next."""
+        if self.as_json:
+            print(json.dumps({"error": {"code": exit_.code, "text": text, "hint": hint}}))
+            return
+        self.note(f"{self.paint('toolyard:', 'red', sys.stderr)} {text}")
+        if hint:
+            self.note(f"{self.paint('hint:', 'cyan', sys.stderr)} {hint}")
+
+    def paint(self, text: str, colour: str, stream: TextIO | None = None) -> str:
+        """Give the text in a colour, if it goes to a terminal that wants colours."""
+        return click.style(text, fg=colour) if is_colourful(stream or sys.stdout) else text
+
+    def word(self, text: str) -> str:
+        """Give a word such as `ready` in its colour."""
+        return self.paint(text, COLOURS[text]) if text in COLOURS else text
+
+    def table(self, titles: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+        """Show rows in columns: drawn on a terminal, plain and stable elsewhere."""
+        cleaned = [[clean(cell) for cell in row] for row in rows]
+        if sys.stdout.isatty():
+            _draw(titles, cleaned)
+            return
+        widths = [max(map(len, column)) for column in zip(titles, *cleaned, strict=True)]
+        for row in [[each.upper() for each in titles], *cleaned]:
+            cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+            print("  ".join(cells).rstrip())
+
+
+def is_colourful(stream: TextIO) -> bool:
+    """Whether colours are wanted there: a terminal, and the user does not say no."""
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return not plain and stream.isatty()
+
+
+def clean(text: str) -> str:
+    """Give the text on one line and without control characters: a server chose it, not we."""
+    return "".join(each if each.isprintable() else " " for each in text).strip()
+
+
+def _draw(titles: Sequence[str], rows: list[list[str]]) -> None:
+    # Slow to import, and of use on a terminal only.
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(*titles, box=box.SIMPLE_HEAD, pad_edge=False)
+    for row in rows:
+        table.add_row(*(Text(cell, style=COLOURS.get(cell, "")) for cell in row))
+    Console(no_color=not is_colourful(sys.stdout)).print(table)

@@ -1,0 +1,159 @@
+"""`tools` and `call`: look for tools, and use one."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from typing import Any
+
+import click
+
+from toolyard.cli.arguments import read_arguments
+from toolyard.cli.control import CommandError, Control
+from toolyard.cli.desk import Desk, complete_servers, config_option, json_option
+from toolyard.cli.exits import Exit
+from toolyard.cli.terminal import clean
+
+SETTLE = 10.0
+"""Seconds that servers of a hub we have just started get to say what they offer."""
+PAUSE = 0.05
+MARGIN = 10.0
+"""Seconds the hub gets beyond a call's own timeout, so that it is the one to say so."""
+WIDTH = 100
+
+
+@click.command("tools")
+@click.argument("words", nargs=-1)
+@click.option(
+    "--server", default="", metavar="NAME", shell_complete=complete_servers, help="Of this server."
+)
+@click.option("--limit", type=click.IntRange(1), metavar="N", help="At most so many.")
+@config_option
+@json_option
+@click.pass_obj
+def tools_command(desk: Desk, words: tuple[str, ...], server: str, limit: int | None) -> None:
+    """List or search the tools of all servers.
+
+    With words, the best match comes first. Starts a hub in the background if there is none.
+    """
+    hub = _hub(desk)
+    found = hub.tools(" ".join(words), server, limit or 0)
+    desk.terminal.answer(found, lambda: _show_tools(desk, found))
+
+
+@click.command("call")
+@click.argument("server", shell_complete=complete_servers)
+@click.argument("tool")
+@click.argument("words", nargs=-1, metavar="[NAME=VALUE]...")
+@click.option("--json", "text", default="", metavar="OBJECT", help="The arguments as JSON.")
+@click.option("--timeout", type=click.FloatRange(0.1), metavar="S", help="Wait at most so long.")
+@config_option
+@click.pass_obj
+def call_command(
+    desk: Desk, server: str, tool: str, words: tuple[str, ...], text: str, timeout: float | None
+) -> None:
+    """Call a tool and print its answer.
+
+    Values are read as the tool's schema wants them; NAME=@FILE takes a file's content, a list is
+    given by repeating the name. For the whole answer as JSON: toolyard --json call ...
+
+    Starts a hub in the background if there is none.
+    """
+    hub = _hub(desk)
+    if text == "-":
+        text = sys.stdin.read()
+    arguments = read_arguments(words, text, _schema(hub, server, tool))
+    patience = timeout or desk.settings.call_timeout + desk.settings.start_timeout + MARGIN
+    result = hub.call(server, tool, arguments, patience)
+    desk.terminal.answer(result, lambda: _show_result(desk, result))
+    if result.get("isError"):
+        sys.stdout.flush()
+        if not desk.terminal.as_json:
+            desk.terminal.note(f"toolyard: '{tool}' of '{server}' answered with an error")
+        raise click.exceptions.Exit(Exit.REFUSED)
+
+
+def _hub(desk: Desk) -> Control:
+    hub = desk.find_hub()
+    if hub is not None:
+        return hub
+    hub = desk.start_hub()
+    _settle(hub)
+    return hub
+
+
+def _settle(hub: Control) -> None:
+    """Wait until every server of a new hub has said what it offers, or cannot."""
+    pause, deadline = threading.Event(), time.monotonic() + SETTLE
+    while time.monotonic() < deadline:
+        servers = [each for each in hub.status()["servers"] if each["enabled"]]
+        if servers and all(each["status"] in ("ready", "failing") for each in servers):
+            return
+        pause.wait(PAUSE)
+
+
+def _schema(hub: Control, server: str, tool: str) -> dict[str, Any]:
+    """Give the schema of a tool's arguments; empty if the server has not said yet.
+
+    Raises:
+        CommandError: There is no such server or tool.
+    """
+    offered = hub.tools(server=server)["tools"]
+    for each in offered:
+        if tool in (each["tool"], each["name"]):
+            schema = each.get("inputSchema")
+            return schema if isinstance(schema, dict) else {}
+    if not offered:  # it may not have started yet; the hub will see
+        return {}
+    from toolyard.core.names import closest
+
+    names = [each["tool"] for each in offered]
+    near = closest(tool, names)
+    hint = f"did you mean {', '.join(near)}?" if near else f"there are: {', '.join(names[:20])}"
+    raise CommandError(f"server '{server}' has no tool '{tool}'", hint, Exit.NOT_FOUND)
+
+
+def _show_tools(desk: Desk, found: dict[str, Any]) -> None:
+    tools = found["tools"]
+    if not tools:
+        desk.terminal.note("no tool was found")
+        return
+    rows = [[each["name"], each["server"], _first_line(each)] for each in tools]
+    desk.terminal.table(("tool", "server", "description"), rows)
+    if found["total"] > len(tools):
+        desk.terminal.note(f"{found['total'] - len(tools)} more; see --limit")
+
+
+def _first_line(tool: dict[str, Any]) -> str:
+    text = str(tool.get("description") or tool.get("title") or "").strip()
+    line = clean(text.split("\n", 1)[0])
+    return line if len(line) <= WIDTH else line[: WIDTH - 1] + "…"
+
+
+def _show_result(desk: Desk, result: dict[str, Any]) -> None:
+    """Show what a tool gave: its texts as they are, of everything else what it is."""
+    content = result.get("content") or []
+    for part in content:
+        desk.terminal.say(_show_part(part))
+    if not content and "structuredContent" in result:
+        import json
+
+        structured = result["structuredContent"]
+        desk.terminal.say(json.dumps(structured, ensure_ascii=False, indent=2))
+
+
+def _show_part(part: dict[str, Any]) -> str:
+    match part.get("type"):
+        case "text":
+            return str(part.get("text", ""))
+        case "image" | "audio":
+            size = len(str(part.get("data", ""))) * 3 // 4
+            return f"[{part['type']} {part.get('mimeType', '')}, about {size} bytes]"
+        case "resource_link":
+            return f"[resource {part.get('uri', '')}]"
+        case "resource":
+            held = part.get("resource") or {}
+            return str(held.get("text", f"[resource {held.get('uri', '')}]"))
+        case other:
+            return f"[{other}]"

@@ -1,0 +1,298 @@
+"""What the user fixed before start: read once, from flags, then the environment, then defaults.
+
+Every setting carries its own description; the reference page is made from it.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Literal, get_args
+
+from toolyard.core.errors import ConfigError
+from toolyard.core.names import SEPARATORS
+
+Expose = Literal["all", "search"]
+LogLevel = Literal["debug", "info", "warning", "error"]
+
+PREFIX: Final = "TOOLYARD_"
+HOME: Final = "TOOLYARD_HOME"
+"""One directory for everything, instead of the places the system has for it."""
+PORT: Final = 7420
+RUN_USER: Final = "/run/user"
+"""Where Linux keeps runtime directories. Many MCP clients start their servers without
+XDG_RUNTIME_DIR in the environment; they must find the hub that was started with it."""
+TOKEN_SHORTEST: Final = 16
+"""Fewer characters can be guessed; ours have 43."""
+
+_MIB: Final = 1024 * 1024
+_MOST: Final = 2**31 - 1
+Read = Callable[[str], Any]
+
+
+def _path(text: str) -> Path:
+    if "\0" in text:
+        raise ValueError("a path")
+    return Path(os.path.abspath(os.path.expanduser(text)))
+
+
+def _count(least: int, most: int = _MOST) -> Read:
+    def read(text: str) -> int:
+        if not (text.isascii() and text.isdigit() and least <= int(text) <= most):
+            raise ValueError(f"a whole number from {least} to {most}")
+        return int(text)
+
+    return read
+
+
+def _seconds(text: str) -> float:
+    allowed = "seconds, more than 0 and at most 86400"
+    try:
+        value = float(text)
+    except ValueError:
+        raise ValueError(allowed) from None
+    if not 0 < value <= 86400:  # which also turns away what is not a number
+        raise ValueError(allowed)
+    return value
+
+
+def _one_of(*allowed: str) -> Read:
+    def read(text: str) -> str:
+        if text not in allowed:
+            raise ValueError("one of " + ", ".join(allowed))
+        return text
+
+    return read
+
+
+def _separator(text: str) -> str:
+    if text not in SEPARATORS and text != "none":
+        raise ValueError("one of __, ., /, none")
+    return "" if text == "none" else text
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name for name in (part.strip() for part in text.split(",")) if name)
+
+
+def _host(text: str) -> str:
+    if not text or any(each.isspace() or each in "/[]\0" for each in text):
+        raise ValueError("an address or a host name, without a port")
+    return text
+
+
+def _token(text: str) -> str:
+    if len(text) < TOKEN_SHORTEST or not all("!" <= each <= "~" for each in text):
+        raise ValueError(f"{TOKEN_SHORTEST} or more visible ASCII characters, without spaces")
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything that is fixed while a hub runs; `SETTINGS` describes each."""
+
+    config_file: Path
+    state_dir: Path
+    cache_dir: Path
+    runtime_dir: Path
+    host: str = "127.0.0.1"
+    port: int = PORT
+    port_fixed: bool = False
+    """The port was told by the user, so no other may take its place."""
+    token: str | None = field(default=None, repr=False)
+    separator: str = "__"
+    expose: Expose = "all"
+    pinned: tuple[str, ...] = ()
+    page_size: int = 5000
+    call_timeout: float = 120.0
+    start_timeout: float = 60.0
+    client_message_limit: int = 4 * _MIB
+    server_message_limit: int = 16 * _MIB
+    session_limit: int = 1000
+    session_idle: float = 1800.0
+    connection_limit: int = 2000
+    allowed_hosts: tuple[str, ...] = ()
+    allowed_origins: tuple[str, ...] = ()
+    log_level: LogLevel = "info"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What there is to know about one setting; `read` makes a value from what people write."""
+
+    name: str
+    read: Read
+    text: str
+    unit: str = ""
+    flag: str = ""
+    short: str = ""
+    """What its variable is called after the prefix, if not as it is."""
+
+    @property
+    def variable(self) -> str:
+        """The environment variable that gives it."""
+        return PREFIX + (self.short or self.name.upper())
+
+
+SETTINGS: Final = (
+    Setting("config_file", _path, "The file that declares the servers.", "", "--config", "CONFIG"),
+    Setting("state_dir", _path, "Where the hub keeps what it remembers."),
+    Setting("cache_dir", _path, "Where the hub keeps what it can make again."),
+    Setting("runtime_dir", _path, "Where socket, lock, token and log of the hub are."),
+    Setting("host", _host, "The address the HTTP doors listen on.", "", "--host"),
+    Setting(
+        "port",
+        _count(1, 65535),
+        "The port of the HTTP doors; if it was not told and is in use, the next free one.",
+        "",
+        "--port",
+    ),
+    Setting("token", _token, "The token of the HTTP doors, instead of the one in the token file."),
+    Setting(
+        "separator",
+        _separator,
+        "What stands between alias and tool: `__`, `.`, `/`, or `none` for one server alone.",
+        "",
+        "--separator",
+    ),
+    Setting(
+        "expose",
+        _one_of(*get_args(Expose)),
+        "List every tool (`all`), or only the hub's own and the pinned ones (`search`).",
+        "",
+        "--expose",
+    ),
+    Setting("pinned", _names, "Tools that are listed even with `search`.", "", "--pin", "PIN"),
+    Setting("page_size", _count(1), "How many offers one page of a list has.", "offers"),
+    Setting("call_timeout", _seconds, "How long a call may take, if its entry does not say.", "s"),
+    Setting("start_timeout", _seconds, "How long a server may take until it has greeted.", "s"),
+    Setting(
+        "client_message_limit", _count(1024), "The largest message taken from a client.", "bytes"
+    ),
+    Setting(
+        "server_message_limit", _count(1024), "The largest message taken from a server.", "bytes"
+    ),
+    Setting("session_limit", _count(1), "How many sessions may be open.", "sessions"),
+    Setting("session_idle", _seconds, "How long a session may be idle until it is closed.", "s"),
+    Setting("connection_limit", _count(1), "How many connections HTTP holds.", "connections"),
+    Setting(
+        "allowed_hosts",
+        _names,
+        "Names with port, beside the hub's own, that `Host` may hold.",
+        "",
+        "--allow-host",
+        "ALLOW_HOST",
+    ),
+    Setting(
+        "allowed_origins",
+        _names,
+        "Origins, beside the hub's own, that may send requests.",
+        "",
+        "--allow-origin",
+        "ALLOW_ORIGIN",
+    ),
+    Setting(
+        "log_level",
+        _one_of(*get_args(LogLevel)),
+        "The least grave messages that are logged: debug, info, warning or error.",
+        "",
+        "--log-level",
+    ),
+)
+
+
+def read_settings(flags: Mapping[str, object], env: Mapping[str, str]) -> Settings:
+    """Settle every setting: `flags` by name, else `TOOLYARD_*` of `env`, else its default.
+
+    A flag that is None and a variable that is empty count as not given.
+
+    Raises:
+        ConfigError: A value cannot be used, or a flag is not known.
+    """
+    if unknown := sorted(set(flags) - {each.name for each in SETTINGS}):
+        raise ConfigError(f"there is no setting '{unknown[0]}'", "see the reference of settings")
+    values: dict[str, Any] = dict(_places(env))
+    for each in SETTINGS:
+        if (flag := flags.get(each.name)) is not None:
+            values[each.name] = _value(each, each.flag or f"'{each.name}'", flag)
+        elif written := env.get(each.variable, ""):
+            values[each.name] = _value(each, each.variable, written)
+    return Settings(**values, port_fixed="port" in values)
+
+
+def _value(setting: Setting, origin: str, written: object) -> Any:
+    texts = written if isinstance(written, list | tuple) else (written,)
+    text = ",".join(str(each) for each in texts)
+    try:
+        return setting.read(text)
+    except ValueError as error:
+        # A secret must not get into a terminal's history or a log by being wrong.
+        shown = "a value that cannot be used" if setting.name == "token" else repr(text)
+        raise ConfigError(f"{origin} is {shown}", f"allowed is {error}") from None
+
+
+def _places(env: Mapping[str, str]) -> dict[str, Path]:
+    """Give the default of every path: below TOOLYARD_HOME, or where the system wants it."""
+    if home := env.get(HOME, ""):
+        top = _path(home)
+        return {
+            "config_file": top / "servers.json",
+            "state_dir": top / "state",
+            "cache_dir": top / "cache",
+            "runtime_dir": top / "run",
+        }
+    config, state, cache = _system_places(env)
+    return {
+        "config_file": config / "servers.json",
+        "state_dir": state,
+        "cache_dir": cache,
+        "runtime_dir": _runtime(env) or state / "run",
+    }
+
+
+def _system_places(env: Mapping[str, str]) -> tuple[Path, Path, Path]:
+    if sys.platform in ("win32", "darwin"):
+        import platformdirs
+
+        dirs = platformdirs.PlatformDirs("toolyard", appauthor=False)
+        return dirs.user_config_path, dirs.user_state_path, dirs.user_cache_path
+    home = env.get("HOME") or os.path.expanduser("~")
+    return (
+        _xdg(env, "XDG_CONFIG_HOME", home, ".config"),
+        _xdg(env, "XDG_STATE_HOME", home, ".local/state"),
+        _xdg(env, "XDG_CACHE_HOME", home, ".cache"),
+    )
+
+
+def _xdg(env: Mapping[str, str], name: str, home: str, default: str) -> Path:
+    written = env.get(name, "").strip()
+    # The specification says that a relative path is to be ignored.
+    return Path(written if os.path.isabs(written) else f"{home}/{default}") / "toolyard"
+
+
+def _runtime(env: Mapping[str, str]) -> Path | None:
+    """The runtime directory if it is the user's own.
+
+    There is no other place for it: a directory in the shared temporary area could be made by
+    anybody beforehand, so without this one the state directory is used.
+    """
+    if sys.platform == "win32":
+        return None
+    written = env.get("XDG_RUNTIME_DIR", "").strip() or f"{RUN_USER}/{os.geteuid()}"
+    return Path(written) / "toolyard" if is_own(written) else None
+
+
+def is_own(directory: str) -> bool:
+    """Whether a directory is the user's and nobody else can write to it."""
+    if sys.platform == "win32":
+        return True
+    try:
+        seen = os.stat(directory)
+    except OSError:
+        return False
+    private = stat.S_ISDIR(seen.st_mode) and not seen.st_mode & 0o022
+    return private and os.path.isabs(directory) and seen.st_uid == os.geteuid()
