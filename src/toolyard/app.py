@@ -15,7 +15,7 @@ from typing import Final
 from toolyard import __version__
 from toolyard.board import Board
 from toolyard.core.errors import ConfigError, ToolyardError
-from toolyard.core.model import Problem, Server, SourceFailed
+from toolyard.core.model import Command, Endpoint, Problem, Server, SourceFailed
 from toolyard.core.ports import Source
 from toolyard.executors.local import Local
 from toolyard.hub import Hub
@@ -29,11 +29,12 @@ from toolyard.sources.bundled import Bundled
 from toolyard.sources.configured import Configured
 from toolyard.stores.expand import Lookup, expand
 from toolyard.stores.runfile import HubState, RunDir
-from toolyard.surfaces.control import Control
+from toolyard.surfaces.control import Control, make_app
 from toolyard.surfaces.gate import Gate
 from toolyard.surfaces.http import HttpDoor
 from toolyard.surfaces.lines import SocketDoor, serve_stdio
 from toolyard.surfaces.server import Doors, bind, make_server
+from toolyard.surfaces.web import Pages, Passes
 from toolyard.wire.era import Era
 
 log = logging.getLogger(__name__)
@@ -66,7 +67,11 @@ class House:
     async def _open(self, server: Server, hint: Era | None) -> AsyncIterator[Link]:
         """Open a link: references become values here, and nowhere else."""
         lookup = Lookup(os.environ, server.folder)
-        endpoint = await asyncio.to_thread(expand, server.endpoint, lookup)
+        if _needs_keyring(server.endpoint):
+            # A keyring may ask the user to unlock it; the house goes on meanwhile.
+            endpoint = await asyncio.to_thread(expand, server.endpoint, lookup)
+        else:
+            endpoint = expand(server.endpoint, lookup)
         patience = self._patience()
         limit = self.settings.server_message_limit
         opened = open_link(server.id.name, endpoint, self.local, patience, limit, hint)
@@ -122,15 +127,23 @@ async def _serve(
     settings, stop = house.settings, house.stopping
     port: int = sock.getsockname()[1]
     house.hub.url = f"http://{_shown(settings.host)}:{port}"
-    gate = Gate(port, token, settings.allowed_hosts, settings.allowed_origins)
+    passes = Passes()
+    gate = Gate(
+        port, token, settings.allowed_hosts, settings.allowed_origins, has_cookie=passes.admits
+    )
     door = HttpDoor(
         house.relay,
         limit=settings.client_message_limit,
         sessions=settings.session_limit,
         idle_seconds=settings.session_idle,
     )
-    control = Control(house.hub, house.relay, stop.set)
-    server = make_server(Doors(gate, door, control.app()), settings.connection_limit)
+
+    def link() -> str:
+        return f"{house.hub.url}/open?code={passes.new_code()}"
+
+    control = Control(house.hub, house.relay, stop.set, link)
+    rest = make_app([*control.routes(), *Pages(house.hub, passes).routes()])
+    server = make_server(Doors(gate, door, rest), settings.connection_limit)
     lines = SocketDoor(house.relay, place.socket, settings.client_message_limit)
     opened = asyncio.Event()
     with _signals(stop):
@@ -186,6 +199,14 @@ def _others(board: Board, count: int) -> Callable[[], Awaitable[bool]]:
                 return any(id_.source != "bundled" for id_ in snapshot.entries)
 
     return wait
+
+
+def _needs_keyring(endpoint: Endpoint) -> bool:
+    if isinstance(endpoint, Command):
+        texts = [*endpoint.argv, *(value for _, value in endpoint.env)]
+    else:
+        texts = [endpoint.url, *(value for _, value in endpoint.headers)]
+    return any("${keyring:" in text for text in texts)
 
 
 def _exposure(settings: Settings) -> Exposure:

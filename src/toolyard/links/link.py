@@ -28,6 +28,9 @@ VIOLATIONS_ALLOWED: Final = 1000
 """Lines that are not messages, answers nobody asked for: beyond this many the server is not talking to us."""
 BLOCKED_SECONDS: Final = 0.5
 """Questions that a call asks side by side come together; one that has been open longer blocks its call."""
+NOTICES_PER_SECOND: Final = 100
+NOTICES_AT_ONCE: Final = 500
+"""Notifications of one server that are passed on, steadily and in a burst; the rest is dropped."""
 ASKS_ALLOWED: Final = 32
 """Questions of one server that may be open at once."""
 
@@ -115,6 +118,7 @@ class Link:
         self.closed: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self.on_notice: Callable[[str, bytes], None] = _ignore
         self.unattributed = 0
+        self.dropped = 0
         self.violations = 0
         self.tasks = Tasks()
         self._loop = asyncio.get_running_loop()
@@ -122,6 +126,8 @@ class Link:
         self._flights: dict[bytes, Flight] = {}
         self._number = 0
         self._asks = 0
+        self._room = float(NOTICES_AT_ONCE)
+        self._room_at = self._loop.time()
 
     def attach(self, channel: Channel) -> None:
         """Give the link what carries its messages."""
@@ -260,6 +266,9 @@ class Link:
 
     def _noticed(self, message: Message, via: Flight | None) -> None:
         method, params = message.method, bytes(message.params)
+        if method not in _FOR_THE_HUB and not self._has_room():
+            self.dropped += 1
+            return
         if method == "notifications/progress":
             self._progressed(params)
             return
@@ -272,6 +281,16 @@ class Link:
             return
         self.unattributed += 1
         self.on_notice(method, params)
+
+    def _has_room(self) -> bool:
+        """Whether one more notification fits: a steady stream and bursts do, a flood does not."""
+        now = self._loop.time()
+        self._room = min(NOTICES_AT_ONCE, self._room + (now - self._room_at) * NOTICES_PER_SECOND)
+        self._room_at = now
+        if self._room < 1:
+            return False
+        self._room -= 1
+        return True
 
     def _progressed(self, params: bytes) -> None:
         try:

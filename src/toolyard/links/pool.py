@@ -14,6 +14,8 @@ from toolyard.links.opening import Patience
 
 STARTS_AT_ONCE = 8
 """Twenty servers that start together would starve each other; eight do not."""
+LET_IN_SECONDS = 0.1
+"""Starting processes takes the processor; the first client at an open door comes first."""
 
 
 @dataclass(slots=True)
@@ -73,8 +75,9 @@ class Pool:
             entry.offers,
         )
         if entry.offers == NO_OFFERS:
-            # Nobody knows yet what it offers: finding out is the first need.
-            keeper.want()
+            # Nobody knows yet what it offers: finding out is the first need, but not before
+            # whoever waited for the door has had a first answer.
+            asyncio.get_running_loop().call_later(LET_IN_SECONDS, keeper.want)
         task = asyncio.get_running_loop().create_task(
             keeper.run(), name=f"keeper {entry.server.id}"
         )

@@ -118,7 +118,7 @@ class Relay:
         cursor = jsonrpc.to_python(raw) if raw is not None else None
         if cursor is not None and not isinstance(cursor, str):
             return _error(era.INVALID_PARAMS, "a cursor is a string")
-        page = self.view().lists[kind].page(exchange.is_modern, cursor)
+        page = self.view(exchange.session.exposure).lists[kind].page(exchange.is_modern, cursor)
         if page is None:
             return _error(
                 era.INVALID_PARAMS, "this cursor is not of the list as it is now; start again"
@@ -128,7 +128,7 @@ class Relay:
     # What leads to servers.
 
     async def _call_tool(self, exchange: Exchange, fields: Fields) -> Message:
-        view = self.view()
+        view = self.view(exchange.session.exposure)
         route = self._route(view.tools, "tool", fields)
         if exchange.checks_params and route.marked:
             wrong = headers.disagreement(route.marked, _arguments(fields), exchange.params_head)
@@ -145,7 +145,7 @@ class Relay:
         return reply
 
     async def _get_prompt(self, exchange: Exchange, fields: Fields) -> Message:
-        view = self.view()
+        view = self.view(exchange.session.exposure)
         route = self._route(view.prompts, "prompt", fields)
         if route.server is None:
             return self._signed(exchange, Message(result=Raw(self.answers.prompt(route.key))))
@@ -153,7 +153,7 @@ class Relay:
         return await self.calls.send(exchange, "prompts/get", fields, route, view)
 
     async def _read(self, exchange: Exchange, fields: Fields) -> Message:
-        view = self.view()
+        view = self.view(exchange.session.exposure)
         uri = _text(fields.get("uri"))
         route = self._route_uri(view, uri)
         if route is None:
@@ -166,7 +166,7 @@ class Relay:
         return await self.calls.send(exchange, "resources/read", fields, route, view)
 
     async def _complete(self, exchange: Exchange, fields: Fields) -> Message:
-        view = self.view()
+        view = self.view(exchange.session.exposure)
         ref = jsonrpc.fields(fields.get("ref", Raw(b"")))
         if _text(ref.get("type")) == "ref/prompt":
             route: Route | None = self._route(view.prompts, "prompt", ref)
@@ -261,7 +261,7 @@ class Relay:
 
     async def _subscribe(self, exchange: Exchange, fields: Fields) -> Message:
         uri = _text(fields.get("uri"))
-        route = self._route_uri(self.view(), uri)
+        route = self._route_uri(self.view(exchange.session.exposure), uri)
         if route is None:
             return _error(era.RESOURCE_NOT_FOUND, f"unknown resource {uri!r}", {"uri": uri})
         if uri not in exchange.session.watched:
@@ -285,7 +285,7 @@ class Relay:
         wanted = jsonrpc.to_python(raw) if raw is not None else {}
         if not isinstance(wanted, dict):
             return _error(era.INVALID_PARAMS, "notifications must be an object")
-        await self.subscriptions.listen(exchange, wanted, self.view())
+        await self.subscriptions.listen(exchange, wanted, self.view(exchange.session.exposure))
         return _EMPTY
 
     async def _follow_task(self, exchange: Exchange, fields: Fields) -> Message:
@@ -330,9 +330,15 @@ class Relay:
         elif method == "notifications/tasks/status":
             self.tasks.changed(params)
         elif method == "notifications/elicitation/complete":
-            for session in self.subscriptions.sessions:
-                if session.ready and "elicitation" in session.capabilities:
-                    session.push(jsonrpc.notification(method, params))
+            self._elicited(params)
+
+    def _elicited(self, params: bytes) -> None:
+        """A question asked on a web page is settled: whoever was sent there hears of it."""
+        id_ = _text(jsonrpc.fields(params).get("elicitationId"))
+        for session in self.subscriptions.sessions:
+            if id_ in session.elicitations:
+                session.elicitations.discard(id_)
+                session.push(jsonrpc.notification("notifications/elicitation/complete", params))
 
     async def run(self) -> None:
         """Tell clients of changed lists, coalesced, until cancelled."""

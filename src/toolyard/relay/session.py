@@ -10,11 +10,13 @@ from msgspec import Raw
 
 from toolyard.core.errors import LinkError
 from toolyard.links.link import Flight, Link
+from toolyard.relay.view import Exposure
 from toolyard.wire import era, jsonrpc
 from toolyard.wire.jsonrpc import Message
 
 ASK_SECONDS: Final = 600.0
 """How long a person may take to answer a server's question."""
+ELICITATIONS_KEPT: Final = 1000
 LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 NEEDS: Final = {
     "elicitation/create": "elicitation",
@@ -34,7 +36,9 @@ class Session:
         "agent",
         "asks",
         "capabilities",
+        "elicitations",
         "exchanges",
+        "exposure",
         "info",
         "is_modern",
         "log_level",
@@ -58,6 +62,10 @@ class Session:
         self.agent = ""
         self.log_level: str | None = None
         self.ready = False
+        self.exposure: Exposure | None = None
+        """How servers are shown to it, if not as to everybody."""
+        self.elicitations: set[str] = set()
+        """Ids of questions it was sent to a web page for."""
         self.exchanges: dict[bytes, Exchange] = {}
         """Its requests under way, by raw id."""
         self.asks: dict[bytes, asyncio.Future[Message]] = {}
@@ -76,6 +84,8 @@ class Session:
         key = b"%d" % self._asked
         answer: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
         self.asks[key] = answer
+        if b'"elicitationId"' in params:
+            self._note_elicitation(params)
         send(jsonrpc.request(self._asked, method, params))
         try:
             async with asyncio.timeout(ASK_SECONDS):
@@ -88,6 +98,11 @@ class Session:
             del self.asks[key]
             if not answer.done() or answer.cancelled():
                 send(jsonrpc.notification("notifications/cancelled", b'{"requestId":%b}' % key))
+
+    def _note_elicitation(self, params: bytes) -> None:
+        id_ = jsonrpc.to_python(jsonrpc.fields(params).get("elicitationId", Raw(b"null")))
+        if isinstance(id_, str) and len(self.elicitations) < ELICITATIONS_KEPT:
+            self.elicitations.add(id_)
 
     def answered(self, message: Message) -> None:
         """The client answered a question of ours; what nobody asked is dropped."""

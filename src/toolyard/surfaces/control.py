@@ -26,14 +26,17 @@ LISTED: Final = 1000
 class Control:
     """Questions and orders over HTTP."""
 
-    def __init__(self, hub: Hub, relay: Relay, stop: Callable[[], None]) -> None:
+    def __init__(
+        self, hub: Hub, relay: Relay, stop: Callable[[], None], link: Callable[[], str]
+    ) -> None:
+        self._link = link
         self._hub = hub
         self._relay = relay
         self._stop = stop
 
-    def app(self) -> Starlette:
-        """The application to serve."""
-        routes = [
+    def routes(self) -> list[Route]:
+        """The routes of this door."""
+        return [
             Route("/health/live", _live),
             Route("/health/ready", self._ready),
             Route("/api/v1/status", self._status),
@@ -42,8 +45,8 @@ class Control:
             Route("/api/v1/servers/{alias}/log", self._log),
             Route("/api/v1/refresh", self._refresh, methods=["POST"]),
             Route("/api/v1/stop", self._end, methods=["POST"]),
+            Route("/api/v1/link", self._give_link, methods=["POST"]),
         ]
-        return Starlette(routes=routes, exception_handlers={ToolyardError: _failed})
 
     async def _ready(self, request: Request) -> Response:
         """Ready means that no server is waited for: the lists are complete, or their gaps explained."""
@@ -98,6 +101,10 @@ class Control:
         self._hub.refresh()
         return _json({"refreshing": len(self._hub.snapshot.entries)})
 
+    async def _give_link(self, request: Request) -> Response:
+        """A link that opens the page in a browser, once."""
+        return _json({"link": self._link()})
+
     async def _end(self, request: Request) -> Response:
         asyncio.get_running_loop().call_later(0.05, self._stop)
         return _json({"stopping": True})
@@ -113,6 +120,11 @@ def _newer(seen: tuple[str, ...], lines: tuple[str, ...]) -> tuple[str, ...]:
 
 async def _live(request: Request) -> Response:
     return _json({"live": True})
+
+
+def make_app(routes: list[Route]) -> Starlette:
+    """The application of all doors but MCP's."""
+    return Starlette(routes=routes, exception_handlers={ToolyardError: _failed})
 
 
 async def _failed(request: Request, error: Exception) -> Response:

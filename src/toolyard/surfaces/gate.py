@@ -7,24 +7,31 @@ and Origin must be ours, and whoever acts must know the token.
 from __future__ import annotations
 
 import hmac
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-Headers = Iterable[tuple[bytes, bytes]]
 Refusal = tuple[int, str]
 
 NAMES: Final = ("127.0.0.1", "localhost", "[::1]")
-OPEN_PATHS: Final = frozenset({"/health/live"})
-"""What answers without a token, and says nothing but that it lives."""
+OPEN_PATHS: Final = frozenset({"/health/live", "/open", "/style.css"})
+"""What answers without a token: says that it lives, takes a code, gives a style sheet."""
+PAGE_PATHS: Final = frozenset({"/"})
+"""What a browser may see with its cookie; the cookie opens nothing else."""
 
 
 class Gate:
     """The checks every request passes."""
 
     def __init__(
-        self, port: int, token: str, hosts: Iterable[str] = (), origins: Iterable[str] = ()
+        self,
+        port: int,
+        token: str,
+        hosts: Iterable[str] = (),
+        origins: Iterable[str] = (),
+        has_cookie: Callable[[list[tuple[bytes, bytes]]], bool] = lambda _headers: False,
     ) -> None:
         self._bearer = f"Bearer {token}".encode()
+        self._has_cookie = has_cookie
         own = [f"{name}:{port}" for name in NAMES]
         self._hosts = frozenset(host.lower().encode() for host in (*own, *hosts))
         self._origins = frozenset(
@@ -50,6 +57,12 @@ class Gate:
             )
         if origin and origin not in self._origins:
             return 403, "requests from this origin are not allowed"
-        if not hmac.compare_digest(bearer, self._bearer) and scope["path"] not in OPEN_PATHS:
-            return 401, "a valid token is needed: Authorization: Bearer <token>"
-        return None
+        if hmac.compare_digest(bearer, self._bearer) or scope["path"] in OPEN_PATHS:
+            return None
+        if (
+            scope["path"] in PAGE_PATHS
+            and scope["method"] == "GET"
+            and self._has_cookie(scope["headers"])
+        ):
+            return None
+        return 401, "a valid token is needed: Authorization: Bearer <token>"

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -27,7 +28,9 @@ _META_VERSION: Final = era.META_VERSION.encode()
 class LineClient:
     """One client on a line: both eras, told apart request by request."""
 
-    def __init__(self, relay: Relay, write: Callable[[bytes], None], limit: int) -> None:
+    def __init__(
+        self, relay: Relay, write: Callable[[bytes], None], limit: int, server: str = ""
+    ) -> None:
         self._relay = relay
         self._write = write
         self._lines = Lines(limit, self._take, self._overflow)
@@ -36,7 +39,9 @@ class LineClient:
         principal = f"line {id(self)}"
         self._legacy = Session(principal, self.send)
         self._modern = Session(principal, self.send, is_modern=True)
-        self._greeted = False
+        if server:
+            alone = replace(relay.exposure, server=server, separator="")
+            self._legacy.exposure = self._modern.exposure = alone
         self.feed = self._lines.feed
 
     def send(self, message: bytes) -> None:
@@ -89,10 +94,10 @@ class LineClient:
         self.send(reply)
 
     def _session(self, message: Message) -> Session:
-        """A request with a modern envelope is modern, and so is whatever comes before a greeting."""
+        """A request with a modern envelope is modern; all others are legacy."""
         if message.method == "initialize":
-            self._greeted = True
-        elif message.method == "server/discover" or _META_VERSION in bytes(message.params):
+            return self._legacy
+        if message.method == "server/discover" or _META_VERSION in bytes(message.params):
             return self._modern
         return self._legacy
 
@@ -127,8 +132,11 @@ class SocketClient(asyncio.Protocol):
             if len(self._head) > self._limit:
                 self._transport.abort()
             return
-        self._client = LineClient(self._relay, self._write, self._limit)
-        self._client.feed(rest if _is_preamble(line) else self._head)
+        wish = _preamble(line)
+        server = wish.get("server") if wish is not None else ""
+        server = server if isinstance(server, str) else ""
+        self._client = LineClient(self._relay, self._write, self._limit, server)
+        self._client.feed(self._head if wish is None else rest)
         self._head = b""
 
     def eof_received(self) -> bool:
@@ -149,11 +157,14 @@ class SocketClient(asyncio.Protocol):
             self._transport.abort()
 
 
-def _is_preamble(line: bytes) -> bool:
+def _preamble(line: bytes) -> dict[str, Any] | None:
+    """What the stdio entry says of itself in the first line; None if that is a message already."""
     try:
-        return "toolyard" in jsonrpc.fields(line)
+        said = jsonrpc.fields(line).get("toolyard")
+        wish = jsonrpc.to_python(said) if said is not None else None
     except jsonrpc.MalformedError:
-        return False
+        return None
+    return wish if isinstance(wish, dict) else None
 
 
 class SocketDoor:

@@ -110,7 +110,7 @@ def make_server(app: App, connections: int) -> HttpServer:
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """A listening socket.
+    """A bound socket; it listens once it is served, so an open door is one that answers.
 
     Raises:
         OSError: The address is taken or not ours.
@@ -123,6 +123,5 @@ def bind(host: str, port: int) -> socket.socket:
     except OSError:
         sock.close()
         raise
-    sock.listen(1024)
     sock.setblocking(False)
     return sock
