@@ -33,7 +33,7 @@ from toolyard.surfaces.control import Control, make_app
 from toolyard.surfaces.gate import Gate
 from toolyard.surfaces.http import HttpDoor
 from toolyard.surfaces.lines import SocketDoor, serve_stdio
-from toolyard.surfaces.server import Doors, bind, make_server
+from toolyard.surfaces.server import HttpServer, bind
 from toolyard.surfaces.web import Pages, Passes
 from toolyard.wire.era import Era
 
@@ -132,10 +132,7 @@ async def _serve(
         port, token, settings.allowed_hosts, settings.allowed_origins, has_cookie=passes.admits
     )
     door = HttpDoor(
-        house.relay,
-        limit=settings.client_message_limit,
-        sessions=settings.session_limit,
-        idle_seconds=settings.session_idle,
+        house.relay, sessions=settings.session_limit, idle_seconds=settings.session_idle
     )
 
     def link() -> str:
@@ -143,22 +140,26 @@ async def _serve(
 
     control = Control(house.hub, house.relay, stop.set, link)
     rest = make_app([*control.routes(), *Pages(house.hub, passes).routes()])
-    server = make_server(Doors(gate, door, rest), settings.connection_limit)
+    server = HttpServer(
+        gate,
+        door,
+        rest,
+        limit=settings.client_message_limit,
+        connections=settings.connection_limit,
+    )
     lines = SocketDoor(house.relay, place.socket, settings.client_message_limit)
     opened = asyncio.Event()
     with _signals(stop):
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(lines.run(opened.set)), group.create_task(door.sweep())]
-            serving = group.create_task(server.serve(sockets=[sock]))
+            serving = group.create_task(server.run(sock, stop))
             await opened.wait()
             place.write(HubState.of_this_process(house.hub.url, port, __version__))
             if ready is not None:
                 ready(house.hub.url)
-            await stop.wait()
-            server.should_exit = True
+            await serving
             for task in tasks:
                 task.cancel()
-            await serving
 
 
 async def tend(source: Source, board: Board) -> None:

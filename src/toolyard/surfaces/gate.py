@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Callable, Iterable
-from typing import Any, Final
+from typing import Final
 
+Pairs = list[tuple[bytes, bytes]]
 Refusal = tuple[int, str]
 
 NAMES: Final = ("127.0.0.1", "localhost", "[::1]")
@@ -28,7 +29,7 @@ class Gate:
         token: str,
         hosts: Iterable[str] = (),
         origins: Iterable[str] = (),
-        has_cookie: Callable[[list[tuple[bytes, bytes]]], bool] = lambda _headers: False,
+        has_cookie: Callable[[Pairs], bool] = lambda _headers: False,
     ) -> None:
         self._bearer = f"Bearer {token}".encode()
         self._has_cookie = has_cookie
@@ -38,18 +39,18 @@ class Gate:
             o.encode() for o in (*(f"http://{host}" for host in own), *origins)
         )
 
-    def check(self, scope: dict[str, Any]) -> Refusal | None:
-        """Why this request is refused: status and sentence; None if it may pass."""
+    def refusal(self, method: str, path: str, headers: Pairs) -> Refusal | None:
+        """Why a request is refused: status and sentence; None if it may pass."""
         host = origin = bearer = b""
         hosts = 0
-        for name, value in scope["headers"]:
+        for name, value in headers:
             if name == b"host":
-                host = value.strip().lower()
+                host = value.lower()
                 hosts += 1
             elif name == b"authorization":
-                bearer = value.strip()
+                bearer = value
             elif name == b"origin":
-                origin = value.strip()
+                origin = value
         if hosts != 1 or host not in self._hosts:
             return (
                 421,
@@ -57,12 +58,8 @@ class Gate:
             )
         if origin and origin not in self._origins:
             return 403, "requests from this origin are not allowed"
-        if hmac.compare_digest(bearer, self._bearer) or scope["path"] in OPEN_PATHS:
+        if hmac.compare_digest(bearer, self._bearer) or path in OPEN_PATHS:
             return None
-        if (
-            scope["path"] in PAGE_PATHS
-            and scope["method"] == "GET"
-            and self._has_cookie(scope["headers"])
-        ):
+        if path in PAGE_PATHS and method == "GET" and self._has_cookie(headers):
             return None
         return 401, "a valid token is needed: Authorization: Bearer <token>"

@@ -12,7 +12,8 @@ from typing import Any, Final, cast
 
 from toolyard.relay.relay import Relay
 from toolyard.relay.session import Exchange, Session
-from toolyard.surfaces.http import DEPTH, check_envelope, take_envelope
+from toolyard.surfaces.asked import check_envelope, take_envelope
+from toolyard.surfaces.http import DEPTH
 from toolyard.wire import era, jsonrpc
 from toolyard.wire.jsonrpc import Message
 from toolyard.wire.lines import Lines

@@ -1,112 +1,90 @@
-"""The HTTP server behind the doors: uvicorn, with our own limits around it."""
+"""Listens for clients: one address, several doors, everything through the gate first."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import socket
-from collections.abc import Awaitable, Callable, Iterator
-from typing import Any, Final
+from typing import Final
 
-import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-
+from toolyard.surfaces.asgi import App, serve_app
+from toolyard.surfaces.connection import Connection, Reply, Request
 from toolyard.surfaces.gate import Gate
-from toolyard.surfaces.stream import Send, respond
+from toolyard.surfaces.http import HttpDoor
 from toolyard.wire import jsonrpc
+from toolyard.wire.tasks import Tasks
 
-HEADER_SECONDS: Final = 10.0
-KEEP_ALIVE_SECONDS: Final = 30
-DRAIN_SECONDS: Final = 10
-
-App = Callable[[dict[str, Any], Any, Any], Awaitable[None]]
+DRAIN_SECONDS: Final = 10.0
+"""How long calls under way may still take when the hub stops."""
+_JSON: Final = (b"content-type", b"application/json")
 
 
-class Doors:
-    """One address, several doors: everything passes the gate first."""
+class HttpServer:
+    """The HTTP doors behind one gate."""
 
-    def __init__(self, gate: Gate, mcp: App, rest: App) -> None:
+    def __init__(
+        self, gate: Gate, mcp: HttpDoor, rest: App, *, limit: int, connections: int
+    ) -> None:
+        self.limit = limit
         self._gate = gate
         self._mcp = mcp
         self._rest = rest
+        self._most = connections
+        self._tasks = Tasks()
+        self._connections: set[Connection] = set()
+        self._idle = asyncio.Event()
 
-    async def __call__(self, scope: dict[str, Any], receive: Any, send: Send) -> None:
-        """Serve one request."""
-        if scope["type"] != "http":
-            return
-        refusal = self._gate.check(scope)
-        if refusal is not None:
-            await _refuse(send, *refusal)
-        elif scope["path"] == "/mcp":
-            await self._mcp(scope, receive, send)
+    async def run(self, sock: socket.socket, stop: asyncio.Event) -> None:
+        """Serve until told to stop, then let what is under way finish, within bounds."""
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(lambda: Connection(self), sock=sock, backlog=1024)
+        try:
+            await stop.wait()
+        finally:
+            server.close()
+            await self._drain()
+            await self._tasks.close()
+
+    async def _drain(self) -> None:
+        self._mcp.end_streams()
+        for connection in list(self._connections):
+            connection.close_when_idle()
+        try:
+            async with asyncio.timeout(DRAIN_SECONDS):
+                while self._connections:
+                    self._idle.clear()
+                    await self._idle.wait()
+        except TimeoutError:
+            for connection in list(self._connections):
+                connection.abort()
+
+    # The rules of a connection.
+
+    def refusal(self, request: Request) -> tuple[int, str] | None:
+        """Who may not pass the gate, and when there is no room."""
+        if len(self._connections) > self._most:
+            return 503, f"more than {self._most} connections are open"
+        return self._gate.refusal(request.method, request.path, request.headers)
+
+    def refuse(self, reply: Reply, status: int, text: str) -> None:
+        """Say why, in a form that people and programs read."""
+        headers = [_JSON] + ([(b"www-authenticate", b"Bearer")] if status == 401 else [])
+        reply.respond(status, jsonrpc.encode({"title": text, "status": status}), headers)
+
+    def serve(self, request: Request, reply: Reply) -> None:
+        """Take a request to its door."""
+        if request.path == "/mcp":
+            self._mcp.serve(request, reply)
         else:
-            await self._rest(scope, receive, send)
+            self._tasks.start(serve_app(self._rest, request, reply))
 
+    def opened(self, connection: Connection) -> None:
+        """Keep a connection."""
+        self._connections.add(connection)
 
-async def _refuse(send: Send, status: int, text: str) -> None:
-    headers = [(b"connection", b"close")]
-    if status == 401:
-        headers.append((b"www-authenticate", b"Bearer"))
-    body = jsonrpc.encode({"title": text, "status": status})
-    await respond(send, status, body, headers)
-
-
-class PatientProtocol(HttpToolsProtocol):
-    """Hangs up on whoever takes too long over the head of a request."""
-
-    _limit: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: Any) -> None:
-        """Start the clock with the connection."""
-        super().connection_made(transport)
-        self._limit = self.loop.call_later(HEADER_SECONDS, self._too_slow)
-
-    def on_headers_complete(self) -> None:
-        """The head is there; the next one of this connection is under the keep-alive's clock."""
-        if self._limit is not None:
-            self._limit.cancel()
-            self._limit = None
-        super().on_headers_complete()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Stop the clock."""
-        if self._limit is not None:
-            self._limit.cancel()
-        super().connection_lost(exc)
-
-    def _too_slow(self) -> None:
-        self.transport.close()
-
-
-class HttpServer(uvicorn.Server):
-    """uvicorn without its own view of signals: the app decides when to stop."""
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Leave the signals alone."""
-        yield
-
-
-def make_server(app: App, connections: int) -> HttpServer:
-    """A server for our doors; give it bound sockets to serve."""
-    config = uvicorn.Config(
-        app,
-        http=PatientProtocol,
-        ws="none",
-        lifespan="off",
-        loop="none",
-        interface="asgi3",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        date_header=False,
-        proxy_headers=False,
-        timeout_keep_alive=KEEP_ALIVE_SECONDS,
-        timeout_graceful_shutdown=DRAIN_SECONDS,
-        limit_concurrency=connections,
-        backlog=1024,
-    )
-    return HttpServer(config)
+    def closed(self, connection: Connection) -> None:
+        """Forget a connection."""
+        self._connections.discard(connection)
+        self._idle.set()
 
 
 def bind(host: str, port: int) -> socket.socket:
