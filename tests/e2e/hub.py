@@ -1,0 +1,200 @@
+"""Runs a real hub for tests: its own process, home, token and free port."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.fixtures.stub_run import recorded, stub_command
+from toolyard.stores.places import socket_path
+
+TOKEN = "only-for-these-tests-0123456789"
+PATIENCE = 30.0
+SCRIPTED = Path(__file__).with_name("scripted.py")
+
+
+@dataclass(frozen=True, slots=True)
+class RunningHub:
+    """Where a hub is and how to speak to it."""
+
+    url: str
+    home: Path
+    process: subprocess.Popen[str]
+
+    @property
+    def mcp(self) -> str:
+        """The address of its MCP door."""
+        return f"{self.url}/mcp"
+
+    @property
+    def socket(self) -> Path:
+        """The socket of its line door."""
+        return Path(socket_path(str(self.home / "run")))
+
+    @property
+    def env(self) -> dict[str, str]:
+        """What a process needs in its environment to find this hub."""
+        return environment(self.home)
+
+    def record(self, server: str) -> Path:
+        """Where the stub of that name writes what happened to it."""
+        return self.home / f"{server}.jsonl"
+
+    async def happened(self, server: str, event: str, count: int = 1, **facts: Any) -> None:
+        """Wait until a stub has recorded that many events with these facts."""
+        end = time.monotonic() + PATIENCE
+        while sum(facts.items() <= seen.items() for seen in self.events(server, event)) < count:
+            assert time.monotonic() < end, f"no {event} {facts} in {self.events(server)[-10:]}"
+            await asyncio.sleep(0.01)
+
+    def events(self, server: str, event: str | None = None) -> list[dict[str, Any]]:
+        """What a stub has recorded so far."""
+        return recorded(self.record(server), event)
+
+    def get(self, path: str) -> tuple[int, bytes]:
+        """Ask the control door."""
+        return self._send("GET", path)
+
+    def status(self) -> dict[str, Any]:
+        """How the yard is doing."""
+        return json.loads(self.get("/api/v1/status")[1])
+
+    def _send(self, method: str, path: str) -> tuple[int, bytes]:
+        connection = http.client.HTTPConnection(self.url.removeprefix("http://"), timeout=10)
+        try:
+            connection.request(method, path, headers={"Authorization": f"Bearer {TOKEN}"})
+            answer = connection.getresponse()
+            return answer.status, answer.read()
+        finally:
+            connection.close()
+
+    def wait_settled(self) -> None:
+        """Wait until every server has been tried."""
+        end, pause = time.monotonic() + PATIENCE, threading.Event()
+        while self.get("/health/ready")[0] != 200:
+            assert time.monotonic() < end, f"the hub did not settle: {self.status()}"
+            pause.wait(0.02)
+
+
+def environment(home: Path) -> dict[str, str]:
+    """The whole environment of a hub's processes: nothing of the user's."""
+    kept = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR") if name in os.environ}
+    source = str(Path(__file__).parents[2] / "src")
+    places = {"HOME": str(home), "TOOLYARD_HOME": str(home), "PYTHONPATH": source}
+    return {**kept, **places, "TOOLYARD_TOKEN": TOKEN, "NO_COLOR": "1"}
+
+
+def toolyard(*words: str) -> list[str]:
+    """The command line of our own program."""
+    return [sys.executable, "-m", "toolyard", *words]
+
+
+@contextmanager
+def new_home() -> Iterator[Path]:
+    """A home with a short path: that of a socket may have little more than 100 bytes."""
+    home = Path(tempfile.mkdtemp(prefix="ty-"))
+    try:
+        yield home
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+
+
+@contextmanager
+def running_hub(
+    servers: Mapping[str, Any],
+    *flags: str,
+    home: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    settle: bool = True,
+) -> Iterator[RunningHub]:
+    """A hub in front of these servers, until the block ends; `flags` are those of `toolyard up`."""
+    if home is None:
+        with (
+            new_home() as made,
+            running_hub(servers, *flags, home=made, env=env, settle=settle) as h,
+        ):
+            yield h
+        return
+    config = home / "servers.json"
+    config.write_text(json.dumps({"mcpServers": dict(servers)}))
+    command = toolyard("up", "--config", str(config), "--port", str(free_port()), *flags)
+    with open(home / "hub.err", "w") as errors:
+        process = subprocess.Popen(
+            command,
+            env={**environment(home), **(env or {})},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+        )
+    try:
+        hub = RunningHub(_address(process, home), home, process)
+        if settle:
+            hub.wait_settled()
+        yield hub
+    finally:
+        _stop(process)
+
+
+def _address(process: subprocess.Popen[str], home: Path) -> str:
+    assert process.stdout is not None
+    watch = threading.Timer(PATIENCE, process.kill)
+    watch.start()
+    try:
+        line = process.stdout.readline()
+    finally:
+        watch.cancel()
+    assert "http://" in line, (home / "hub.err").read_text()
+    return line[line.index("http://") :].split()[0]
+
+
+def _stop(process: subprocess.Popen[str]) -> None:
+    process.terminate()
+    try:
+        process.wait(PATIENCE)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    if process.stdout is not None:
+        process.stdout.close()
+
+
+def free_port() -> int:
+    """A port that nobody has at the moment."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port: int = listener.getsockname()[1]
+        return port
+
+
+def stdio_stub(name: str, home: Path, *flags: str) -> dict[str, Any]:
+    """The entry of a stub over stdio, which records what happens to it."""
+    record = ("--record", str(home / f"{name}.jsonl"))
+    return entry(stub_command("--name", name, *record, *flags))
+
+
+def scripted(
+    home: Path, name: str, replies: Mapping[str, str], **capabilities: Any
+) -> dict[str, Any]:
+    """The entry of a server whose answers are these very texts, by method."""
+    script = home / f"{name}.script.json"
+    script.write_text(json.dumps({"capabilities": capabilities, "replies": dict(replies)}))
+    return entry([sys.executable, str(SCRIPTED), str(script)])
+
+
+def entry(command: Sequence[str]) -> dict[str, Any]:
+    """A command as `mcpServers` wants it."""
+    return {"command": command[0], "args": list(command[1:])}

@@ -1,0 +1,52 @@
+"""A legacy MCP server over stdio that answers with the very texts of a script.
+
+    python scripted.py SCRIPT.json
+
+The script holds `capabilities` and `replies`: a result as JSON text for each method, or for
+`tools/call NAME`, `prompts/get NAME` and `resources/read URI`.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+
+
+def greet(params: dict[str, Any], capabilities: dict[str, Any]) -> str:
+    """The answer to `initialize`."""
+    info = {"name": "scripted", "version": "1"}
+    version = params["protocolVersion"]
+    said = {"protocolVersion": version, "serverInfo": info, "capabilities": capabilities}
+    return json.dumps(said)
+
+
+def reply(message: dict[str, Any], script: dict[str, Any]) -> str:
+    """The response to one request, as one line."""
+    method, params = message["method"], message.get("params") or {}
+    key = f"{method} {params.get(NAMED[method])}" if method in NAMED else method
+    if method == "initialize":
+        body: str | None = greet(params, script["capabilities"])
+    else:
+        body = script["replies"].get(key)
+    number = json.dumps(message["id"])
+    if body is None:
+        return f'{{"jsonrpc":"2.0","id":{number},"error":{{"code":-32601,"message":"no {key}"}}}}'
+    return f'{{"jsonrpc":"2.0","id":{number},"result":{body}}}'
+
+
+def main() -> None:
+    """Answer until stdin closes."""
+    script = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    for line in sys.stdin.buffer:
+        message = json.loads(line)
+        if "id" in message and "method" in message:
+            sys.stdout.buffer.write(reply(message, script).encode() + b"\n")
+            sys.stdout.buffer.flush()
+
+
+if __name__ == "__main__":
+    main()
