@@ -103,8 +103,11 @@ class Keeper:
                 f"{self.server.id.name!r} is not ready after {seconds:g} s", "look at its log"
             ) from None
         if self.link is None:
-            raise self._error or LinkError(f"{self.server.id.name!r} ended at once")
+            raise self._failure()
         return self.link
+
+    def _failure(self) -> ToolyardError:
+        return self._error or LinkError(f"{self.server.id.name!r} ended at once")
 
     @property
     def trace(self) -> tuple[str, ...]:
@@ -212,7 +215,7 @@ class Keeper:
         """Hold the one modern subscription; renew it when it ends or the watched resources change."""
         while True:
             self._listen_again.clear()
-            wanted = {
+            wanted: dict[str, Any] = {
                 "toolsListChanged": True,
                 "promptsListChanged": True,
                 "resourcesListChanged": True,

@@ -26,6 +26,8 @@ HARD_CAP_SECONDS: Final = 600.0
 """Progress keeps a call alive, but not for ever."""
 VIOLATIONS_ALLOWED: Final = 1000
 """Lines that are not messages, answers nobody asked for: beyond this many the server is not talking to us."""
+TICK_SECONDS: Final = 0.25
+"""How exact the ends of long waits are."""
 BLOCKED_SECONDS: Final = 0.5
 """Questions that a call asks side by side come together; one that has been open longer blocks its call."""
 NOTICES_PER_SECOND: Final = 100
@@ -60,17 +62,7 @@ class Caller(Protocol):
 class Flight:
     """One request under way to a server."""
 
-    __slots__ = (
-        "answer",
-        "caller",
-        "cap",
-        "deadline",
-        "method",
-        "number",
-        "patience",
-        "timer",
-        "tag",
-    )
+    __slots__ = ("answer", "caller", "cap", "deadline", "method", "number", "patience", "tag")
 
     def __init__(
         self, number: int, method: str, caller: Caller | None, answer: asyncio.Future[Message]
@@ -79,7 +71,6 @@ class Flight:
         self.method = method
         self.caller = caller
         self.answer = answer
-        self.timer: asyncio.TimerHandle | None = None
         self.patience = self.deadline = self.cap = 0.0
         self.tag: Any = None
         """What the channel keeps for this request, e.g. its connection."""
@@ -126,6 +117,7 @@ class Link:
         self._flights: dict[bytes, Flight] = {}
         self._number = 0
         self._asks = 0
+        self._clock: asyncio.TimerHandle | None = None
         self._room = float(NOTICES_AT_ONCE)
         self._room_at = self._loop.time()
 
@@ -176,7 +168,8 @@ class Link:
         if wait:
             now = self._loop.time()
             flight.patience, flight.deadline, flight.cap = wait, now + wait, now + HARD_CAP_SECONDS
-            flight.timer = self._loop.call_later(wait, self._expire, flight)
+            if self._clock is None:
+                self._clock = self._loop.call_later(min(wait, TICK_SECONDS), self._tick)
         self._channel.send(jsonrpc.request(number, method, params), flight, head)
         return flight
 
@@ -206,7 +199,6 @@ class Link:
         """Stop waiting, and tell the server that nobody waits."""
         if self._flights.pop(b"%d" % flight.number, None) is None:
             return
-        self._settle(flight)
         if not flight.answer.done():
             flight.answer.cancel()
         if self._channel.cancel_by_message:
@@ -217,7 +209,6 @@ class Link:
     def fail(self, flight: Flight, error: LinkError) -> None:
         """End a request that the channel could not carry."""
         if self._flights.pop(b"%d" % flight.number, None) is not None:
-            self._settle(flight)
             _break(flight, error)
 
     def lose(self, why: str) -> None:
@@ -225,11 +216,11 @@ class Link:
         if self.closed.done():
             return
         self.closed.set_result(why)
+        if self._clock is not None:
+            self._clock.cancel()
         flights, self._flights = self._flights, {}
         for flight in flights.values():
-            self._settle(flight)
-            if not flight.answer.done():
-                _break(flight, LinkError(f"{self.name!r} {why}", _tail(self.trace)))
+            _break(flight, LinkError(f"{self.name!r} {why}", _tail(self.trace)))
 
     # What the server says.
 
@@ -260,7 +251,6 @@ class Link:
             self._violated()
             return
         self._flights.pop(key, None)
-        self._settle(flight)
         if not flight.answer.done():
             flight.answer.set_result(message)
 
@@ -360,22 +350,24 @@ class Link:
 
     # Time.
 
-    def _expire(self, flight: Flight) -> None:
-        now, end = self._loop.time(), min(flight.deadline, flight.cap)
-        if now < end - 0.01:
-            flight.timer = self._loop.call_later(end - now, self._expire, flight)
-            return
-        text = f"{self.name!r} did not answer {flight.method} within {flight.patience:g} s"
-        answer = flight.answer
-        if not answer.done():
-            _break(flight, LinkTimeoutError(text, "raise its timeout, or look at its log"))
-        self.cancel(flight, "timed out")
+    def _tick(self) -> None:
+        """End the requests that are overdue: one clock for all costs less than one for each."""
+        now = self._loop.time()
+        overdue = [
+            f for f in self._flights.values() if f.patience and now >= min(f.deadline, f.cap)
+        ]
+        for flight in overdue:
+            self._expire(flight)
+        ends = [min(f.deadline, f.cap) - now for f in self._flights.values() if f.patience]
+        self._clock = None
+        if ends:
+            wait = max(0.001, min(*ends, TICK_SECONDS))
+            self._clock = self._loop.call_later(wait, self._tick)
 
-    @staticmethod
-    def _settle(flight: Flight) -> None:
-        if flight.timer is not None:
-            flight.timer.cancel()
-            flight.timer = None
+    def _expire(self, flight: Flight) -> None:
+        text = f"{self.name!r} did not answer {flight.method} within {flight.patience:g} s"
+        _break(flight, LinkTimeoutError(text, "raise its timeout, or look at its log"))
+        self.cancel(flight, "timed out")
 
 
 class RefusedError(LinkError):

@@ -10,6 +10,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable
 from http import HTTPStatus
+from math import inf
 from typing import Final, Protocol, cast
 
 import httptools
@@ -152,6 +153,7 @@ class Connection(asyncio.Protocol):
         self._reply: Reply | None = None
         self._waiting: deque[tuple[Request, Reply]] = deque()
         self._timer: asyncio.TimerHandle | None = None
+        self._deadline = inf
         self._url = b""
         self._headers: Pairs = []
         self._head_size = 0
@@ -172,7 +174,8 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Tell whoever serves that the client is gone."""
-        self._calm()
+        if self._timer is not None:
+            self._timer.cancel()
         self._rules.closed(self)
         if self._writable is not None:
             self._writable.set()
@@ -334,16 +337,22 @@ class Connection(asyncio.Protocol):
         self._transport.close()
 
     def _patience(self, seconds: float) -> None:
-        self._calm()
-        self._timer = self._loop.call_later(seconds, self._too_slow)
+        """Wait so long for the client's next move; one timer serves them all."""
+        self._deadline = self._loop.time() + seconds
+        if self._timer is None:
+            self._timer = self._loop.call_later(seconds, self._look)
 
     def _calm(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        """It is our move: the client may wait as long as it likes."""
+        self._deadline = inf
 
-    def _too_slow(self) -> None:
-        self._transport.close()
+    def _look(self) -> None:
+        left = self._deadline - self._loop.time()
+        if left <= 0:
+            self._timer = None
+            self._transport.close()
+        else:
+            self._timer = self._loop.call_later(min(left, HEADER_SECONDS), self._look)
 
 
 _LINES: Final = {status.value: f"{status.value} {status.phrase}".encode() for status in HTTPStatus}
