@@ -109,7 +109,7 @@ def running(
     env: dict[str, str] | None = None,
     token: str = "",
 ) -> Iterator[None]:
-    """A process that listens on a port, for as long as the block lasts; with a token, a ready hub."""
+    """A process that listens on a port while the block lasts; with a token, a ready hub."""
     with log.open("wb") as said:
         process = subprocess.Popen(
             command, cwd=ROOT, env=env, stdin=subprocess.DEVNULL, stdout=said, stderr=said

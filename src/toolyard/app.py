@@ -149,7 +149,7 @@ async def _serve(
     )
     lines = SocketDoor(house.relay, place.socket, settings.client_message_limit)
     opened = asyncio.Event()
-    with _signals(stop):
+    with _Signals(stop):
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(lines.run(opened.set)), group.create_task(door.sweep())]
             serving = group.create_task(server.run(sock, stop))
@@ -236,7 +236,7 @@ def _shown(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-class _signals:
+class _Signals:
     """While inside, SIGTERM and SIGINT ask the hub to stop; a second one ends it at once."""
 
     def __init__(self, stop: asyncio.Event) -> None:

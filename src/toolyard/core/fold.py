@@ -48,7 +48,7 @@ def _entry(old: Entry | None, server: Server, alias: str) -> Entry:
     """What was observed stays true for a declaration that did not change."""
     if old is None or old.server.endpoint != server.endpoint:
         return Entry(server, alias)
-    if not server.enabled:
+    if not server.enabled or server.problem is not None:
         return replace(old, server=server, alias=alias, status=Status.KNOWN, problem=None)
     return replace(old, server=server, alias=alias)
 

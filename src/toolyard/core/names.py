@@ -32,8 +32,8 @@ def exposed_names(
         fitted = _fit(plain, separator)
         if fitted in taken:
             fitted = _hashed(fitted, f"{alias}\0{name}")
-        if fitted in taken:
-            continue
+        while fitted in taken:
+            fitted = _hashed(fitted, f"{alias}\0{name}\0{fitted}")
         taken.add(fitted)
         table[name] = fitted
     return table

@@ -30,7 +30,7 @@ class Pipes(Protocol):
     """A running server's stdin and stdout."""
 
     def connect(self, feed: Callable[[bytes], None], ended: Callable[[str], None]) -> None:
-        """Deliver stdout to `feed`, chunk by chunk as it arrives; call `ended(why)` once at its end.
+        """Deliver stdout to `feed`, chunk by chunk; call `ended(why)` once at its end.
 
         What arrived before this call is delivered by it.
         """

@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-_WORD: Final = re.compile(r"[a-z0-9]+")
-_CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_WORD: Final = re.compile(r"[^\W_]+")
+_CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _SATURATION: Final = 1.2
 _LENGTH: Final = 0.75
 

@@ -274,4 +274,5 @@ class Farewell:
 
 
 def is_safe(name: str, value: str) -> bool:
+    """Whether a header can be sent as it is: nothing in it ends a line."""
     return all(" " <= c != "\x7f" for c in name + value) and (name + value).isascii()

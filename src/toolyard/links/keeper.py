@@ -212,29 +212,26 @@ class Keeper:
                 self._observe(Status.READY, link)
 
     async def _listen(self, link: Link) -> None:
-        """Hold the one modern subscription; renew it when it ends or the watched resources change."""
+        """Hold the one modern subscription; renew it when it ends or its resources change."""
         while True:
             self._listen_again.clear()
-            wanted: dict[str, Any] = {
-                "toolsListChanged": True,
-                "promptsListChanged": True,
-                "resourcesListChanged": True,
-            }
-            if self._subscribed:
-                wanted |= {"resourceSubscriptions": sorted(self._subscribed)}
-            flight = link.request(
-                "subscriptions/listen", own_params(link, {"notifications": wanted}), patience=0
-            )
-            again = asyncio.ensure_future(self._listen_again.wait())
+            params = own_params(link, {"notifications": self._interests()})
+            flight = link.request("subscriptions/listen", params, patience=0)
+            flight.answer.add_done_callback(lambda _: self._listen_again.set())
             try:
-                await asyncio.wait((flight.answer, again), return_when=asyncio.FIRST_COMPLETED)
+                await self._listen_again.wait()
             finally:
-                again.cancel()
-                if flight.answer.done() and not flight.answer.cancelled():
-                    flight.answer.exception()
-                link.cancel(flight, "subscription changed")
-            if not self._listen_again.is_set():
+                ended = flight.answer.done()
+                link.cancel(flight, "the subscription changed")
+            if ended:
                 await asyncio.sleep(FIRST_PAUSE)
+
+    def _interests(self) -> dict[str, Any]:
+        lists = ("toolsListChanged", "promptsListChanged", "resourcesListChanged")
+        wanted: dict[str, Any] = dict.fromkeys(lists, True)
+        if self._subscribed:
+            wanted["resourceSubscriptions"] = sorted(self._subscribed)
+        return wanted
 
     def watch(self, uris: frozenset[str]) -> None:
         """Which resources somebody follows; a modern server is told in one subscription."""

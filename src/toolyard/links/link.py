@@ -25,11 +25,11 @@ log = logging.getLogger(__name__)
 HARD_CAP_SECONDS: Final = 600.0
 """Progress keeps a call alive, but not for ever."""
 VIOLATIONS_ALLOWED: Final = 1000
-"""Lines that are not messages, answers nobody asked for: beyond this many the server is not talking to us."""
+"""Lines that are no messages, answers nobody asked for: beyond this many it does not talk to us."""
 TICK_SECONDS: Final = 0.25
 """How exact the ends of long waits are."""
 BLOCKED_SECONDS: Final = 0.5
-"""Questions that a call asks side by side come together; one that has been open longer blocks its call."""
+"""Questions asked side by side come together; one that has been open longer blocks its call."""
 NOTICES_PER_SECOND: Final = 100
 NOTICES_AT_ONCE: Final = 500
 """Notifications of one server that are passed on, steadily and in a burst; the rest is dropped."""
@@ -47,7 +47,7 @@ class Caller(Protocol):
 
     @property
     def asked_at(self) -> float:
-        """When the server's open question for this call came, by the loop's clock; 0 if none is open."""
+        """When the server's open question came, by the loop's clock; 0 if none is open."""
         ...
 
     def notify(self, method: str, params: bytes) -> None:
@@ -94,7 +94,7 @@ class Channel(Protocol):
 
     @property
     def cancel_by_message(self) -> bool:
-        """Whether a cancelled request must be named to the server; if not, dropping it is enough."""
+        """Whether the server must be told of a cancelled request; else dropping it is enough."""
         ...
 
 
@@ -225,7 +225,7 @@ class Link:
     # What the server says.
 
     def receive(self, raw: bytes, via: Flight | None = None) -> None:
-        """Take one message; `via` is the request on whose stream it came, where there is such a thing."""
+        """Take one message; `via` is the request on whose own stream it came, if it has one."""
         try:
             message = jsonrpc.read(raw)
         except jsonrpc.MalformedError:

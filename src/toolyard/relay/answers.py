@@ -125,8 +125,9 @@ class Answers:
 
 _SETUP: Final = (
     "Help me set up MCP servers in Toolyard. Servers are added on a terminal with "
-    "`toolyard add NAME -- COMMAND ARGS…` or `toolyard add NAME --url URL`, or in the file servers.json "
-    "(`mcpServers`). Look at what is there now, ask what I need, and give me the exact commands."
+    "`toolyard add NAME -- COMMAND ARGS…` or `toolyard add NAME --url URL`, or in the file "
+    "servers.json (`mcpServers`). Look at what is there now, ask what I need, and give me the "
+    "exact commands."
 )
 _DOCTOR: Final = (
     "Something in my Toolyard may be broken. Go through the problems below one by one: what each "
@@ -146,7 +147,8 @@ def format_status(status: dict[str, Any]) -> str:
     lines = [f"Toolyard {status['version']}: {len(status['servers'])} servers"]
     for server in status["servers"]:
         tick = {"ready": "✓", "failing": "✗"}.get(server["status"], "·")
-        line = f"  {tick} {server['alias']} ({server['transport']}) — {server['status']}, {server['tools']} tools"
+        state = f"{server['status']}, {server['tools']} tools"
+        line = f"  {tick} {server['alias']} ({server['transport']}) — {state}"
         lines.append(line if server["enabled"] else f"  · {server['alias']} — disabled")
     for problem in status["problems"]:
         lines.append(f"  ! {problem['text']}")

@@ -44,7 +44,7 @@ TOOLS: Final = (
         "toolyard_tools",
         "Find tools",
         "Search or list the tools of all servers: names, descriptions and full input schemas, best "
-        "match first. Give words to search, a server to list only its tools, or nothing to list all.",
+        "match first. Give words to search, a server to list only its tools, or nothing for all.",
         {
             "query": {**_TEXT, "description": "Words to look for in names and descriptions."},
             "server": {**_TEXT, "description": "Only tools of this server."},
@@ -60,8 +60,8 @@ TOOLS: Final = (
     _tool(
         "toolyard_call",
         "Call any tool",
-        "Stable entry point: call any tool of any server, listed or not, by (server, tool, arguments). "
-        "Use toolyard_tools first to learn the tool's input schema.",
+        "Stable entry point: call any tool of any server, listed or not, by (server, tool, "
+        "arguments). Use toolyard_tools first to learn the tool's input schema.",
         {
             "server": {**_TEXT, "description": 'Name of the server, e.g. "git".'},
             "tool": {**_TEXT, "description": 'The tool\'s own name, without prefix, e.g. "log".'},

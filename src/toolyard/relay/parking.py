@@ -82,11 +82,12 @@ class Parked:
             asked = self.exchange.asked = asyncio.get_running_loop().create_future()
             await asyncio.wait((answer, asked), return_when=asyncio.FIRST_COMPLETED)
             self.exchange.asked = None
-        if answer.done():
-            return answer.result()
         if self.missing:
+            # The server was refused and may have answered meanwhile; that must not decide.
             self.link.cancel(self.flight, f"the client does not support {self.missing}")
             return _missing(self.missing)
+        if answer.done():
+            return answer.result()
         return self._lot.park(self)
 
     def questions(self) -> dict[str, dict[str, object]]:
@@ -96,12 +97,12 @@ class Parked:
             for key, (method, params, _) in self._open.items()
         }
 
-    def expire(self) -> None:
-        """Nobody came back in time."""
-        self.link.cancel(self.flight, "the client did not answer in time")
+    def expire(self, why: str = "the client did not answer in time") -> None:
+        """Nobody will come back."""
+        self.link.cancel(self.flight, why)
         for _, _, answer in self._open.values():
             if not answer.done():
-                answer.set_exception(LinkError("the client did not answer in time"))
+                answer.set_exception(LinkError(why))
 
 
 class Parking:
@@ -133,7 +134,7 @@ class Parking:
         return Message(result=Raw(jsonrpc.encode(body)))
 
     def take(self, handle: str, exchange: Exchange, digest: bytes) -> Parked | None:
-        """The call parked under a handle, if this client made it with these very arguments; only once."""
+        """The call parked under a handle: once, and for the client and arguments it was made with."""
         found = self._parked.get(handle)
         if found is None:
             return None
@@ -146,6 +147,14 @@ class Parking:
         parked.flight.caller = exchange
         exchange.parked = parked
         return parked
+
+    def leave(self, principal: str) -> None:
+        """A client is gone: nobody will answer for its calls."""
+        for handle, (parked, timer) in list(self._parked.items()):
+            if parked.principal == principal:
+                timer.cancel()
+                del self._parked[handle]
+                parked.expire("the client went away")
 
     def _expire(self, handle: str) -> None:
         parked, _ = self._parked.pop(handle)

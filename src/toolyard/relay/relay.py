@@ -169,13 +169,13 @@ class Relay:
         view = self.view(exchange.session.exposure)
         ref = jsonrpc.fields(fields.get("ref", Raw(b"")))
         if _text(ref.get("type")) == "ref/prompt":
-            route: Route | None = self._route(view.prompts, "prompt", ref)
-            key = "name"
+            key, route = "name", self._route(view.prompts, "prompt", ref)
         else:
-            uri, key = _text(ref.get("uri")), "uri"
-            route = view.templates.get(uri) or self._route_uri(view, uri)
-            if route is None:
+            key, uri = "uri", _text(ref.get("uri"))
+            found = view.templates.get(uri) or self._route_uri(view, uri)
+            if found is None:
                 return _error(era.INVALID_PARAMS, f"unknown resource {uri!r}")
+            route = found
         if route.server is None:
             nothing = Message(result=Raw(b'{"completion":{"values":[]}}'))
             return self._signed(exchange, nothing)
@@ -323,6 +323,7 @@ class Relay:
         for uri in list(session.watched):
             self._unwatch(session, uri)
         session.close()
+        self.calls.leave(session.principal)
 
     def _noticed(self, server: Server, link: Link, method: str, params: bytes) -> None:
         if method == "notifications/resources/updated":

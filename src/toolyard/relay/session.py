@@ -202,7 +202,7 @@ class Exchange:
 
     def _wants(self, params: bytes) -> bool:
         if self.level is None:
-            # A modern client that names no level wants silence; a legacy one leaves it to the server.
+            # A modern client that names no level wants silence; a legacy one leaves it open.
             return not self.is_modern
         try:
             level = jsonrpc.to_python(jsonrpc.fields(params).get("level", Raw(b'"info"')))

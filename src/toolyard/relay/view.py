@@ -84,7 +84,7 @@ class Listing:
     digest: str
     items: list[bytes]
     size: int
-    field: str
+    member: str
     _pages: dict[tuple[bool, int], bytes] = field(default_factory=dict)
 
     def page(self, modern: bool, cursor: str | None) -> bytes | None:
@@ -102,7 +102,7 @@ class Listing:
 
     def _make(self, modern: bool, start: int) -> bytes:
         end = start + self.size
-        body = b'"%b":[%b]' % (self.field.encode(), b",".join(self.items[start:end]))
+        body = b'"%b":[%b]' % (self.member.encode(), b",".join(self.items[start:end]))
         if end < len(self.items):
             body += b',"nextCursor":"%b.%d"' % (self.digest.encode(), end)
         return b"{%b%b}" % (CACHED if modern else b"", body)

@@ -67,7 +67,7 @@ class _Call:
             ]
             self._head = (message["status"], headers)
             return
-        assert self._head is not None  # noqa: S101 - the protocol of ASGI
+        assert self._head is not None
         status, headers = self._head
         body, more = message.get("body", b""), message.get("more_body", False)
         if not self.started and not more:

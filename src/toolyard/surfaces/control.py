@@ -49,7 +49,7 @@ class Control:
         ]
 
     async def _ready(self, request: Request) -> Response:
-        """Ready means that no server is waited for: the lists are complete, or their gaps explained."""
+        """Ready means that no server is waited for: lists are complete, or their gaps explained."""
         ready = self._hub.is_settled()
         return Response(jsonrpc.encode({"ready": ready}), 200 if ready else 503)
 

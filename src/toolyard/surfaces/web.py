@@ -35,7 +35,8 @@ STYLE: Final = """
 :root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif }
 body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
 table { border-collapse: collapse; width: 100% }
-th, td { text-align: left; padding: .4rem .6rem; border-bottom: 1px solid #8884; vertical-align: top }
+th, td { text-align: left; vertical-align: top; padding: .4rem .6rem }
+tr { border-bottom: 1px solid #8884 }
 .ready { color: #188038 } .failing { color: #c5221f } .hint { opacity: .75 }
 td, p { overflow-wrap: anywhere }
 """
@@ -100,8 +101,7 @@ class Pages:
     async def _open(self, request: Request) -> Response:
         cookie = self._passes.swap(request.query_params.get("code", ""))
         if cookie is None:
-            text = "This link was used already, or is too old. <code>toolyard status</code> prints a fresh one."
-            return HTMLResponse(_page(f"<p>{text}</p>"), 403, HEADERS)
+            return HTMLResponse(_page(f"<p>{_USED}</p>"), 403, HEADERS)
         response = RedirectResponse("/", 303, HEADERS)
         response.set_cookie(
             COOKIE, cookie, max_age=COOKIE_SECONDS, httponly=True, samesite="strict", path="/"
@@ -112,6 +112,11 @@ class Pages:
         return HTMLResponse(_page(_yard(self._hub.status())), 200, HEADERS)
 
 
+_USED: Final = (
+    "This link was used already, or is too old. <code>toolyard status</code> prints a fresh one."
+)
+
+
 async def _style(request: Request) -> Response:
     return Response(STYLE, media_type="text/css", headers=HEADERS)
 
@@ -120,19 +125,23 @@ def _page(body: str) -> str:
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Toolyard</title>'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f'<link rel="stylesheet" href="/style.css"></head><body><h1>Toolyard</h1>{body}</body></html>'
+        '<link rel="stylesheet" href="/style.css"></head>'
+        f"<body><h1>Toolyard</h1>{body}</body></html>"
     )
 
 
 def _yard(status: dict[str, Any]) -> str:
-    problems = "".join(
-        f'<p class="failing">{escape(p["text"])}<br><span class="hint">{escape(p["hint"])}</span></p>'
-        for p in status["problems"]
-    )
+    problems = "".join(_problem(problem) for problem in status["problems"])
     rows = "".join(_row(server) for server in status["servers"])
     head = "<tr><th>Server</th><th>State</th><th>Tools</th><th>From</th><th>Speaks</th></tr>"
     address = escape(status["url"] + "/mcp")
-    return f"{problems}<table>{head}{rows}</table><p>One address for every client: <code>{address}</code></p>"
+    foot = f"<p>One address for every client: <code>{address}</code></p>"
+    return f"{problems}<table>{head}{rows}</table>{foot}"
+
+
+def _problem(problem: dict[str, str]) -> str:
+    text, hint = escape(problem["text"]), escape(problem["hint"])
+    return f'<p class="failing">{text}<br><span class="hint">{hint}</span></p>'
 
 
 def _row(server: dict[str, Any]) -> str:

@@ -7,7 +7,6 @@ body; whoever reads the body must see that they agree with it.
 from __future__ import annotations
 
 import base64
-import binascii
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -15,7 +14,7 @@ from typing import Any, Final
 _SENTINEL: Final = re.compile(r"=\?base64\?(.*)\?=", re.DOTALL)
 _PLAIN: Final = re.compile(r"[\x20-\x7e]*")
 _TOKEN: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
-_DECIMAL: Final = re.compile(r"-?\d+(\.0+)?")
+_DECIMAL: Final = re.compile(r"-?[0-9]+(\.0+)?")
 _KINDS: Final = frozenset({"string", "integer", "boolean"})
 MARK: Final = "x-mcp-header"
 PARAM: Final = b"mcp-param-"
@@ -38,7 +37,7 @@ def decode_value(value: str) -> str | None:
     try:
         raw = base64.b64decode(found[1], validate=True)
         text = raw.decode()
-    except (binascii.Error, UnicodeDecodeError):
+    except ValueError:
         return None
     return text if base64.b64encode(raw).decode() == found[1] else None
 
@@ -57,7 +56,7 @@ def param_headers(schema: Any) -> dict[Path, tuple[str, str]]:
         name, kind = node[MARK], node.get("type")
         if not path or not isinstance(name, str) or not _TOKEN.fullmatch(name):
             return {}
-        if kind not in _KINDS or name.lower() in names:
+        if not isinstance(kind, str) or kind not in _KINDS or name.lower() in names:
             return {}
         names.add(name.lower())
         marked[path] = (f"Mcp-Param-{name}", kind)
@@ -65,7 +64,7 @@ def param_headers(schema: Any) -> dict[Path, tuple[str, str]]:
 
 
 def _positions(root: Any) -> Iterator[tuple[Path | None, dict[str, Any]]]:
-    """Every place in a schema where a schema stands; the path is None off the chain of properties."""
+    """Every place where a schema stands; its path is None off the chain of properties."""
     stack: list[tuple[Path | None, Any]] = [((), root)]
     while stack:
         path, node = stack.pop()
@@ -95,9 +94,12 @@ def render(value: Any) -> str | None:
     """An argument as header text; None if it has no such form."""
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, str | int | float):
+    if not isinstance(value, str | int | float):
+        return None
+    try:
         return str(value)
-    return None
+    except ValueError:  # an integer of thousands of digits
+        return None
 
 
 def mirror(marked: Mapping[Path, tuple[str, str]], arguments: Any) -> list[tuple[str, str]]:
@@ -128,10 +130,18 @@ def disagreement(
 
 
 def _same(kind: str, value: Any, text: str, sent: str) -> bool:
-    whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
-    if kind == "integer" and whole and _DECIMAL.fullmatch(sent):
-        return int(sent.partition(".")[0]) == int(value)
+    if kind == "integer" and _is_whole(value) and _DECIMAL.fullmatch(sent):
+        try:
+            return int(sent.partition(".")[0]) == int(value)
+        except ValueError:  # thousands of digits
+            return False
     return sent == text
+
+
+def _is_whole(value: Any) -> bool:
+    if isinstance(value, float):
+        return value.is_integer()
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _at(arguments: Any, path: Path) -> Any:

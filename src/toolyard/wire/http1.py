@@ -17,9 +17,10 @@ from toolyard.wire.tasks import Tasks
 
 DIAL_SECONDS: Final = 10.0
 IDLE_SECONDS: Final = 4.0
-"""Common servers close an idle connection after 5 s; sending into that moment would lose the request."""
+"""Common servers close an idle connection after 5 s; a request sent just then would be lost."""
 
 Headers = dict[bytes, bytes]
+_LENGTHS: Final = frozenset({b"content-length", b"transfer-encoding"})
 
 
 class Sink(Protocol):
@@ -77,13 +78,23 @@ def parse_address(url: str) -> Address:
 class Connection(asyncio.Protocol):
     """One connection of a pool: busy with one request, or idle."""
 
-    __slots__ = ("_first", "_headers", "_parser", "_pool", "_sink", "_transport", "idle_since")
+    __slots__ = (
+        "_first",
+        "_headers",
+        "_parser",
+        "_pool",
+        "_sink",
+        "_to_the_end",
+        "_transport",
+        "idle_since",
+    )
 
     def __init__(self, pool: Pool, sink: Sink, payload: bytes) -> None:
         self._pool = pool
         self._sink: Sink | None = sink
         self._first = payload
         self._headers: Headers = {}
+        self._to_the_end = False
         self._transport: asyncio.Transport | None = None
         self.idle_since = 0.0
 
@@ -91,6 +102,7 @@ class Connection(asyncio.Protocol):
         """Send the request that made us dial."""
         self._transport = cast("asyncio.Transport", transport)
         self._parser = httptools.HttpResponseParser(self)
+        self._pool.keep(self)
         if self._sink is None:
             self._transport.close()
             return
@@ -122,16 +134,23 @@ class Connection(asyncio.Protocol):
     # What the event loop and the parser call.
 
     def data_received(self, data: bytes) -> None:
-        """Feed the parser; what is not HTTP ends the connection."""
+        """Feed the parser; what is not HTTP, or answers nothing, ends the connection."""
+        if self._sink is None:
+            self.abandon()
+            return
         try:
             self._parser.feed_data(data)
-        except httptools.HttpParserError as error:
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
             self._lose(f"its answer is not HTTP ({error})")
             self.abandon()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Tell whoever still waits."""
         self._pool.forget(self)
+        if exc is None and self._to_the_end and self._sink is not None:
+            # A body without a length ends with its connection.
+            sink, self._sink = self._sink, None
+            sink.done()
         self._lose("it closed the connection" if exc is None else f"the connection broke ({exc})")
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -141,6 +160,7 @@ class Connection(asyncio.Protocol):
     def on_headers_complete(self) -> None:
         """Hand on the head of the answer."""
         headers, self._headers = self._headers, {}
+        self._to_the_end = not _LENGTHS & headers.keys()
         if self._sink is not None:
             self._sink.head(self._parser.get_status_code(), headers)
 
@@ -154,7 +174,8 @@ class Connection(asyncio.Protocol):
         if self._parser.get_status_code() < 200:
             return
         sink, self._sink = self._sink, None
-        if self._parser.should_keep_alive():
+        self._to_the_end = False
+        if sink is not None and self._parser.should_keep_alive():
             self._pool.release(self)
         else:
             self.close()
@@ -205,11 +226,14 @@ class Pool:
                     ssl=self._tls,
                     server_hostname=address.host if self._tls else None,
                 )
-            self._all.add(connection)
         except TimeoutError:
             sink.lost(f"no connection to {address.authority} within {DIAL_SECONDS:.0f} s")
         except (OSError, ssl.SSLError) as error:
             sink.lost(f"cannot connect to {address.authority} ({_reason(error)})")
+
+    def keep(self, connection: Connection) -> None:
+        """Take in a connection that was just made."""
+        self._all.add(connection)
 
     def release(self, connection: Connection) -> None:
         """Take back a connection that has done its work."""

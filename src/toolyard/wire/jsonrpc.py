@@ -55,7 +55,7 @@ MalformedError = (msgspec.DecodeError, msgspec.ValidationError, RecursionError, 
 """What the decoders raise for bytes that are not what they should be."""
 
 _BIG: Final = 1 << 16
-"""From here on an answer's envelope is read off its first bytes: scanning the rest costs more than all else."""
+"""From here on an answer's envelope is read off its first bytes: scanning all would cost most."""
 _HEAD: Final = re.compile(rb'\{"jsonrpc":"2\.0","id":(-?\d+|"[^"\\]*"),"result":')
 
 
@@ -63,7 +63,22 @@ def read(raw: bytes) -> Message:
     """Read one message; a large answer in the usual layout is not scanned beyond its head."""
     if len(raw) > _BIG and (head := _HEAD.match(raw)) and raw.endswith(b"}"):
         return Message(id=Raw(head[1]), result=Raw(memoryview(raw)[head.end() : -1]))
-    return decode(raw)
+    try:
+        return decode(raw)
+    except msgspec.DecodeError:
+        if b"\\u" not in raw:
+            raise
+        return decode(_ESCAPE.sub(_whole, raw))
+
+
+# Half of a surrogate pair: what is left when a server cuts a text in the middle of an emoji.
+_ESCAPE: Final = re.compile(
+    rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|u[dD][89a-fA-F]..|.)", re.DOTALL
+)
+
+
+def _whole(escape: re.Match[bytes]) -> bytes:
+    return b"\\ufffd" if len(escape[0]) == 6 else escape[0]
 
 
 def fields(raw: Raw | bytes) -> Fields:
@@ -88,8 +103,12 @@ def notification(method: str, params: bytes = b"") -> bytes:
 
 
 def result(id_: Raw | bytes, body: Raw | bytes) -> bytes:
-    """The answer to the request with this raw id."""
-    return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (id_, body)
+    """The answer to the request with this raw id.
+
+    The id stands last: the body of a large answer was not scanned, and should it hold a second
+    id, readers take the last one.
+    """
+    return b'{"jsonrpc":"2.0","result":%b,"id":%b}' % (body, id_)
 
 
 def error(id_: Raw | bytes, body: Raw | bytes) -> bytes:
@@ -108,7 +127,8 @@ def is_valid_id(raw: Raw | bytes) -> bool:
 
 
 _ID_STARTS: Final = frozenset(bytes([c]) for c in b'"-0123456789')
-_BRACKETS: Final = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
+_BRACKETS: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{}]', re.DOTALL)
+"""Strings and brackets; a string without end is not tried again from within: linear time."""
 
 
 def is_too_deep(raw: bytes, limit: int) -> bool:

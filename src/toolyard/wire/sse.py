@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 from toolyard.wire.jsonrpc import one_line
 
 _END: Final = re.compile(rb"\r\n|\n|\r")
+_BOM: Final = b"\xef\xbb\xbf"
 
 
 class ServerEvent(NamedTuple):
@@ -25,7 +26,7 @@ class TooLongError(ValueError):
 class Events:
     """Cuts a stream of bytes into events; comments and unknown fields are passed over."""
 
-    __slots__ = ("_data", "_id", "_limit", "_rest", "_size", "_skip_lf", "_type")
+    __slots__ = ("_begun", "_data", "_id", "_limit", "_rest", "_size", "_skip_lf", "_type")
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -33,7 +34,7 @@ class Events:
         self._size = 0
         self._type = self._id = b""
         self._data: list[bytes] = []
-        self._skip_lf = False
+        self._skip_lf = self._begun = False
 
     def feed(self, chunk: bytes) -> list[ServerEvent]:
         """Take bytes as they arrive; return the events they complete.
@@ -41,11 +42,12 @@ class Events:
         Raises:
             TooLongError: An event is longer than the limit.
         """
+        if not chunk:
+            return []
         # A CR at the end of a chunk has ended its line already; the LF of the pair comes late.
-        if self._skip_lf and chunk:
-            self._skip_lf = False
-            if chunk[:1] == b"\n":
-                chunk = chunk[1:]
+        if self._skip_lf and chunk[:1] == b"\n":
+            chunk = chunk[1:]
+        self._size += len(chunk)
         out: list[ServerEvent] = []
         start = 0
         for end in _END.finditer(chunk):
@@ -53,17 +55,22 @@ class Events:
             start = end.end()
             line = self._rest[0] if len(self._rest) == 1 else b"".join(self._rest)
             self._rest = []
+            if not line:
+                # Counted are the bytes since the last blank line: heartbeats must not add up.
+                self._size = len(chunk) - start
             if (event := self._take(line)) is not None:
                 out.append(event)
         self._skip_lf = chunk.endswith(b"\r")
         if start < len(chunk):
             self._rest.append(chunk[start:])
-        self._size = 0 if out else self._size + len(chunk)
         if self._size > self._limit:
             raise TooLongError(f"an event is longer than {self._limit} bytes")
         return out
 
     def _take(self, line: bytes) -> ServerEvent | None:
+        if not self._begun:
+            self._begun = True
+            line = line.removeprefix(_BOM)
         if not line:
             return self._dispatch()
         name, _, value = line.partition(b":")
