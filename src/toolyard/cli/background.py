@@ -57,7 +57,7 @@ def start_until(
         if (found := look()) is not None:
             return found
         code = None if process is None else process.poll()
-        if code == Exit.TAKEN:
+        if code == Exit.RUNNING:
             process, again = None, time.monotonic() + RETRY
         elif code is not None:
             raise _ended(log, begin, code)

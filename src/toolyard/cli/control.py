@@ -57,6 +57,13 @@ class Control:
         """Have every server asked again."""
         return self._ask("POST", "/api/v1/refresh", {})
 
+    def link(self) -> str:
+        """A link that opens the hub's page in a browser, once; empty if the hub has none."""
+        try:
+            return str(self._ask("POST", "/api/v1/link", {}).get("link", ""))
+        except CommandError:
+            return ""  # nobody should miss the rest of an answer for the want of it
+
     def stop(self) -> None:
         """Have the hub stop; it answers before it does."""
         self._ask("POST", "/api/v1/stop", {})

@@ -72,8 +72,8 @@ def _examine_places(desk: Desk) -> Iterator[Finding]:
     try:
         make_private(str(desk.run_dir.path))
         yield Finding(True, f"the run directory {desk.run_dir.path} is yours alone")
+        yield Finding(True, f"clients attach to {desk.run_dir.socket}")
         desk.run_dir.token()
-        desk.run_dir.socket  # noqa: B018  (it checks the directory of its own that it may need)
     except StoreError as error:
         yield Finding(False, str(error), error.hint, "run-dir")
 

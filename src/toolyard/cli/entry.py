@@ -30,15 +30,14 @@ def run(words: list[str]) -> int:
     """Run one command line; give the exit code."""
     terminal = Terminal(as_json=_wants_json(words))
     try:
-        root.main(words, prog_name="toolyard", standalone_mode=False, obj=Desk(terminal))
+        # Where a command ends itself with a code, click gives that code back.
+        ended = root.main(words, prog_name="toolyard", standalone_mode=False, obj=Desk(terminal))
     except click.exceptions.NoArgsIsHelpError as error:
         print(error.format_message())
         return Exit.USAGE
     except click.ClickException as error:
         terminal.fail(*_usage(error), Exit.USAGE)
         return Exit.USAGE
-    except click.exceptions.Exit as error:
-        return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         return Exit.INTERRUPTED
     except ToolyardError as error:
@@ -49,7 +48,7 @@ def run(words: list[str]) -> int:
         # Whoever read our answer has enough of it; nothing may be written at the end either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Exit.OK
-    return Exit.OK
+    return ended if isinstance(ended, int) else Exit.OK
 
 
 def _wants_json(words: list[str]) -> bool:
@@ -88,7 +87,7 @@ def _exit_of_hub(error: ToolyardError) -> Exit:
     from toolyard.stores.runfile import AlreadyRunningError
 
     if isinstance(error, AlreadyRunningError):
-        return Exit.TAKEN
+        return Exit.RUNNING
     if isinstance(error, HubEndedError):
         return next((each for each in Exit if each == error.code), Exit.FAILED)
     return Exit.FAILED

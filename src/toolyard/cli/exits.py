@@ -16,7 +16,8 @@ class Exit(IntEnum):
     REFUSED = 5
     CONFIG = 6
     TIMEOUT = 7
-    TAKEN = 8
+    RUNNING = 8
+    PORT_IN_USE = 9
     INTERRUPTED = 130
 
     @property
@@ -34,7 +35,8 @@ MEANINGS: dict[Exit, tuple[str, str]] = {
     Exit.REFUSED: ("It was refused.", "the tool answered with an error; `add` of a name in use"),
     Exit.CONFIG: ("What you configured cannot be used.", "`--config` names a file that is no JSON"),
     Exit.TIMEOUT: ("It did not answer in time.", "a call longer than its timeout"),
-    Exit.TAKEN: ("The place is taken.", "a second `up`; `--port` names a port in use"),
+    Exit.RUNNING: ("A hub is already running.", "a second `up`"),
+    Exit.PORT_IN_USE: ("The port is in use.", "`--port` names one that another program has"),
     Exit.INTERRUPTED: ("You interrupted it.", "Ctrl-C"),
 }
 """What each means, and an example."""

@@ -36,9 +36,12 @@ def _inodes(port: int) -> set[str]:
 
 
 def _has_open(folder: Path, sockets: set[str]) -> bool:
-    with suppress(OSError):
-        for each in os.scandir(folder):
-            with suppress(OSError):
-                if os.readlink(each.path) in sockets:
-                    return True
+    try:
+        names = os.listdir(folder)
+    except OSError:  # another user's, or gone meanwhile
+        return False
+    for name in names:
+        with suppress(OSError):
+            if os.readlink(folder / name) in sockets:
+                return True
     return False

@@ -68,7 +68,13 @@ def up_command(desk: Desk, detach: bool) -> None:
     if state is not None:
         raise AlreadyRunningError(state)
     _remember(desk)
-    serve(desk.settings, lambda url: _announce(desk, url))
+
+    def announce(url: str) -> None:
+        _announce(desk, url)
+        _explain_port(desk, url)
+
+    # In a thread, because the link is asked for at the door of the very hub that is calling.
+    serve(desk.settings, lambda url: threading.Thread(target=announce, args=(url,)).start())
 
 
 @click.command("down")
@@ -112,12 +118,14 @@ def _detach(desk: Desk) -> None:
     from toolyard.cli.background import start_until
 
     running = desk.run_dir.read()
-    if running is None:
-        flags = _as_words(desk.flags)
-        running = start_until(str(desk.run_dir.path), flags, desk.run_dir.read)
-    else:
-        desk.terminal.note("a hub is already running")
+    if running is not None:
+        desk.terminal.note("a hub is already running; it was left as it is")
+        _announce(desk, running.url)
+        return
+    flags = _as_words(desk.flags)
+    running = start_until(str(desk.run_dir.path), flags, desk.run_dir.read)
     _announce(desk, running.url)
+    _explain_port(desk, running.url)
 
 
 def _as_words(flags: dict[str, object]) -> list[str]:
@@ -136,21 +144,28 @@ def _as_words(flags: dict[str, object]) -> list[str]:
 def _announce(desk: Desk, url: str) -> None:
     """Say where the hub is, and what to paste into a client."""
     entry = {"mcpServers": {"toolyard": _entry(desk)}}
-    log = str(desk.run_dir.log)
-    answer = {"url": url, "mcp": f"{url}/mcp", "client": entry, "log": log}
-    desk.terminal.answer(answer, lambda: _welcome(desk, url, entry))
+    hub = desk.find_hub()
+    link = hub.link() if hub else ""
+    answer = {"url": url, "mcp": f"{url}/mcp", "link": link, "client": entry}
+    desk.terminal.answer(answer, lambda: _welcome(desk, url, link, entry))
     sys.stdout.flush()
+
+
+def _explain_port(desk: Desk, url: str) -> None:
+    """Say why it is another port than the usual one."""
     port = urlsplit(url).port
-    if port != desk.settings.port and desk.run_dir.read():
+    if port != desk.settings.port:
         from toolyard.cli.holder import find_holder
 
         holder = find_holder(desk.settings.port) or "another program"
         desk.terminal.note(f"port {desk.settings.port} is in use by {holder}; took {port}")
 
 
-def _welcome(desk: Desk, url: str, entry: dict[str, Any]) -> None:
+def _welcome(desk: Desk, url: str, link: str, entry: dict[str, Any]) -> None:
     say = desk.terminal.say
     say(f"toolyard is running at {desk.terminal.paint(url, 'green')}")
+    if link:
+        say(f"open it in a browser:  {link}")
     say()
     say("Paste this where your client keeps its MCP servers:")
     say()
@@ -167,7 +182,7 @@ def _entry(desk: Desk) -> dict[str, Any]:
     if script.name == "toolyard" and (found := shutil.which(str(script))):
         entry: dict[str, Any] = {"command": os.path.abspath(found), "args": ["mcp"]}
     else:
-        entry = {"command": sys.executable, "args": ["-m", "toolyard", "mcp"]}
+        entry = {"command": sys.executable, "args": ["-P", "-m", "toolyard", "mcp"]}
     if desk.told_config:
         entry["args"] += ["--config", str(desk.settings.config_file)]
     # Clients pass on little of their environment.
@@ -210,7 +225,7 @@ def _remember(desk: Desk) -> None:
 
 def _recall(desk: Desk) -> dict[str, object]:
     from toolyard.core.errors import StoreError
-    from toolyard.settings import read_settings
+    from toolyard.settings import SETTINGS, read_settings
     from toolyard.stores.files import read_bounded
     from toolyard.stores.runfile import RunDir
 
@@ -220,4 +235,6 @@ def _recall(desk: Desk) -> dict[str, object]:
         flags = json.loads(read_bounded(place.path / "flags.json"))
     except (OSError, ValueError, StoreError):
         return {}
-    return dict(flags) if isinstance(flags, dict) else {}
+    known = {each.name for each in SETTINGS if each.flag}
+    pairs = flags.items() if isinstance(flags, dict) else ()
+    return {name: value for name, value in pairs if name in known}

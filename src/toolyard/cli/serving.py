@@ -57,7 +57,7 @@ def _port_taken(host: str, port: int) -> CommandError:
     holder = find_holder(port)
     text = f"port {port} on {host} is in use" + (f" by {holder}" if holder else "")
     hint = "choose another with --port, or leave it out to get a free one"
-    return CommandError(text, hint, Exit.TAKEN)
+    return CommandError(text, hint, Exit.PORT_IN_USE)
 
 
 def _prepare(settings: Settings) -> None:

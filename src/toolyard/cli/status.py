@@ -22,8 +22,9 @@ TITLES = ("server", "status", "transport", "tools", "prompts", "resources", "pro
 @click.pass_obj
 def status_command(desk: Desk) -> None:
     """Show the hub, its servers and their problems."""
-    status = desk.need_hub().status()
-    desk.terminal.answer(status, lambda: _show_status(desk, status))
+    hub = desk.need_hub()
+    status = hub.status()
+    desk.terminal.answer(status, lambda: _show_status(desk, status, hub.link()))
 
 
 @click.command("list")
@@ -92,13 +93,15 @@ def _problem(problem: Problem) -> dict[str, str]:
     }
 
 
-def _show_status(desk: Desk, status: dict[str, Any]) -> None:
+def _show_status(desk: Desk, status: dict[str, Any], link: str) -> None:
     say = desk.terminal.say
     minutes, seconds = divmod(int(status["uptime_s"]), 60)
     hours, minutes = divmod(minutes, 60)
     url = desk.terminal.paint(status["url"], "green")
     say(f"toolyard {status['version']} at {url}, pid {status['pid']}")
     say(f"up for {hours}:{minutes:02}:{seconds:02}")
+    if link:
+        say(f"open it in a browser: {link}")
     say()
     _show_servers(desk, status["servers"])
     show_problems(desk, status["problems"])

@@ -16,7 +16,7 @@ from toolyard.cli.exits import Exit
 from toolyard.cli.terminal import clean
 
 SETTLE = 10.0
-"""Seconds that servers of a hub we have just started get to say what they offer."""
+"""Seconds that servers which are just starting get to say what they offer."""
 PAUSE = 0.05
 MARGIN = 10.0
 """Seconds the hub gets beyond a call's own timeout, so that it is the one to say so."""
@@ -83,11 +83,15 @@ def _hub(desk: Desk) -> Control:
     return hub
 
 
-def _settle(hub: Control) -> None:
-    """Wait until every server of a new hub has said what it offers, or cannot."""
+def _settle(hub: Control, alias: str = "") -> None:
+    """Wait until every server, or the one of that alias, has said what it offers or cannot."""
     pause, deadline = threading.Event(), time.monotonic() + SETTLE
     while time.monotonic() < deadline:
         servers = [each for each in hub.status()["servers"] if each["enabled"]]
+        if alias:
+            servers = [each for each in servers if each["alias"] == alias]
+            if not servers:
+                return
         if servers and all(each["status"] in ("ready", "failing") for each in servers):
             return
         pause.wait(PAUSE)
@@ -100,11 +104,14 @@ def _schema(hub: Control, server: str, tool: str) -> dict[str, Any]:
         CommandError: There is no such server or tool.
     """
     offered = hub.tools(server=server)["tools"]
+    if not offered:
+        _settle(hub, server)
+        offered = hub.tools(server=server)["tools"]
     for each in offered:
         if tool in (each["tool"], each["name"]):
             schema = each.get("inputSchema")
             return schema if isinstance(schema, dict) else {}
-    if not offered:  # it may not have started yet; the hub will see
+    if not offered:  # the hub will try once more, and say what is wrong
         return {}
     from toolyard.core.names import closest
 

@@ -1,0 +1,120 @@
+"""Writes the reference pages that are made from the code, or says which have drifted.
+
+    python scripts/reference.py            write them
+    python scripts/reference.py --check    end with 1 if one is not what it should be
+
+The page of the commands is made as a whole; in the others, what stands between the two marks is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import sys
+from pathlib import Path
+
+import click
+
+from toolyard.cli.entry import root
+from toolyard.cli.exits import MEANINGS
+from toolyard.settings import HOME, SETTINGS, Settings
+
+PAGES = Path(__file__).resolve().parents[1] / "docs" / "reference"
+BEGIN = "<!-- made by scripts/reference.py: begin -->"
+END = "<!-- made by scripts/reference.py: end -->"
+HEAD = """# Commands
+
+Every command answers in JSON with `--json`, before or after its name (for `call`, whose own
+`--json` gives the arguments, before). What they end with is in [exit codes](exit-codes.md), what
+flags may hold in [settings](settings.md). This page is made from the commands themselves.
+"""
+
+
+def commands_page() -> str:
+    """The whole page on the command line."""
+    context = click.Context(root, info_name="toolyard", help_option_names=["-h", "--help"])
+    parts = [HEAD, _help(root, context)]
+    for name in root.list_commands(context):
+        command = root.get_command(context, name)
+        assert command is not None
+        inner = click.Context(command, info_name=name, parent=context)
+        parts += [f"## {name}\n", _help(command, inner)]
+    return "\n".join(parts)
+
+
+def _help(command: click.Command, context: click.Context) -> str:
+    formatter = click.HelpFormatter(width=96)
+    command.format_help(context, formatter)
+    return f"```\n{formatter.getvalue().rstrip()}\n```\n"
+
+
+def settings_table() -> str:
+    """The table of all settings."""
+    rows = ["| Setting | Flag | Variable | Default | Meaning |", "|---|---|---|---|---|"]
+    defaults = {each.name: each.default for each in dataclasses.fields(Settings)}
+    for each in SETTINGS:
+        flag = f"`{each.flag}`" if each.flag else ""
+        default = _default(defaults[each.name], each.unit)
+        rows.append(f"| {each.name} | {flag} | `{each.variable}` | {default} | {each.text} |")
+    return "\n".join([*rows, f"\n`{HOME}` puts every path below one directory."])
+
+
+def _default(value: object, unit: str) -> str:
+    if value is dataclasses.MISSING:
+        return "see below"
+    if value is None or value == ():
+        return ""
+    if unit == "bytes" and isinstance(value, int):
+        return f"{value // (1024 * 1024)} MiB"
+    shown = f"{value:g}" if isinstance(value, float) else str(value)
+    return f"{shown} {unit}" if unit in ("s", "bytes") else f"`{shown}`"
+
+
+def exits_table() -> str:
+    """The table of all exit codes."""
+    rows = ["| Code | In JSON | Meaning | Example |", "|---:|---|---|---|"]
+    rows += [
+        f"| {each.value} | `{each.code}` | {text} | {example} |"
+        for each, (text, example) in MEANINGS.items()
+    ]
+    return "\n".join(rows)
+
+
+def with_part(page: str, part: str) -> str:
+    """A page with what is between its marks replaced."""
+    before, begin, rest = page.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise SystemExit("a page has lost its marks; put them back where the table belongs")
+    return f"{before}{BEGIN}\n\n{part}\n\n{END}{after}"
+
+
+def pages() -> dict[Path, str]:
+    """Every page as it should be."""
+    settings, exits = PAGES / "settings.md", PAGES / "exit-codes.md"
+    return {
+        PAGES / "cli.md": commands_page(),
+        settings: with_part(settings.read_text("utf-8"), settings_table()),
+        exits: with_part(exits.read_text("utf-8"), exits_table()),
+    }
+
+
+def main() -> int:
+    """Write or check the pages."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing")
+    check = parser.parse_args().check
+    drifted = [
+        (page, text)
+        for page, text in pages().items()
+        if not page.exists() or page.read_text("utf-8") != text
+    ]
+    for page, text in drifted:
+        print(f"{page.name} {'has drifted; run: scripts/reference.py' if check else 'written'}")
+        if not check:
+            page.write_text(text, "utf-8")
+    return 1 if check and drifted else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,122 @@
+"""A hub's control door as the command line sees it: real HTTP, a real run file, no hub behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from toolyard.settings import read_settings
+from toolyard.stores.runfile import HubState, RunDir
+
+TOOL = {
+    "name": "files__read",
+    "server": "files",
+    "tool": "read",
+    "description": "Read a file.\nAll of it.",
+    "inputSchema": {
+        "type": "object",
+        "properties": {"path": {"type": "string"}, "lines": {"type": "integer"}},
+    },
+}
+SERVER = {
+    "name": "files",
+    "source": "configured",
+    "alias": "files",
+    "title": "",
+    "enabled": True,
+    "status": "ready",
+    "transport": "stdio",
+    "tools": 1,
+    "prompts": 0,
+    "resources": 2,
+    "problem": None,
+}
+
+
+class StandIn:
+    """Answers what the test tells it to, and remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.status: dict[str, Any] = {
+            "version": "0.1.0",
+            "url": "",
+            "pid": os.getpid(),
+            "uptime_s": 3671.5,
+            "revision": 3,
+            "servers": [SERVER],
+            "problems": [],
+        }
+        self.tools: list[dict[str, Any]] = [TOOL]
+        self.result: dict[str, Any] = {"content": [{"type": "text", "text": "hello"}]}
+        self.lines = ["one", "two", "three"]
+        self.asked: list[tuple[str, Any]] = []
+        self.refuse: tuple[int, Any] | None = None
+        self.stopped = threading.Event()
+        self.token = ""
+
+    def answer(self, path: str, body: Any) -> tuple[int, Any]:
+        self.asked.append((path, body))
+        if self.refuse is not None:
+            return self.refuse
+        route, _, _query = path.partition("?")
+        if route.startswith("/api/v1/servers/files/log"):
+            return 200, "".join(f"{line}\n" for line in self.lines)
+        answers: dict[str, Any] = {
+            "/api/v1/status": self.status,
+            "/api/v1/tools": {"tools": self.tools, "total": len(self.tools)},
+            "/api/v1/call": self.result,
+            "/api/v1/link": {"link": "http://127.0.0.1/open?code=once"},
+            "/api/v1/refresh": {"refreshing": 1},
+            "/api/v1/stop": {"stopping": True},
+        }
+        if route not in answers:
+            return 404, {"title": "unknown server 'x'", "hint": "there are: files", "status": 404}
+        if route == "/api/v1/stop":
+            self.stopped.set()
+        return 200, answers[route]
+
+
+@contextmanager
+def standing_in() -> Iterator[StandIn]:
+    """A stand-in that the command line finds where it looks for a hub."""
+    stand_in = StandIn()
+
+    class Door(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self._reply(None)
+
+        def do_POST(self) -> None:
+            self._reply(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+
+        def _reply(self, body: Any) -> None:
+            status, said = stand_in.answer(self.path, body)
+            if self.headers["Authorization"] != f"Bearer {stand_in.token}":
+                status, said = 401, {"title": "a valid token is needed", "status": 401}
+            data = (said if isinstance(said, str) else json.dumps(said)).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, *_: object) -> None:
+            """Keep stderr for what is tested."""
+
+    place = RunDir(read_settings({}, os.environ).runtime_dir)
+    stand_in.token = place.token()
+    with ThreadingHTTPServer(("127.0.0.1", 0), Door) as server:
+        port = server.server_address[1]
+        stand_in.status["url"] = f"http://127.0.0.1:{port}"
+        place.write(HubState.of_this_process(stand_in.status["url"], port))
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+        thread.start()
+        try:
+            yield stand_in
+        finally:
+            place.clear()
+            server.shutdown()
+            thread.join()

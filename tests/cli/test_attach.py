@@ -1,0 +1,241 @@
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+import toolyard as package
+from toolyard.cli import attach
+from toolyard.cli.exits import Exit
+from toolyard.settings import read_settings
+from toolyard.stores.places import make_private
+
+SOURCE = str(Path(package.__file__).parents[1])
+
+
+@pytest.fixture
+def door(home: Path) -> Iterator[socket.socket]:
+    """The hub's side of the socket, where clients look for it."""
+    place = home / "runtime" / "toolyard"
+    make_private(str(place))
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(place / "hub.sock"))
+        listener.listen()
+        listener.settimeout(20)
+        yield listener
+
+
+@contextmanager
+def client(*words: str, cwd: Path | None = None) -> Iterator[subprocess.Popen[bytes]]:
+    with subprocess.Popen(
+        [sys.executable, "-m", "toolyard", "mcp", *words],
+        env={**os.environ, "PYTHONPATH": SOURCE},
+        cwd=cwd,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def accept(door: socket.socket) -> socket.socket:
+    connection, _ = door.accept()
+    connection.settimeout(20)
+    return connection
+
+
+def read_line(connection: socket.socket) -> bytes:
+    line = b""
+    while not line.endswith(b"\n"):
+        line += connection.recv(1)
+    return line
+
+
+def test_the_first_line_says_who_comes_and_the_rest_goes_as_it_is(
+    door: socket.socket, tmp_path: Path
+) -> None:
+    with client("--server", "files", cwd=tmp_path) as process, accept(door) as hub:
+        assert process.stdin and process.stdout
+        hello = json.loads(read_line(hub))["toolyard"]
+        assert hello == {"version": 1, "cwd": str(tmp_path), "server": "files"}
+
+        process.stdin.write(b'{"id":1}\n\xff\x00')
+        process.stdin.flush()
+        assert hub.recv(11, socket.MSG_WAITALL) == b'{"id":1}\n\xff\x00'
+        hub.sendall(b"answer\x00\r\n")
+        assert process.stdout.read(9) == b"answer\x00\r\n"
+
+
+def test_when_stdin_closes_the_last_answers_still_arrive(door: socket.socket) -> None:
+    with client() as process, accept(door) as hub:
+        assert process.stdin and process.stdout
+        read_line(hub)
+        process.stdin.write(b"question\n")
+        process.stdin.close()
+        assert hub.recv(100, socket.MSG_WAITALL) == b"question\n"
+        hub.sendall(b"answer\n")
+        hub.close()
+        assert process.stdout.read() == b"answer\n"
+        assert process.wait(10) == Exit.OK
+
+
+def test_it_leaves_even_if_the_hub_does_not_let_go(door: socket.socket) -> None:
+    with client() as process, accept(door) as hub:
+        assert process.stdin and process.stderr
+        read_line(hub)
+        process.stdin.close()
+        assert process.wait(attach.FAREWELL + 10) == Exit.OK
+        assert process.stderr.read() == b""
+
+
+def test_a_hub_that_goes_away_is_one_sentence_and_a_hint(door: socket.socket) -> None:
+    with client() as process:
+        assert process.stderr
+        with accept(door) as hub:
+            read_line(hub)
+        assert process.wait(10) == Exit.FAILED
+        assert process.stderr.read().decode().splitlines() == [
+            "toolyard: the hub went away",
+            "hint: start the client's connection again; it starts a new hub",
+        ]
+
+
+def test_a_client_that_reads_no_more_ends_it_quietly(door: socket.socket) -> None:
+    with client() as process, accept(door) as hub:
+        assert process.stdout and process.stderr
+        read_line(hub)
+        process.stdout.close()
+        hub.sendall(b"anybody there?\n")
+        assert process.wait(10) == Exit.OK
+        assert process.stderr.read() == b""
+
+
+def test_both_ways_can_be_full_at_once(door: socket.socket) -> None:
+    size = 8 * 1024 * 1024
+    with client() as process, accept(door) as hub:
+        assert process.stdin and process.stdout
+        read_line(hub)
+        stdin = process.stdin
+        writers = [
+            threading.Thread(target=stdin.write, args=(b"u" * size,)),
+            threading.Thread(target=hub.sendall, args=(b"d" * size,)),
+        ]
+        for writer in writers:
+            writer.start()
+        down = process.stdout.read(size)
+        stdin_bytes = 0
+        while stdin_bytes < size - 65536:  # the rest may wait in a buffer until it is flushed
+            stdin_bytes += len(hub.recv(1 << 20))
+        for writer in writers:
+            writer.join(20)
+        assert down == b"d" * size
+
+
+def test_stdin_may_be_a_file(door: socket.socket, tmp_path: Path) -> None:
+    (tmp_path / "in").write_bytes(b"one\ntwo\n")
+    with (
+        (tmp_path / "in").open("rb") as source,
+        subprocess.Popen(
+            [sys.executable, "-m", "toolyard", "mcp"],
+            env={**os.environ, "PYTHONPATH": SOURCE},
+            stdin=source,
+            stdout=subprocess.PIPE,
+        ) as process,
+        accept(door) as hub,
+    ):
+        read_line(hub)
+        assert hub.recv(100, socket.MSG_WAITALL) == b"one\ntwo\n"
+        hub.close()
+        assert process.wait(10) == Exit.OK
+
+
+def test_attaching_imports_nothing_it_does_not_need(door: socket.socket) -> None:
+    script = (
+        "import sys; sys.argv[1:] = ['mcp']; from toolyard.__main__ import main; code = main();"
+        "print(*sys.modules, file=sys.stderr)"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", script],
+        env={**os.environ, "PYTHONPATH": SOURCE},
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        accept(door).close()
+        assert process.stderr
+        loaded = set(process.stderr.read().split())
+
+    assert not loaded & {"click", "asyncio", "msgspec", "dataclasses", "pathlib", "subprocess"}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["--help"], ["--sever", "x"], ["--server"], ["--server", "--standalone"], ["extra"]],
+)
+def test_what_needs_a_full_reading_is_left_to_it(words: list[str]) -> None:
+    assert attach.parse(words) is None
+
+
+def test_what_is_understood_at_once() -> None:
+    wish = attach.parse(["--server=a", "--config", "b.json", "--standalone"])
+
+    assert wish is not None
+    assert (wish.server, wish.config, wish.standalone) == ("a", "b.json", True)
+
+
+def test_a_misspelt_flag_is_a_sentence_on_stderr_alone() -> None:
+    with client("--sever", "x") as process:
+        out, err = process.communicate(b"")
+
+    assert (process.returncode, out) == (Exit.USAGE, b"")
+    assert b"did you mean '--server'" in err
+
+
+@pytest.mark.parametrize("case", ["xdg", "home", "state", "neither", "open", "slash", "told"])
+def test_it_looks_where_the_settings_say(case: str, home: Path, tmp_path: Path) -> None:
+    env = {
+        "xdg": dict(os.environ),
+        "home": {**os.environ, "TOOLYARD_HOME": "~/yard"},
+        "state": {"HOME": str(home), "XDG_STATE_HOME": str(tmp_path), "XDG_RUNTIME_DIR": "/nope"},
+        "neither": {"HOME": str(home)},
+        "open": {**os.environ, "XDG_RUNTIME_DIR": str(tmp_path / "open")},
+        "slash": {**os.environ, "XDG_RUNTIME_DIR": f"{home}/runtime/"},
+        "told": {**os.environ, "TOOLYARD_RUNTIME_DIR": str(tmp_path / "told")},
+    }[case]
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o777)
+
+    assert attach.run_dir(env) == str(read_settings({}, env).runtime_dir)
+
+
+def test_a_hub_that_reads_another_file_is_pointed_out(
+    door: socket.socket, home: Path, tmp_path: Path
+) -> None:
+    state = {"config": str(tmp_path / "theirs.json")}
+    (home / "runtime" / "toolyard" / "hub.json").write_text(json.dumps(state))
+    with client("--config", str(tmp_path / "mine.json")) as process, accept(door) as hub:
+        read_line(hub)
+        assert process.stdin and process.stderr
+        process.stdin.close()
+        hub.close()
+        assert "theirs.json" in process.stderr.readline().decode()
+
+
+def test_a_run_directory_of_somebody_else_is_refused(home: Path, tmp_path: Path) -> None:
+    (home / "runtime" / "toolyard").symlink_to(tmp_path)
+    with client() as process:
+        out, err = process.communicate(b"")
+
+    assert (process.returncode, out) == (Exit.FAILED, b"")
+    assert "not a directory of yours" in err.decode()

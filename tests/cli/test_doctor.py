@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.cli.conftest import Done, Toolyard
+from tests.cli.stand_in import StandIn
+from toolyard.cli.exits import Exit
+
+
+def wrong(done: Done) -> list[str]:
+    return [each["code"] for each in done.json["findings"] if not each["ok"]]
+
+
+def write(tmp_path: Path, text: str) -> str:
+    file = tmp_path / "mine.json"
+    file.write_text(text)
+    return str(file)
+
+
+def test_a_fresh_machine_is_well(toolyard: Toolyard) -> None:
+    done = toolyard("doctor")
+
+    assert done.code == Exit.OK
+    assert done.out.endswith("all is well\n")
+
+
+def test_every_trouble_of_the_file_is_named_with_what_to_do(
+    toolyard: Toolyard, tmp_path: Path
+) -> None:
+    file = write(
+        tmp_path,
+        """{"mcpServers": {
+            "good": {"command": "sh"},
+            "empty": {},
+            "gone": {"command": "no-such-program"},
+            "unset": {"command": "sh", "env": {"A": "${NO_SUCH_VARIABLE}"}},
+            "off": {"command": "no-such-program", "disabled": true}
+        }}""",
+    )
+
+    done = toolyard("doctor", "--json", "--config", file)
+
+    assert done.code == Exit.FAILED
+    assert wrong(done) == ["config-entry", "not-found", "config-unset"]
+    assert all(each["hint"] for each in done.json["findings"] if not each["ok"])
+    shown = toolyard("doctor", "--config", file)
+    assert f"where: {file}:3" in shown.out
+    assert shown.out.endswith("3 to mend\n")
+
+
+def test_a_file_that_was_named_must_be_there(toolyard: Toolyard, tmp_path: Path) -> None:
+    done = toolyard("doctor", "--json", "--config", str(tmp_path / "no.json"))
+
+    assert (done.code, wrong(done)) == (Exit.FAILED, ["config-missing"])
+
+
+def test_the_problems_of_a_running_hub_are_told(toolyard: Toolyard, hub: StandIn) -> None:
+    hub.status["problems"] = [{"code": "exited", "text": "it ended", "hint": "see its log"}]
+
+    assert wrong(toolyard("doctor", "--json")) == ["exited"]
+
+
+def test_a_hub_of_another_version_should_be_restarted(toolyard: Toolyard, hub: StandIn) -> None:
+    hub.status["version"] = "0.0.1"
+
+    assert wrong(toolyard("doctor", "--json")) == ["version"]
+
+
+def test_a_hub_that_does_not_answer_is_a_finding(toolyard: Toolyard, hub: StandIn) -> None:
+    hub.refuse = (502, {"title": "no"})
+
+    assert wrong(toolyard("doctor", "--json")) == ["hub-unreachable"]
+
+
+def test_a_token_file_open_to_others_is_a_finding(toolyard: Toolyard, home: Path) -> None:
+    toolyard("doctor")
+    (home / "runtime" / "toolyard" / "token").chmod(0o644)
+
+    assert wrong(toolyard("doctor", "--json")) == ["run-dir"]

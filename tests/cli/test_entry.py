@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+import importlib
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import click
+import pytest
+
+import toolyard as package
+from tests.cli.conftest import Toolyard
+from toolyard.cli.entry import root
+from toolyard.cli.exits import MEANINGS, Exit
+from toolyard.cli.group import COMMANDS
+
+SOURCE = str(Path(package.__file__).parents[1])
+ENV = {"PYTHONPATH": SOURCE}
+HEAVY = ("asyncio", "msgspec", "rich", "aiohttp", "starlette", "uvicorn", "http.client", "keyring")
+
+
+def python(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *words], env={**os.environ, **ENV}, capture_output=True, text=True
+    )
+
+
+def fastest(*words: str) -> float:
+    times = []
+    for _ in range(5):
+        began = time.perf_counter()
+        assert python(*words).returncode == 0
+        times.append(time.perf_counter() - began)
+    return min(times)
+
+
+def test_help_is_there_in_less_than_150_ms() -> None:
+    assert fastest("-m", "toolyard", "--help") - fastest("-c", "pass") < 0.150
+
+
+def test_help_imports_no_command_and_nothing_heavy() -> None:
+    script = (
+        "import sys; from toolyard.cli.entry import run; run(['--help']);"
+        "print(*sys.modules, file=sys.stderr)"
+    )
+    loaded = python("-c", script).stderr.split()
+
+    assert not set(HEAVY) & set(loaded)
+    assert not {f"toolyard.cli.{module}" for module, _ in COMMANDS.values()} & set(loaded)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_list_of_commands_says_what_the_command_says_of_itself(name: str) -> None:
+    command = root.get_command(click.Context(root), name)
+
+    assert command is not None
+    assert command.name == name
+    assert (command.help or "").split("\n")[0] == COMMANDS[name][1]
+
+
+@pytest.mark.parametrize("name", sorted(set(COMMANDS) - {"mcp"}))
+def test_every_command_can_answer_in_json(name: str) -> None:
+    module = importlib.import_module(f"toolyard.cli.{COMMANDS[name][0]}")
+    command = getattr(module, f"{name}_command")
+
+    assert "--json" in [option for each in command.params for option in each.opts]
+
+
+def test_a_misspelt_command_gets_the_right_one_named(toolyard: Toolyard) -> None:
+    done = toolyard("statsu")
+
+    assert (done.code, done.out) == (Exit.USAGE, "")
+    assert done.err.splitlines()[0] == "toolyard: no such command 'statsu'"
+    assert "'status'" in done.err.splitlines()[1]
+
+
+def test_an_unknown_flag_is_one_sentence_and_a_hint(toolyard: Toolyard) -> None:
+    done = toolyard("status", "--frobnicate")
+
+    assert done.code == Exit.USAGE
+    assert done.err.splitlines() == [
+        "toolyard: no such option '--frobnicate'",
+        "hint: see: toolyard status --help",
+    ]
+
+
+def test_a_missing_argument_is_named(toolyard: Toolyard) -> None:
+    done = toolyard("remove")
+
+    assert done.code == Exit.USAGE
+    assert "missing argument 'NAME'" in done.err
+
+
+@pytest.mark.parametrize(
+    "words", [("--json", "statsu"), ("status", "--json", "--frobnicate"), ("--json", "remove")]
+)
+def test_an_error_on_the_command_line_is_json_too(
+    words: tuple[str, ...], toolyard: Toolyard
+) -> None:
+    done = toolyard(*words)
+
+    assert (done.code, done.err) == (Exit.USAGE, "")
+    assert done.json["error"]["code"] == "usage"
+    assert done.json["error"]["text"]
+    assert done.json["error"]["hint"]
+
+
+def test_a_setting_that_cannot_be_used_ends_every_command_that_needs_it(
+    toolyard: Toolyard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOOLYARD_PORT", "seven")
+
+    done = toolyard("list")
+
+    assert done.code == Exit.CONFIG
+    assert done.err == (
+        "toolyard: TOOLYARD_PORT is 'seven'\nhint: allowed is a whole number from 1 to 65535\n"
+    )
+
+
+@pytest.mark.parametrize("words", [("version",), ("--version",)])
+def test_the_version_is_shown(words: tuple[str, ...], toolyard: Toolyard) -> None:
+    done = toolyard(*words)
+
+    assert (done.code, package.__version__ in done.out) == (Exit.OK, True)
+
+
+@pytest.mark.parametrize("words", [("version", "--json"), ("--json", "version")])
+def test_json_may_stand_before_or_after_the_command(
+    words: tuple[str, ...], toolyard: Toolyard
+) -> None:
+    assert toolyard(*words).json["version"] == package.__version__
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_completion_script_asks_the_command_itself(shell: str, toolyard: Toolyard) -> None:
+    done = toolyard("completions", shell)
+
+    assert done.code == Exit.OK
+    assert "_TOOLYARD_COMPLETE" in done.out
+
+
+def test_completion_knows_commands_and_servers(toolyard: Toolyard) -> None:
+    assert toolyard("add", "notes", "--", "cat").code == Exit.OK
+
+    def complete(words: str, index: int) -> list[str]:
+        env = {"_TOOLYARD_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(index)}
+        done = subprocess.run(
+            [sys.executable, "-m", "toolyard"],
+            env={**os.environ, **ENV, **env},
+            capture_output=True,
+            text=True,
+        )
+        return [line.partition(",")[2] for line in done.stdout.splitlines()]
+
+    assert complete("toolyard sta", 1) == ["status"]
+    assert complete("toolyard remove n", 2) == ["notes"]
+
+
+def test_a_reader_that_has_enough_is_no_trouble() -> None:
+    script = f"'{sys.executable}' -m toolyard --help | head -c 1; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(
+        ["bash", "-c", script], env={**os.environ, **ENV}, capture_output=True, text=True
+    )
+
+    assert "Traceback" not in done.stderr
+
+
+def test_every_exit_code_has_a_meaning() -> None:
+    assert list(MEANINGS) == list(Exit)

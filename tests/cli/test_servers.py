@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Toolyard
+from toolyard.cli.exits import Exit
+
+
+@pytest.fixture
+def file(home: Path) -> Path:
+    return home / "config" / "toolyard" / "servers.json"
+
+
+def entries(file: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(file.read_text())["mcpServers"]
+    return found
+
+
+def test_a_command_is_added_as_it_was_given(toolyard: Toolyard, file: Path) -> None:
+    done = toolyard("add", "files", "-e", "A=b=c", "--", "sh", "-c", "x y", "--json")
+
+    assert (done.code, done.err) == (Exit.OK, "")
+    assert str(file) in done.out
+    assert entries(file) == {
+        "files": {"command": "sh", "args": ["-c", "x y", "--json"], "env": {"A": "b=c"}}
+    }
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_an_address_is_added_with_its_headers(toolyard: Toolyard, file: Path) -> None:
+    header = "Authorization: Bearer ${TOKEN}"
+
+    assert toolyard("add", "docs", "--url", "https://example.com/mcp", "-H", header).code == 0
+
+    assert entries(file)["docs"] == {
+        "type": "http",
+        "url": "https://example.com/mcp",
+        "headers": {"Authorization": "Bearer ${TOKEN}"},
+    }
+
+
+def test_all_that_can_be_said_is_written(toolyard: Toolyard, file: Path, tmp_path: Path) -> None:
+    words = ["--cwd", str(tmp_path), "--timeout", "30", "--disabled", "-t", "stdio"]
+    assert toolyard("add", "a", *words, "--", "sh").code == 0
+    assert toolyard("add", "b", "--url", "http://localhost:1/sse", "-t", "sse").code == 0
+
+    found = entries(file)
+    assert found["a"] == {
+        "command": "sh",
+        "args": [],
+        "cwd": str(tmp_path),
+        "timeout": 30,
+        "disabled": True,
+    }
+    assert found["b"]["type"] == "sse"
+
+
+def test_another_file_can_be_edited(toolyard: Toolyard, tmp_path: Path, file: Path) -> None:
+    mine = tmp_path / "mine.json"
+
+    assert toolyard("add", "a", "--config", str(mine), "--", "sh").code == 0
+
+    assert "a" in entries(mine)
+    assert not file.exists()
+
+
+def test_a_name_in_use_is_not_replaced_unless_told(toolyard: Toolyard, file: Path) -> None:
+    toolyard("add", "a", "--", "sh")
+
+    refused = toolyard("add", "a", "--", "cat")
+    assert refused.code == Exit.REFUSED
+    assert "--force" in refused.err
+    assert entries(file)["a"]["command"] == "sh"
+
+    assert toolyard("add", "a", "--force", "--", "cat").code == Exit.OK
+    assert entries(file)["a"]["command"] == "cat"
+
+
+def test_a_program_that_is_not_there_is_noted_but_added(toolyard: Toolyard, file: Path) -> None:
+    done = toolyard("add", "a", "--", "no-such-program")
+
+    assert done.code == Exit.OK
+    assert "not found" in done.err
+    assert "a" in entries(file)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("a",),
+        ("a", "--url", "http://x/", "--", "sh"),
+        ("a", "--url", "http://x/", "-e", "A=b"),
+        ("a", "--url", "http://x/", "-t", "stdio"),
+        ("a", "--url", "http://x/", "--cwd", "."),
+        ("a", "-H", "A: b", "--", "sh"),
+        ("a", "-t", "http", "--", "sh"),
+        ("a", "-e", "secret-without-a-name", "--", "sh"),
+        ("a", "--url", "http://x/", "-H", "secret-without-a-name"),
+        ("a", "--timeout", "0", "--", "sh"),
+    ],
+)
+def test_what_does_not_fit_together_is_refused(
+    words: tuple[str, ...], toolyard: Toolyard, file: Path
+) -> None:
+    done = toolyard("add", *words)
+
+    assert done.code == Exit.USAGE
+    assert len(done.err.splitlines()) == 2
+    assert "secret" not in done.err
+    assert not file.exists()
+
+
+@pytest.mark.parametrize("words", [("a b", "--", "sh"), ("a", "--url", "ftp://x/")])
+def test_what_cannot_be_used_is_not_written(
+    words: tuple[str, ...], toolyard: Toolyard, file: Path
+) -> None:
+    assert toolyard("add", *words).code == Exit.CONFIG
+    assert not file.exists()
+
+
+def test_a_server_is_switched_off_and_on_and_removed(toolyard: Toolyard, file: Path) -> None:
+    toolyard("add", "a", "--", "sh")
+
+    assert toolyard("disable", "a").code == Exit.OK
+    assert entries(file)["a"]["disabled"] is True
+    assert toolyard("enable", "a").code == Exit.OK
+    assert not entries(file)["a"].get("disabled")
+    done = toolyard("remove", "a", "--json")
+    assert done.json == {"done": "removed", "server": "a", "file": str(file)}
+    assert entries(file) == {}
+
+
+@pytest.mark.parametrize("command", ["remove", "enable", "disable"])
+def test_an_unknown_server_gets_the_closest_named(command: str, toolyard: Toolyard) -> None:
+    toolyard("add", "notes", "--", "sh")
+
+    done = toolyard(command, "nots")
+
+    assert done.code == Exit.NOT_FOUND
+    assert "nots" in done.err.splitlines()[0]
+    assert "notes" in done.err.splitlines()[1]
+
+
+def test_a_broken_file_is_left_as_it_is(toolyard: Toolyard, file: Path) -> None:
+    file.parent.mkdir(parents=True)
+    file.write_text('{"mcpServers": {')
+
+    done = toolyard("add", "a", "--", "sh")
+
+    assert done.code == Exit.CONFIG
+    assert "line 1" in done.err
+    assert file.read_text() == '{"mcpServers": {'

@@ -1,0 +1,158 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Toolyard
+from tests.cli.stand_in import SERVER, StandIn
+from toolyard.cli.exits import Exit
+
+BROKEN = {"code": "exited", "text": "it ended", "hint": "see its log", "subject": "bad@configured"}
+
+
+@pytest.mark.parametrize("command", ["status", "refresh", "down"])
+def test_without_a_hub_there_is_a_sentence_a_hint_and_a_code(
+    command: str, toolyard: Toolyard
+) -> None:
+    done = toolyard(command)
+
+    assert (done.code, done.out) == (Exit.NO_HUB, "")
+    assert done.err.startswith("toolyard: no hub is running\nhint: ")
+
+
+def test_without_a_hub_the_error_is_json_if_asked(toolyard: Toolyard) -> None:
+    done = toolyard("status", "--json")
+
+    assert (done.code, done.json["error"]["code"]) == (Exit.NO_HUB, "no-hub")
+
+
+def test_status_shows_the_hub_its_servers_and_their_problems(
+    toolyard: Toolyard, hub: StandIn
+) -> None:
+    hub.status["servers"] = [
+        SERVER,
+        {**SERVER, "alias": "bad", "status": "failing", "problem": BROKEN},
+        {**SERVER, "alias": "off", "enabled": False},
+    ]
+    hub.status["problems"] = [BROKEN]
+
+    done = toolyard("status")
+
+    assert done.code == Exit.OK
+    assert hub.status["url"] in done.out
+    assert "1:01:11" in done.out
+    assert "/open?code=once" in done.out
+    rows = {line.split()[0]: line.split() for line in done.out.splitlines() if line}
+    assert rows["files"][1:6] == ["ready", "stdio", "1", "0", "2"]
+    assert rows["bad"][1] == "failing"
+    assert rows["off"][1] == "disabled"
+    assert "hint:  see its log" in done.out
+
+
+def test_status_is_the_hubs_own_answer_as_json(toolyard: Toolyard, hub: StandIn) -> None:
+    assert toolyard("status", "--json").json == hub.status
+
+
+def test_a_text_of_a_server_cannot_write_to_the_terminal(toolyard: Toolyard, hub: StandIn) -> None:
+    evil = {**BROKEN, "text": "it\x1b]0;owned\x07 ended\nstatus: fine"}
+    hub.status["servers"] = [{**SERVER, "problem": evil}]
+    hub.status["problems"] = [evil]
+
+    done = toolyard("status")
+
+    assert "\x1b" not in done.out
+    assert "\nstatus: fine" not in done.out
+
+
+def test_list_reads_the_file_when_no_hub_runs(toolyard: Toolyard) -> None:
+    toolyard("add", "notes", "--", "sh")
+    toolyard("add", "docs", "--disabled", "--url", "https://example.com/mcp")
+
+    servers = toolyard("list", "--json").json["servers"]
+
+    assert [(each["name"], each["transport"], each["enabled"]) for each in servers] == [
+        ("notes", "stdio", True),
+        ("docs", "http", False),
+    ]
+    assert "disabled" in toolyard("list").out
+
+
+def test_list_names_the_example_until_there_is_a_server(toolyard: Toolyard) -> None:
+    assert [each["name"] for each in toolyard("list", "--json").json["servers"]] == ["example"]
+
+
+def test_list_asks_the_hub_unless_a_file_is_named(
+    toolyard: Toolyard, hub: StandIn, tmp_path: Path
+) -> None:
+    mine = tmp_path / "mine.json"
+    mine.write_text('{"mcpServers": {"mine": {"command": "sh"}}}')
+
+    assert [each["name"] for each in toolyard("list", "--json").json["servers"]] == ["files"]
+    listed = toolyard("list", "--json", "--config", str(mine)).json
+    assert [each["name"] for each in listed["servers"]] == ["mine"]
+
+
+def test_list_shows_one_bad_entry_beside_the_good_ones(toolyard: Toolyard, tmp_path: Path) -> None:
+    mine = tmp_path / "mine.json"
+    mine.write_text('{"mcpServers": {"bad": {}, "good": {"command": "sh"}}}')
+
+    done = toolyard("list", "--config", str(mine))
+
+    assert done.code == Exit.OK
+    assert "good" in done.out
+    assert f"where: {mine}:1" in done.out
+
+
+def test_a_file_that_is_no_json_is_one_error(toolyard: Toolyard, tmp_path: Path) -> None:
+    mine = tmp_path / "mine.json"
+    mine.write_text("{nonsense")
+
+    done = toolyard("list", "--config", str(mine))
+
+    assert done.code == Exit.CONFIG
+    assert len(done.err.splitlines()) == 2
+
+
+def test_refresh_tells_the_hub(toolyard: Toolyard, hub: StandIn) -> None:
+    assert toolyard("refresh").code == Exit.OK
+    assert hub.asked == [("/api/v1/refresh", {})]
+
+
+def test_another_token_is_refused_with_what_to_do(
+    toolyard: Toolyard, hub: StandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOOLYARD_TOKEN", "another-token-than-the-hubs")
+
+    done = toolyard("status")
+
+    assert done.code == Exit.REFUSED
+    assert "TOOLYARD_TOKEN" in done.err.splitlines()[1]
+    assert "another-token" not in done.err
+
+
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [(404, Exit.NOT_FOUND), (409, Exit.REFUSED), (502, Exit.FAILED), (504, Exit.TIMEOUT)],
+)
+def test_what_the_hub_says_no_to_is_said_in_its_words(
+    status: int, code: Exit, toolyard: Toolyard, hub: StandIn
+) -> None:
+    hub.refuse = (status, {"title": "t", "detail": "it does not want to", "hint": "ask again"})
+
+    done = toolyard("status")
+
+    assert done.code == code
+    assert done.err == "toolyard: it does not want to\nhint: ask again\n"
+
+
+@pytest.mark.parametrize("body", ["<html>", "[]"])
+def test_an_answer_that_makes_no_sense_is_one_sentence(
+    body: str, toolyard: Toolyard, hub: StandIn
+) -> None:
+    hub.refuse = (200, body)
+
+    done = toolyard("status")
+
+    assert done.code == Exit.FAILED
+    assert "no JSON object" in done.err

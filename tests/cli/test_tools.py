@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+
+from tests.cli.conftest import Toolyard
+from tests.cli.stand_in import TOOL, StandIn
+from toolyard.cli.exits import Exit
+
+
+def called(hub: StandIn) -> object:
+    return next(body for path, body in hub.asked if path == "/api/v1/call")
+
+
+def test_tools_are_listed_with_the_first_line_of_what_they_do(
+    toolyard: Toolyard, hub: StandIn
+) -> None:
+    done = toolyard("tools")
+
+    assert done.code == Exit.OK
+    assert done.out.splitlines()[1].split(None, 2) == ["files__read", "files", "Read a file."]
+
+
+def test_words_server_and_limit_are_asked_for(toolyard: Toolyard, hub: StandIn) -> None:
+    toolyard("tools", "read", "a file", "--server", "files", "--limit", "5")
+
+    assert hub.asked == [("/api/v1/tools?query=read+a+file&server=files&limit=5", None)]
+
+
+def test_tools_as_json_have_their_schemas(toolyard: Toolyard, hub: StandIn) -> None:
+    assert toolyard("tools", "--json").json == {"tools": [TOOL], "total": 1}
+
+
+def test_a_call_types_its_arguments_by_the_schema(toolyard: Toolyard, hub: StandIn) -> None:
+    done = toolyard("call", "files", "read", "path=7", "lines=7")
+
+    assert (done.code, done.out) == (Exit.OK, "hello\n")
+    assert called(hub) == {
+        "server": "files",
+        "tool": "read",
+        "arguments": {"path": "7", "lines": 7},
+    }
+
+
+def test_a_call_takes_its_arguments_as_json(
+    toolyard: Toolyard, hub: StandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    toolyard("call", "files", "read", "--json", '{"path": "a"}')
+    assert called(hub) == {"server": "files", "tool": "read", "arguments": {"path": "a"}}
+
+    hub.asked.clear()
+    monkeypatch.setattr("sys.stdin", io.StringIO('{"path": "b"}'))
+    toolyard("call", "files", "read", "--json", "-")
+    assert called(hub) == {"server": "files", "tool": "read", "arguments": {"path": "b"}}
+
+
+def test_the_whole_answer_is_given_as_json_if_asked(toolyard: Toolyard, hub: StandIn) -> None:
+    hub.result = {"content": [], "structuredContent": {"a": 1}, "_meta": {"b": 2}}
+
+    assert toolyard("--json", "call", "files", "read").json == hub.result
+    assert json.loads(toolyard("call", "files", "read").out) == {"a": 1}
+
+
+def test_what_is_no_text_is_described(toolyard: Toolyard, hub: StandIn) -> None:
+    hub.result = {
+        "content": [
+            {"type": "image", "mimeType": "image/png", "data": "AAAA"},
+            {"type": "resource_link", "uri": "file:///a"},
+            {"type": "resource", "resource": {"uri": "file:///b", "text": "inside"}},
+            {"type": "hologram"},
+        ]
+    }
+
+    assert toolyard("call", "files", "read").out.splitlines() == [
+        "[image image/png, about 3 bytes]",
+        "[resource file:///a]",
+        "inside",
+        "[hologram]",
+    ]
+
+
+@pytest.mark.parametrize("words", [(), ("--json",)])
+def test_an_error_of_a_tool_has_a_code_of_its_own(
+    words: tuple[str, ...], toolyard: Toolyard, hub: StandIn
+) -> None:
+    hub.result = {"content": [{"type": "text", "text": "disk full"}], "isError": True}
+
+    done = toolyard(*words, "call", "files", "read")
+
+    assert done.code == Exit.REFUSED
+    assert "disk full" in done.out
+    assert ("answered with an error" in done.err) == (not words)
+
+
+def test_an_unknown_tool_gets_the_closest_named(toolyard: Toolyard, hub: StandIn) -> None:
+    done = toolyard("call", "files", "raed")
+
+    assert done.code == Exit.NOT_FOUND
+    assert done.err == ("toolyard: server 'files' has no tool 'raed'\nhint: did you mean read?\n")
+
+
+def test_an_unknown_server_is_what_the_hub_says(toolyard: Toolyard, hub: StandIn) -> None:
+    hub.refuse = (404, {"title": "unknown server 'flies'", "hint": "there are: files"})
+
+    done = toolyard("--json", "call", "flies", "read")
+
+    assert done.code == Exit.NOT_FOUND
+    assert done.json == {
+        "error": {
+            "code": "not-found",
+            "text": "unknown server 'flies'",
+            "hint": "there are: files",
+        }
+    }
+
+
+def test_a_server_that_has_not_said_what_it_offers_is_asked_all_the_same(
+    toolyard: Toolyard, hub: StandIn
+) -> None:
+    hub.tools = []
+
+    assert toolyard("call", "files", "read", "lines=7").code == Exit.OK
+    assert called(hub) == {"server": "files", "tool": "read", "arguments": {"lines": 7}}
+
+
+def test_an_argument_of_the_wrong_type_is_not_sent(toolyard: Toolyard, hub: StandIn) -> None:
+    done = toolyard("call", "files", "read", "lines=many")
+
+    assert done.code == Exit.USAGE
+    assert "'lines' must be of type integer" in done.err
+    assert [path for path, _ in hub.asked if "call" in path] == []

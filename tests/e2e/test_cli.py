@@ -1,0 +1,256 @@
+"""The command line with the real hub behind it: real processes, the real example server."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import toolyard as package
+from toolyard.cli.exits import Exit
+from toolyard.settings import read_settings
+from toolyard.stores.runfile import HubState, RunDir
+
+SOURCE = str(Path(package.__file__).parents[1])
+TOOLYARD = [sys.executable, "-m", "toolyard"]
+HELLO = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    },
+}
+LIST = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
+
+
+def env() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": SOURCE}
+
+
+def toolyard(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*TOOLYARD, *words], env=env(), capture_output=True, text=True, timeout=50
+    )
+
+
+def spawn(*words: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [*TOOLYARD, *words],
+        env=env(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def ask(client: subprocess.Popen[str], message: dict[str, Any]) -> dict[str, Any]:
+    assert client.stdin and client.stdout
+    client.stdin.write(json.dumps(message) + "\n")
+    client.stdin.flush()
+    while True:
+        answer: dict[str, Any] = json.loads(client.stdout.readline())
+        if answer.get("id") == message["id"]:
+            return answer
+
+
+def state() -> HubState | None:
+    return RunDir(read_settings({}, os.environ).runtime_dir).read()
+
+
+@pytest.fixture(autouse=True)
+def no_hub_left(home: Path) -> Iterator[None]:
+    """Whatever a test started in its own home ends with it."""
+    yield
+    running = state()
+    if running is not None:
+        with suppress(ProcessLookupError):
+            os.kill(running.pid, signal.SIGTERM)
+        deadline = time.monotonic() + 20
+        while running.is_alive and time.monotonic() < deadline:
+            with suppress(ChildProcessError):
+                os.waitpid(running.pid, os.WNOHANG)
+        assert not running.is_alive
+
+
+def test_a_hub_is_started_asked_called_and_stopped() -> None:
+    started = toolyard("up", "--detach", "--json")
+    assert started.returncode == Exit.OK, started.stderr
+    url = json.loads(started.stdout)["url"]
+    with urllib.request.urlopen(f"{url}/health/live") as response:
+        assert response.status == 200
+
+    assert url in toolyard("status").stdout
+    tools = json.loads(toolyard("tools", "--json", "convert", "units").stdout)["tools"]
+    assert tools[0]["name"] == "example__convert_units"
+    words = ["value=26.2", "from_unit=mi", "to_unit=km"]
+    called = toolyard("call", "example", "convert_units", *words)
+    assert called.returncode == Exit.OK, called.stderr
+    assert json.loads(called.stdout)["value"] == pytest.approx(42.16, abs=0.01)
+
+    running = state()
+    assert running is not None
+    stopped = toolyard("down")
+    assert stopped.returncode == Exit.OK, stopped.stderr
+    assert not running.is_alive
+    assert toolyard("status").returncode == Exit.NO_HUB
+
+
+def test_a_call_without_a_hub_starts_one_and_says_so() -> None:
+    called = toolyard("--json", "call", "example", "time_in", "zone=UTC")
+
+    assert "starting one in the background" in called.stderr
+    assert called.returncode in (Exit.OK, Exit.REFUSED)
+    assert json.loads(called.stdout)["content"]
+    assert state() is not None
+
+
+def test_unknown_servers_and_tools_are_not_found() -> None:
+    assert toolyard("up", "--detach").returncode == Exit.OK
+
+    tool = toolyard("call", "example", "convert_unit")
+    server = toolyard("call", "exmaple", "convert_units")
+
+    assert (tool.returncode, server.returncode) == (Exit.NOT_FOUND, Exit.NOT_FOUND)
+    assert "convert_units" in tool.stderr
+    assert "example" in server.stderr
+
+
+def test_clients_that_start_at_once_share_one_hub() -> None:
+    clients = [spawn("mcp") for _ in range(4)]
+    try:
+        for client in clients:
+            assert ask(client, HELLO)["result"]["serverInfo"]["name"]
+        running = state()
+        assert running is not None
+        names = [each["name"] for each in ask(clients[0], LIST)["result"]["tools"]]
+        assert "toolyard_status" in names
+    finally:
+        for client in clients:
+            client.communicate("", timeout=20)
+    assert [client.returncode for client in clients] == [0] * 4
+    assert state() == running  # it stays for the next one
+
+
+def test_a_client_hears_that_the_hub_was_stopped() -> None:
+    with spawn("mcp") as client:
+        ask(client, HELLO)
+        assert toolyard("down").returncode == Exit.OK
+        assert client.wait(20) == Exit.FAILED
+        assert client.stderr and "the hub went away" in client.stderr.read()
+
+
+def test_a_client_alone_needs_no_hub() -> None:
+    with spawn("mcp", "--standalone") as client:
+        assert ask(client, HELLO)["result"]["serverInfo"]["name"]
+        client.communicate("", timeout=20)
+
+    assert client.returncode == Exit.OK
+    assert state() is None
+
+
+def test_in_the_foreground_it_says_where_it_is_and_ends_when_interrupted() -> None:
+    with spawn("up") as hub:
+        assert hub.stdout
+        said = ""
+        while "Authorization" not in said:
+            line = hub.stdout.readline()
+            assert line, hub.stderr.read() if hub.stderr else ""
+            said += line
+        assert "toolyard is running at http://127.0.0.1:" in said
+        assert "/open?code=" in said
+        entry = json.loads(said[said.index("{") : said.rindex("}") + 1])
+        assert entry["mcpServers"]["toolyard"]["args"][-1] == "mcp"
+
+        second = toolyard("up")
+        assert second.returncode == Exit.RUNNING
+        assert "already running" in second.stderr
+
+        hub.send_signal(signal.SIGINT)
+        assert hub.wait(20) == Exit.OK
+    assert state() is None
+
+
+def test_a_restart_is_a_new_process_with_the_same_flags() -> None:
+    assert toolyard("up", "--detach", "--separator", ".").returncode == Exit.OK
+    before = state()
+
+    assert toolyard("restart").returncode == Exit.OK
+
+    after = state()
+    assert before and after
+    assert before.pid != after.pid
+    tools = json.loads(toolyard("tools", "--json", "units").stdout)["tools"]
+    assert tools[0]["name"] == "example.convert_units"
+
+
+def test_a_taken_port_is_passed_over_unless_it_was_told() -> None:
+    import socket
+
+    with socket.socket() as busy:
+        busy.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        with suppress(OSError):  # somebody else on it serves as well
+            busy.bind(("127.0.0.1", 7420))
+            busy.listen()
+
+        started = toolyard("up", "--detach")
+
+    assert started.returncode == Exit.OK
+    assert "port 7420 is in use by" in started.stderr
+    running = state()
+    assert running is not None
+    assert running.port != 7420
+
+
+def test_an_added_server_is_there_without_a_restart() -> None:
+    assert toolyard("up", "--detach").returncode == Exit.OK
+    words = [sys.executable, "-m", "toolyard.example"]
+    assert toolyard("add", "mine", "-e", f"PYTHONPATH={SOURCE}", "--", *words).returncode == 0
+
+    deadline = time.monotonic() + 20
+    names: list[str] = []
+    while "mine" not in names and time.monotonic() < deadline:
+        listed = json.loads(toolyard("list", "--json").stdout)
+        names = [each["alias"] for each in listed["servers"]]
+
+    assert names == ["mine"]  # the example has stepped aside
+
+
+def test_attaching_is_quick() -> None:
+    with spawn("mcp") as first:
+        ask(first, HELLO)
+        assert _fastest(lambda: _attach()) - _fastest(_nothing) < 0.150
+        first.communicate("", timeout=20)
+
+
+def _attach() -> None:
+    with spawn("mcp") as client:
+        ask(client, HELLO)
+        assert client.stdin
+        client.stdin.close()
+
+
+def _nothing() -> None:
+    subprocess.run([sys.executable, "-c", "pass"], env=env(), check=True)
+
+
+def _fastest(job: Any) -> float:
+    times = []
+    for _ in range(5):
+        began = time.perf_counter()
+        job()
+        times.append(time.perf_counter() - began)
+    return min(times)
