@@ -1,0 +1,78 @@
+"""Tasks born in callbacks have an owner, who ends them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+import pytest
+
+from toolyard.wire.tasks import Tasks
+
+
+async def test_closing_cancels_what_runs_and_waits_for_its_end() -> None:
+    tasks, ended = Tasks(), []
+    started = asyncio.Event()
+
+    async def work() -> None:
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0)
+            ended.append("ended")
+
+    task = tasks.start(work())
+    await started.wait()
+    await tasks.close()
+
+    assert ended == ["ended"]
+    assert task is not None and task.cancelled()
+
+
+async def test_nothing_starts_after_the_close() -> None:
+    tasks, ran = Tasks(), []
+
+    async def work() -> None:
+        ran.append("ran")
+
+    await tasks.close()
+
+    assert tasks.start(work()) is None
+    await asyncio.sleep(0)
+    assert ran == []
+
+
+async def test_a_task_that_fails_is_logged_and_disturbs_nobody(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    tasks = Tasks()
+
+    async def fail() -> None:
+        raise ValueError("on purpose")
+
+    async def succeed() -> int:
+        return 7
+
+    failing, other = tasks.start(fail()), tasks.start(succeed())
+    assert failing is not None and other is not None
+    with caplog.at_level(logging.ERROR, "toolyard.wire.tasks"):
+        await asyncio.wait([failing, other])
+        await asyncio.sleep(0)
+
+    assert other.result() == 7
+    assert "on purpose" in caplog.text
+    await tasks.close()
+
+
+async def test_a_task_may_close_its_own_owner() -> None:
+    tasks = Tasks()
+
+    async def work() -> str:
+        await tasks.close()
+        return "done"
+
+    task = tasks.start(work())
+    assert task is not None
+    async with asyncio.timeout(2):
+        assert await task == "done"
