@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -58,9 +58,15 @@ class StandIn:
         self.refuse: tuple[int, Any] | None = None
         self.stopped = threading.Event()
         self.token = ""
+        self._later: dict[int, Callable[[], None]] = {}
+
+    def after(self, questions: int, change: Callable[[], None]) -> None:
+        """Do something once so many questions were asked."""
+        self._later[questions] = change
 
     def answer(self, path: str, body: Any) -> tuple[int, Any]:
         self.asked.append((path, body))
+        self._later.pop(len(self.asked), lambda: None)()
         if self.refuse is not None:
             return self.refuse
         route, _, _query = path.partition("?")

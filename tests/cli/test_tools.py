@@ -6,7 +6,7 @@ import json
 import pytest
 
 from tests.cli.conftest import Toolyard
-from tests.cli.stand_in import TOOL, StandIn
+from tests.cli.stand_in import SERVER, TOOL, StandIn
 from toolyard.cli.exits import Exit
 
 
@@ -26,7 +26,7 @@ def test_tools_are_listed_with_the_first_line_of_what_they_do(
 def test_words_server_and_limit_are_asked_for(toolyard: Toolyard, hub: StandIn) -> None:
     toolyard("tools", "read", "a file", "--server", "files", "--limit", "5")
 
-    assert hub.asked == [("/api/v1/tools?query=read+a+file&server=files&limit=5", None)]
+    assert hub.asked[-1] == ("/api/v1/tools?query=read+a+file&server=files&limit=5", None)
 
 
 def test_tools_as_json_have_their_schemas(toolyard: Toolyard, hub: StandIn) -> None:
@@ -131,3 +131,19 @@ def test_an_argument_of_the_wrong_type_is_not_sent(toolyard: Toolyard, hub: Stan
     assert done.code == Exit.USAGE
     assert "'lines' must be of type integer" in done.err
     assert [path for path, _ in hub.asked if "call" in path] == []
+
+
+def test_servers_of_a_young_hub_get_time_to_say_what_they_offer(
+    toolyard: Toolyard, hub: StandIn
+) -> None:
+    hub.status["uptime_s"] = 0.1
+    waiting = [{**SERVER, "status": "starting"}]
+    ready, hub.status["servers"] = hub.status["servers"], waiting
+    hub.tools, offered = [], hub.tools
+
+    def settle() -> None:
+        hub.status["servers"], hub.tools = ready, offered
+
+    hub.after(3, settle)
+
+    assert "files__read" in toolyard("tools").out

@@ -111,6 +111,10 @@ def _is_own(directory: str) -> bool:
 
 
 def _standalone(wish: Wish) -> int:
+    if wish.server:
+        raise ToolyardError(
+            "--server and --standalone do not go together", "leave one out; see toolyard mcp --help"
+        )
     from toolyard.cli.serving import serve_stdio
 
     serve_stdio({"config_file": wish.config or None})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 
@@ -29,6 +30,10 @@ def root() -> None:
 def run(words: list[str]) -> int:
     """Run one command line; give the exit code."""
     terminal = Terminal(as_json=_wants_json(words))
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal that lacks a letter shows another one; that is no reason to fail.
+            stream.reconfigure(errors="replace")
     try:
         # Where a command ends itself with a code, click gives that code back.
         ended = root.main(words, prog_name="toolyard", standalone_mode=False, obj=Desk(terminal))

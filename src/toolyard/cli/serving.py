@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from toolyard.cli.control import CommandError
 from toolyard.cli.exits import Exit
 from toolyard.cli.holder import find_holder
-from toolyard.core.errors import ConfigError
+from toolyard.core.errors import ConfigError, ToolyardError
 from toolyard.settings import Settings, read_settings
 
 if TYPE_CHECKING:
@@ -70,8 +70,18 @@ def _prepare(settings: Settings) -> None:
 
 
 def _run(job: Coroutine[None, None, None]) -> None:
-    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        runner.run(job)
+    try:
+        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+            runner.run(job)
+    except BaseExceptionGroup as group:
+        # One sentence for what went wrong on purpose; anything else is a bug and shows as one.
+        ours = group.subgroup(ToolyardError)
+        if ours is None:
+            raise
+        first: BaseException = ours
+        while isinstance(first, BaseExceptionGroup):
+            first = first.exceptions[0]
+        raise first from group
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

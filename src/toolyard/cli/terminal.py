@@ -94,4 +94,5 @@ def _draw(titles: Sequence[str], rows: list[list[str]]) -> None:
     table = Table(*titles, box=box.SIMPLE_HEAD, pad_edge=False)
     for row in rows:
         table.add_row(*(Text(cell, style=COLOURS.get(cell, "")) for cell in row))
-    Console(no_color=not is_colourful(sys.stdout)).print(table)
+    # Not `no_color`, which would leave the titles bold.
+    Console(color_system="auto" if is_colourful(sys.stdout) else None).print(table)

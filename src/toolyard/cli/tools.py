@@ -75,23 +75,18 @@ def call_command(
 
 
 def _hub(desk: Desk) -> Control:
-    hub = desk.find_hub()
-    if hub is not None:
-        return hub
     hub = desk.start_hub()
-    _settle(hub)
+    # Later than that, a server that is still starting is one that hangs.
+    if hub.status()["uptime_s"] < SETTLE:
+        _settle(hub)
     return hub
 
 
-def _settle(hub: Control, alias: str = "") -> None:
-    """Wait until every server, or the one of that alias, has said what it offers or cannot."""
+def _settle(hub: Control) -> None:
+    """Wait until every server of a young hub has said what it offers, or cannot."""
     pause, deadline = threading.Event(), time.monotonic() + SETTLE
     while time.monotonic() < deadline:
         servers = [each for each in hub.status()["servers"] if each["enabled"]]
-        if alias:
-            servers = [each for each in servers if each["alias"] == alias]
-            if not servers:
-                return
         if servers and all(each["status"] in ("ready", "failing") for each in servers):
             return
         pause.wait(PAUSE)
@@ -104,14 +99,11 @@ def _schema(hub: Control, server: str, tool: str) -> dict[str, Any]:
         CommandError: There is no such server or tool.
     """
     offered = hub.tools(server=server)["tools"]
-    if not offered:
-        _settle(hub, server)
-        offered = hub.tools(server=server)["tools"]
     for each in offered:
         if tool in (each["tool"], each["name"]):
             schema = each.get("inputSchema")
             return schema if isinstance(schema, dict) else {}
-    if not offered:  # the hub will try once more, and say what is wrong
+    if not offered:  # it may be away just now; the hub will try, and say what is wrong
         return {}
     from toolyard.core.names import closest
 
