@@ -217,14 +217,19 @@ class Keeper:
             self._listen_again.clear()
             params = own_params(link, {"notifications": self._interests()})
             flight = link.request("subscriptions/listen", params, patience=0)
-            flight.answer.add_done_callback(lambda _: self._listen_again.set())
+            flight.answer.add_done_callback(self._end_of_listening)
             try:
                 await self._listen_again.wait()
             finally:
                 ended = flight.answer.done()
+                # Its own cancellation must not end the next one.
+                flight.answer.remove_done_callback(self._end_of_listening)
                 link.cancel(flight, "the subscription changed")
             if ended:
                 await asyncio.sleep(FIRST_PAUSE)
+
+    def _end_of_listening(self, _answer: object) -> None:
+        self._listen_again.set()
 
     def _interests(self) -> dict[str, Any]:
         lists = ("toolsListChanged", "promptsListChanged", "resourcesListChanged")

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from msgspec import Raw
 
 from toolyard.core.errors import ToolyardError
+from toolyard.core.model import NO_OFFERS
 from toolyard.core.names import closest
 from toolyard.hub import Hub
 from toolyard.relay.calls import Calls
 from toolyard.relay.schema import complaints
 from toolyard.relay.session import Exchange
-from toolyard.relay.view import Route, View
+from toolyard.relay.view import Route, View, make_view
 from toolyard.wire import jsonrpc
 from toolyard.wire.jsonrpc import Fields, Message
 
@@ -65,6 +67,7 @@ class Answers:
         server, tool = (_string(asked.get(key)) for key in ("server", "tool"))
         if not server or not tool:
             return error_result("toolyard_call needs a server and a tool, both strings")
+        view = await self._woken(view, server)
         route = self.route(view, server, tool)
         if isinstance(route, str):
             return error_result(route)
@@ -82,6 +85,15 @@ class Answers:
         except ToolyardError as error:
             return error_result(f"{error}. {error.hint}".strip())
 
+    async def _woken(self, view: View, server: str) -> View:
+        """The view after a server of which nothing is known has been opened and asked."""
+        entry = view.entries.get(server)
+        if entry is None or entry.offers != NO_OFFERS:
+            return view
+        with contextlib.suppress(ToolyardError):  # why it failed is on the picture
+            await self._hub.pool.lease(entry.server.id)
+        return make_view(self._hub.snapshot, view.exposure, view)
+
     def route(self, view: View, server: str, tool: str) -> Route | str:
         """Where a call by (server, tool) leads, or a sentence that lists what exists."""
         entry = view.entries.get(server)
@@ -93,10 +105,9 @@ class Answers:
         )
         if route is not None:
             return route
-        if not tools and entry.problem is not None:
-            return (
-                f"server {server!r} offers no tools now: {entry.problem.text}. {entry.problem.hint}"
-            )
+        problem = entry.server.problem or entry.problem
+        if not tools and problem is not None:
+            return f"server {server!r} offers no tools now: {problem.text}. {problem.hint}"
         return unknown(f"tool of {server!r}", tool, tools)
 
     # Resources and prompts.
