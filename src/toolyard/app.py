@@ -29,7 +29,9 @@ from toolyard.sources.bundled import Bundled
 from toolyard.sources.configured import Configured
 from toolyard.stores.expand import Lookup, expand
 from toolyard.stores.runfile import HubState, RunDir
-from toolyard.surfaces.control import Control, make_app
+from toolyard.surfaces.control.api import make_app
+from toolyard.surfaces.control.openapi import described
+from toolyard.surfaces.control.yard import Yard
 from toolyard.surfaces.gate import Gate
 from toolyard.surfaces.http import HttpDoor
 from toolyard.surfaces.lines import SocketDoor, serve_stdio
@@ -138,8 +140,8 @@ async def _serve(
     def link() -> str:
         return f"{house.hub.url}/open?code={passes.new_code()}"
 
-    control = Control(house.hub, house.relay, stop.set, link)
-    rest = make_app([*control.routes(), *Pages(house.hub, passes).routes()])
+    operations = Yard(house.hub, house.relay, stop.set, link).operations()
+    rest = make_app([*operations, described(operations)], Pages(house.hub, passes).routes())
     server = HttpServer(
         gate,
         door,

@@ -134,7 +134,7 @@ class Parking:
         return Message(result=Raw(jsonrpc.encode(body)))
 
     def take(self, handle: str, exchange: Exchange, digest: bytes) -> Parked | None:
-        """The call parked under a handle: once, and for the client and arguments it was made with."""
+        """The call parked under a handle, once, for the client and arguments it was made with."""
         found = self._parked.get(handle)
         if found is None:
             return None

@@ -1,0 +1,108 @@
+"""The OpenAPI document of the control API, made from the operations themselves."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from toolyard import __version__
+from toolyard.surfaces.control.api import JSON, PROBLEM, Call, Operation, Refusal
+from toolyard.wire import jsonrpc
+
+
+def document(operations: Sequence[Operation]) -> dict[str, Any]:
+    """An OpenAPI 3.1 document of all operations."""
+    types = [
+        t for each in operations for t in (each.answer, each.body, each.query) if t is not None
+    ]
+    template = "#/components/schemas/{name}"
+    schemas, parts = msgspec.json.schema_components([*types, Refusal], ref_template=template)
+    found = dict(zip([*map(_key, types), _key(Refusal)], schemas, strict=True))
+    paths: dict[str, dict[str, Any]] = {}
+    for each in operations:
+        paths.setdefault(each.path, {})[each.method.lower()] = _operation(each, found, parts)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Toolyard", "version": __version__},
+        "security": [{"token": []}],
+        "paths": paths,
+        "components": {
+            "schemas": parts,
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+
+
+def described(operations: Sequence[Operation]) -> Operation:
+    """The operation that gives the document of all the others."""
+    made: list[bytes] = []
+
+    async def give(call: Call) -> bytes:
+        if not made:
+            made.append(jsonrpc.encode(document(operations)))
+        return made[0]
+
+    return Operation("GET", "/api/v1/openapi.json", "This document", give, dict[str, Any])
+
+
+def _key(kind: Any) -> str:
+    return repr(kind)
+
+
+def _operation(each: Operation, found: dict[str, Any], parts: dict[str, Any]) -> dict[str, Any]:
+    schema = found[_key(each.answer)] if each.answer is not None else {}
+    refusals = {401, 403, 421, *each.errors}
+    refusals |= {400, 422} if each.body is not None or each.query is not None else set()
+    refusals |= {404} if "{" in each.path else set()
+    out: dict[str, Any] = {
+        "operationId": _name(each),
+        "summary": each.summary,
+        "tags": [each.tag],
+        "responses": {
+            str(each.status): {
+                "description": "as asked",
+                "content": {each.media: {"schema": schema}},
+            },
+            **{str(code): _refusal(found) for code in sorted(refusals)},
+        },
+    }
+    if parameters := [*_path_parameters(each), *_query_parameters(each, found, parts)]:
+        out["parameters"] = parameters
+    if each.body is not None:
+        body = {"required": True, "content": {JSON: {"schema": found[_key(each.body)]}}}
+        out["requestBody"] = body
+    return out
+
+
+def _refusal(found: dict[str, Any]) -> dict[str, Any]:
+    content = {PROBLEM: {"schema": found[_key(Refusal)]}}
+    return {"description": "why it was refused, and what to do", "content": content}
+
+
+def _name(each: Operation) -> str:
+    words = re.findall(r"[A-Za-z0-9]+", each.path.removeprefix("/api/v1"))
+    return "_".join([each.method.lower(), *words])
+
+
+def _path_parameters(each: Operation) -> list[dict[str, Any]]:
+    names = re.findall(r"{(\w+)(?::\w+)?}", each.path)
+    schema = {"type": "string", "minLength": 1}
+    return [{"name": n, "in": "path", "required": True, "schema": schema} for n in names]
+
+
+def _query_parameters(
+    each: Operation, found: dict[str, Any], parts: dict[str, Any]
+) -> list[dict[str, Any]]:
+    if each.query is None:
+        return []
+    schema = found[_key(each.query)]
+    name = schema.get("$ref", "").rpartition("/")[2]
+    shape = parts.get(name, schema)
+    required = shape.get("required", [])
+    return [
+        {"name": key, "in": "query", "required": key in required, "schema": value}
+        for key, value in shape.get("properties", {}).items()
+    ]

@@ -1,0 +1,189 @@
+"""The yard itself: status, health, servers, tools, calls, logs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import Any, Final
+
+import msgspec
+from msgspec import Raw
+from starlette.responses import Response, StreamingResponse
+
+from toolyard.core.errors import UnknownNameError
+from toolyard.hub import Hub
+from toolyard.relay.answers import describe, unknown
+from toolyard.relay.relay import Relay
+from toolyard.relay.session import Exchange, Session
+from toolyard.surfaces.control.api import Call, Done, Operation
+from toolyard.wire import jsonrpc
+
+FOLLOW_SECONDS: Final = 0.25
+LISTED: Final = 1000
+
+
+class ToolsQuery(msgspec.Struct):
+    """Which tools to list."""
+
+    query: str = ""
+    server: str = ""
+    limit: int = 0
+
+
+class LogQuery(msgspec.Struct):
+    """How much of a log, and whether to wait for more."""
+
+    follow: bool = False
+
+
+class ToolCall(msgspec.Struct):
+    """Which tool to call, and with what."""
+
+    server: str
+    tool: str
+    arguments: dict[str, Any] = {}
+
+
+class Live(msgspec.Struct):
+    """Whether the hub lives."""
+
+    live: bool
+
+
+class Ready(msgspec.Struct):
+    """Whether no server is waited for: lists are complete, or their gaps explained."""
+
+    ready: bool
+
+
+class Link(msgspec.Struct):
+    """A link that opens the page in a browser, once."""
+
+    link: str
+
+
+class Found(msgspec.Struct):
+    """Tools, as their servers describe them, and how many there are in all."""
+
+    tools: list[dict[str, Any]]
+    total: int
+
+
+class Yard:
+    """Questions and orders about the yard as a whole."""
+
+    def __init__(
+        self, hub: Hub, relay: Relay, stop: Callable[[], None], link: Callable[[], str]
+    ) -> None:
+        self._hub = hub
+        self._relay = relay
+        self._stop = stop
+        self._link = link
+
+    def operations(self) -> list[Operation]:
+        """What this part of the API can do."""
+        log = "/api/v1/servers/{alias}/log"
+        return [
+            Operation("GET", "/health/live", "Is the hub alive?", self._live, Live, tag="health"),
+            Operation(
+                "GET",
+                "/health/ready",
+                "Are its lists complete?",
+                self._ready,
+                Ready,
+                tag="health",
+                errors=(503,),
+            ),
+            Operation("GET", "/api/v1/status", "The whole yard", self._status, dict[str, Any]),
+            Operation(
+                "GET",
+                "/api/v1/tools",
+                "List or search tools",
+                self._tools,
+                Found,
+                query=ToolsQuery,
+                errors=(404,),
+            ),
+            Operation(
+                "POST", "/api/v1/call", "Call a tool", self._call, dict[str, Any], body=ToolCall
+            ),
+            Operation(
+                "GET",
+                log,
+                "What a server wrote to stderr",
+                self._log,
+                str,
+                query=LogQuery,
+                media="text/plain",
+            ),
+            Operation("POST", "/api/v1/refresh", "Ask all servers again", self._refresh, Done),
+            Operation("POST", "/api/v1/stop", "Stop the hub", self._end, Done),
+            Operation("POST", "/api/v1/link", "A link for a browser", self._give_link, Link),
+        ]
+
+    async def _live(self, call: Call) -> Live:
+        return Live(live=True)
+
+    async def _ready(self, call: Call) -> Any:
+        ready = self._hub.is_settled()
+        body = jsonrpc.encode(Ready(ready))
+        return Response(body, 200 if ready else 503, media_type="application/json")
+
+    async def _status(self, call: Call) -> dict[str, Any]:
+        return self._hub.status()
+
+    async def _tools(self, call: Call) -> Found:
+        asked: ToolsQuery = call.query
+        view = self._relay.view()
+        if asked.server and asked.server not in view.entries:
+            raise UnknownNameError(unknown("server", asked.server, view.entries))
+        names = view.search(asked.query, asked.server)
+        most = asked.limit if asked.limit > 0 else LISTED
+        return Found([describe(view, name) for name in names[:most]], len(names))
+
+    async def _call(self, call: Call) -> bytes:
+        """Call a tool as `toolyard_call` does: lazily started, checked against its schema."""
+        exchange = Exchange(Session("control", _drop), b"0", _drop)
+        fields = {"arguments": Raw(jsonrpc.encode(call.body))}
+        view = self._relay.view()
+        message = await self._relay.answers.call(exchange, "toolyard_call", fields, view)
+        return bytes(message.result)
+
+    async def _log(self, call: Call) -> Response:
+        alias = call.path["alias"]
+        lines = self._hub.trace(alias)
+        if call.query.follow:
+            return StreamingResponse(self._follow(alias), media_type="text/plain")
+        return Response("".join(f"{line}\n" for line in lines), media_type="text/plain")
+
+    async def _follow(self, alias: str) -> AsyncIterator[str]:
+        seen: tuple[str, ...] = ()
+        while True:
+            lines = self._hub.trace(alias)
+            if lines != seen:
+                yield "".join(f"{line}\n" for line in _newer(seen, lines))
+                seen = lines
+            await asyncio.sleep(FOLLOW_SECONDS)
+
+    async def _refresh(self, call: Call) -> Done:
+        self._hub.refresh()
+        return Done()
+
+    async def _end(self, call: Call) -> Done:
+        asyncio.get_running_loop().call_later(0.05, self._stop)
+        return Done()
+
+    async def _give_link(self, call: Call) -> Link:
+        return Link(self._link())
+
+
+def _newer(seen: tuple[str, ...], lines: tuple[str, ...]) -> tuple[str, ...]:
+    """The lines that were added: the tail of a ring overlaps with what was seen."""
+    for size in range(min(len(seen), len(lines)), 0, -1):
+        if seen[-size:] == lines[:size]:
+            return lines[size:]
+    return lines
+
+
+def _drop(_message: bytes) -> None:
+    return None
