@@ -1,0 +1,614 @@
+"""Make a running MCP server known in a file that any program may read.
+
+For authors of servers. One module, standard library only: import it, or copy it into your own code.
+
+    with announce("weather", url="http://127.0.0.1:8000/mcp"):
+        uvicorn.run(app, port=8000)
+
+The format and its rules are an open specification: docs/reference/announce-file.md.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import functools
+import json
+import logging
+import os
+import random
+import secrets
+import signal
+import socket
+import stat
+import sys
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from json.encoder import encode_basestring_ascii as _quote
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+log = logging.getLogger(__name__)
+
+FORMAT = "1.0"
+PLACE = os.path.join(".nisaba", "mcp_servers.json")
+LIMIT = 8 * 1024 * 1024
+"""Bytes of a file; ten thousand servers need fewer."""
+LOCK_WAIT = 5.0
+"""Seconds; a holder needs a millisecond, so whoever holds longer is stuck."""
+LAST_WAIT = 1.0
+"""Seconds a signal may be held up; an entry that stays is known as dead by its pid."""
+FRESH = 0.5
+"""Seconds for which a process that was looked at closely is only asked whether it is there."""
+
+Entry = dict[str, Any]
+LIVE, DEAD, ELSEWHERE, UNCLEAR = "live", "dead", "elsewhere", "unclear"
+
+_plain = json.JSONEncoder(allow_nan=False).encode
+_threads = threading.Lock()
+_held: int | None = None
+_BINARY = getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+_NO_WAIT = getattr(os, "O_NONBLOCK", 0)
+_NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
+
+
+class Reading(NamedTuple):
+    """All entries of a file, living or not, and what was wrong with it."""
+
+    servers: dict[str, Entry]
+    problem: str | None
+
+
+class Announcements:
+    """The servers announced in one file: safe for threads and processes, and with kill -9.
+
+    Changes never raise: they log and give back what went wrong, or None. A server must not fail
+    because nobody can find it.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
+        self.path = Path(os.path.abspath(default_path() if path is None else path))
+        self._good: dict[str, Entry] = {}
+        self._seen: dict[tuple[Any, ...], float] = {}
+
+    def register_server(self, server_id: str, server_info: Entry) -> str | None:
+        """Add or replace an entry, and drop those of our dead processes."""
+        return self._change(server_id, server_info, LOCK_WAIT)
+
+    def unregister_server(self, server_id: str, wait: float = LOCK_WAIT) -> str | None:
+        """Remove an entry; it need not be there."""
+        return self._change(server_id, None, wait) if os.path.lexists(self.path) else None
+
+    def list_servers(self) -> dict[str, Entry]:
+        """Give the entries whose processes live on this machine; takes no lock."""
+        now, servers = time.monotonic(), self.read().servers
+        return {key: entry for key, entry in servers.items() if self._judge(entry, now) == LIVE}
+
+    def read(self) -> Reading:
+        """Give all entries; those of the last good reading if the file cannot be read."""
+        for last in (False, True):
+            try:
+                self._good = _parse(_read(self.path))["servers"]
+            except FileNotFoundError:
+                self._good = {}
+            except (OSError, ValueError) as error:
+                if last:
+                    return Reading(dict(self._good), f"cannot read '{self.path}': {error}")
+                _pause(0.01)  # somebody may be writing in place
+                continue
+            break
+        return Reading(dict(self._good), None)
+
+    def _change(self, server_id: str, entry: Entry | None, wait: float) -> str | None:
+        try:
+            with _locked(self.path, wait):
+                document, problem = _open_document(self.path)
+                servers = document["servers"]
+                before = len(servers)
+                for key in self._stale(servers):
+                    del servers[key]
+                if entry is None:
+                    servers.pop(server_id, None)
+                else:
+                    servers[server_id] = entry
+                if entry is not None or len(servers) != before:
+                    _replace(self.path, document)
+        except (OSError, ValueError, TypeError, RecursionError) as error:
+            problem = f"cannot change '{self.path}': {error}"
+        if problem:
+            log.warning("%s", problem)
+        return problem
+
+    def _stale(self, servers: dict[str, Entry]) -> list[str]:
+        """Name the entries that may be dropped: of dead processes, and nobody else's."""
+        now, user = time.monotonic(), _user()
+        dead = [key for key, entry in servers.items() if self._judge(entry, now) == DEAD]
+        return [key for key in dead if servers[key].get("user", user) == user]
+
+    def _judge(self, entry: Any, now: float) -> str:
+        if not isinstance(entry, dict):
+            return UNCLEAR
+        get = entry.get
+        key: tuple[Any, ...] = (get("pid"), get("start_time"), get("boot_id"), get("host"))
+        try:
+            if now < self._seen.get(key, 0.0) and _exists(key[0]):
+                return LIVE
+        except TypeError:  # a list where a text should be
+            return judge(entry)
+        if (found := judge(entry)) == LIVE:
+            self._seen[key] = now + FRESH
+        return found
+
+
+MCPServerRegistry = Announcements
+"""The name under which the format's first implementation has it."""
+
+
+class Announcement:
+    """One announced server, from the moment its port accepts connections until it is closed."""
+
+    def __init__(self, file: Announcements, entry: Entry, heartbeat: float, patience: float):
+        self.id = f"{entry['name']}_{entry['pid']}"
+        self.problem: str | None = None
+        """Why it is not announced."""
+        self._file, self._entry = file, entry
+        self._heartbeat, self._patience = heartbeat, patience
+        self._tried, self._stop = threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._run, name="announce", daemon=True)
+        self._previous: Any = None
+        self._open = False
+
+    def __enter__(self) -> Announcement:
+        self._open = True
+        self._thread.start()
+        atexit.register(self.close)
+        self._catch_signal()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Announcement:
+        return self.__enter__()
+
+    async def __aexit__(self, *exc: object) -> None:
+        import asyncio
+
+        self._release_signal()
+        try:
+            await asyncio.to_thread(self.close)
+        except RuntimeError:  # another kind of event loop, or one that is ending
+            self.close()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until it is announced; False if it could not be, or not in time."""
+        return self._tried.wait(timeout) and self.problem is None
+
+    def close(self) -> None:
+        """Withdraw the entry; may be called again."""
+        atexit.unregister(self.close)
+        self._release_signal()
+        self._withdraw(LOCK_WAIT)
+
+    def _run(self) -> None:
+        try:
+            if not self._await_port():
+                self.problem = f"'{self.id}' accepted no connection, so it was not announced"
+                return
+            # Again and again: an entry that was lost with its file comes back.
+            while not self._stop.is_set():
+                self.problem = self._file.register_server(self.id, self._beat())
+                self._tried.set()
+                self._stop.wait(self._heartbeat or None)
+        except Exception as error:  # whatever it is, the server goes on
+            self.problem = f"cannot announce '{self.id}': {error}"
+        finally:
+            self._tried.set()
+            if self.problem and not self._stop.is_set():
+                log.warning("%s", self.problem)
+
+    def _beat(self) -> Entry:
+        return {**self._entry, "heartbeat": _now()} if self._heartbeat else self._entry
+
+    def _await_port(self) -> bool:
+        end, pause = time.monotonic() + self._patience, 0.01
+        while not self._stop.is_set():
+            if _accepts(self._entry):
+                return not self._stop.is_set()
+            if time.monotonic() > end:
+                break
+            self._stop.wait(pause)
+            pause = min(pause * 1.5, 0.5)
+        return False
+
+    def _withdraw(self, wait: float) -> None:
+        if self._open and os.getpid() == self._entry["pid"]:  # a forked child must not
+            self._open = False
+            self._stop.set()
+            self._thread.join(wait)
+            self._file.unregister_server(self.id, wait)
+
+    def _catch_signal(self) -> None:
+        if threading.current_thread() is threading.main_thread():
+            previous = signal.getsignal(signal.SIGTERM)
+            if previous not in (None, signal.SIG_IGN):
+                self._previous = previous
+                signal.signal(signal.SIGTERM, self._on_signal)
+
+    def _release_signal(self) -> None:
+        ours = threading.current_thread() is threading.main_thread()
+        if ours and signal.getsignal(signal.SIGTERM) == self._on_signal:
+            signal.signal(signal.SIGTERM, self._previous)
+
+    def _on_signal(self, number: int, frame: Any) -> None:
+        self._withdraw(LAST_WAIT)
+        if callable(self._previous):
+            self._previous(number, frame)
+        else:
+            signal.signal(number, signal.SIG_DFL)
+            signal.raise_signal(number)
+
+
+def announce(
+    name: str,
+    url: str | None = None,
+    *,
+    path: str | os.PathLike[str] | None = None,
+    transports: Iterable[Entry] = (),
+    tools: Iterable[str] | None = None,
+    version: str | None = None,
+    nonce: str | None = None,
+    stdio: bool = False,
+    heartbeat: float = 30.0,
+    patience: float = 60.0,
+) -> Announcement:
+    """Announce a server for as long as a `with` or `async with` block lasts.
+
+    It enters the file once its port accepts connections, at the latest `patience` seconds from
+    now, and leaves it on every way out: the end of the block, an exception, exit, SIGTERM.
+
+    Args:
+        url: The address of its MCP endpoint, with the path.
+        path: The file; the project's or the user's by default, see `default_path`.
+        transports: Further ways to reach it, as the specification has them.
+        tools: The names of its tools.
+        nonce: What it echoes, so that a client knows it has reached this very server.
+        stdio: Whether it speaks on its own stdin and stdout, too.
+        heartbeat: Seconds between signs of life; 0 for none.
+    """
+    names = None if tools is None else list(tools)
+    optional = {
+        "start_time": (_look(os.getpid()) or (b"", None))[1],
+        "boot_id": _boot_id(),
+        "host": socket.gethostname(),
+        "user": _user(),
+        "transports": list(transports) or None,
+        "capabilities": None if names is None else {"tools": {"count": len(names), "names": names}},
+        "version": version,
+        "nonce": nonce,
+    }
+    entry = {
+        "name": name,
+        "pid": os.getpid(),
+        "stdio_active": stdio,
+        "http": _http(url),
+        "started_at": _now(),
+        "cwd": _cwd(),
+        **{key: value for key, value in optional.items() if value is not None},
+    }
+    return Announcement(Announcements(path), entry, heartbeat, patience)
+
+
+def judge(entry: Entry) -> str:
+    """Tell whether the process of an entry lives: live, dead, elsewhere (not to be known), unclear.
+
+    Permission denied means alive. Start time and boot id tell a process from a later one with its
+    pid, and from processes of other machines and containers.
+    """
+    pid, boot, start = entry.get("pid"), entry.get("boot_id"), entry.get("start_time")
+    if type(pid) is not int or pid <= 0:
+        return UNCLEAR
+    lives = _exists(pid) and (boot is None or boot == (_boot_id() or boot))
+    if lives and (seen := _look(pid)):
+        lives = seen[0] not in (b"Z", b"X") and start in (None, seen[1])
+    if entry.get("host", here := socket.gethostname()) == here:
+        return LIVE if lives else DEAD
+    # The name of a machine may change; the same process since the same boot is the same.
+    return LIVE if lives and boot is not None and start is not None else ELSEWHERE
+
+
+def project_paths(folder: str | os.PathLike[str]) -> list[Path]:
+    """Give the files of a project: of a folder and its parents up to the root of its repository."""
+    here = Path(os.path.abspath(folder))
+    folders = [here, *here.parents]
+    root = next((n for n, each in enumerate(folders) if (each / ".git").exists()), 0)
+    return [each / PLACE for each in folders[: root + 1]]
+
+
+def user_path() -> Path:
+    """Give the file of the user, for servers of no project."""
+    if own := os.environ.get("TOOLYARD_HOME"):
+        return Path(own) / "state" / "mcp_servers.json"
+    home = os.path.expanduser("~")
+    if sys.platform == "win32":
+        state = os.environ.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local")
+    elif sys.platform == "darwin":
+        state = os.path.join(home, "Library", "Application Support")
+    else:
+        state = os.environ.get("XDG_STATE_HOME", "")
+        state = state if os.path.isabs(state) else os.path.join(home, ".local", "state")
+    return Path(state) / "toolyard" / "mcp_servers.json"
+
+
+def default_path() -> Path:
+    """Give the file below the working directory if that is a project's, else that of the user."""
+    paths = project_paths(_cwd())
+    is_project = paths[0].parent.is_dir() or (paths[-1].parent.parent / ".git").exists()
+    return paths[0] if is_project else user_path()
+
+
+def _cwd() -> str:
+    try:
+        return os.getcwd()
+    except OSError:  # it was deleted
+        return os.path.expanduser("~")
+
+
+def _pause(seconds: float) -> None:
+    """Wait a moment where there is nothing to wait on; always inside a loop that ends."""
+    time.sleep(seconds)  # noqa: TID251
+
+
+def _now() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
+def _user() -> int | str:
+    """Give who we are: a number where users have numbers."""
+    if sys.platform == "win32":
+        return os.environ.get("USERNAME", "")
+    return os.getuid()
+
+
+@functools.cache
+def _boot_id() -> str | None:
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
+    except (OSError, ValueError):
+        return None
+
+
+def _http(url: str | None) -> Entry:
+    """Give the `http` part; a server that listens everywhere is reached on the loopback."""
+    try:
+        parts = urlsplit(url or "")
+        host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+    except ValueError:  # which is told once it is knocked at
+        host, port = "", 0
+    if url and host in ("0.0.0.0", "::"):  # noqa: S104
+        url = url.replace("[::]" if host == "::" else host, "localhost", 1)
+    if not url:
+        return {"enabled": False}
+    return {"enabled": True, "host": host, "port": port, "url": url}
+
+
+def _accepts(entry: Entry) -> bool:
+    """Tell whether a server takes connections; one that has neither port nor socket is ready."""
+    paths = [each["path"] for each in entry.get("transports", ()) if each.get("type") == "unix"]
+    try:
+        if entry["http"]["enabled"]:
+            parts = urlsplit(entry["http"]["url"])
+            if not parts.hostname:
+                raise ValueError(f"'{entry['http']['url']}' is not an address")
+            port = parts.port or entry["http"]["port"]
+            socket.create_connection((parts.hostname, port), timeout=1.0).close()
+        elif paths:
+            with socket.socket(socket.AF_UNIX) as client:
+                client.connect(paths[0])
+    except OSError:
+        return False
+    return True
+
+
+def _look(pid: int) -> tuple[bytes, int] | None:
+    """Give the state of a process and its start in clock ticks after boot, where Linux tells."""
+    try:
+        fd = os.open(f"/proc/{pid}/stat", os.O_RDONLY | _BINARY)
+        try:
+            text = os.read(fd, 4096)
+        finally:
+            os.close(fd)
+        fields = text.rpartition(b")")[2].split()  # a name may have blanks and brackets
+        return fields[0], int(fields[19])
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+def _exists(pid: int) -> bool:
+    if sys.platform == "win32":  # where os.kill(pid, 0) is Ctrl-C
+        import ctypes
+
+        kernel = ctypes.WinDLL("kernel32", use_last_error=True)
+        if not (handle := kernel.OpenProcess(0x100000, False, pid)):  # SYNCHRONIZE
+            return bool(ctypes.get_last_error() == 5)  # access denied
+        waiting = kernel.WaitForSingleObject(handle, 0)
+        kernel.CloseHandle(handle)
+        return bool(waiting == 0x102)  # it has not ended
+    try:
+        os.kill(pid, 0)
+    except PermissionError:
+        return True
+    except (OSError, OverflowError):
+        return False
+    return True
+
+
+def _after_fork() -> None:
+    """Free a child of the locks that other threads of its parent held."""
+    global _threads, _held
+    _threads = threading.Lock()
+    if _held is not None:
+        os.close(_held)
+        _held = None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+@contextlib.contextmanager
+def _locked(path: Path, wait: float) -> Iterator[None]:
+    """Hold the lock file beside a file, which is never deleted: two could hold two of one name."""
+    global _held
+    lock, end, pause = _threads, time.monotonic() + wait, 0.0002
+    if not lock.acquire(timeout=wait):
+        raise TimeoutError(f"another thread changed it for {wait:g} seconds")
+    fd = None
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        flags = os.O_RDWR | os.O_CREAT | _NO_FOLLOW | _NO_WAIT | _BINARY
+        _held = fd = os.open(f"{path}.lock", flags, 0o600)
+        while not _lock(fd, True):
+            if time.monotonic() > end:
+                raise TimeoutError(f"another process held the lock for {wait:g} seconds")
+            _pause(pause * random.uniform(0.5, 1.0))  # flock itself has no deadline
+            pause = min(pause * 2, 0.01)
+        yield
+        _lock(fd, False)  # a child forked meanwhile may have the descriptor, too
+    finally:
+        _held = None
+        if fd is not None:
+            os.close(fd)
+        lock.release()
+
+
+def _lock(fd: int, take: bool) -> bool:
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(fd, msvcrt.LK_NBLCK if take else msvcrt.LK_UNLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB if take else fcntl.LOCK_UN)
+    except (BlockingIOError, PermissionError):
+        return False
+    return True
+
+
+def _read(path: Path) -> bytes:
+    fd = os.open(path, os.O_RDONLY | _NO_WAIT | _BINARY)  # a pipe must not hold us up
+    with open(fd, "rb") as file:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise OSError("it is not a regular file")
+        content = file.read(LIMIT + 1)
+    if len(content) > LIMIT:
+        raise OSError(f"it is larger than {LIMIT} bytes")
+    return content
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def _parse(content: bytes) -> Entry:
+    """Give the document.
+
+    Raises:
+        ValueError: It is none.
+        OSError: It is of a later format, which is not ours to change.
+    """
+    try:
+        document = json.loads(content, parse_constant=_refuse)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+    if not isinstance(document, dict) or not isinstance(document.setdefault("servers", {}), dict):
+        raise ValueError("it has no object called 'servers'")
+    if str(document.setdefault("version", FORMAT)).split(".")[0] != FORMAT.split(".")[0]:
+        raise OSError(f"it has version {document['version']!r}, and {FORMAT} is what we know")
+    return document
+
+
+def _open_document(path: Path) -> tuple[Entry, str | None]:
+    """Give the document to change; one that cannot be read is set aside, and that is told."""
+    if path.is_symlink():
+        raise OSError("it is a symbolic link")
+    for pause in (0.02, 0.05, 0.1):  # for those who write in place
+        try:
+            return _parse(_read(path)), None
+        except FileNotFoundError:
+            return {"version": FORMAT, "servers": {}}, None
+        except ValueError as error:
+            why = error
+            _pause(pause)
+    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+    aside = path.with_name(f"{path.name}.corrupt-{stamp}-{secrets.token_hex(3)}")
+    os.rename(path, aside)
+    problem = f"'{path}' was no announce file ({why}); it was set aside as '{aside.name}'"
+    return {"version": FORMAT, "servers": {}}, problem
+
+
+def _replace(path: Path, document: Entry) -> None:
+    """Put a whole new file in the place of the old: any reader and any crash sees one of them."""
+    content = _text(document, "").encode("ascii")
+    if len(content) > LIMIT:
+        raise OSError(f"it would be larger than {LIMIT} bytes")
+    _sweep(path)
+    temp = f"{path.parent}{os.sep}.{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp"
+    fd = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_FOLLOW | _BINARY, 0o600)
+    try:
+        with open(fd, "wb") as file:
+            if sys.platform != "win32" and path.exists():
+                os.fchmod(fd, stat.S_IMODE(path.stat().st_mode))
+            file.write(content)
+            file.flush()
+            os.fsync(fd)
+        _rename(temp, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temp)
+        raise
+
+
+def _rename(temp: str, path: Path) -> None:
+    for last in [False] * 50 + [True]:
+        try:
+            os.replace(temp, path)
+            break
+        except PermissionError:
+            if last or sys.platform != "win32":
+                raise
+            _pause(0.01)  # on Windows, somebody may be reading it just now
+    if sys.platform != "win32":
+        fd = os.open(path.parent, os.O_RDONLY | _BINARY)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+
+def _sweep(path: Path) -> None:
+    """Remove what writers left that were killed."""
+    start = f".{path.name}."
+    for name in os.listdir(path.parent):
+        if name.startswith(start) and name.endswith(".tmp"):
+            pid = name[len(start) :].partition("-")[0]
+            if not (pid.isdigit() and _exists(int(pid))):
+                with contextlib.suppress(OSError):
+                    os.unlink(path.parent / name)
+
+
+def _text(value: Any, margin: str) -> str:
+    """Write as `json.dumps(value, indent=2)` does, in a third of its time: the lock is held."""
+    if type(value) is str:
+        return _quote(value)
+    inner = margin + "  "
+    if value and isinstance(value, dict):
+        lines = [f"{inner}{_quote(key)}: {_text(each, inner)}" for key, each in value.items()]
+        return "{\n" + ",\n".join(lines) + f"\n{margin}}}"
+    if value and isinstance(value, (list, tuple)):
+        return "[\n" + ",\n".join([inner + _text(each, inner) for each in value]) + f"\n{margin}]"
+    return repr(value) if type(value) is int else _plain(value)

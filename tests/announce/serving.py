@@ -1,0 +1,45 @@
+"""A small real server that announces itself: `serving.py FILE [how it ends]`."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from toolyard.announce import announce
+
+
+class Handler(BaseHTTPRequestHandler):
+    def log_message(self, *args: object) -> None:
+        pass
+
+
+def main() -> None:
+    path, end = sys.argv[1], (sys.argv[2:] or ["stay"])[0]
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    if end == "graceful":
+        signal.signal(signal.SIGTERM, lambda *_: say("ended", 7))
+    url = f"http://127.0.0.1:{server.server_port}/mcp"
+    with announce("nabu", url=url, path=path, tools=["add"]) as announced:
+        print(announced.wait(10), flush=True)
+        if end == "fork":
+            if (child := os.fork()) == 0:
+                sys.exit()  # runs what the parent wanted done at its exit
+            print(os.waitpid(child, 0)[1], flush=True)
+        if end == "raise":
+            raise RuntimeError("on purpose")
+        if end == "exit":
+            sys.exit(3)
+        sys.stdin.read()
+
+
+def say(word: str, code: int) -> None:
+    print(word, flush=True)
+    os._exit(code)
+
+
+if __name__ == "__main__":
+    main()
