@@ -193,8 +193,9 @@ def test_a_restart_is_a_new_process_with_the_same_flags() -> None:
     after = state()
     assert before and after
     assert before.pid != after.pid
-    tools = json.loads(toolyard("tools", "--json", "units").stdout)["tools"]
-    assert tools[0]["name"] == "example.convert_units"
+    found = toolyard("tools", "--json", "units")
+    assert found.returncode == Exit.OK, found.stdout
+    assert json.loads(found.stdout)["tools"][0]["name"] == "example.convert_units"
 
 
 def test_a_taken_port_is_passed_over_unless_it_was_told() -> None:
