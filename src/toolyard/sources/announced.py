@@ -1,0 +1,345 @@
+"""The source of the servers that announced themselves, in the files of projects and of the user.
+
+A file in a project that somebody cloned is not to be trusted. What it may do is name a process of
+this user that lives and listens on the loopback; all else is shown, and waits to be adopted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import logging
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable
+from contextlib import aclosing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import watchfiles
+
+from toolyard.announce import (
+    DEAD,
+    ELSEWHERE,
+    UNCLEAR,
+    Announcements,
+    Entry,
+    judge,
+    project_paths,
+    user_path,
+)
+from toolyard.core.model import Command, Endpoint, Problem, Report, Server, ServerId, Url
+
+log = logging.getLogger(__name__)
+
+SOURCE = "announced"
+WAITS = "announced-waits"
+UNREADABLE = "announced-unreadable"
+STEP_MS = 50
+"""Quiet that ends a burst of changes; a write is one rename."""
+DEBOUNCE_MS = 200
+"""The longest a burst may hold a report back."""
+LOOK = 0.5
+"""Seconds between looks without being told: at the processes, and at files nobody tells about."""
+MOST = 200
+"""Entries looked at in one file: nobody runs more, and a file may be made to hurt."""
+PIDFDS = 64
+"""Processes whose end is told at once; of more, the next look tells."""
+
+Mark = tuple[int, ...]
+Listeners = dict[int, set[int]]
+"""Who listens on which port of the loopback."""
+
+_LOCAL = re.compile(rb"0+|0*01000000|(?:0{16}FFFF0000)?.{6}7F")
+"""Any address, ::1, and 127.0.0.0/8, as the kernel writes them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An entry whose process may be alive, and where it was found."""
+
+    path: Path
+    key: str
+    entry: Entry
+    state: str
+    is_own: bool
+    """Whether the file is the user's, where no cloned project can write."""
+
+    @property
+    def started(self) -> str:
+        """When it says it started."""
+        return str(self.entry.get("started_at", ""))
+
+    @property
+    def wish(self) -> str:
+        """The name it wants, made fit to be shown and typed."""
+        name = re.sub(r"[^A-Za-z0-9_.-]+", "_", str(self.entry.get("name") or self.key))
+        return name[:48].lstrip("-") or "server"
+
+
+class Announced:
+    """Reports announced servers, within a second of their coming and going.
+
+    `folders` says which projects there are; it is asked at every look. Their files are those of
+    the folders and of their parents up to the root of the repository.
+    """
+
+    def __init__(
+        self, folders: Callable[[], Iterable[Path]] = tuple, user: Path | None = None
+    ) -> None:
+        self._asked = folders
+        self._user = user or user_path()
+        self._files: dict[Path, Announcements] = {}
+        self._names: dict[tuple[Path, str, Any], str] = {}
+        self._wake = asyncio.Event()
+
+    @property
+    def name(self) -> str:
+        """A short, stable name."""
+        return SOURCE
+
+    async def run(self, post: Callable[[Report], None]) -> None:
+        """Post the first report, then a new one whenever a server came or went."""
+        posted: Report | None = None
+        ends = Ends(self._wake.set)
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._watch())
+                while True:
+                    self._wake.clear()
+                    report, pids = await asyncio.to_thread(self._survey, self._paths())
+                    ends.follow(pids)
+                    if report != posted:
+                        posted = report
+                        post(report)
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout(LOOK):
+                            await self._wake.wait()
+        finally:
+            ends.follow(set())
+
+    async def _watch(self) -> None:
+        """Wake the look as soon as a file changes; without it, changes are found a little later."""
+        while True:
+            folders = self._folders()
+            changes = watchfiles.awatch(
+                *folders,
+                watch_filter=None,
+                debounce=DEBOUNCE_MS,
+                step=STEP_MS,
+                rust_timeout=int(LOOK * 1000),
+                yield_on_timeout=True,
+                recursive=False,
+            )
+            try:
+                async with aclosing(changes):
+                    async for change in changes:
+                        if change:
+                            self._wake.set()
+                        if self._folders() != folders:
+                            break
+            except (OSError, RuntimeError) as error:  # a folder went, or no watches are left
+                log.debug("cannot watch, looking instead", extra={"error": str(error)})
+                await asyncio.sleep(LOOK)
+
+    def _paths(self) -> list[Path]:
+        paths = [path for folder in self._asked() for path in project_paths(folder)]
+        return list(dict.fromkeys([*paths, self._user]))
+
+    def _folders(self) -> dict[str, Mark]:
+        """Give the folders to watch, or what exists of them, with marks that tell a new one."""
+        found: dict[str, Mark] = {}
+        for path in self._paths():
+            folder = next((each for each in path.parents if each.is_dir()), path.parent)
+            with suppress(OSError):
+                seen = os.stat(folder)
+                found[str(folder)] = (seen.st_dev, seen.st_ino)
+        return found
+
+    def _survey(self, paths: list[Path]) -> tuple[Report, set[int]]:
+        """Look at all files and processes; give the report, and the processes it depends on."""
+        problems: list[Problem] = []
+        found: list[Found] = []
+        self._files = {path: self._files.get(path) or Announcements(path) for path in paths}
+        for path, file in self._files.items():
+            reading = file.read()
+            if reading.problem:
+                hint = "correct or remove it; the next server that announces itself sets it aside"
+                problems.append(Problem(UNREADABLE, reading.problem, hint, str(path)))
+            found += self._living(path, reading.servers)
+        servers: dict[tuple[Any, Endpoint], Server] = {}
+        listeners = _listeners() if found else {}
+        for name, each in self._named(found):
+            endpoint = _endpoint(each, listeners)
+            if isinstance(endpoint, str):
+                problems.append(_waiting(name, each, endpoint))
+            elif endpoint is not None:  # the same server may be in two files
+                folder = None if each.is_own else str(each.path.parent.parent)
+                server = Server(ServerId(name, SOURCE), endpoint, folder=folder)
+                servers.setdefault((each.entry.get("pid"), endpoint), server)
+        pids = {each.entry["pid"] for each in found if each.state not in (ELSEWHERE, UNCLEAR)}
+        return Report(SOURCE, tuple(servers.values()), tuple(problems)), pids
+
+    def _living(self, path: Path, servers: dict[str, Any]) -> list[Found]:
+        own = path == self._user
+        judged = [
+            Found(path, key, entry, judge(entry), own)
+            for key, entry in list(servers.items())[:MOST]
+            if isinstance(entry, dict)
+        ]
+        return [each for each in judged if each.state not in (DEAD, UNCLEAR)]
+
+    def _named(self, found: list[Found]) -> list[tuple[str, Found]]:
+        """Give each a name of its own, which it keeps: name, name-2 ... as they started."""
+        ordered = sorted(found, key=lambda each: (each.started, each.key, str(each.path)))
+        ids = [(each.path, each.key, each.entry.get("pid")) for each in ordered]
+        self._names = {key: self._names[key] for key in ids if key in self._names}
+        taken = set(self._names.values())
+        for key, each in zip(ids, ordered, strict=True):
+            if key not in self._names:
+                choices = (f"{each.wish}-{n}" if n > 1 else each.wish for n in range(1, 10_000))
+                self._names[key] = next(name for name in choices if name not in taken)
+                taken.add(self._names[key])
+        return sorted(
+            ((self._names[key], each) for key, each in zip(ids, ordered, strict=True)),
+            key=lambda pair: pair[0],
+        )
+
+
+class Ends:
+    """Calls back as soon as one of some processes ends, where the kernel can tell."""
+
+    def __init__(self, call: Callable[[], None]) -> None:
+        self._call = call
+        self._fds: dict[int, int] = {}
+
+    def follow(self, pids: set[int]) -> None:
+        """Follow these processes and no others."""
+        for pid in self._fds.keys() - pids:
+            self._drop(pid)
+        if sys.platform != "linux":
+            return
+        for pid in sorted(pids - self._fds.keys())[: PIDFDS - len(self._fds)]:
+            with suppress(OSError):  # it has ended, or the kernel is old: the next look tells
+                self._fds[pid] = os.pidfd_open(pid)
+                asyncio.get_running_loop().add_reader(self._fds[pid], self._ended, pid)
+
+    def _ended(self, pid: int) -> None:
+        self._drop(pid)
+        self._call()
+
+    def _drop(self, pid: int) -> None:
+        fd = self._fds.pop(pid)
+        asyncio.get_running_loop().remove_reader(fd)
+        os.close(fd)
+
+
+def _waiting(name: str, found: Found, why: str) -> Problem:
+    text = f"'{name}', announced in '{found.path}', is not offered: {why}"
+    return Problem(WAITS, text, f"if you trust it: toolyard adopt {name}", f"{name}@{SOURCE}")
+
+
+def _endpoint(found: Found, listeners: Listeners) -> Endpoint | str | None:
+    """Give how to reach a server, or why it is not to be reached, or None if there is no way."""
+    if found.state == ELSEWHERE:
+        return f"it runs on the host {str(found.entry.get('host'))[:64]!r}"
+    if not _is_ours(found.entry):
+        return "it belongs to another user"
+    reasons: list[str] = []
+    for transport in _transports(found.entry):
+        reached = _reach(transport, found, listeners)
+        if not isinstance(reached, str):
+            return reached
+        reasons.append(reached)
+    return reasons[0] if reasons else None
+
+
+def _transports(entry: Entry) -> list[Entry]:
+    http, more = entry.get("http"), entry.get("transports")
+    first = [{"type": "http", **http}] if isinstance(http, dict) and http.get("enabled") else []
+    return first + [each for each in (more if isinstance(more, list) else []) if _is_dict(each)]
+
+
+def _is_dict(value: object) -> bool:
+    return isinstance(value, dict)
+
+
+def _reach(transport: Entry, found: Found, listeners: Listeners) -> Endpoint | str:
+    kind = transport.get("type")
+    if kind == "stdio":
+        return _command(transport, found)
+    if kind not in ("http", "sse"):
+        return f"it is reached by {str(kind)[:32]!r}, which is not spoken here"
+    url = str(transport.get("url", ""))
+    # References are filled in when a link opens; this text must not ask for our secrets.
+    if not url.isascii() or not url.isprintable() or " " in url or "${" in url:
+        return "its address is not a plain one"
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+    except ValueError:
+        return "its address cannot be read"
+    if parts.scheme not in ("http", "https") or parts.username is not None:
+        return "its address is not a plain one"
+    if not _is_loopback(host):
+        return f"its address is not on the loopback: '{host}', port {port}"
+    if listeners.get(port, set()) - {_me()}:
+        return f"another user listens on port {port}"
+    # The first writers of the format left the path out, and serve where the SDK serves.
+    full = url if parts.path else parts._replace(path="/mcp").geturl()
+    return Url(full, "sse" if kind == "sse" else "http")
+
+
+def _command(transport: Entry, found: Found) -> Endpoint | str:
+    argv, cwd = transport.get("command"), found.entry.get("cwd")
+    if not found.is_own:
+        return "it is a command to start, which a file in a project must not bring about"
+    if not (isinstance(argv, list) and argv and all(isinstance(each, str) for each in argv)):
+        return "its command is not a list of texts"
+    if any("${" in each for each in argv):
+        return "its command is not a plain one"
+    return Command(tuple(argv), cwd=cwd if isinstance(cwd, str) else None)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _me() -> int:
+    return -1 if sys.platform == "win32" else os.geteuid()
+
+
+def _is_ours(entry: Entry) -> bool:
+    """Tell whether the process is this user's, by what the system says and not the file alone."""
+    if sys.platform == "win32":
+        return bool(entry.get("user", "") in ("", os.environ.get("USERNAME", "")))
+    if entry.get("user", _me()) != _me():
+        return False
+    with suppress(OSError, ValueError, IndexError):
+        # Not the owner of the directory in /proc: that is root for whoever changed its user.
+        text = Path(f"/proc/{entry['pid']}/status").read_text("utf-8", "replace")
+        return int(text.partition("\nUid:")[2].split()[1]) == _me()
+    try:
+        os.kill(entry["pid"], 0)
+    except OSError:
+        return False
+    return True
+
+
+def _listeners() -> Listeners:
+    """Give the users who listen on each port, where Linux tells; nobody elsewhere."""
+    found: Listeners = {}
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        with suppress(OSError, ValueError, IndexError), open(table, "rb") as file:
+            for line in file.readlines()[1:]:
+                fields = line.split()
+                address, _, port = fields[1].partition(b":")
+                if fields[3] == b"0A" and _LOCAL.fullmatch(address):
+                    found.setdefault(int(port, 16), set()).add(int(fields[7]))
+    return found
