@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 from urllib.parse import unquote
 
-from toolyard.surfaces.connection import Reply, Request
+from toolyard.surfaces.reply import Reply, Request
 
 log = logging.getLogger(__name__)
 

@@ -8,37 +8,22 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable
-from http import HTTPStatus
 from math import inf
 from typing import Final, Protocol, cast
 
 import httptools
+
+from toolyard.surfaces.reply import Pairs, Reply, Request
 
 HEADER_BYTES: Final = 32 << 10
 HEADER_SECONDS: Final = 10.0
 BODY_IDLE_SECONDS: Final = 30.0
 KEEP_ALIVE_SECONDS: Final = 30.0
 UNREAD_BYTES: Final = 8 << 20
-"""A client that does not read is hung up on beyond this."""
+"""A client that has left this much unread gets no more."""
 PIPELINED: Final = 16
 """Requests one connection may send ahead."""
-
-Pairs = list[tuple[bytes, bytes]]
-
-
-class Request:
-    """One request, complete."""
-
-    __slots__ = ("body", "headers", "method", "path", "query")
-
-    def __init__(self, method: str, path: str, query: bytes, headers: Pairs) -> None:
-        self.method = method
-        self.path = path
-        self.query = query
-        self.headers = headers
-        """In order; names are lower-case, values stripped."""
-        self.body = b""
+_UPGRADE: Final = frozenset({b"upgrade", b"connection", b"http2-settings"})
 
 
 class Rules(Protocol):
@@ -68,80 +53,6 @@ class Rules(Protocol):
         ...
 
 
-class Reply:
-    """The way back for one request: an answer at once, or a stream."""
-
-    __slots__ = ("_connection", "_keep", "_over", "_plain", "on_gone", "streaming")
-
-    def __init__(self, connection: Connection, keep: bool, plain: bool) -> None:
-        self._connection = connection
-        self._keep = keep
-        self._plain = plain
-        """Without chunks: the client speaks HTTP/1.0, or asked for the head only."""
-        self._over = False
-        self.streaming = False
-        self.on_gone: Callable[[], None] | None = None
-        """Called when the client hangs up before the end."""
-
-    def respond(
-        self, status: int, body: bytes = b"", headers: Iterable[tuple[bytes, bytes]] = ()
-    ) -> None:
-        """Send a whole answer."""
-        if self._over:
-            return
-        self._over = True
-        lines = b"".join(b"%b: %b\r\n" % pair for pair in headers)
-        close = b"" if self._keep else b"connection: close\r\n"
-        self._connection.write(
-            b"HTTP/1.1 %b\r\ncontent-length: %d\r\n%b%b\r\n%b"
-            % (_line(status), len(body), lines, close, body)
-        )
-        self._connection.finished(self._keep)
-
-    def start(self, status: int, headers: Iterable[tuple[bytes, bytes]]) -> None:
-        """Begin an answer of unknown length."""
-        if self._over or self.streaming:
-            return
-        self.streaming = True
-        lines = b"".join(b"%b: %b\r\n" % pair for pair in headers)
-        if self._plain:
-            self._keep = False
-        how = b"transfer-encoding: chunked\r\n" if not self._plain else b""
-        close = b"" if self._keep else b"connection: close\r\n"
-        self._connection.write(b"HTTP/1.1 %b\r\n%b%b%b\r\n" % (_line(status), lines, how, close))
-
-    def write(self, data: bytes) -> None:
-        """Send a piece of a stream; a client that does not read loses the connection."""
-        if self._over or not data:
-            return
-        self._connection.write(data if self._plain else b"%x\r\n%b\r\n" % (len(data), data))
-        if self._connection.unsent > UNREAD_BYTES:
-            self._connection.abort()
-
-    def finish(self) -> None:
-        """End a stream."""
-        if self._over:
-            return
-        self._over = True
-        if not self._plain:
-            self._connection.write(b"0\r\n\r\n")
-        self._connection.finished(self._keep)
-
-    async def drained(self) -> None:
-        """Wait until the client has read most of what was sent."""
-        await self._connection.drained()
-
-    def refuse_more(self) -> None:
-        """The connection cannot be used any further."""
-        self._keep = False
-
-    def gone(self) -> None:
-        """The client hung up."""
-        self._over = True
-        if self.on_gone is not None:
-            self.on_gone()
-
-
 class Connection(asyncio.Protocol):
     """Reads requests one after the other; each is answered before the next is begun."""
 
@@ -157,10 +68,14 @@ class Connection(asyncio.Protocol):
         self._url = b""
         self._headers: Pairs = []
         self._head_size = 0
+        self._unheard = 0
+        """Bytes since the parser last gave anything: it keeps a header until it is whole."""
         self._request: Request | None = None
         self._body: list[bytes] = []
         self._size = 0
         self._refused: tuple[int, str] | None = None
+        """The last answer of this connection; nothing after it is read."""
+        self._unread = inf
         self._writable: asyncio.Event | None = None
         self.closing = False
 
@@ -188,12 +103,17 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Feed the parser; what is not HTTP is told so."""
+        if self._refused is not None:
+            return
+        self._unheard += len(data)
         try:
             self._parser.feed_data(data)
-        except httptools.HttpParserUpgrade:
-            self._fail(400, "upgrades are not supported")
+        except httptools.HttpParserUpgrade as upgrade:
+            self._stay(data[upgrade.args[0] :])
         except httptools.HttpParserError:
-            self._fail(400, "this is not HTTP")
+            self._refuse(400, "this is not HTTP")
+        if self._unheard > HEADER_BYTES:
+            self._refuse(431, f"the head is larger than {HEADER_BYTES} bytes")
 
     def pause_writing(self) -> None:
         """The client reads slower than we write."""
@@ -211,14 +131,13 @@ class Connection(asyncio.Protocol):
             await self._writable.wait()
 
     def write(self, data: bytes) -> None:
-        """Send bytes."""
-        if not self._transport.is_closing():
+        """Send bytes; a client that has not read what it got before loses the connection."""
+        if self._transport.is_closing():
+            return
+        if self._transport.get_write_buffer_size() > UNREAD_BYTES:
+            self.abort()
+        else:
             self._transport.write(data)
-
-    @property
-    def unsent(self) -> int:
-        """How many bytes the client has not taken yet."""
-        return self._transport.get_write_buffer_size()
 
     def abort(self) -> None:
         """Hang up at once."""
@@ -228,14 +147,14 @@ class Connection(asyncio.Protocol):
         """Take no further request; hang up once what is under way is answered."""
         self.closing = True
         if self._reply is None:
-            self._transport.close()
+            self._close()
 
     # The parser.
 
     def on_message_begin(self) -> None:
         """A new head begins."""
-        self._url, self._headers, self._head_size = b"", [], 0
-        self._body, self._size, self._refused = [], 0, None
+        self._url, self._headers, self._head_size, self._unheard = b"", [], 0, 0
+        self._body, self._size = [], 0
         self._request = None
 
     def on_url(self, url: bytes) -> None:
@@ -245,40 +164,29 @@ class Connection(asyncio.Protocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """One header; the parser leaves blanks at the end of values."""
-        self._headers.append((name.lower(), value.strip()))
         self._count(len(name) + len(value))
+        if self._request is None:  # what trails a body came too late to be judged
+            self._headers.append((name.lower(), value.strip()))
 
     def on_headers_complete(self) -> None:
         """Judge the head before anything of the body is read."""
-        try:
-            url = httptools.parse_url(self._url)
-            path = (url.path or b"/").decode("ascii")
-        except (httptools.HttpParserError, UnicodeDecodeError):
-            self._refused = (400, "the target cannot be read")
-            path, query = "/", b""
-        else:
-            query = url.query or b""
-        method = self._parser.get_method().decode("ascii")
-        request = self._request = Request(method, path, query, self._headers)
-        self._refused = self._refused or self._rules.refusal(request)
-        for name, value in self._headers:
-            if name == b"content-length" and int(value) > self._rules.limit:
-                self._refused = (413, f"the body is larger than {self._rules.limit} bytes")
-            elif name == b"expect" and value.lower() == b"100-continue" and self._refused is None:
-                self.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-        if self._refused is not None:
-            self._turn_away()
-        else:
-            self._patience(BODY_IDLE_SECONDS)
+        if self._refused is not None or self._upgrades():
+            return
+        request = self._request = self._read_head()
+        refused = self._refused_for(request)
+        if refused is not None:
+            self._refuse(*refused)
+            return
+        self._patience(BODY_IDLE_SECONDS)
 
     def on_body(self, body: bytes) -> None:
         """A piece of the body, counted while it comes."""
         if self._refused is not None:
             return
+        self._unheard = 0
         self._size += len(body)
         if self._size > self._rules.limit:
-            self._refused = (413, f"the body is larger than {self._rules.limit} bytes")
-            self._turn_away()
+            self._refuse(413, f"the body is larger than {self._rules.limit} bytes")
             return
         self._body.append(body)
         if self._size > len(body):
@@ -286,14 +194,15 @@ class Connection(asyncio.Protocol):
 
     def on_message_complete(self) -> None:
         """Serve the request, or keep it until the one before is answered."""
-        request = self._request
+        request, self._request = self._request, None
         if self._refused is not None or request is None:
             return
         self._calm()
+        self._unheard = 0
         request.body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
         keep = self._parser.should_keep_alive() and not self.closing
-        plain = request.method == "HEAD" or self._parser.get_http_version() == "1.0"
-        reply = Reply(self, keep, plain)
+        plain = self._parser.get_http_version() == "1.0"
+        reply = Reply(self, keep, plain, bare=request.method == "HEAD")
         if self._reply is None:
             self._reply = reply
             self._rules.serve(request, reply)
@@ -305,40 +214,84 @@ class Connection(asyncio.Protocol):
     def finished(self, keep: bool) -> None:
         """An answer is complete; go on with the next request, if there may be one."""
         self._reply = None
-        if not keep or (self.closing and not self._waiting):
-            self._transport.close()
+        if not keep:
+            self._close()
         elif self._waiting:
             request, self._reply = self._waiting.popleft()
             self._transport.resume_reading()
             self._loop.call_soon(self._rules.serve, request, self._reply)
+        elif self._refused is not None:
+            self._part()
+        elif self.closing:
+            self._close()
         else:
             self._patience(KEEP_ALIVE_SECONDS)
 
-    # Refusals and clocks.
+    # Heads, refusals and clocks.
+
+    def _read_head(self) -> Request:
+        method = self._parser.get_method().decode("ascii")
+        try:
+            url = httptools.parse_url(self._url)
+            path = (url.path or b"/").decode("ascii")
+        except (httptools.HttpParserError, UnicodeDecodeError):
+            return Request(method, "", b"", self._headers)
+        return Request(method, path, url.query or b"", self._headers)
+
+    def _refused_for(self, request: Request) -> tuple[int, str] | None:
+        if not request.path:
+            return 400, "the target cannot be read"
+        refused = self._rules.refusal(request)
+        if refused is not None:
+            return refused
+        for name, value in request.headers:
+            if name == b"content-length" and int(value) > self._rules.limit:
+                return 413, f"the body is larger than {self._rules.limit} bytes"
+            if name == b"expect" and value.lower() == b"100-continue" and self._reply is None:
+                self.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        return None
+
+    def _upgrades(self) -> bool:
+        """Whether a client would rather speak something else; the parser gives no body then."""
+        return self._parser.should_upgrade() and self._parser.get_method() != b"CONNECT"
+
+    def _stay(self, rest: bytes) -> None:
+        """Some clients offer to upgrade with every request; read it as if it had not."""
+        head = b"%b %b HTTP/1.1\r\n" % (self._parser.get_method(), self._url)
+        kept = [pair for pair in self._headers if pair[0] not in _UPGRADE]
+        head += b"".join(b"%b: %b\r\n" % pair for pair in kept)
+        self._parser = httptools.HttpRequestParser(self)
+        self.data_received(head + b"\r\n" + rest)
 
     def _count(self, size: int) -> None:
+        self._unheard = 0
         self._head_size += size
         if self._head_size > HEADER_BYTES:
-            self._fail(431, f"the head is larger than {HEADER_BYTES} bytes")
+            self._refuse(431, f"the head is larger than {HEADER_BYTES} bytes")
 
-    def _turn_away(self) -> None:
-        """Refuse by the head alone; what follows on this connection is not read."""
-        status, text = cast("tuple[int, str]", self._refused)
-        self._fail(status, text)
-
-    def _fail(self, status: int, text: str) -> None:
-        if self._transport.is_closing():
+    def _refuse(self, status: int, text: str) -> None:
+        """Turn a request away, after the answers that are owed; nothing that follows is read."""
+        if self._refused is not None or self._transport.is_closing():
             return
         self._refused = (status, text)
         self._calm()
         if self._reply is None:
-            self._reply = Reply(self, keep=False, plain=False)
-            self._rules.refuse(self._reply, status, text)
+            self._part()
+
+    def _part(self) -> None:
+        """Say why no more is read, and hang up."""
+        self._reply = Reply(self, keep=False)
+        self._rules.refuse(self._reply, *cast("tuple[int, str]", self._refused))
+
+    def _close(self) -> None:
+        """Hang up once the client has read what was written, but do not wait for ever."""
         self._transport.close()
+        self._patience(KEEP_ALIVE_SECONDS)
 
     def _patience(self, seconds: float) -> None:
         """Wait so long for the client's next move; one timer serves them all."""
         self._deadline = self._loop.time() + seconds
+        self._unread = inf
         if self._timer is None:
             self._timer = self._loop.call_later(seconds, self._look)
 
@@ -348,15 +301,15 @@ class Connection(asyncio.Protocol):
 
     def _look(self) -> None:
         left = self._deadline - self._loop.time()
-        if left <= 0:
-            self._timer = None
-            self._transport.close()
-        else:
+        if left > 0:
             self._timer = self._loop.call_later(min(left, HEADER_SECONDS), self._look)
-
-
-_LINES: Final = {status.value: f"{status.value} {status.phrase}".encode() for status in HTTPStatus}
-
-
-def _line(status: int) -> bytes:
-    return _LINES.get(status) or b"%d Unknown" % status
+            return
+        self._timer = None
+        unread, before = self._transport.get_write_buffer_size(), self._unread
+        if not unread and not self._transport.is_closing():
+            self._close()
+        elif unread < before:
+            self._patience(KEEP_ALIVE_SECONDS)
+            self._unread = unread
+        else:
+            self.abort()

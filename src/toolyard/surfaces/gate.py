@@ -41,8 +41,9 @@ class Gate:
 
     def refusal(self, method: str, path: str, headers: Pairs) -> Refusal | None:
         """Why a request is refused: status and sentence; None if it may pass."""
-        host = origin = bearer = b""
+        host = bearer = b""
         hosts = 0
+        foreign = False
         for name, value in headers:
             if name == b"host":
                 host = value.lower()
@@ -50,13 +51,13 @@ class Gate:
             elif name == b"authorization":
                 bearer = value
             elif name == b"origin":
-                origin = value
+                foreign = foreign or value not in self._origins
         if hosts != 1 or host not in self._hosts:
             return (
                 421,
                 "this address is not one of the hub's; use the one that toolyard status shows",
             )
-        if origin and origin not in self._origins:
+        if foreign:
             return 403, "requests from this origin are not allowed"
         if hmac.compare_digest(bearer, self._bearer) or path in OPEN_PATHS:
             return None

@@ -11,7 +11,7 @@ from msgspec import Raw
 from toolyard.relay.relay import Relay
 from toolyard.relay.session import Exchange, Session
 from toolyard.surfaces.asked import Asked, disagreement, is_modern, take_envelope
-from toolyard.surfaces.connection import Reply, Request
+from toolyard.surfaces.reply import Reply, Request
 from toolyard.surfaces.stream import Stream
 from toolyard.wire import era, jsonrpc
 from toolyard.wire.jsonrpc import Message

@@ -7,9 +7,10 @@ import socket
 from typing import Final
 
 from toolyard.surfaces.asgi import App, serve_app
-from toolyard.surfaces.connection import Connection, Reply, Request
+from toolyard.surfaces.connection import Connection
 from toolyard.surfaces.gate import Gate
 from toolyard.surfaces.http import HttpDoor
+from toolyard.surfaces.reply import Reply, Request
 from toolyard.wire import jsonrpc
 from toolyard.wire.tasks import Tasks
 

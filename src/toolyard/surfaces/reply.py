@@ -1,0 +1,116 @@
+"""One request of a client, and the way back for its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from http import HTTPStatus
+from typing import Final, Protocol
+
+Pairs = list[tuple[bytes, bytes]]
+
+
+class Request:
+    """One request, complete."""
+
+    __slots__ = ("body", "headers", "method", "path", "query")
+
+    def __init__(self, method: str, path: str, query: bytes, headers: Pairs) -> None:
+        self.method = method
+        self.path = path
+        self.query = query
+        self.headers = headers
+        """In order; names are lower-case, values stripped."""
+        self.body = b""
+
+
+class Way(Protocol):
+    """What an answer needs of the connection it goes over."""
+
+    def write(self, data: bytes) -> None:
+        """Send bytes."""
+        ...
+
+    def finished(self, keep: bool) -> None:
+        """The answer is complete; `keep` says whether another may follow."""
+        ...
+
+    async def drained(self) -> None:
+        """Wait while the client is behind."""
+        ...
+
+
+class Reply:
+    """The way back for one request: an answer at once, or a stream."""
+
+    __slots__ = ("_bare", "_keep", "_over", "_plain", "_way", "on_gone", "streaming")
+
+    def __init__(self, way: Way, keep: bool, plain: bool = False, bare: bool = False) -> None:
+        self._way = way
+        self._keep = keep
+        self._plain = plain
+        """Without chunks: the client speaks HTTP/1.0."""
+        self._bare = bare
+        """Without a body: the client asked for the head only."""
+        self._over = False
+        self.streaming = False
+        self.on_gone: Callable[[], None] | None = None
+        """Called when the client hangs up before the end."""
+
+    def respond(
+        self, status: int, body: bytes = b"", headers: Iterable[tuple[bytes, bytes]] = ()
+    ) -> None:
+        """Send a whole answer."""
+        if self._over:
+            return
+        self._over = True
+        lines = b"".join(b"%b: %b\r\n" % pair for pair in headers)
+        close = b"" if self._keep else b"connection: close\r\n"
+        self._way.write(
+            b"HTTP/1.1 %b\r\ncontent-length: %d\r\n%b%b\r\n%b"
+            % (_line(status), len(body), lines, close, b"" if self._bare else body)
+        )
+        self._way.finished(self._keep)
+
+    def start(self, status: int, headers: Iterable[tuple[bytes, bytes]]) -> None:
+        """Begin an answer of unknown length."""
+        if self._over or self.streaming:
+            return
+        self.streaming = True
+        lines = b"".join(b"%b: %b\r\n" % pair for pair in headers)
+        if self._plain:
+            self._keep = False
+        how = b"transfer-encoding: chunked\r\n" if not self._plain else b""
+        close = b"" if self._keep else b"connection: close\r\n"
+        self._way.write(b"HTTP/1.1 %b\r\n%b%b%b\r\n" % (_line(status), lines, how, close))
+
+    def write(self, data: bytes) -> None:
+        """Send a piece of a stream; a client that does not read loses the connection."""
+        if self._over or self._bare or not data:
+            return
+        self._way.write(data if self._plain else b"%x\r\n%b\r\n" % (len(data), data))
+
+    def finish(self) -> None:
+        """End a stream."""
+        if self._over:
+            return
+        self._over = True
+        if not self._plain and not self._bare:
+            self._way.write(b"0\r\n\r\n")
+        self._way.finished(self._keep)
+
+    async def drained(self) -> None:
+        """Wait until the client has read most of what was sent."""
+        await self._way.drained()
+
+    def gone(self) -> None:
+        """The client hung up."""
+        self._over = True
+        if self.on_gone is not None:
+            self.on_gone()
+
+
+_LINES: Final = {status.value: f"{status.value} {status.phrase}".encode() for status in HTTPStatus}
+
+
+def _line(status: int) -> bytes:
+    return _LINES.get(status) or b"%d Unknown" % status

@@ -1,0 +1,278 @@
+"""The hub's own HTTP: what clients do to a connection, by mistake or on purpose."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.surfaces.doors import PATIENCE, Answer, Doors, Raw, call, open_doors
+from toolyard.surfaces import connection
+
+PING = json.dumps(call("ping")).encode()
+AMBIGUOUS = {
+    "both lengths": "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n",
+    "two lengths": "Content-Length: 4\r\nContent-Length: 5\r\n",
+    "the same length twice": "Content-Length: 4\r\nContent-Length: 4\r\n",
+    "a signed length": "Content-Length: +4\r\n",
+    "a list of lengths": "Content-Length: 4, 4\r\n",
+    "an endless length": "Content-Length: 99999999999999999999999\r\n",
+    "a blank before the colon": "Transfer-Encoding : chunked\r\n",
+    "an encoding we do not know": "Transfer-Encoding: gzip\r\n",
+    "chunks inside of something": "Transfer-Encoding: chunked, identity\r\n",
+    "a folded header": "X-Folded: a\r\n b\r\nContent-Length: 4\r\n",
+}
+
+
+async def exchange(doors: Doors, data: bytes) -> tuple[Answer, bytes]:
+    """Send bytes; the first answer and all that follows until the hub hangs up."""
+    async with doors.connected() as raw:
+        await raw.send(data)
+        return await raw.answer(), await raw.rest()
+
+
+async def is_well(doors: Doors) -> bool:
+    """Whether the hub still answers others, at once."""
+    async with asyncio.timeout(1):
+        return (await doors.ask()).status == 200
+
+
+@pytest.mark.parametrize("lines", AMBIGUOUS.values(), ids=AMBIGUOUS)
+async def test_a_body_whose_end_is_ambiguous_is_refused_and_what_follows_is_not_read(
+    doors: Doors, lines: str
+) -> None:
+    head = doors.request("POST", "/mcp", headers={"Content-Type": "application/json"})
+    smuggled = b"0\r\n\r\n" + doors.request("POST", "/api/v1/stop")
+    answer, rest = await exchange(doors, head[:-2] + lines.encode() + b"\r\n" + smuggled)
+    assert answer.status == 400
+    assert answer.headers["connection"] == "close"
+    assert rest == b""
+    assert await is_well(doors)
+
+
+async def test_what_stands_behind_a_refused_request_is_not_served(doors: Doors) -> None:
+    refused = doors.request("GET", "/", headers={"Authorization": "Bearer wrong"})
+    stop = doors.request("POST", "/api/v1/stop", headers={"Content-Length": "0"})
+    answer, rest = await exchange(doors, refused + stop)
+    assert (answer.status, rest) == (401, b"")
+    assert await is_well(doors)
+
+
+async def test_a_bad_chunk_is_refused(doors: Doors) -> None:
+    head = doors.request("POST", "/mcp", headers={"Transfer-Encoding": "chunked"})
+    answer, rest = await exchange(doors, head + b"zz\r\nhello\r\n")
+    assert (answer.status, rest) == (400, b"")
+
+
+async def test_a_body_in_chunks_arrives_whole(doors: Doors) -> None:
+    headers = {"Transfer-Encoding": "chunked", "Content-Type": "application/json"}
+    head = doors.request("POST", "/mcp", headers={**headers, **await doors.initialize()})
+    chunks = b"".join(b"1;note=1\r\n%c\r\n" % byte for byte in PING)
+    async with doors.connected() as raw:
+        await raw.send(head + chunks + b"0\r\n\r\n")
+        assert (await raw.answer()).json()["result"] == {}
+
+
+async def test_what_trails_a_body_is_no_header(doors: Doors) -> None:
+    session = await doors.initialize()
+    headers = {"Transfer-Encoding": "chunked", "Content-Type": "application/json"}
+    head = doors.request("POST", "/mcp", headers=headers)
+    trailer = f"Mcp-Session-Id: {session['Mcp-Session-Id']}\r\n".encode()
+    async with doors.connected() as raw:
+        await raw.send(head + b"%x\r\n%b\r\n0\r\n%b\r\n" % (len(PING), PING, trailer))
+        assert (await raw.answer()).status == 400
+
+
+async def test_a_body_that_says_it_is_too_large_is_refused_unread(home: Path) -> None:
+    async with open_doors(home, client_message_limit=1000) as doors:
+        head = doors.request("POST", "/mcp", headers={"Content-Length": "1001"})
+        answer, rest = await exchange(doors, head)
+        assert (answer.status, rest) == (413, b"")
+
+
+async def test_a_body_that_grows_too_large_is_refused_while_it_comes(home: Path) -> None:
+    async with open_doors(home, client_message_limit=1000) as doors:
+        head = doors.request("POST", "/mcp", headers={"Transfer-Encoding": "chunked"})
+        answer, _ = await exchange(doors, head + b"1f4\r\n%b\r\n" % (b"x" * 500) * 3)
+        assert answer.status == 413
+        assert "1000 bytes" in answer.json()["title"]
+
+
+async def test_a_head_that_is_too_large_is_refused(doors: Doors) -> None:
+    many = {f"X-{number}": "x" * 1000 for number in range(40)}
+    for headers, path in (({"X-Long": "x" * 40_000}, "/"), (many, "/"), ({}, "/" + "x" * 40_000)):
+        answer, _ = await exchange(doors, doors.request("GET", path, headers=headers))
+        assert answer.status == 431
+
+
+async def test_a_header_without_end_is_cut_off(doors: Doors) -> None:
+    async with doors.connected() as raw:
+        await raw.send(b"GET / HTTP/1.1\r\nX-Endless: ")
+        with pytest.raises((ConnectionResetError, BrokenPipeError)):
+            await flood(raw)
+    assert await is_well(doors)
+
+
+async def flood(raw: Raw) -> None:
+    """Send what may be sent of far too much."""
+    async with asyncio.timeout(PATIENCE):
+        for _ in range(128):
+            await raw.send(b"x" * 65536)
+
+
+async def test_a_head_that_trickles_is_given_up(
+    doors: Doors, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "HEADER_SECONDS", 0.2)
+    async with doors.connected() as raw, asyncio.TaskGroup() as group:
+        began = asyncio.get_running_loop().time()
+        trickle = group.create_task(drip(raw, doors.request()))
+        assert await raw.rest() == b""
+        assert 0.1 < asyncio.get_running_loop().time() - began < 2
+        trickle.cancel()
+
+
+async def drip(raw: Raw, data: bytes) -> None:
+    """Send a byte now and then."""
+    for byte in data:
+        await raw.send(bytes([byte]))
+        await asyncio.sleep(0.02)
+
+
+async def test_a_body_that_stops_coming_is_given_up(
+    doors: Doors, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "HEADER_SECONDS", 0.1)
+    monkeypatch.setattr(connection, "BODY_IDLE_SECONDS", 0.2)
+    async with doors.connected() as raw:
+        await raw.send(doors.request("POST", "/mcp", headers={"Content-Length": "10"}) + b"1234")
+        async with asyncio.timeout(2):
+            assert await raw.rest() == b""
+
+
+async def test_an_idle_connection_is_closed_after_a_while(
+    doors: Doors, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "HEADER_SECONDS", 0.1)
+    monkeypatch.setattr(connection, "KEEP_ALIVE_SECONDS", 0.2)
+    async with doors.connected() as raw:
+        await raw.send(doors.request())
+        assert (await raw.answer()).status == 200
+        async with asyncio.timeout(2):
+            assert await raw.rest() == b""
+
+
+async def test_500_trickling_connections_delay_nobody(doors: Doors) -> None:
+    trickling = [await asyncio.open_connection("127.0.0.1", doors.port) for _ in range(500)]
+    for _, writer in trickling:
+        writer.write(b"GET / HTTP/1.1\r\nX-Slow: ")
+    loop = asyncio.get_running_loop()
+    times = []
+    for _ in range(50):
+        began = loop.time()
+        assert (await doors.ask()).status == 200
+        times.append(loop.time() - began)
+    for _, writer in trickling:
+        writer.close()
+    assert sorted(times)[-2] < 0.1
+
+
+async def test_more_connections_than_allowed_are_told_so(home: Path) -> None:
+    async with open_doors(home, connection_limit=3) as doors:
+        held = [Raw(*await asyncio.open_connection("127.0.0.1", doors.port)) for _ in range(3)]
+        await held[0].send(doors.request())
+        assert (await held[0].answer()).status == 200
+        assert (await doors.ask()).status == 503
+        for raw in held:
+            await raw.close()
+
+
+async def test_requests_sent_ahead_are_answered_in_order(doors: Doors) -> None:
+    session = await doors.initialize()
+    paths = ["/health/live", "/nothing/1", "/health/live", "/nothing/2", "/style.css"] * 8
+    ahead = [doors.request("GET", path) for path in paths]
+    ahead.insert(3, doors.request("POST", "/mcp", PING, session))
+    async with doors.connected() as raw:
+        await raw.send(b"".join(ahead))
+        said = [(await raw.answer()) for _ in ahead]
+    assert said.pop(3).json()["result"] == {}
+    assert [a.status for a in said] == [404 if "nothing" in path else 200 for path in paths]
+    assert b"/nothing/2" in said[3].body
+
+
+async def test_a_bad_request_behind_a_good_one_does_not_cost_its_answer(doors: Doors) -> None:
+    bad = doors.request("GET", "/", headers={"Authorization": "wrong"})
+    async with doors.connected() as raw:
+        await raw.send(doors.request("GET", "/api/v1/status") + bad)
+        assert (await raw.answer()).json()["servers"]
+        assert (await raw.answer()).status == 401
+        assert await raw.rest() == b""
+
+
+async def test_an_old_client_gets_an_answer_and_the_end(doors: Doors) -> None:
+    answer, rest = await exchange(doors, doors.request(version="1.0"))
+    assert (answer.status, answer.json(), rest) == (200, {"live": True}, b"")
+    assert answer.headers["connection"] == "close"
+
+
+async def test_a_head_request_gets_the_head_alone(doors: Doors) -> None:
+    async with doors.connected() as raw:
+        await raw.send(doors.request("HEAD", "/style.css") + doors.request())
+        head = await raw.answer(bodiless=True)
+        assert head.status == 200 and int(head.headers["content-length"]) > 100
+        assert (await raw.answer()).json() == {"live": True}
+
+
+async def test_a_client_that_asks_first_is_told_to_go_on(doors: Doors) -> None:
+    headers = {"Expect": "100-continue", **await doors.initialize()}
+    data = doors.request("POST", "/mcp", PING, headers)
+    async with doors.connected() as raw:
+        await raw.send(data[: -len(PING)])
+        assert (await raw.answer()).status == 100
+        await raw.send(PING)
+        assert (await raw.answer()).json()["result"] == {}
+
+
+async def test_a_client_that_asks_first_and_may_not_is_told_no(doors: Doors) -> None:
+    headers = {"Expect": "100-continue", "Authorization": "Bearer wrong"}
+    data = doors.request("POST", "/mcp", PING, headers)
+    answer, rest = await exchange(doors, data[: -len(PING)])
+    assert (answer.status, rest) == (401, b"")
+
+
+async def test_an_offer_to_upgrade_is_overlooked(doors: Doors) -> None:
+    headers = {"Connection": "Upgrade, HTTP2-Settings", "Upgrade": "h2c", "HTTP2-Settings": "AAMA"}
+    headers |= await doors.initialize()
+    data = doors.request("POST", "/mcp", PING, headers)
+    async with doors.connected() as raw:
+        for cut in (len(data), len(data) - 5, len(data) - len(PING)):
+            await raw.send(data[:cut])
+            await asyncio.sleep(0.01)
+            await raw.send(data[cut:])
+            assert (await raw.answer()).json()["result"] == {}
+        await raw.send(doors.request())
+        assert (await raw.answer()).status == 200
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(range(256)),
+        b"hello\r\n\r\n",
+        b"GET\r\n\r\n",
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        b"CONNECT evil.example:443 HTTP/1.1\r\nHost: evil.example\r\n\r\n",
+        b"GET /\x00 HTTP/1.1\r\n\r\n",
+        b"GET /\xff\xfe HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: x\r\nBad\x00Name: x\r\n\r\n",
+        b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n',
+    ],
+)
+async def test_what_is_not_http_gets_one_refusal(doors: Doors, data: bytes) -> None:
+    answer, rest = await exchange(doors, data)
+    assert answer.status in (400, 421)
+    assert rest == b""
+    assert await is_well(doors)

@@ -1,0 +1,146 @@
+"""Who may speak at the HTTP doors: judged by the head, before anything else happens."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.surfaces.doors import TOKEN, Doors, call
+from toolyard.surfaces.gate import OPEN_PATHS
+
+OWN = ("127.0.0.1", "localhost", "LOCALHOST", "[::1]")
+FOREIGN = (
+    "evil.example:{port}",
+    "127.0.0.1.evil.example:{port}",
+    "127.0.0.1:{other}",
+    "127.0.0.1",
+    "EVIL.EXAMPLE:{port}",
+    "127.0.0.1:{port}.evil.example",
+    "127.1:{port}",
+    "evil.example@127.0.0.1:{port}",
+    "0.0.0.0:{port}",
+    "",
+)
+PAGES = [("GET", "/"), ("HEAD", "/"), ("GET", "/open"), ("GET", "/style.css")]
+MCP = [(method, "/mcp") for method in ("GET", "POST", "DELETE", "PUT", "OPTIONS")]
+
+
+async def all_routes(doors: Doors) -> list[tuple[str, str]]:
+    """Every route there is, as the hub describes itself, its pages and the MCP door."""
+    paths = (await doors.ask("GET", "/api/v1/openapi.json")).json()["paths"]
+    api = [(m.upper(), p.replace("{alias}", "x")) for p, ways in paths.items() for m in ways]
+    assert ("POST", "/api/v1/call") in api
+    return [*api, *PAGES, *MCP, ("GET", "/api/v1/openapi.json"), ("GET", "/nothing")]
+
+
+async def closed_routes(doors: Doors) -> list[tuple[str, str]]:
+    """Those that want a token."""
+    return [(method, path) for method, path in await all_routes(doors) if path not in OPEN_PATHS]
+
+
+@pytest.mark.parametrize("host", FOREIGN)
+async def test_a_foreign_host_is_turned_away_on_every_route(doors: Doors, host: str) -> None:
+    value = host.format(port=doors.port, other=doors.port + 1)
+    for method, path in await all_routes(doors):
+        assert (await doors.ask(method, path, headers={"Host": value})).status == 421, path
+
+
+@pytest.mark.parametrize("name", OWN)
+async def test_every_name_of_loopback_is_taken(doors: Doors, name: str) -> None:
+    answer = await doors.ask(headers={"Host": f"{name}:{doors.port}"})
+    assert answer.status == 200
+
+
+async def test_a_missing_or_doubled_host_is_turned_away(doors: Doors) -> None:
+    assert (await doors.ask(leave_out=("Host",))).status == 421
+    doubled = {"host": doors.host}
+    assert (await doors.ask(headers=doubled)).status == 421
+    assert (await doors.ask(headers={"host": "evil.example"})).status == 421
+
+
+@pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://127.0.0.1", "file://"])
+async def test_a_foreign_origin_is_turned_away_on_every_route(doors: Doors, origin: str) -> None:
+    for method, path in await all_routes(doors):
+        answer = await doors.ask(method, path, headers={"Origin": origin})
+        assert answer.status == 403, path
+        assert "access-control-allow-origin" not in answer.headers
+
+
+async def test_our_own_origin_hides_no_foreign_one_beside_it(doors: Doors) -> None:
+    ours = f"http://{doors.host}"
+    assert (await doors.ask(headers={"Origin": ours})).status == 200
+    both = {"Origin": "https://evil.example", "origin": ours}
+    assert (await doors.ask(headers=both)).status == 403
+
+
+@pytest.mark.parametrize(
+    "token", ["", "Bearer", "Bearer ", f"Bearer {TOKEN}x", f"Bearer {TOKEN[:-1]}", f"Basic {TOKEN}"]
+)
+async def test_without_the_token_no_route_but_the_open_ones_answers(
+    doors: Doors, token: str
+) -> None:
+    for method, path in await closed_routes(doors):
+        answer = await doors.ask(method, path, headers={"Authorization": token})
+        assert answer.status == 401, path
+        assert answer.headers["www-authenticate"] == "Bearer"
+
+
+async def test_what_answers_without_a_token_gives_nothing_away(doors: Doors) -> None:
+    live = await doors.ask("GET", "/health/live", leave_out=("Authorization",))
+    assert live.json() == {"live": True}
+    opened = await doors.ask("GET", "/open?code=guess", leave_out=("Authorization",))
+    assert opened.status == 403
+    assert "set-cookie" not in opened.headers
+
+
+async def test_other_spellings_of_an_open_path_are_not_open(doors: Doors) -> None:
+    spellings = ["//health/live", "/health/live/", "/health/../open", "/%68ealth/live", "/Open"]
+    spellings += ["/open/../api/v1/status", "/open%2f..%2fapi", "/style.css/..", "/open;x"]
+    for path in spellings:
+        answer = await doors.ask("GET", path, leave_out=("Authorization",))
+        assert answer.status == 401, path
+
+
+async def test_the_printed_link_works_once_and_its_cookie_opens_only_the_page(
+    doors: Doors,
+) -> None:
+    link = (await doors.ask("POST", "/api/v1/link", headers={"Content-Length": "0"})).json()["link"]
+    path = link.removeprefix(f"http://{doors.host}")
+    first = await doors.ask("GET", path, leave_out=("Authorization",))
+    assert first.status == 303 and first.headers["location"] == "/"
+    cookie = first.headers["set-cookie"]
+    assert "HttpOnly" in cookie and "samesite=strict" in cookie.lower()
+    second = await doors.ask("GET", path, leave_out=("Authorization",))
+    assert second.status == 403 and "set-cookie" not in second.headers
+    carried = {"Cookie": cookie.partition(";")[0]}
+    for method, place in await closed_routes(doors):
+        answer = await doors.ask(method, place, headers=carried, leave_out=("Authorization",))
+        assert answer.status == (200 if (method, place) == ("GET", "/") else 401), place
+    wrong = await doors.ask(
+        "GET", "/", headers={"Cookie": "toolyard=x"}, leave_out=("Authorization",)
+    )
+    assert wrong.status == 401
+
+
+async def test_the_page_lets_nobody_frame_it_or_run_scripts(doors: Doors) -> None:
+    headers = (await doors.ask("GET", "/")).headers
+    assert "default-src 'none'" in headers["content-security-policy"]
+    assert "frame-ancestors 'none'" in headers["content-security-policy"]
+    assert headers["x-frame-options"] == "DENY"
+    assert headers["referrer-policy"] == "no-referrer"
+
+
+async def test_a_body_that_a_form_can_send_is_not_taken_for_json(doors: Doors) -> None:
+    body = json.dumps(call("ping")).encode()
+    for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data"):
+        answer = await doors.ask("POST", "/mcp", body, {"Content-Type": kind})
+        assert answer.status == 415
+
+
+async def test_a_turned_away_request_is_answered_before_its_body_comes(doors: Doors) -> None:
+    head = doors.request("POST", "/mcp", headers={"Host": "evil", "Content-Length": "1000"})
+    async with doors.connected() as raw:
+        await raw.send(head)
+        assert (await raw.answer()).status == 421
+        assert await raw.rest() == b""
