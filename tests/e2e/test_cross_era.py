@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
 from tests.e2e.conftest import KINDS, Connect
-from tests.e2e.hub import TOKEN, RunningHub
+from tests.e2e.hub import TOKEN, RunningHub, new_home, running_hub, stdio_stub
 from tests.e2e.talk import ALL, META, MODERN, HttpTalk, Json, Talk, talking, text_of
 
 DOORS = ("line", "http")
@@ -368,3 +368,69 @@ async def test_the_callers_token_never_reaches_a_server(yard: RunningHub) -> Non
             seen = json.loads(text_of(await client.call(f"{server}__headers")))
             assert "authorization" not in seen
             assert TOKEN not in json.dumps(seen)
+
+
+# Questions that are taken back.
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("server", LEGACY_SERVERS)
+async def test_a_question_ends_with_the_call_that_raised_it(
+    yard: RunningHub, server: str, door: str
+) -> None:
+    """More often than questions may be open at once, so that none stays behind."""
+    async with talking(yard, "legacy", door) as client:
+        for count in range(1, 41):
+            open_question = hold(client)
+            message = client.message("tools/call", {"name": f"{server}__ask", "arguments": {}})
+            waiting = client.group.create_task(client.exchange(message))
+            async with asyncio.timeout(10):
+                question = await open_question
+            await client.cancel(message["id"], waiting)
+            if door == "line":  # over HTTP the question's own stream has ended
+                notes = await client.wait_heard("notifications/cancelled", count)
+                assert notes[-1]["requestId"] == question["id"]
+    async with talking(yard, "legacy", door) as client:
+        assert json.loads(text_of(await client.call(f"{server}__ask")))["action"] == "accept"
+
+
+def hold(client: Talk) -> asyncio.Future[Json]:
+    """The next question the client is asked; it is not answered."""
+    asked: asyncio.Future[Json] = asyncio.get_running_loop().create_future()
+    take = client.take
+
+    async def keep(message: Json) -> None:
+        if "id" not in message:
+            await take(message)
+        elif not asked.done():
+            asked.set_result(message)
+
+    client.take = keep  # type: ignore[method-assign]
+    return asked
+
+
+async def test_a_person_may_take_longer_than_a_server(hasty: RunningHub) -> None:
+    async with talking(hasty) as client, talking(hasty, "modern", name="b") as other:
+        fault = await client.fault("tools/call", {"name": "a__sleep", "arguments": {"ms": 9000}})
+        assert "did not answer tools/call within 0.4 s" in fault["message"]
+        asked = hold(client)
+        message = client.message("tools/call", {"name": "a__ask", "arguments": {}})
+        waiting = client.group.create_task(client.exchange(message))
+        question = await asked
+        await asyncio.sleep(1.0)  # the person thinks
+        answer = {"action": "accept", "content": {}}
+        await client.say({"jsonrpc": "2.0", "id": question["id"], "result": answer})
+        assert json.loads(text_of((await waiting)["result"])) == answer
+        round_ = await begin(other, "a__ask")
+        await asyncio.sleep(1.0)
+        result = await other.result("tools/call", answered(round_, "a__ask"))
+        assert result["resultType"] == "complete"
+
+
+@pytest.fixture
+def hasty() -> Iterator[RunningHub]:
+    """A hub with little patience for servers."""
+    with new_home() as home:
+        servers = {"a": stdio_stub("a", home, "--era", "legacy")}
+        with running_hub(servers, home=home, env={"TOOLYARD_CALL_TIMEOUT": "0.4"}) as hub:
+            yield hub

@@ -116,7 +116,7 @@ class Link:
         self._channel: Channel
         self._flights: dict[bytes, Flight] = {}
         self._number = 0
-        self._asks = 0
+        self._questions: dict[bytes, tuple[Flight, asyncio.Task[Any]]] = {}
         self._clock: asyncio.TimerHandle | None = None
         self._room = float(NOTICES_AT_ONCE)
         self._room_at = self._loop.time()
@@ -204,6 +204,7 @@ class Link:
         if self._channel.cancel_by_message:
             params = b'{"requestId":%d,"reason":%b}' % (flight.number, jsonrpc.encode(reason))
             self.notify("notifications/cancelled", params)
+        self._drop_questions(flight, reason)
         self._channel.drop(flight)
 
     def fail(self, flight: Flight, error: LinkError) -> None:
@@ -262,6 +263,9 @@ class Link:
         if method == "notifications/progress":
             self._progressed(params)
             return
+        if method == "notifications/cancelled":
+            self._withdrawn(params)
+            return
         if method in _FOR_THE_HUB:
             self.on_notice(method, params)
             return
@@ -303,28 +307,52 @@ class Link:
         if flight is None or flight.caller is None:
             self.unattributed += 1
             self._reply(_unattributed(message))
-        elif self._asks >= ASKS_ALLOWED:
-            self._reply(
-                jsonrpc.error(
-                    message.id, jsonrpc.fault(era.SERVER_ERROR, "too many open questions")
-                )
-            )
+        elif len(self._questions) >= ASKS_ALLOWED:
+            self._refuse(bytes(message.id), "too many open questions")
+        elif bytes(message.id) in self._questions:
+            self._violated()
         else:
-            self._asks += 1
-            self.tasks.start(self._put(message, flight, flight.caller))
+            task = self.tasks.start(self._put(message, flight, flight.caller))
+            if task is not None:
+                self._questions[bytes(message.id)] = (flight, task)
 
     async def _put(self, message: Message, flight: Flight, caller: Caller) -> None:
+        # The server waits for a person now; that must not use up its own time.
+        flight.deadline = flight.cap
         try:
             answer = await caller.ask(flight, message.method, bytes(message.params) or b"{}")
         except LinkError as error:
-            self._reply(jsonrpc.error(message.id, jsonrpc.fault(era.SERVER_ERROR, str(error))))
+            self._refuse(bytes(message.id), str(error))
             return
         finally:
-            self._asks -= 1
+            self._questions.pop(bytes(message.id), None)
+            if not any(other is flight for other, _ in self._questions.values()):
+                flight.deadline = self._loop.time() + flight.patience
         if answer.error:
             self._reply(jsonrpc.error(message.id, answer.error))
         else:
             self._reply(jsonrpc.result(message.id, answer.result or Raw(b"{}")))
+
+    def _withdrawn(self, params: bytes) -> None:
+        """The server does not need an answer any more; its client is told in its own terms."""
+        try:
+            id_ = bytes(jsonrpc.fields(params).get("requestId", b""))
+        except jsonrpc.MalformedError:
+            self._violated()
+            return
+        found = self._questions.get(id_)
+        if found is not None:
+            found[1].cancel()
+
+    def _drop_questions(self, flight: Flight, reason: str) -> None:
+        """Nobody waits for this call, so nobody will answer its questions."""
+        for id_, (asked_for, task) in list(self._questions.items()):
+            if asked_for is flight:
+                task.cancel()
+                self._refuse(id_, reason)
+
+    def _refuse(self, id_: bytes, text: str) -> None:
+        self._reply(jsonrpc.error(id_, jsonrpc.fault(era.SERVER_ERROR, text)))
 
     def _reply(self, message: bytes) -> None:
         if not self.closed.done():

@@ -54,9 +54,13 @@ class Parked:
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Message] = loop.create_future()
         self._asked_at = loop.time()
-        self._open[f"q{self._number}"] = (method, params, answer)
+        key = f"q{self._number}"
+        self._open[key] = (method, params, answer)
         self._wake()
-        return await answer
+        try:
+            return await answer
+        finally:
+            self._open.pop(key, None)
 
     def miss(self, capability: str) -> None:
         """The server asked for something that the client cannot do."""
