@@ -62,8 +62,8 @@ def settings_table() -> str:
 def _default(value: object, unit: str) -> str:
     if value is dataclasses.MISSING:
         return "see below"
-    if value is None or value == ():
-        return ""
+    if value is None or value == () or value == 0:
+        return ""  # nothing, or no such limit
     if unit == "bytes" and isinstance(value, int):
         return f"{value // (1024 * 1024)} MiB"
     shown = f"{value:g}" if isinstance(value, float) else str(value)

@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.cli.conftest import Done, Toolyard
-from tests.cli.stand_in import StandIn
+from tests.cli.stand_in import SERVER, StandIn
 from toolyard.cli.exits import Exit
 
 
@@ -56,6 +56,19 @@ def test_a_file_that_was_named_must_be_there(toolyard: Toolyard, tmp_path: Path)
 
 def test_the_problems_of_a_running_hub_are_told(toolyard: Toolyard, hub: StandIn) -> None:
     hub.status["problems"] = [{"code": "exited", "text": "it ended", "hint": "see its log"}]
+
+    assert wrong(toolyard("doctor", "--json")) == ["exited"]
+
+
+def test_a_server_that_is_just_starting_is_waited_for(toolyard: Toolyard, hub: StandIn) -> None:
+    problem = {"code": "exited", "text": "it ended", "hint": "see its log"}
+    hub.status["servers"] = [{**SERVER, "status": "starting"}]
+
+    def fail() -> None:
+        hub.status["servers"] = [{**SERVER, "status": "failing", "problem": problem}]
+        hub.status["problems"] = [problem]
+
+    hub.after(3, fail)
 
     assert wrong(toolyard("doctor", "--json")) == ["exited"]
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Toolyard
+from tests.cli.stand_in import SERVER, StandIn
 from toolyard.cli.exits import Exit
 
 
@@ -58,6 +59,24 @@ def test_all_that_can_be_said_is_written(toolyard: Toolyard, file: Path, tmp_pat
         "disabled": True,
     }
     assert found["b"]["type"] == "sse"
+
+
+def test_a_running_hub_has_noticed_before_the_command_ends(
+    toolyard: Toolyard, hub: StandIn
+) -> None:
+    added = [*hub.status["servers"], {**SERVER, "name": "new"}]
+    hub.after(3, lambda: hub.status.update(servers=added))
+
+    done = toolyard("add", "new", "--", "sh")
+
+    assert (done.code, done.err, len(hub.asked)) == (Exit.OK, "", 3)
+
+
+def test_a_hub_that_reads_another_file_is_pointed_out(toolyard: Toolyard, hub: StandIn) -> None:
+    done = toolyard("add", "new", "--", "sh")
+
+    assert done.code == Exit.OK
+    assert "does it read another file?" in done.err
 
 
 def test_another_file_can_be_edited(toolyard: Toolyard, tmp_path: Path, file: Path) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -17,7 +19,12 @@ from toolyard.cli.terminal import clean
 from toolyard.core.errors import StoreError, ToolyardError
 
 if TYPE_CHECKING:
+    from toolyard.cli.control import Control
     from toolyard.core.model import Server
+
+SETTLE = 3.0
+"""Seconds that servers which are just starting get; most trouble shows in far less."""
+PAUSE = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +65,23 @@ def _examine(desk: Desk) -> Iterator[Finding]:
         yield from _examine_file(desk)
         return
     try:
-        status = hub.status()
+        status = _settled(hub)
     except ToolyardError as error:
         yield Finding(False, str(error), error.hint, "hub-unreachable")
         yield from _examine_file(desk)
         return
     yield from _examine_hub(status)
+
+
+def _settled(hub: Control) -> dict[str, Any]:
+    """The yard, once no server is just starting; one that hangs is not waited for."""
+    pause, deadline = threading.Event(), time.monotonic() + SETTLE
+    while True:
+        status = hub.status()
+        busy = [each for each in status["servers"] if each["status"] in ("known", "starting")]
+        if not any(each["enabled"] for each in busy) or time.monotonic() > deadline:
+            return status
+        pause.wait(PAUSE)
 
 
 def _examine_places(desk: Desk) -> Iterator[Finding]:

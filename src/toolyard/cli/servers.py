@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,11 @@ import click
 from toolyard.cli.control import CommandError
 from toolyard.cli.desk import Desk, complete_servers, config_option, json_option
 from toolyard.cli.exits import Exit
+
+SOURCE = "configured"
+NOTICE = 2.0
+"""Seconds; a hub that reads this file notices within one."""
+PAUSE = 0.02
 
 name_argument = click.argument("name", shell_complete=complete_servers)
 
@@ -88,6 +95,25 @@ def _done(desk: Desk, what: str, name: str) -> None:
     file = str(desk.settings.config_file)
     answer = {"done": what, "server": name, "file": file}
     desk.terminal.answer(answer, lambda: desk.terminal.say(f"{what} '{name}' in {file}"))
+    if what in ("added", "removed") and not _is_noticed(desk, name, what == "added"):
+        desk.terminal.note("note: the running hub has not noticed; does it read another file?")
+
+
+def _is_noticed(desk: Desk, name: str, wanted: bool) -> bool:
+    """Wait until a running hub knows, so that the next command finds what this one did."""
+    hub = desk.find_hub()
+    pause, deadline = threading.Event(), time.monotonic() + NOTICE
+    while hub is not None:
+        try:
+            known = {each["name"] for each in hub.status()["servers"] if each["source"] == SOURCE}
+        except CommandError:
+            return True  # it is leaving, and reads the file when it comes back
+        if (name in known) == wanted:
+            return True
+        if time.monotonic() > deadline:
+            return False
+        pause.wait(PAUSE)
+    return True
 
 
 def _entry(

@@ -87,9 +87,14 @@ def _settle(hub: Control) -> None:
     pause, deadline = threading.Event(), time.monotonic() + SETTLE
     while time.monotonic() < deadline:
         servers = [each for each in hub.status()["servers"] if each["enabled"]]
-        if servers and all(each["status"] in ("ready", "failing") for each in servers):
+        if servers and all(_has_settled(each) for each in servers):
             return
         pause.wait(PAUSE)
+
+
+def _has_settled(server: dict[str, Any]) -> bool:
+    """Whether what it offers is known, from itself or from the last time."""
+    return server["status"] not in ("known", "starting") or bool(server["tools"])
 
 
 def _schema(hub: Control, server: str, tool: str) -> dict[str, Any]:
