@@ -1,0 +1,240 @@
+"""Apps: programs that run in several variants, each on a port that is known beforehand."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from toolyard.core.errors import ConfigError
+
+PLATFORMS: Final = ("linux", "macos", "windows")
+PLACE: Final = "{place}"
+"""What stands in a launch command for the place where the app was found."""
+LAUNCH: Final = {"linux": (PLACE,), "macos": ("open", "-a", PLACE), "windows": (PLACE,)}
+RESERVED: Final = frozenset(
+    {"announced", "apps", "bundled", "catalog", "configured", "scan", "toolyard"}
+)
+"""Names of sources, and our own: an app called so could not be told from them."""
+VARIANTS_MOST: Final = 64
+"""More ports than that are no variants of an app."""
+
+# A name is part of tool names and the scheme of a URI, which allows no more.
+_APP: Final = re.compile(r"[a-z][a-z0-9-]{0,30}")
+_APP_HINT: Final = "use 1 to 31 small letters, digits or '-', beginning with a letter"
+_VARIANT: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}")
+_VARIANT_HINT: Final = "use 1 to 32 letters, digits, '-' or single '_'"
+_PREFIX: Final = re.compile(r"[A-Z][A-Z0-9_]{0,30}")
+_PATH: Final = re.compile(r"/[!-~]*")
+
+Texts = tuple[str, ...]
+PerPlatform = tuple[tuple[str, Texts], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Install:
+    """One program of an app: what people call it, where it may be, how it is started."""
+
+    label: str
+    variant: str = ""
+    places: PerPlatform = ()
+    launch: PerPlatform = ()
+
+    def places_on(self, platform: str) -> Texts:
+        """Where it may be on a platform; the first that exists counts."""
+        return dict(self.places).get(platform, ())
+
+    def launch_on(self, platform: str) -> Texts:
+        """What starts it on a platform, as an argument vector."""
+        return dict(self.launch).get(platform, LAUNCH.get(platform, ()))
+
+
+@dataclass(frozen=True, slots=True)
+class App:
+    """An app as its definition has it."""
+
+    name: str
+    match: str
+    """What the name of its MCP server contains, whatever the case."""
+    variants: tuple[tuple[str, int], ...]
+    title: str = ""
+    path: str = "/mcp"
+    prefix: str = ""
+    """What its own environment variables begin with, e.g. `KUNOBI`; empty for none."""
+    installs: tuple[Install, ...] = ()
+    enabled: bool = True
+
+    def is_called(self, name: str) -> bool:
+        """Whether a server of this name is the app."""
+        return self.match.lower() in name.lower()
+
+
+def read_app(value: object) -> App:
+    """Read a definition.
+
+    Raises:
+        ConfigError: It cannot be used.
+    """
+    fields = _object(value, "the definition")
+    name = check_app_name(fields.get("name"))
+    return App(
+        name=name,
+        match=_text(fields, "match", name),
+        variants=_variants(fields.get("variants")),
+        title=_text(fields, "title", name.capitalize()),
+        path=check_path(fields.get("path", "/mcp")),
+        prefix=_prefix(fields.get("environment", "")),
+        installs=_installs(fields.get("installs", [])),
+        enabled=_flag(fields.get("enabled", True)),
+    )
+
+
+def write_app(app: App) -> dict[str, Any]:
+    """Give a definition as JSON has it; `read_app` reads it back."""
+    out: dict[str, Any] = {"name": app.name, "title": app.title, "match": app.match}
+    out |= {"path": app.path, "variants": dict(app.variants)}
+    if app.prefix:
+        out["environment"] = app.prefix
+    if not app.enabled:
+        out["enabled"] = False
+    if app.installs:
+        out["installs"] = [_written(each) for each in app.installs]
+    return out
+
+
+def _written(install: Install) -> dict[str, Any]:
+    out: dict[str, Any] = {"label": install.label}
+    if install.variant:
+        out["variant"] = install.variant
+    for key in ("places", "launch"):
+        if per := getattr(install, key):
+            out[key] = {platform: list(texts) for platform, texts in per}
+    return out
+
+
+def check_app_name(name: object) -> str:
+    """Give the name back if an app may have it.
+
+    Raises:
+        ConfigError: It may not.
+    """
+    if not isinstance(name, str) or not _APP.fullmatch(name):
+        raise ConfigError(f"{_shown(name)} cannot name an app", _APP_HINT)
+    if name in RESERVED:
+        raise ConfigError(f"an app cannot be called '{name}'", "that name has a meaning already")
+    return name
+
+
+def check_variant_name(name: object) -> str:
+    """Give the name back if a variant may have it.
+
+    Raises:
+        ConfigError: It may not.
+    """
+    # Two of them stand between variant and tool.
+    if not isinstance(name, str) or not _VARIANT.fullmatch(name) or "__" in name:
+        raise ConfigError(f"{_shown(name)} cannot name a variant", _VARIANT_HINT)
+    return name
+
+
+def check_port(port: object) -> int:
+    """Give the port back if it is one.
+
+    Raises:
+        ConfigError: It is not.
+    """
+    if isinstance(port, str) and port.isascii() and port.isdigit():
+        port = int(port)
+    if not isinstance(port, int) or isinstance(port, bool) or not 1 <= port <= 65535:
+        raise ConfigError(f"{_shown(port)} is not a port", "ports are whole numbers, 1 to 65535")
+    return port
+
+
+def check_path(path: object) -> str:
+    """Give the path of an address back if it is one.
+
+    Raises:
+        ConfigError: It is not.
+    """
+    if not isinstance(path, str) or not _PATH.fullmatch(path) or "#" in path:
+        raise ConfigError(f"{_shown(path)} is not a path", "write it like /mcp, percent-encoded")
+    return path
+
+
+def _variants(value: object) -> tuple[tuple[str, int], ...]:
+    found = _object(value, "'variants'")
+    if not 0 < len(found) <= VARIANTS_MOST:
+        text = f"an app has 1 to {VARIANTS_MOST} variants, this has {len(found)}"
+        raise ConfigError(text, 'write {"variants": {"dev": 3400}}')
+    variants = tuple((check_variant_name(name), check_port(port)) for name, port in found.items())
+    ports = [port for _, port in variants]
+    if len(set(ports)) < len(ports):
+        twice = next(port for port in ports if ports.count(port) > 1)
+        raise ConfigError(f"two variants have port {twice}", "give each a port of its own")
+    return variants
+
+
+def _prefix(value: object) -> str:
+    if value != "" and not (isinstance(value, str) and _PREFIX.fullmatch(value)):
+        hint = "use capital letters, digits and '_', like KUNOBI"
+        raise ConfigError(f"{_shown(value)} cannot begin a variable", hint)
+    return str(value).rstrip("_")
+
+
+def _installs(value: object) -> tuple[Install, ...]:
+    if not isinstance(value, list):
+        raise ConfigError("'installs' is not a list", 'write [{"label": "My App", ...}]')
+    return tuple(_install(each) for each in value)
+
+
+def _install(value: object) -> Install:
+    fields = _object(value, "an entry of 'installs'")
+    label = _text(fields, "label", "")
+    if not label:
+        raise ConfigError("an entry of 'installs' has no label", "say what people call it")
+    variant = fields.get("variant", "")
+    return Install(
+        label=label,
+        variant=check_variant_name(variant) if variant else "",
+        places=_per_platform(fields.get("places", {}), "places"),
+        launch=_per_platform(fields.get("launch", {}), "launch"),
+    )
+
+
+def _per_platform(value: object, key: str) -> PerPlatform:
+    found = _object(value, f"'{key}'")
+    if unknown := sorted(set(found) - set(PLATFORMS)):
+        hint = "there are: " + ", ".join(PLATFORMS)
+        raise ConfigError(f"'{key}' names the unknown platform {_shown(unknown[0])}", hint)
+    out = []
+    for platform, texts in found.items():
+        if not isinstance(texts, list) or not all(isinstance(t, str) and t for t in texts):
+            raise ConfigError(f"'{key}' of {platform} is not a list of texts", 'write ["..."]')
+        out.append((platform, tuple(texts)))
+    return tuple(out)
+
+
+def _object(value: object, what: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise ConfigError(f"{what} is not an object", 'write it as {"name": ...}')
+    return value
+
+
+def _text(fields: Mapping[str, Any], key: str, default: str) -> str:
+    value = fields.get(key, default)
+    if not isinstance(value, str) or (key in fields and not value.strip()):
+        raise ConfigError(f"'{key}' is not a text", f'write {{"{key}": "..."}}')
+    if len(value) > 200 or not value.isprintable():
+        raise ConfigError(f"'{key}' cannot be shown", "use up to 200 printable characters")
+    return value
+
+
+def _flag(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ConfigError("'enabled' is neither true nor false", "write true or false")
+    return value
+
+
+def _shown(value: object) -> str:
+    return repr(value)[:80]

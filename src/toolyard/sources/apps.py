@@ -1,0 +1,94 @@
+"""The source that keeps one scan for every app that is defined, and follows the definitions."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+from toolyard.core.apps import App
+from toolyard.core.model import Report
+from toolyard.core.watches import settle
+from toolyard.sources.scan import Probe, Renew, Scan
+from toolyard.stores.apps import AppsFolder, LoadedApps
+
+SOURCE: Final = "apps"
+LOOK_SECONDS: Final = 0.5
+"""How often the folder is looked at; a handful of files, so looking costs microseconds."""
+
+Post = Callable[[Report], None]
+
+
+class Apps:
+    """Starts a scan for each app and ends it when the app is taken away.
+
+    Its own report has the problems of definitions; the servers are on the reports of the scans.
+    """
+
+    def __init__(
+        self, folder: AppsFolder, env: Mapping[str, str], probe: Probe, renew: Renew
+    ) -> None:
+        self._folder = folder
+        self._env = env
+        self._probe = probe
+        self._renew = renew
+        self._mark = folder.mark()
+        self._loaded = folder.load()
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self.scans: dict[str, Scan] = {app.name: self._scan(app) for app in self._loaded.apps}
+        """The scan of every app, by its name."""
+
+    @property
+    def name(self) -> str:
+        """A short, stable name."""
+        return SOURCE
+
+    async def run(self, post: Post) -> None:
+        """Keep the scans running, and follow the definitions."""
+        self._tasks = {}
+        async with asyncio.TaskGroup() as group:
+            self._tell(post)
+            for scan in self.scans.values():
+                self._start(scan, group, post)
+            while True:
+                await asyncio.sleep(LOOK_SECONDS)
+                mark = self._folder.mark()
+                if mark != self._mark:
+                    self._mark = mark
+                    self._follow(group, post)
+
+    def _follow(self, group: asyncio.TaskGroup, post: Post) -> None:
+        self._loaded = self._with_last_good(self._folder.load())
+        apps = {app.name: app for app in self._loaded.apps}
+        for name, scan in list(self.scans.items()):
+            if apps.get(name) != scan.watch.app:
+                self._stop(name, post)
+        for name, app in apps.items():
+            if name not in self.scans:
+                self.scans[name] = scan = self._scan(app)
+                self._start(scan, group, post)
+        self._tell(post)
+
+    def _with_last_good(self, loaded: LoadedApps) -> LoadedApps:
+        """A definition that cannot be read just now stands as it was: a slip must end no link."""
+        broken = {Path(problem.subject).stem for problem in loaded.problems}
+        apps = {app.name: app for app in loaded.apps}
+        for name in broken & self.scans.keys():
+            apps[name] = self.scans[name].watch.app
+        return LoadedApps(tuple(apps.values()), loaded.problems)
+
+    def _scan(self, app: App) -> Scan:
+        watch, problems = settle(app, self._env)
+        return Scan(watch, problems, self._probe, self._renew)
+
+    def _start(self, scan: Scan, group: asyncio.TaskGroup, post: Post) -> None:
+        self._tasks[scan.name] = group.create_task(scan.run(post), name=f"scan {scan.name}")
+
+    def _stop(self, name: str, post: Post) -> None:
+        del self.scans[name]
+        self._tasks.pop(name).cancel()
+        post(Report(name))
+
+    def _tell(self, post: Post) -> None:
+        post(Report(SOURCE, problems=self._loaded.problems))
