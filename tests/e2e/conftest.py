@@ -31,6 +31,11 @@ CLOCK = (
     '{"tools":[{"name":"show","inputSchema":{"type":"object"},'
     '"_meta":{"ui":{"resourceUri":"ui://clock/face","visibility":["model","app"]}}}]}'
 )
+VERBATIM = (
+    '{ "content":[],"z":1.0,"a":1E+5, "big":123456789012345678901234567890,'
+    '"tiny":1e-400,"twice":1,"twice":2,"escaped":"\\u00e9\\/","\u2603":null }'
+)
+"""A result whose every byte matters: what reads and writes it again would change it."""
 FACE = (
     '{"resources":[{"uri":"ui://clock/face","name":"face","mimeType":"text/html;profile=mcp-app"}]}'
 )
@@ -49,7 +54,7 @@ def yard() -> Iterator[RunningHub]:
             url = stack.enter_context(running_http_stub("--name", name, *record, *flags))
             servers[name] = {"url": url, **({"type": "sse"} if url.endswith("/sse") else {})}
         replies = {"tools/list": CLOCK, "resources/list": FACE}
-        replies |= {"resources/read ui://clock/face": PAGE, "tools/call show": '{"content":[]}'}
+        replies |= {"resources/read ui://clock/face": PAGE, "tools/call show": VERBATIM}
         can = {"tools": {}, "resources": {}, "extensions": {UI: {"mimeTypes": ["text/html"]}}}
         servers["clock"] = scripted(home, "clock", replies, **can)
         yield stack.enter_context(running_hub(servers, home=home))

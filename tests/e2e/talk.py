@@ -43,7 +43,10 @@ ANSWERS: Json = {
 
 
 class Talk:
-    """One client; `heard` are the notifications that came, `asked` the questions."""
+    """One client; `heard` are the notifications that came, `asked` the questions.
+
+    `last` is the last message as the bytes it was.
+    """
 
     def __init__(self, era: str, name: str, capabilities: Json, answers: Mapping[str, Any]) -> None:
         self.era = era
@@ -52,6 +55,7 @@ class Talk:
         self.answers = answers
         self.heard: list[Json] = []
         self.asked: list[Json] = []
+        self.last = b""
         self.group = asyncio.TaskGroup()
         self._number = 0
         self._news = asyncio.Condition()
@@ -185,10 +189,13 @@ class LineTalk(Talk):
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
     waiting: dict[Any, asyncio.Future[Json]]
+    alone = ""
+    """The one server this line is for; empty for all."""
 
     async def run(self) -> None:
         """Read lines until the hub hangs up."""
         while line := await self.reader.readline():
+            self.last = line
             message = json.loads(line)
             if "method" in message:
                 await self.take(message)
@@ -213,7 +220,7 @@ class LineTalk(Talk):
         """Attach to the hub's socket, as `toolyard mcp` does."""
         self.waiting = {}
         self.reader, self.writer = await asyncio.open_unix_connection(hub.socket, limit=1 << 24)
-        preamble = {"toolyard": {"version": 1, "cwd": "/", "server": ""}}
+        preamble = {"toolyard": {"version": 1, "cwd": "/", "server": self.alone}}
         self.writer.write(json.dumps(preamble).encode() + b"\n")
         running = self.group.create_task(self.run())
         try:
@@ -247,7 +254,8 @@ class HttpTalk(Talk):
         headers = self.headers(message)
         async with self.http.stream("POST", self.url, json=message, headers=headers) as answer:
             if "text/event-stream" not in answer.headers.get("content-type", ""):
-                response = json.loads(await answer.aread())
+                self.last = await answer.aread()
+                response = json.loads(self.last)
             else:
                 response = await self.follow(answer)
         if message["method"] == "initialize":
@@ -259,6 +267,7 @@ class HttpTalk(Talk):
         """Take the events of a stream until the response is there."""
         async for line in answer.aiter_lines():
             if line.startswith("data:"):
+                self.last = line.encode()
                 message = json.loads(line[5:])
                 if "method" not in message:
                     return message
@@ -317,11 +326,14 @@ async def talking(
     name: str = "talk",
     capabilities: Json | None = None,
     answers: Mapping[str, Any] | None = None,
+    server: str = "",
 ) -> AsyncIterator[Talk]:
     """A client of this era at this door; without more it can do everything a client may."""
     kind = LineTalk if door == "line" else HttpTalk
     able = ALL if capabilities is None else capabilities
     talk = kind(era, name, able, {**ANSWERS, **(answers or {})})
+    if isinstance(talk, LineTalk):
+        talk.alone = server
     async with talk.group, talk.opened(hub):
         yield talk
 

@@ -10,9 +10,18 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.conftest import UI, Connect
+from tests.e2e.conftest import UI, VERBATIM, Connect
 from tests.e2e.hub import RunningHub
-from tests.e2e.talk import ANSWERS, META, Json, Talk, listening, talking, text_of
+from tests.e2e.talk import (
+    ACKNOWLEDGED,
+    ANSWERS,
+    META,
+    Json,
+    Talk,
+    listening,
+    talking,
+    text_of,
+)
 from tests.fixtures.stub_run import stub_command
 
 CHANGED = "notifications/tools/list_changed"
@@ -110,6 +119,32 @@ async def test_an_unknown_tool_is_refused_with_the_closest_names(connect: Connec
 async def test_an_unknown_method_is_refused(connect: Connect) -> None:
     async with connect() as client:
         assert (await client.fault("no/such"))["code"] == -32601
+
+
+@pytest.mark.parametrize("door", ["line", "http"])
+async def test_clients_that_count_alike_get_their_own_answers(
+    yard: RunningHub, server: str, door: str
+) -> None:
+    async def ask(number: int) -> str:
+        async with talking(yard, "legacy", door) as client:
+            params = {"name": f"{server}__echo", "arguments": {"text": f"mine {number}"}}
+            return text_of(await client.result("tools/call", params, number="same"))
+
+    answers = await asyncio.gather(*(ask(number) for number in range(12)))
+    assert answers == [f"mine {number}" for number in range(12)]
+
+
+async def test_a_large_result_arrives_whole(connect: Connect, server: str) -> None:
+    async with connect() as client:
+        result = await client.call(f"{server}__payload", {"kib": 1024})
+        assert text_of(result) == "x" * 1024 * 1024
+
+
+async def test_a_result_crosses_the_hub_as_the_bytes_it_is(connect: Connect) -> None:
+    """Numbers keep their digits, objects their order, and what stands twice stands twice."""
+    async with connect() as client:
+        await client.call("clock__show")
+        assert VERBATIM.strip("{} ").encode() in client.last
 
 
 # Prompts, resources, completion.
@@ -226,6 +261,24 @@ async def test_changes_that_come_together_are_told_together(yard: RunningHub) ->
         assert sum(note["method"] == CHANGED for note in client.heard) <= 2
 
 
+@pytest.mark.parametrize("server", ["past", "present"])
+@pytest.mark.parametrize("what", ["prompt", "resource"])
+async def test_changes_of_prompts_and_resources_are_told_as_well(
+    everything: RunningHub, kind: tuple[str, str], server: str, what: str
+) -> None:
+    changed = f"notifications/{what}s/list_changed"
+    trigger = f"{server}__test_trigger_{what}_change"
+    async with talking(everything, *kind) as client:
+        if client.is_modern:
+            async with listening(client, **{f"{what}sListChanged": True}):
+                await client.call(trigger)
+                await client.wait_heard(changed)
+        else:
+            await client.call(trigger)
+            await client.wait_heard(changed)
+        assert {note["method"] for note in client.heard} <= {changed, ACKNOWLEDGED}
+
+
 async def test_an_update_of_a_resource_reaches_who_follows_it(
     yard: RunningHub, connect: Connect, server: str
 ) -> None:
@@ -325,6 +378,18 @@ async def test_a_modern_client_that_names_no_level_hears_nothing(
 async def test_an_unknown_log_level_is_refused(yard: RunningHub) -> None:
     async with talking(yard) as client:
         assert (await client.fault("logging/setLevel", {"level": "loud"}))["code"] == -32602
+
+
+@pytest.mark.parametrize("door", ["line", "http"])
+@pytest.mark.parametrize("server", ["old", "oldweb", "oldsse"])
+async def test_a_legacy_server_hears_that_roots_changed(
+    yard: RunningHub, server: str, door: str
+) -> None:
+    changed = "notifications/roots/list_changed"
+    before = sum(e["method"] == changed for e in yard.events(server, "notification"))
+    async with talking(yard, "legacy", door) as client:
+        await client.notify(changed)
+        await yard.happened(server, "notification", before + 1, method=changed)
 
 
 # Cancellation.

@@ -29,6 +29,8 @@ def hub() -> Iterator[RunningHub]:
             "two": stdio_stub("two", home, "--resource", SHARED, "--era", "modern"),
             "odd": odd_server(home),
             "three": quoting_server(home, "three"),
+            "twin": stdio_stub("twins", home),
+            "twix": stdio_stub("twins", home, "--era", "modern"),
         }
         with running_hub(servers, home=home, env={"TOOLYARD_PAGE_SIZE": "7"}) as running:
             yield running
@@ -182,6 +184,36 @@ async def test_a_wrapped_address_can_be_followed(hub: RunningHub, kind: tuple[st
             await hub.happened("two", "listen", wanted=wanted(SHARED))
             await client.call("two__touch", {"uri": SHARED})
             assert (await client.wait_heard(updated))[0]["uri"] == uri
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=["-".join(kind) for kind in KINDS])
+async def test_a_template_that_two_servers_have_is_wrapped(
+    hub: RunningHub, kind: tuple[str, str]
+) -> None:
+    async with talking(hub, *kind) as client:
+        listed = await everything(client, "resources/templates/list", "resourceTemplates")
+        templates = [t["uriTemplate"] for t in listed if "twins" in t["uriTemplate"]]
+        assert len(set(templates)) == 2
+        for template in templates:
+            uri = template.replace("{id}", "a%20b")
+            (block,) = (await client.result("resources/read", {"uri": uri}))["contents"]
+            assert (block["uri"], block["text"]) == (uri, "item a%20b")
+            ref = {"type": "ref/resource", "uri": template}
+            asked = {"ref": ref, "argument": {"name": "id", "value": "19"}}
+            result = await client.result("completion/complete", asked)
+            assert result["completion"]["values"] == ["19"]
+
+
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+async def test_a_line_for_one_server_shows_it_alone_under_its_own_names(
+    hub: RunningHub, era: str
+) -> None:
+    async with talking(hub, era, server="odd") as client:
+        tools = await everything(client, "tools/list", "tools")
+        assert "log_show_all" in [tool["name"] for tool in tools]
+        assert len(tools) == len(ODD)
+        assert text_of(await client.call("log_show_all")) == "log_show_all"
+        assert (await client.fault("tools/call", {"name": "one__echo"}))["code"] == -32602
 
 
 def wanted(*uris: str) -> Json:

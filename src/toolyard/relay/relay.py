@@ -20,7 +20,7 @@ from toolyard.relay.offers import INSTRUCTIONS
 from toolyard.relay.session import LEVELS, Exchange, Session
 from toolyard.relay.subscriptions import COALESCE_SECONDS, Subscriptions
 from toolyard.relay.tasks import TaskTable
-from toolyard.relay.view import CACHED, KINDS, Exposure, Route, View, make_view
+from toolyard.relay.view import CACHED, KINDS, Exposure, Route, View, make_view, rewrap
 from toolyard.wire import era, headers, jsonrpc
 from toolyard.wire.jsonrpc import Fields, Message
 
@@ -163,7 +163,12 @@ class Relay:
             message = Message(result=Raw(self.answers.read(uri, view)))
             return self._signed(exchange, message, CACHED)
         fields["uri"] = route.raw_key
-        return await self.calls.send(exchange, "resources/read", fields, route, view)
+        reply = await self.calls.send(exchange, "resources/read", fields, route, view)
+        if route.key != uri and reply.result:
+            # Read under a name that stands for another; its own is unknown to this client.
+            pair = (jsonrpc.encode(route.key), jsonrpc.encode(uri))
+            reply.result = Raw(rewrap(bytes(reply.result), [pair]))
+        return reply
 
     async def _complete(self, exchange: Exchange, fields: Fields) -> Message:
         view = self.view(exchange.session.exposure)

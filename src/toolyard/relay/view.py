@@ -22,6 +22,7 @@ from toolyard.wire import headers, jsonrpc
 
 KINDS: Final = ("tools", "prompts", "resources", "templates")
 _MARK: Final = headers.MARK.encode()
+_PARTS: Final = re.compile(r"(\{[^{}]*\})")
 FIELDS: Final = {
     "tools": ("tools", "name"),
     "prompts": ("prompts", "name"),
@@ -157,8 +158,9 @@ class View:
         if route is not None:
             return route
         for pattern, candidate in self.patterns:
-            if pattern.fullmatch(uri):
-                return Route(candidate.server, uri, candidate.offer, candidate.alias)
+            if match := pattern.fullmatch(uri):
+                key = _fill(candidate.key, match.groups())
+                return Route(candidate.server, key, candidate.offer, candidate.alias)
         return None
 
 
@@ -255,16 +257,23 @@ def rewrap(raw: bytes, pairs: list[tuple[bytes, bytes]] | None) -> bytes:
 
 
 def _pattern(template: str) -> re.Pattern[str]:
-    """A URI template as a pattern: each variable takes anything but a query or fragment."""
-    parts = re.split(r"(\{[^{}]*\})", template)
+    """A URI template as a pattern, with a group for each variable."""
+    parts = _PARTS.split(template)
     out = "".join(_variable(p) if p.startswith("{") else re.escape(p) for p in parts)
     return re.compile(out)
 
 
+def _fill(template: str, values: tuple[str, ...]) -> str:
+    """A URI template with the values of its variables, as they were written."""
+    rest = iter(values)
+    return "".join(next(rest) if p.startswith("{") else p for p in _PARTS.split(template))
+
+
 def _variable(expression: str) -> str:
     if expression[1:2] in ("?", "&"):
-        return r"(?:[?&].*)?"
-    return r".*" if expression[1:2] in ("+", "/", "#") or expression.endswith("*}") else r"[^/?#]*"
+        return r"((?:[?&].*)?)"
+    wide = expression[1:2] in ("+", "/", "#") or expression.endswith("*}")
+    return r"(.*)" if wide else r"([^/?#]*)"
 
 
 def _description(offer: Offer) -> str:
