@@ -35,9 +35,11 @@ _JSON: Final = (b"content-type", b"application/json")
 class Client:
     """A legacy session on this door: with a listening stream, and a time it was last seen."""
 
-    __slots__ = ("listening", "seen", "session", "unheard")
+    __slots__ = ("hung_up", "listening", "seen", "session", "unheard")
 
     def __init__(self, principal: str) -> None:
+        self.hung_up: set[Exchange] = set()
+        """Requests under way whose connections have ended."""
         self.session = Session(principal, self.push)
         self.listening: Stream | None = None
         self.unheard: list[bytes] = []
@@ -49,6 +51,18 @@ class Client:
             self.listening.put(message)
         elif len(self.unheard) < UNHEARD:
             self.unheard.append(message)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether neither a stream nor a request of it is under way."""
+        return self.listening is None and not self.session.exchanges
+
+    def left(self) -> None:
+        """A connection has ended; if it was the last one, nobody waits for the answers."""
+        waiting = self.session.exchanges.values()
+        if self.listening is None and self.hung_up.issuperset(waiting):
+            for exchange in list(waiting):
+                exchange.abandon()
 
 
 class Back:
@@ -82,6 +96,8 @@ class HttpDoor:
         self._most = sessions
         self._idle = idle_seconds
         self._clients: dict[bytes, Client] = {}
+        self._listeners: set[Exchange] = set()
+        """Modern requests that stay open to hear of changes."""
         self._tasks = Tasks()
         self._loop = asyncio.get_running_loop()
 
@@ -106,16 +122,25 @@ class HttpDoor:
             while True:
                 await asyncio.sleep(min(60.0, self._idle))
                 for id_, client in list(self._clients.items()):
-                    if client.listening is None and self._loop.time() - client.seen > self._idle:
+                    if client.is_idle and self._loop.time() - client.seen > self._idle:
                         self._end(id_)
         finally:
-            self.end_streams()
-            await self._tasks.close()
+            await self.end()
 
     def end_streams(self) -> None:
-        """The hub stops: end every session, and with it its listening stream."""
+        """The hub stops: nothing unasked will be said any more; calls under way go on."""
+        for client in self._clients.values():
+            if client.listening is not None:
+                client.listening.finish()
+                client.listening = None
+        for exchange in list(self._listeners):
+            exchange.abandon()
+
+    async def end(self) -> None:
+        """End every session and all that is under way; whoever waits is told so."""
         for id_ in list(self._clients):
             self._end(id_)
+        await self._tasks.close()
 
     # POST.
 
@@ -139,6 +164,9 @@ class HttpDoor:
     # The legacy era: sessions.
 
     def _legacy(self, asked: Asked, message: Message, reply: Reply) -> None:
+        if message.method and message.id and not jsonrpc.is_valid_id(message.id):
+            _refuse(reply, 400, era.INVALID_REQUEST, _BAD_ID)
+            return
         if message.method == "initialize" and message.id:
             self._tasks.start(self._open(message, reply))
             return
@@ -153,8 +181,6 @@ class HttpDoor:
         elif not message.id:
             self._relay.noticed(client.session, message)
             reply.respond(202)
-        elif not jsonrpc.is_valid_id(message.id):
-            _refuse(reply, 400, era.INVALID_REQUEST, _BAD_ID)
         else:
             exchange = Exchange(client.session, bytes(message.id), _mute)
             self._tasks.start(self._serve(client, exchange, message, asked, reply))
@@ -176,11 +202,7 @@ class HttpDoor:
 
     def _evict(self) -> bool:
         """Make room by ending the session that has been silent for longest."""
-        silent = [
-            (client.seen, id_)
-            for id_, client in self._clients.items()
-            if not client.listening and not client.session.exchanges
-        ]
+        silent = [(client.seen, id_) for id_, client in self._clients.items() if client.is_idle]
         if not silent:
             return False
         self._end(min(silent)[1])
@@ -212,6 +234,7 @@ class HttpDoor:
             stream.close()
             if client.listening is stream:
                 client.listening = None
+                client.left()
 
         reply.on_gone = gone
 
@@ -263,6 +286,8 @@ class HttpDoor:
         exchange.task = asyncio.current_task()
         session.exchanges[exchange.id] = exchange
         reply.on_gone = lambda: _hung_up(client, exchange, back)
+        if message.method == "subscriptions/listen":
+            self._listeners.add(exchange)
         try:
             body, error = await self._relay.answer(exchange, message)
         except asyncio.CancelledError:
@@ -271,6 +296,9 @@ class HttpDoor:
             raise
         finally:
             session.exchanges.pop(exchange.id, None)
+            self._listeners.discard(exchange)
+            if client is not None:
+                client.hung_up.discard(exchange)
         back.answer(body, _status(error) if error and client is None else 200)
 
 
@@ -278,8 +306,11 @@ def _hung_up(client: Client | None, exchange: Exchange, back: Back) -> None:
     """Hanging up cancels; in the legacy era only if nothing else of the client is connected."""
     if back.stream is not None:
         back.stream.close()
-    if client is None or (client.listening is None and len(client.session.exchanges) <= 1):
+    if client is None:
         exchange.abandon()
+    else:
+        client.hung_up.add(exchange)
+        client.left()
 
 
 _BAD_ID: Final = "send one request; its id is a string or a number"

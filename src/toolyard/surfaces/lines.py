@@ -22,7 +22,7 @@ from toolyard.wire.tasks import Tasks
 log = logging.getLogger(__name__)
 
 UNREAD_BYTES: Final = 8 << 20
-"""A client that does not read is hung up on beyond this."""
+"""A client that has left this much unread gets no more."""
 _META_VERSION: Final = era.META_VERSION.encode()
 
 
@@ -49,6 +49,13 @@ class LineClient:
         """Write one message."""
         self._write(jsonrpc.one_line(message) + b"\n")
 
+    def dismiss(self) -> None:
+        """The hub stops: whoever still waits is told so."""
+        fault = jsonrpc.fault(era.SERVER_ERROR, "the hub is stopping; try again in a moment")
+        for session in (self._legacy, self._modern):
+            for exchange in session.exchanges.values():
+                self.send(jsonrpc.error(exchange.id, fault))
+
     async def close(self) -> None:
         """The client is gone: its work stops."""
         self._lines.close()
@@ -74,6 +81,9 @@ class LineClient:
         elif not message.id:
             for session in (self._legacy, self._modern):
                 self._relay.noticed(session, message)
+        elif not jsonrpc.is_valid_id(message.id):
+            text = "the id of a request is a string or a number"
+            self.send(jsonrpc.error(b"", jsonrpc.fault(era.INVALID_REQUEST, text)))
         else:
             self._tasks.start(self._serve(message))
 
@@ -110,10 +120,11 @@ class LineClient:
 class SocketClient(asyncio.Protocol):
     """A client attached to the hub's socket; its first line says who it is."""
 
-    def __init__(self, relay: Relay, limit: int, tasks: Tasks) -> None:
+    def __init__(self, relay: Relay, limit: int, tasks: Tasks, attached: set[SocketClient]) -> None:
         self._relay = relay
         self._limit = limit
         self._tasks = tasks
+        self._attached = attached
         self._head = b""
         self._client: LineClient | None = None
         self._transport: asyncio.Transport
@@ -121,6 +132,7 @@ class SocketClient(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Wait for the first line."""
         self._transport = cast("asyncio.Transport", transport)
+        self._attached.add(self)
 
     def data_received(self, data: bytes) -> None:
         """Take the first line apart, and everything after it as messages."""
@@ -146,16 +158,24 @@ class SocketClient(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop the client's work."""
+        self._attached.discard(self)
         if self._client is not None:
             self._tasks.start(self._client.close())
 
     def _write(self, data: bytes) -> None:
         if self._transport.is_closing():
             return
-        self._transport.write(data)
         if self._transport.get_write_buffer_size() > UNREAD_BYTES:
             log.warning("a client does not read; hanging up")
             self._transport.abort()
+        else:
+            self._transport.write(data)
+
+    def dismiss(self) -> None:
+        """Answer what is under way, and hang up."""
+        if self._client is not None:
+            self._client.dismiss()
+        self._transport.close()
 
 
 def _preamble(line: bytes) -> dict[str, Any] | None:
@@ -179,11 +199,12 @@ class SocketDoor:
     async def run(self, ready: Callable[[], None]) -> None:
         """Serve until cancelled."""
         tasks = Tasks()
+        attached: set[SocketClient] = set()
         self._path.unlink(missing_ok=True)
         before = os.umask(0o177)
         try:
             server = await asyncio.get_running_loop().create_unix_server(
-                lambda: SocketClient(self._relay, self._limit, tasks), str(self._path)
+                lambda: SocketClient(self._relay, self._limit, tasks, attached), str(self._path)
             )
         finally:
             os.umask(before)
@@ -193,6 +214,8 @@ class SocketDoor:
         finally:
             server.close()
             self._path.unlink(missing_ok=True)
+            for client in list(attached):
+                client.dismiss()
             await tasks.close()
 
 

@@ -14,8 +14,10 @@ from toolyard.surfaces.reply import Reply, Request
 from toolyard.wire import jsonrpc
 from toolyard.wire.tasks import Tasks
 
-DRAIN_SECONDS: Final = 10.0
-"""How long calls under way may still take when the hub stops."""
+DRAIN_SECONDS: Final = 8.0
+"""How long calls under way may still take when the hub stops; servers need their time after it."""
+PARTING_SECONDS: Final = 0.5
+"""How long the last words to a client may take."""
 _JSON: Final = (b"content-type", b"application/json")
 
 
@@ -49,14 +51,22 @@ class HttpServer:
         self._mcp.end_streams()
         for connection in list(self._connections):
             connection.close_when_idle()
+        if not await self._emptied(DRAIN_SECONDS):
+            await self._mcp.end()
+            await self._emptied(PARTING_SECONDS)
+        for connection in list(self._connections):
+            connection.abort()
+
+    async def _emptied(self, seconds: float) -> bool:
+        """Wait until every connection has ended, so long at most."""
         try:
-            async with asyncio.timeout(DRAIN_SECONDS):
+            async with asyncio.timeout(seconds):
                 while self._connections:
                     self._idle.clear()
                     await self._idle.wait()
         except TimeoutError:
-            for connection in list(self._connections):
-                connection.abort()
+            return False
+        return True
 
     # The rules of a connection.
 
