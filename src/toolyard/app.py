@@ -15,19 +15,33 @@ from typing import Final
 from toolyard import __version__
 from toolyard.board import Board
 from toolyard.core.errors import ConfigError, ToolyardError
-from toolyard.core.model import Command, Endpoint, Problem, Server, SourceFailed
+from toolyard.core.model import (
+    Command,
+    Endpoint,
+    Event,
+    Problem,
+    Report,
+    Server,
+    SourceFailed,
+    Status,
+)
 from toolyard.core.ports import Source
 from toolyard.executors.local import Local
+from toolyard.executors.usage import memory_of
 from toolyard.hub import Hub
 from toolyard.links.link import Link
 from toolyard.links.opening import Patience, open_link
-from toolyard.links.pool import Pool
+from toolyard.links.pool import Budget, Pool
+from toolyard.links.probe import probe
 from toolyard.relay.relay import Relay
 from toolyard.relay.view import Exposure
 from toolyard.settings import Settings
+from toolyard.sources.apps import Apps
 from toolyard.sources.bundled import Bundled
 from toolyard.sources.configured import Configured
+from toolyard.stores.apps import AppsFolder
 from toolyard.stores.expand import Lookup, expand
+from toolyard.stores.recall import Recall
 from toolyard.stores.runfile import HubState, RunDir
 from toolyard.surfaces.control.api import make_app
 from toolyard.surfaces.control.openapi import described
@@ -53,17 +67,44 @@ class House:
         self.settings = settings
         self.board = Board()
         self.local = Local(settings.state_dir / "log")
-        self.pool = Pool(self.board, self._open, self._patience())
-        self.hub = Hub(self.board, self.pool)
+        self.recall = Recall(settings.cache_dir / "known")
+        self.pool = Pool(self.board, self._open, self._patience(), _budget(settings), self._memory)
+        folder = AppsFolder(settings.config_file.parent / "apps")
+        self.apps = Apps(folder, os.environ, probe, self.pool.renew)
+        self.hub = Hub(self.board, self.pool, self.apps)
         self.relay = Relay(self.hub, _exposure(settings))
         self.sources: list[Source] = [
             Configured(settings.config_file, os.environ),
-            Bundled(_others(self.board, 1)),
+            self.apps,
+            Bundled(_others(self.board, "configured")),
         ]
+        self.hub.expected = frozenset({"configured", *self.apps.scans})
         self.stopping = asyncio.Event()
 
     def _patience(self) -> Patience:
-        return Patience(open=self.settings.start_timeout, call=self.settings.call_timeout)
+        return Patience(
+            open=self.settings.start_timeout,
+            call=self.settings.call_timeout,
+            idle=self.settings.idle_timeout,
+        )
+
+    @staticmethod
+    def _memory(pids: list[int]) -> int:
+        return sum(memory_of(pids).values())
+
+    def _post(self, event: Event) -> None:
+        """Post what a source says, with what its servers offered when last seen."""
+        self.board.post(self.recall.fill(event) if isinstance(event, Report) else event)
+
+    async def _remember(self) -> None:
+        """Keep what servers offer, until cancelled."""
+        revision = -1
+        while True:
+            snapshot = await self.board.wait_after(revision)
+            revision = snapshot.revision
+            for entry in snapshot.entries.values():
+                if entry.status is Status.READY and self.recall.is_news(entry):
+                    await asyncio.to_thread(self.recall.keep, entry)
 
     @asynccontextmanager
     async def _open(self, server: Server, hint: Era | None) -> AsyncIterator[Link]:
@@ -76,8 +117,13 @@ class House:
             endpoint = expand(server.endpoint, lookup)
         patience = self._patience()
         limit = self.settings.server_message_limit
+        scan = self.apps.scans.get(server.id.source)
+        if scan is not None:
+            scan.admit(server)
         opened = open_link(server.id.name, endpoint, self.local, patience, limit, hint)
         async with opened as link:
+            if scan is not None:
+                scan.recognise(server, link.peer)
             if server.timeout is not None:
                 link.patience = server.timeout
             yield link
@@ -86,8 +132,9 @@ class House:
         """Run every room around the doors; leave when they do."""
         try:
             async with asyncio.TaskGroup() as group:
-                tasks = [group.create_task(tend(source, self.board)) for source in self.sources]
-                tasks += [group.create_task(self.pool.run()), group.create_task(self.relay.run())]
+                tasks = [group.create_task(tend(source, self._post)) for source in self.sources]
+                rooms = (self.pool.run(), self.relay.run(), self._remember())
+                tasks += [group.create_task(room) for room in rooms]
                 await doors()
                 for task in tasks:
                     task.cancel()
@@ -164,13 +211,13 @@ async def _serve(
                 task.cancel()
 
 
-async def tend(source: Source, board: Board) -> None:
+async def tend(source: Source, post: Callable[[Event], None]) -> None:
     """Run a source for ever: trouble becomes a problem on the picture, and a pause."""
     pause = FIRST_PAUSE
     while True:
         began = time.monotonic()
         try:
-            await source.run(board.post)
+            await source.run(post)
             return
         except ToolyardError as error:
             problem = Problem("source-failed", str(error), error.hint, source.name)
@@ -180,7 +227,7 @@ async def tend(source: Source, board: Board) -> None:
             problem = Problem(
                 "source-failed", text, "it is started again; please report this", source.name
             )
-        board.post(SourceFailed(source.name, problem))
+        post(SourceFailed(source.name, problem))
         pause = (
             FIRST_PAUSE
             if time.monotonic() - began > LONGEST_PAUSE
@@ -189,8 +236,8 @@ async def tend(source: Source, board: Board) -> None:
         await asyncio.sleep(pause)
 
 
-def _others(board: Board, count: int) -> Callable[[], Awaitable[bool]]:
-    """Tells the bundled source whether others have servers, once `count` of them have reported."""
+def _others(board: Board, first: str) -> Callable[[], Awaitable[bool]]:
+    """Tells the bundled source whether others have servers, once the source `first` has reported."""
     seen = -1
 
     async def wait() -> bool:
@@ -198,10 +245,15 @@ def _others(board: Board, count: int) -> Callable[[], Awaitable[bool]]:
         while True:
             snapshot = await board.wait_after(seen)
             seen = snapshot.revision
-            if sum(name != "bundled" for name in snapshot.sources) >= count:
+            if first in snapshot.sources:
                 return any(id_.source != "bundled" for id_ in snapshot.entries)
 
     return wait
+
+
+def _budget(settings: Settings) -> Budget:
+    evict = settings.budget == "evict"
+    return Budget(settings.running_limit, settings.memory_limit << 20, evict)
 
 
 def _needs_keyring(endpoint: Endpoint) -> bool:

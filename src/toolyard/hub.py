@@ -14,14 +14,19 @@ from toolyard.core.model import NO_OFFERS, Command, Entry, Problem, Snapshot, St
 from toolyard.core.names import closest
 from toolyard.links.keeper import Keeper
 from toolyard.links.pool import Pool
+from toolyard.sources.apps import Apps, describe_app
+from toolyard.sources.scan import Scan
 
 
 class Hub:
     """The public inside of the house."""
 
-    def __init__(self, board: Board, pool: Pool) -> None:
+    def __init__(self, board: Board, pool: Pool, apps: Apps | None = None) -> None:
         self.board = board
         self.pool = pool
+        self.apps = apps
+        self.expected: frozenset[str] = frozenset()
+        """The sources that must have reported until the picture is complete."""
         self.url = ""
         self._started = time.monotonic()
 
@@ -44,16 +49,62 @@ class Hub:
                 _describe(entry, keepers.get(id_)) for id_, entry in snapshot.entries.items()
             ],
             "problems": [_problem(problem) for problem in problems(snapshot)],
+            "apps": [self.app_status(name) for name in self.scans],
         }
+
+    @property
+    def scans(self) -> dict[str, Scan]:
+        """The scan of every app, by its name."""
+        return self.apps.scans if self.apps is not None else {}
+
+    def app_status(self, name: str) -> dict[str, Any]:
+        """All that is known of one app.
+
+        Raises:
+            UnknownNameError: There is no such app.
+        """
+        keepers = self.pool.keepers
+        failing = {id_: k.failing_since for id_, k in keepers.items() if k.failing_since}
+        return describe_app(self.scan(name), self.snapshot, failing)
+
+    def scan(self, name: str) -> Scan:
+        """The scan of an app.
+
+        Raises:
+            UnknownNameError: There is no such app.
+        """
+        if name not in self.scans:
+            known = ", ".join(self.scans) or "none"
+            raise UnknownNameError(f"unknown app {name!r}", f"there are: {known}")
+        return self.scans[name]
 
     def is_settled(self) -> bool:
         """Whether every server in use has been tried: its offers are known, or its problem is."""
         waiting = (Status.KNOWN, Status.STARTING)
-        return bool(self.snapshot.sources) and not any(
+        sources = self.snapshot.sources
+        return bool(sources) and self.expected <= sources.keys() and not any(
             entry.status in waiting and entry.offers == NO_OFFERS
             for entry in self.snapshot.entries.values()
             if entry.server.enabled and entry.server.problem is None
         )
+
+    async def activate(self, alias: str) -> Entry:
+        """Start a server now; return what it offers.
+
+        Raises:
+            UnknownNameError: There is no such server.
+            StartError, LinkError: It could not be started.
+        """
+        await self.pool.lease(self.entry(alias).server.id)
+        return self.entry(alias)
+
+    def deactivate(self, alias: str) -> None:
+        """Let a server rest once no call is under way; the next call starts it again.
+
+        Raises:
+            UnknownNameError: There is no such server.
+        """
+        self.pool.keeper(self.entry(alias).server.id).rest()
 
     def refresh(self) -> None:
         """Ask every server again for what it offers."""
@@ -115,6 +166,7 @@ def _describe(entry: Entry, keeper: Keeper | None) -> dict[str, Any]:
         "protocol": peer.version if peer else None,
         "server_version": peer.release if peer else None,
         "restarts": keeper.restarts if keeper else 0,
+        "pid": keeper.link.pid if keeper and keeper.link else 0,
         "problem": _problem(problem) if problem and server.enabled else None,
     }
 

@@ -17,6 +17,7 @@ from toolyard.core.errors import ConfigError
 from toolyard.core.names import SEPARATORS
 
 Expose = Literal["all", "search"]
+Budget = Literal["evict", "refuse"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 
 PREFIX: Final = "TOOLYARD_"
@@ -58,6 +59,14 @@ def _seconds(text: str) -> float:
     if not 0 < value <= 86400:  # which also turns away what is not a number
         raise ValueError(allowed)
     return value
+
+
+def _patience(text: str) -> float:
+    return 0.0 if text == "never" else _seconds(text)
+
+
+def _budget(text: str) -> int:
+    return 0 if text == "none" else _count(1)(text)
 
 
 def _one_of(*allowed: str) -> Read:
@@ -108,6 +117,10 @@ class Settings:
     expose: Expose = "all"
     pinned: tuple[str, ...] = ()
     page_size: int = 5000
+    idle_timeout: float = 600.0
+    running_limit: int = 0
+    memory_limit: int = 0
+    budget: Budget = "evict"
     call_timeout: float = 120.0
     start_timeout: float = 60.0
     client_message_limit: int = 4 * _MIB
@@ -168,6 +181,19 @@ SETTINGS: Final = (
     ),
     Setting("pinned", _names, "Tools that are listed even with `search`.", "", "--pin", "PIN"),
     Setting("page_size", _count(1), "How many offers one page of a list has.", "offers"),
+    Setting(
+        "idle_timeout",
+        _patience,
+        "How long a server that we started may be without a call until it rests, or `never`.",
+        "s",
+    ),
+    Setting("running_limit", _budget, "How many servers that we started may run, or `none`."),
+    Setting("memory_limit", _budget, "How much memory they may take together, or `none`.", "MB"),
+    Setting(
+        "budget",
+        _one_of(*get_args(Budget)),
+        "When a limit is reached: let the least recently used rest (`evict`), or `refuse`.",
+    ),
     Setting("call_timeout", _seconds, "How long a call may take, if its entry does not say.", "s"),
     Setting("start_timeout", _seconds, "How long a server may take until it has greeted.", "s"),
     Setting(

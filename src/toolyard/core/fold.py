@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from toolyard.core.model import (
+    NO_OFFERS,
     Entry,
     Event,
     Observation,
@@ -47,7 +48,7 @@ def _report(before: Snapshot, report: Report) -> Snapshot:
 def _entry(old: Entry | None, server: Server, alias: str) -> Entry:
     """What was observed stays true for a declaration that did not change."""
     if old is None or old.server.endpoint != server.endpoint:
-        return Entry(server, alias)
+        return Entry(server, alias, offers=server.offers or NO_OFFERS, peer=server.peer)
     if not server.enabled or server.problem is not None:
         return replace(old, server=server, alias=alias, status=Status.KNOWN, problem=None)
     return replace(old, server=server, alias=alias)

@@ -76,6 +76,12 @@ class Server:
     """What `${workspaceFolder}` stands for: where the declaration was found."""
     problem: Problem | None = None
     """Why it cannot be used as declared, e.g. a variable that is not set."""
+    steady: bool = False
+    """Its source sees to its leaving: as long as it is declared, its offers stay listed."""
+    offers: Offers | None = None
+    """What it offered when last looked at: listed at once, before it is ever started."""
+    peer: Peer | None = None
+    """What it said of itself then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +107,8 @@ class Status(StrEnum):
     KNOWN = "known"
     STARTING = "starting"
     READY = "ready"
+    IDLE = "idle"
+    """Rested because nobody needed it; the next call starts it again."""
     FAILING = "failing"
 
 

@@ -41,6 +41,11 @@ class Pipes(Protocol):
         ...
 
     @property
+    def pid(self) -> int:
+        """The process; 0 if it is none of this machine."""
+        ...
+
+    @property
     def unsent(self) -> int:
         """How many queued bytes the server has not taken yet."""
         ...

@@ -38,6 +38,8 @@ class Child:
         self._flood = 0
         self._input: asyncio.WriteTransport | None = None
         self._outputs: dict[int, asyncio.ReadTransport] = {}
+        self.pid = 0
+        """The process, once it is started."""
         self.gone = asyncio.Event()
         """Set when the process has ended."""
         self.drained = asyncio.Event()

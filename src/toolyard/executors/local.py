@@ -86,6 +86,7 @@ class Local:
         child = Child(LogFile(self._logs, name) if self._logs else None)
         self._watch.begin()
         process = await _start(name, program, env, child)
+        child.pid = process.pid
         run = _Run(self, process, child, f"{warden.INSTANCE}={instance}")
         try:
             await run.begin()

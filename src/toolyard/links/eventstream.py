@@ -21,6 +21,7 @@ class EventStreamChannel:
     """One listening stream, and POSTs to the address it named."""
 
     trace: tuple[str, ...] = ()
+    pid = 0
     cancel_by_message = True
 
     def __init__(self, link: Link, url: Url, limit: int) -> None:

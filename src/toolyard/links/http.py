@@ -39,6 +39,7 @@ class HttpChannel:
     """One address, one session, any number of connections."""
 
     trace: tuple[str, ...] = ()
+    pid = 0
 
     def __init__(self, link: Link, url: Url, limit: int) -> None:
         self.link = link
@@ -171,7 +172,7 @@ class Post:
     def done(self) -> None:
         """The answer is complete; see whether it held what we wanted."""
         flight, channel = self._flight, self._channel
-        if self._events is None and self._body:
+        if self._events is None and self._body and not self._is_session_lost():
             body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
             if flight is not None and self._is_json(body):
                 channel.link.receive(body, flight)
@@ -201,9 +202,13 @@ class Post:
     def _is_json(self, body: bytes) -> bool:
         return self._status == 200 or body[:1] == b"{"
 
+    def _is_session_lost(self) -> bool:
+        """The status alone says so, whatever the body says."""
+        return self._status == 404 and bool(self._channel.session)
+
     def _unanswered(self, flight: Flight) -> None:
         link = self._channel.link
-        if self._status == 404 and self._channel.session:
+        if self._is_session_lost():
             link.fail(flight, SessionLostError(f"{link.name!r} forgot our session"))
             link.lose("forgot our session")
         elif self._events is not None and self.last_id and not link.is_modern:

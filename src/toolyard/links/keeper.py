@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import Any, Final, Protocol
 
 from toolyard.core.errors import LinkError, StartError, ToolyardError
-from toolyard.core.model import NO_OFFERS, Observation, Offers, Problem, Server, Status
+from toolyard.core.model import NO_OFFERS, Command, Observation, Offers, Problem, Server, Status
 from toolyard.links.link import Link
 from toolyard.links.listing import KINDS, list_offers
 from toolyard.links.opening import Patience, ProbeFatalError, own_params
@@ -32,6 +33,10 @@ LISTS: Final = {
     "notifications/prompts/list_changed": ("prompts",),
     "notifications/resources/list_changed": ("resources", "templates"),
 }
+SLOT_SECONDS: Final = 5.0
+"""A start that takes longer waits for something else than the processor."""
+LOOK_SECONDS: Final = 5.0
+TOLD_SECONDS: Final = 0.05
 SETTLE_SECONDS: Final = 0.05
 """A server that changes often within a moment is asked once."""
 
@@ -45,6 +50,14 @@ class Ears(Protocol):
 
     on_ready: Ready
     on_notice: Notice
+
+    async def admit(self, keeper: Keeper) -> None:
+        """Make room for one more running server.
+
+        Raises:
+            StartError: There is none.
+        """
+        ...
 
 
 class Keeper:
@@ -63,6 +76,10 @@ class Keeper:
         self.server = server
         self.link: Link | None = None
         self.restarts = 0
+        self.is_running = False
+        """Whether its process runs, or its connection is open, or is about to."""
+        self.failing_since: float | None = None
+        """Since when it cannot be reached, in seconds since the epoch."""
         self.last_trace: tuple[str, ...] = ()
         self._open = open_link
         self._post = post
@@ -79,6 +96,8 @@ class Keeper:
         self._grace: asyncio.TimerHandle | None = None
         self._subscribed: frozenset[str] = frozenset()
         self._listen_again = asyncio.Event()
+        self._rest_asked = asyncio.Event()
+        self._ended = asyncio.Event()
 
     def want(self) -> None:
         """Somebody needs this server: open the link, now if it is pausing."""
@@ -114,6 +133,31 @@ class Keeper:
         """The last lines of its stderr, also after its end."""
         return self.link.trace if self.link is not None else self.last_trace
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether it is ready and no call is under way."""
+        return self.link is not None and self.link.calls == 0
+
+    @property
+    def used_at(self) -> float:
+        """When a call last needed it, by the loop's clock; 0 while it starts."""
+        return self.link.used_at if self.link is not None else 0.0
+
+    async def wait_ended(self) -> None:
+        """Wait until its process has ended."""
+        if self.is_running:
+            await self._ended.wait()
+
+    def rest(self) -> None:
+        """End the server as soon as no call is under way; the next call starts it again."""
+        self._rest_asked.set()
+
+    def renew(self, why: str) -> None:
+        """The server is another now, or gone: let go of it and try again at once."""
+        self.want()
+        if self.link is not None:
+            self.link.lose(why)
+
     def refresh(self) -> None:
         """Ask for all its lists again; an idle server is opened for that."""
         self._stale |= set(KINDS)
@@ -129,29 +173,36 @@ class Keeper:
                 await self._wanted.wait()
                 self._wanted.clear()
                 began = loop.time()
-                await self._live()
-                if loop.time() - began > STEADY_SECONDS:
+                rested = await self._live()
+                if rested or loop.time() - began > STEADY_SECONDS:
                     pause = FIRST_PAUSE
-                await self._rest(pause)
-                pause = min(pause * 2, LONGEST_PAUSE)
-                self._wanted.set()
+                if not rested:
+                    await self._pause(pause)
+                    pause = min(pause * 2, LONGEST_PAUSE)
+                    self._wanted.set()
         finally:
             if self._grace is not None:
                 self._grace.cancel()
 
-    async def _rest(self, pause: float) -> None:
+    async def _pause(self, pause: float) -> None:
         try:
             async with asyncio.timeout(pause * random.uniform(0.8, 1.2)):
                 await self._wanted.wait()
         except TimeoutError:
             pass
 
-    async def _live(self) -> None:
-        """One life of the link: open, ready, lost."""
+    async def _live(self) -> bool:
+        """One life of the link: open, ready, and lost or rested; true if rested."""
+        opened = False
         try:
             async with AsyncExitStack() as stack:
                 link = await self._begin(stack)
+                # Whoever waits from here on waits for the next life.
+                opened = True
                 await self._serve(link)
+                self.link = None
+            self._observe(Status.IDLE)
+            return True
         except ToolyardError as error:
             self._fail(error)
         except Exception as error:
@@ -159,43 +210,91 @@ class Keeper:
             self._fail(LinkError(f"the link to {self.server.id.name!r} failed: {error!r}"))
         finally:
             self.link = None
+            self.is_running = False
+            self._ended.set()
+            if not opened:
+                self._settled.set()
+        return False
 
     async def _begin(self, stack: AsyncExitStack) -> Link:
-        async with self._starts:
+        await self._ears.admit(self)
+        self.is_running = True
+        self._ended.clear()
+        async with self._slot():
             self._observe(Status.STARTING)
+            # A hint holds for one try: what failed with it may have been replaced since.
+            hint, self._hint = self._hint, None
             try:
-                link = await stack.enter_async_context(self._open(self.server, self._hint))
+                link = await stack.enter_async_context(self._open(self.server, hint))
             except ProbeFatalError:
-                self._hint = "legacy"
-                link = await stack.enter_async_context(self._open(self.server, self._hint))
+                link = await stack.enter_async_context(self._open(self.server, "legacy"))
             self._hint = link.peer.era
             link.on_notice = self._noticed
             offers = await self._list(link, KINDS)
         self.link = link
         self._offers = offers
-        self._error = None
+        self._error = self.failing_since = None
         self._observe(Status.READY, link)
         self._settled.set()
         self._ears.on_ready(self.server, link)
         return link
 
+    @asynccontextmanager
+    async def _slot(self) -> AsyncIterator[None]:
+        """One of the few starts at once; a start that takes long gives its place to others."""
+        await self._starts.acquire()
+        held = [True]
+
+        def release() -> None:
+            if held.pop() if held else False:
+                self._starts.release()
+
+        timer = asyncio.get_running_loop().call_later(SLOT_SECONDS, release)
+        try:
+            yield
+        finally:
+            timer.cancel()
+            release()
+
     async def _list(self, link: Link, kinds: tuple[str, ...]) -> Offers:
         return await list_offers(link, self._patience.list, self._offers, kinds)
 
     async def _serve(self, link: Link) -> None:
-        """Follow the server's changes until the link is lost."""
+        """Follow the server's changes until the link is lost, or nobody needs it."""
+        self._rest_asked.clear()
         async with asyncio.TaskGroup() as group:
-            followers = [group.create_task(self._follow(link))]
+            rest = group.create_task(self._wait_unneeded(link))
+            followers = [rest, group.create_task(self._follow(link))]
             if link.is_modern and _announces(link):
                 followers.append(group.create_task(self._listen(link)))
-            why = await asyncio.shield(link.closed)
+            await asyncio.wait((link.closed, rest), return_when=asyncio.FIRST_COMPLETED)
             for follower in followers:
                 follower.cancel()
         self.last_trace = link.trace
+        if not link.closed.done():
+            return
+        why = link.closed.result()
         self.restarts += 1
         raise LinkError(
             f"{self.server.id.name!r} {why}", "see its log: toolyard logs " + self.server.id.name
         )
+
+    async def _wait_unneeded(self, link: Link) -> None:
+        """Return when the server was told to rest, or has been idle for long; never in a call."""
+        loop = asyncio.get_running_loop()
+        idle = self._patience.idle if isinstance(self.server.endpoint, Command) else 0.0
+        step = min(LOOK_SECONDS, idle / 4) if idle else LOOK_SECONDS
+        while True:
+            told = self._rest_asked.is_set()
+            busy = link.calls > 0 or bool(self._subscribed)
+            long = bool(idle) and loop.time() - link.used_at > idle
+            if (told and link.calls == 0) or (long and not busy):
+                return
+            try:
+                async with asyncio.timeout(TOLD_SECONDS if told else step):
+                    await (asyncio.sleep(step) if told else self._rest_asked.wait())
+            except TimeoutError:
+                continue
 
     async def _follow(self, link: Link) -> None:
         while True:
@@ -272,10 +371,10 @@ class Keeper:
 
     def _fail(self, error: ToolyardError) -> None:
         self._error = error
+        self.failing_since = self.failing_since or time.time()
         code = "server-start" if isinstance(error, StartError) else "server-link"
         self._observe(Status.FAILING, problem=_problem(self.server, code, error))
-        self._settled.set()
-        if self._grace is None:
+        if self._grace is None and not self.server.steady:
             self._grace = asyncio.get_running_loop().call_later(GRACE_SECONDS, self._forget)
 
     def _forget(self) -> None:

@@ -93,6 +93,11 @@ class Channel(Protocol):
         ...
 
     @property
+    def pid(self) -> int:
+        """The process of the server; 0 if it has none of ours."""
+        ...
+
+    @property
     def cancel_by_message(self) -> bool:
         """Whether the server must be told of a cancelled request; else dropping it is enough."""
         ...
@@ -108,6 +113,8 @@ class Link:
         self.capabilities: dict[str, Any] = {}
         self.closed: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self.on_notice: Callable[[str, bytes], None] = _ignore
+        self.used_at = asyncio.get_running_loop().time()
+        """When a client last asked something of it, by the loop's clock."""
         self.unattributed = 0
         self.dropped = 0
         self.violations = 0
@@ -134,6 +141,16 @@ class Link:
     def load(self) -> int:
         """How many requests are under way."""
         return len(self._flights)
+
+    @property
+    def calls(self) -> int:
+        """How many requests of clients are under way."""
+        return sum(flight.caller is not None for flight in self._flights.values())
+
+    @property
+    def pid(self) -> int:
+        """The process of the server; 0 if it has none of ours."""
+        return self._channel.pid
 
     @property
     def trace(self) -> tuple[str, ...]:
@@ -167,6 +184,8 @@ class Link:
         wait = self.patience if patience is None else patience
         if wait:
             now = self._loop.time()
+            if caller is not None:
+                self.used_at = now
             flight.patience, flight.deadline, flight.cap = wait, now + wait, now + HARD_CAP_SECONDS
             if self._clock is None:
                 self._clock = self._loop.call_later(min(wait, TICK_SECONDS), self._tick)
@@ -191,8 +210,7 @@ class Link:
             self.cancel(flight, "no longer needed")
             raise
         if message.error:
-            fault = jsonrpc.decode_fault(message.error)
-            raise RefusedError(self.name, method, fault)
+            raise RefusedError(self.name, method, jsonrpc.read_fault(message.error))
         return bytes(message.result)
 
     def cancel(self, flight: Flight, reason: str) -> None:
@@ -252,6 +270,8 @@ class Link:
             self._violated()
             return
         self._flights.pop(key, None)
+        # It does talk to us: a line of chatter beside each answer must not add up to a breach.
+        self.violations = 0
         if not flight.answer.done():
             flight.answer.set_result(message)
 

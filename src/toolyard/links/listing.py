@@ -105,5 +105,8 @@ def _key(raw: Raw, key: str) -> str | None:
 
 def _cursor(page: jsonrpc.Fields) -> str | None:
     raw = page.get("nextCursor")
-    cursor = jsonrpc.to_python(raw) if raw is not None else None
+    try:
+        cursor = jsonrpc.to_python(raw) if raw is not None else None
+    except jsonrpc.MalformedError:
+        return None
     return cursor if isinstance(cursor, str) else None

@@ -44,6 +44,8 @@ class Patience:
     """Enough for a package runner that downloads first."""
     list: float = 15.0
     call: float = 120.0
+    idle: float = 600.0
+    """After so long without a call a process is ended; 0 means never."""
 
 
 def own_params(link: Link, fields: dict[str, Any]) -> bytes:
@@ -68,10 +70,26 @@ async def open_link(
     """
     if isinstance(endpoint, Command):
         opened = _over_pipes(name, endpoint, executor, patience, limit, hint)
-    elif endpoint.kind == "sse":
-        opened = _over_event_stream(name, endpoint, patience, limit)
     else:
-        opened = _over_http(name, endpoint, patience, limit, hint)
+        opened = open_url(name, endpoint, patience, limit, hint)
+    async with opened as link:
+        yield link
+
+
+@asynccontextmanager
+async def open_url(
+    name: str, url: Url, patience: Patience, limit: int, hint: era.Era | None
+) -> AsyncIterator[Link]:
+    """Give a link to an address that is ready for requests; leaving ends it.
+
+    Raises:
+        StartError: The server could not be reached.
+        LinkError: It did not answer as an MCP server does.
+    """
+    if url.kind == "sse":
+        opened = _over_event_stream(name, url, patience, limit)
+    else:
+        opened = _over_http(name, url, patience, limit, hint)
     async with opened as link:
         yield link
 
@@ -254,7 +272,7 @@ def _adopt(link: Link, message: Message) -> bool:
 
 def _welcome(link: Link, message: Message) -> None:
     if message.error:
-        raise RefusedError(link.name, "initialize", jsonrpc.decode_fault(message.error))
+        raise RefusedError(link.name, "initialize", jsonrpc.read_fault(message.error))
     said = _object(message.result)
     version = said.get("protocolVersion")
     if not isinstance(version, str):
@@ -281,7 +299,10 @@ def _capabilities(said: dict[str, Any]) -> dict[str, Any]:
 
 
 def _object(raw: Any) -> dict[str, Any]:
-    value = jsonrpc.to_python(raw)
+    try:
+        value = jsonrpc.to_python(raw)
+    except jsonrpc.MalformedError:
+        return {}
     return value if isinstance(value, dict) else {}
 
 

@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from toolyard.board import Board
-from toolyard.core.errors import UnknownNameError
-from toolyard.core.model import NO_OFFERS, Entry, ServerId, Snapshot
+from toolyard.core.errors import StartError, UnknownNameError
+from toolyard.core.model import NO_OFFERS, Command, Entry, ServerId, Snapshot
 from toolyard.links.keeper import Keeper, Notice, Open, Ready
 from toolyard.links.link import Link
 from toolyard.links.opening import Patience
 
+EVICT_SECONDS = 10.0
 STARTS_AT_ONCE = 8
 """Twenty servers that start together would starve each other; eight do not."""
 LET_IN_SECONDS = 0.1
 """Starting processes takes the processor; the first client at an open door comes first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How much the servers that we started may take together; 0 means as much as they like."""
+
+    running: int = 0
+    memory: int = 0
+    """Bytes."""
+    evict: bool = True
+    """Send the least recently used to rest when it is used up; otherwise refuse the newcomer."""
 
 
 @dataclass(slots=True)
@@ -27,8 +40,17 @@ class _Kept:
 class Pool:
     """Follows the picture: a keeper per usable server, ended when it leaves or changes."""
 
-    def __init__(self, board: Board, open_link: Open, patience: Patience) -> None:
+    def __init__(
+        self,
+        board: Board,
+        open_link: Open,
+        patience: Patience,
+        budget: Budget | None = None,
+        memory: Callable[[list[int]], int] = lambda _pids: 0,
+    ) -> None:
         self._board = board
+        self._budget = budget or Budget()
+        self._memory = memory
         self._open = open_link
         self._patience = patience
         self._starts = asyncio.Semaphore(STARTS_AT_ONCE)
@@ -74,7 +96,7 @@ class Pool:
             self,
             entry.offers,
         )
-        if entry.offers == NO_OFFERS:
+        if entry.offers == NO_OFFERS or entry.server.steady:
             # Nobody knows yet what it offers: finding out is the first need, but not before
             # whoever waited for the door has had a first answer.
             asyncio.get_running_loop().call_later(LET_IN_SECONDS, keeper.want)
@@ -87,6 +109,47 @@ class Pool:
         kept.task.cancel()
         self._ending.add(kept.task)
         kept.task.add_done_callback(self._ending.discard)
+
+    async def admit(self, keeper: Keeper) -> None:
+        """Make room for one more process, as the budget says.
+
+        Raises:
+            StartError: The budget is used up, and nobody can be sent to rest.
+        """
+        while reason := self._over_budget(keeper):
+            idle = [other for other in self._processes() if other.is_idle]
+            oldest = (
+                min(idle, key=lambda other: other.used_at) if self._budget.evict and idle else None
+            )
+            if oldest is None or not await self._sent_to_rest(oldest):
+                hint = "stop a server you do not need, or raise the budget"
+                raise StartError(f"cannot start {keeper.server.id.name!r}: {reason}", hint)
+
+    def _over_budget(self, keeper: Keeper) -> str:
+        """Why there is no room for one more; empty if there is."""
+        budget, running = self._budget, self._processes()
+        if not isinstance(keeper.server.endpoint, Command):
+            return ""
+        if budget.running and len(running) >= budget.running:
+            return f"{len(running)} servers run, and {budget.running} may"
+        if budget.memory and running:
+            used = self._memory([other.link.pid for other in running if other.link is not None])
+            if used >= budget.memory:
+                return f"servers use {used >> 20} MB of the {budget.memory >> 20} they may"
+        return ""
+
+    def _processes(self) -> list[Keeper]:
+        kept = (kept.keeper for kept in self._kept.values())
+        return [k for k in kept if k.is_running and isinstance(k.server.endpoint, Command)]
+
+    async def _sent_to_rest(self, keeper: Keeper) -> bool:
+        keeper.rest()
+        try:
+            async with asyncio.timeout(EVICT_SECONDS):
+                await keeper.wait_ended()
+        except TimeoutError:
+            return False
+        return True
 
     def ready(self, id_: ServerId) -> Link | None:
         """The open link to a server, if there is one: the way of nearly every call."""
@@ -121,6 +184,16 @@ class Pool:
     def keepers(self) -> dict[ServerId, Keeper]:
         """Every keeper, by server."""
         return {id_: kept.keeper for id_, kept in self._kept.items()}
+
+    def renew(self, id_: ServerId, why: str) -> None:
+        """The server is another now, or gone: let go of its link, if any, and open it anew."""
+        kept = self._kept.get(id_)
+        if kept is not None:
+            kept.keeper.renew(why)
+
+    def catch_up(self) -> None:
+        """Follow the picture now: what was just reported can be leased."""
+        self._follow(self._board.snapshot)
 
     def refresh(self) -> None:
         """Ask every server again for what it offers."""

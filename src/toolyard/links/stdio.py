@@ -32,6 +32,11 @@ class StdioChannel:
         """The last lines of its stderr."""
         return self._pipes.stderr
 
+    @property
+    def pid(self) -> int:
+        """Its process."""
+        return self._pipes.pid
+
     def send(self, message: bytes, flight: Flight | None, head: bytes) -> None:
         """Write one line."""
         if self._pipes.unsent > UNSENT_LIMIT:

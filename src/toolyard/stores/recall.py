@@ -1,0 +1,148 @@
+"""Remembers what servers offered, so that a hub that starts again can list it at once.
+
+Only a memory: a server is asked again as soon as it runs. An entry counts only
+for the very declaration it was made with.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from msgspec import Raw
+
+from toolyard.core.model import (
+    NO_OFFERS,
+    Command,
+    Endpoint,
+    Entry,
+    Offer,
+    Offers,
+    Peer,
+    Report,
+    Server,
+    ServerId,
+)
+
+KINDS: Final = ("tools", "prompts", "resources", "templates")
+LIMIT: Final = 32 << 20
+"""Bytes; more was not written by us."""
+
+
+class _Memory(msgspec.Struct):
+    """One server, as it is kept."""
+
+    version: int
+    declaration: str
+    era: str
+    protocol: str
+    name: str
+    release: str
+    capabilities: Raw
+    instructions: str
+    offers: dict[str, list[tuple[str, Raw]]]
+
+
+_decode: Final = msgspec.json.Decoder(_Memory).decode
+_VERSION: Final = 1
+
+
+class Recall:
+    """One small file per server in a directory of ours."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._kept: dict[ServerId, tuple[Endpoint, Offers]] = {}
+
+    def fill(self, report: Report) -> Report:
+        """The same report, its servers with what they offered when last seen."""
+        return replace(report, servers=tuple(self._recalled(server) for server in report.servers))
+
+    def _recalled(self, server: Server) -> Server:
+        if server.offers is not None:
+            return server
+        memory = self._read(server)
+        if memory is None:
+            return server
+        kinds = {
+            kind: tuple(Offer(key, bytes(raw)) for key, raw in memory.offers.get(kind, ()))
+            for kind in KINDS
+        }
+        peer = Peer(
+            "modern" if memory.era == "modern" else "legacy",
+            memory.protocol,
+            memory.name,
+            memory.release,
+            bytes(memory.capabilities),
+            memory.instructions,
+        )
+        return replace(server, offers=Offers(**kinds), peer=peer)
+
+    def _read(self, server: Server) -> _Memory | None:
+        try:
+            path = self._path(server.id)
+            if path.stat().st_size > LIMIT:
+                return None
+            memory = _decode(path.read_bytes())
+        except (OSError, msgspec.DecodeError):
+            return None
+        fits = memory.version == _VERSION and memory.declaration == _mark(server.endpoint)
+        return memory if fits else None
+
+    def is_news(self, entry: Entry) -> bool:
+        """Whether an entry says something that is not kept yet."""
+        if entry.peer is None or entry.offers == NO_OFFERS:
+            return False
+        kept = self._kept.get(entry.server.id)
+        return kept is None or kept[0] != entry.server.endpoint or kept[1] is not entry.offers
+
+    def keep(self, entry: Entry) -> None:
+        """Write down what a server offers; a failure costs nothing but the memory."""
+        self._kept[entry.server.id] = (entry.server.endpoint, entry.offers)
+        peer = entry.peer
+        if peer is None:
+            return
+        offers = {
+            kind: [(offer.key, Raw(offer.raw)) for offer in getattr(entry.offers, kind)]
+            for kind in KINDS
+        }
+        memory = _Memory(
+            version=_VERSION,
+            declaration=_mark(entry.server.endpoint),
+            era=peer.era,
+            protocol=peer.version,
+            name=peer.name,
+            release=peer.release,
+            capabilities=Raw(peer.capabilities),
+            instructions=peer.instructions,
+            offers=offers,
+        )
+        with contextlib.suppress(OSError):
+            self._write(self._path(entry.server.id), msgspec.json.encode(memory))
+
+    def _write(self, path: Path, content: bytes) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        fresh = path.with_suffix(f".{os.getpid()}.new")
+        # No fsync: what a crash takes away is asked for again.
+        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "wb") as out:
+            out.write(content)
+        fresh.replace(path)
+
+    def _path(self, id_: ServerId) -> Path:
+        name = hashlib.sha256(str(id_).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+        return self._folder / f"{name}.json"
+
+
+def _mark(endpoint: Endpoint) -> str:
+    """What stands for a declaration: any change to it makes another."""
+    if isinstance(endpoint, Command):
+        parts: object = [endpoint.argv, endpoint.env, endpoint.cwd]
+    else:
+        parts = [endpoint.url, endpoint.kind, endpoint.headers]
+    return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()
