@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -163,6 +163,65 @@ class Doors:
         body = message if isinstance(message, bytes) else json.dumps(message).encode()
         return await self.ask("POST", "/mcp", body, headers)
 
+    async def get(self, path: str) -> Any:
+        """What the control door says."""
+        return (await self.ask("GET", path)).json()
+
+    async def server(self, name: str) -> Json:
+        """How one server is doing."""
+        found: Json = next(
+            s for s in (await self.get("/api/v1/status"))["servers"] if s["name"] == name
+        )
+        return found
+
+    async def problems(self) -> list[Json]:
+        """What is wrong in the yard."""
+        found: list[Json] = (await self.get("/api/v1/status"))["problems"]
+        return found
+
+    async def tools(self) -> set[str]:
+        """The names of all tools, without the hub's own."""
+        message = modern("tools/list")
+        listed = (await self.post(message, mirrored(message))).json()["result"]["tools"]
+        return {t["name"] for t in listed if not t["name"].startswith("toolyard_")}
+
+    async def run(self, tool: str, **arguments: Any) -> Json:
+        """Call a tool as a modern client; the whole response."""
+        message = modern("tools/call", {"name": tool, "arguments": arguments})
+        headers = {**mirrored(message), "Accept": "application/json"}
+        said: Json = (await self.post(message, headers)).json()
+        return said
+
+    async def text(self, tool: str, **arguments: Any) -> str:
+        """Call a tool that must succeed; its text."""
+        said = await self.run(tool, **arguments)
+        assert "result" in said, said
+        text: str = said["result"]["content"][0]["text"]
+        return text
+
+    async def fault(self, tool: str, **arguments: Any) -> str:
+        """Call a tool that must fail; what the error says."""
+        said = await self.run(tool, **arguments)
+        assert "error" in said, said
+        text: str = said["error"]["message"]
+        return text
+
+    async def until(self, holds: Callable[[], Awaitable[Any]], seconds: float = 10.0) -> Any:
+        """Ask again and again until it holds; what it gave."""
+        async with asyncio.timeout(seconds):
+            while True:
+                if found := await holds():
+                    return found
+                await asyncio.sleep(0.02)
+
+    async def settled(self) -> None:
+        """Wait until every server has been tried."""
+
+        async def is_ready() -> bool:
+            return (await self.ask("GET", "/health/ready")).status == 200
+
+        await self.until(is_ready)
+
     async def initialize(self) -> dict[str, str]:
         """Begin a legacy session; the headers that belong to it."""
         answer = await self.post(call("initialize", INITIALIZE))
@@ -191,13 +250,18 @@ def mirrored(message: Json, **more: str) -> dict[str, str]:
     return {**out, **more}
 
 
+def declared(servers: Mapping[str, Any]) -> str:
+    """A servers file."""
+    return json.dumps({"mcpServers": dict(servers)}, indent=1)
+
+
 @asynccontextmanager
 async def open_doors(
-    home: Path, servers: Mapping[str, Any] | None = None, **changes: Any
+    home: Path, servers: Mapping[str, Any] | str | None = None, **changes: Any
 ) -> AsyncIterator[Doors]:
-    """Run a whole hub in this loop, in front of these servers."""
+    """Run a whole hub in this loop, in front of these servers, or with this text as its file."""
     config = home / "servers.json"
-    config.write_text(json.dumps({"mcpServers": dict(servers or NOBODY)}))
+    config.write_text(servers if isinstance(servers, str) else declared(servers or NOBODY))
     settings = Settings(
         config, home / "state", home / "cache", home / "run", port=0, port_fixed=True, token=TOKEN
     )
