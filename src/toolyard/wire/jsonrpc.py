@@ -81,6 +81,14 @@ def _whole(escape: re.Match[bytes]) -> bytes:
     return b"\\ufffd" if len(escape[0]) == 6 else escape[0]
 
 
+def read_fault(raw: Raw | bytes) -> Fault:
+    """The error of an answer; one that is not in the right form is quoted."""
+    try:
+        return decode_fault(raw)
+    except MalformedError:
+        return Fault(0, bytes(raw).decode("utf-8", "replace"))
+
+
 def fields(raw: Raw | bytes) -> Fields:
     """The members of a params object; absent params have none."""
     return decode_fields(raw) if bytes(raw) else {}

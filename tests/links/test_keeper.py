@@ -1,0 +1,303 @@
+"""A server's link is opened when needed, mended when lost, and truly described."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+
+import pytest
+
+from tests.links.company import Landlord, declared, pooled, shown, tools, until
+from toolyard.core.errors import LinkError, StartError
+from toolyard.core.model import NO_OFFERS, Entry, ServerId, Status
+from toolyard.links import keeper as keeper_module
+from toolyard.links.opening import ProbeFatalError
+from toolyard.wire.era import Era
+
+ACME = ServerId("acme", "t")
+
+
+def is_ready(entry: Entry) -> bool:
+    return entry.status is Status.READY
+
+
+def is_failing(entry: Entry) -> bool:
+    return entry.status is Status.FAILING
+
+
+def failing(*errors: Exception | None) -> Callable[[Era | None], Exception | None]:
+    """Fails with one after the other, then no more."""
+    left: Iterator[Exception | None] = iter(errors)
+    return lambda _hint: next(left, None)
+
+
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch) -> Callable[[float, float], None]:
+    def use(first: float, longest: float) -> None:
+        monkeypatch.setattr(keeper_module, "FIRST_PAUSE", first)
+        monkeypatch.setattr(keeper_module, "LONGEST_PAUSE", longest)
+
+    return use
+
+
+async def test_a_server_nobody_knows_is_opened_and_described() -> None:
+    landlord = Landlord({"tools/list": tools("a", "b")})
+    async with pooled(landlord, declared()) as (board, pool):
+        entry = await shown(board, is_ready)
+
+        assert [offer.key for offer in entry.offers.tools] == ["a", "b"]
+        assert entry.peer is not None and entry.peer.name == "acme"
+        assert pool.ready(ACME) is landlord.lives[0].link is await pool.lease(ACME)
+
+
+async def test_tries_are_spaced_by_growing_pauses(pauses: Callable[[float, float], None]) -> None:
+    pauses(0.05, 0.2)
+    landlord = Landlord({"tools/list": tools()})
+    loop, times = asyncio.get_running_loop(), list[float]()
+
+    def fail(_hint: Era | None) -> Exception:
+        times.append(loop.time())
+        return StartError("no such program", "install it")
+
+    landlord.fail = fail
+    async with pooled(landlord, declared()) as (board, _pool):
+        await until(lambda: len(times) == 6)
+        entry = await shown(board, is_failing)
+
+    gaps = [later - earlier for earlier, later in pairwise(times)]
+    least = [0.8 * pause for pause in (0.05, 0.1, 0.2, 0.2, 0.2)]
+    assert all(gap >= bound * 0.99 for gap, bound in zip(gaps, least, strict=True)), gaps
+    assert entry.problem is not None
+    assert (entry.problem.code, entry.problem.text) == ("server-start", "no such program")
+    assert (entry.problem.hint, entry.problem.subject) == ("install it", "acme@t")
+
+
+async def test_a_call_does_not_wait_for_the_pause(pauses: Callable[[float, float], None]) -> None:
+    pauses(600, 600)
+    landlord = Landlord({"tools/list": tools("a")})
+    landlord.fail = failing(LinkError("not yet"))
+    async with pooled(landlord, declared()) as (board, pool):
+        await shown(board, is_failing)
+        async with asyncio.timeout(2):
+            assert not (await pool.lease(ACME)).closed.done()
+
+
+async def test_a_call_learns_why_its_server_cannot_be_opened(
+    pauses: Callable[[float, float], None],
+) -> None:
+    pauses(600, 600)
+    landlord = Landlord({})
+    landlord.fail = lambda _hint: LinkError("it is on holiday")
+    async with pooled(landlord, declared()) as (board, pool):
+        await shown(board, is_failing)
+        for _ in range(2):
+            with pytest.raises(LinkError, match="on holiday"):
+                await pool.lease(ACME)
+
+
+async def test_a_call_right_after_the_loss_gets_the_next_link_and_not_the_old_error(
+    pauses: Callable[[float, float], None],
+) -> None:
+    pauses(600, 600)
+    landlord = Landlord({"tools/list": tools("a")})
+    async with pooled(landlord, declared()) as (board, pool):
+        await shown(board, is_ready)
+        landlord.lives[0].link.lose("forgot our session")
+        assert pool.ready(ACME) is None
+        async with asyncio.timeout(2):
+            link = await pool.lease(ACME)
+
+        assert link is landlord.lives[1].link
+
+
+async def test_a_lost_link_is_opened_again_and_the_picture_is_the_same_as_before(
+    pauses: Callable[[float, float], None],
+) -> None:
+    pauses(0.01, 0.01)
+    landlord = Landlord({"tools/list": tools("a")})
+    async with pooled(landlord, declared()) as (board, pool):
+        before = await shown(board, is_ready)
+        landlord.lives[0].link.lose("exited with code 3")
+        lost = await shown(board, is_failing)
+        await until(lambda: pool.ready(ACME))
+        after = await shown(board, is_ready)
+
+        assert lost.problem is not None and "exited with code 3" in lost.problem.text
+        assert lost.offers == before.offers
+        assert after == before
+        assert pool.keeper(ACME).restarts == 1
+        assert pool.keeper(ACME).last_trace == ("its last words",)
+
+
+async def test_offers_stay_listed_for_a_grace_and_then_no_more(
+    monkeypatch: pytest.MonkeyPatch, pauses: Callable[[float, float], None]
+) -> None:
+    pauses(0.02, 0.02)
+    monkeypatch.setattr(keeper_module, "GRACE_SECONDS", 0.3)
+    landlord = Landlord({"tools/list": tools("a")})
+    async with pooled(landlord, declared()) as (board, _pool):
+        await shown(board, is_ready)
+        landlord.fail = lambda _hint: LinkError("gone")
+        began = asyncio.get_running_loop().time()
+        landlord.lives[0].link.lose("ended")
+        await shown(board, lambda entry: is_failing(entry) and entry.offers != NO_OFFERS)
+        entry = await shown(board, lambda entry: entry.offers == NO_OFFERS)
+
+        assert asyncio.get_running_loop().time() - began >= 0.29
+        assert len(landlord.hints) > 3, "tries do not prolong the grace"
+        assert entry.peer is not None
+        landlord.fail = lambda _hint: None
+        assert (await shown(board, is_ready)).offers.tools
+
+
+async def test_a_restart_within_the_grace_never_takes_offers_from_the_list(
+    monkeypatch: pytest.MonkeyPatch, pauses: Callable[[float, float], None]
+) -> None:
+    pauses(0.01, 0.01)
+    monkeypatch.setattr(keeper_module, "GRACE_SECONDS", 0.15)
+    landlord = Landlord({"tools/list": tools("a")})
+    async with pooled(landlord, declared()) as (board, pool):
+        await shown(board, is_ready)
+        landlord.lives[0].link.lose("ended")
+        await until(lambda: len(landlord.lives) == 2 and pool.ready(ACME))
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.3):
+                await shown(board, lambda entry: entry.offers == NO_OFFERS)
+
+
+async def test_a_list_that_changed_is_asked_for_once_however_often_that_is_said() -> None:
+    landlord = Landlord({"tools/list": tools("a")})
+    async with pooled(landlord, declared()) as (board, _pool):
+        await shown(board, is_ready)
+        life = landlord.lives[0]
+        life.answers["tools/list"] = tools("a", "b")
+        asked = len(life.heard)
+        for _ in range(20):
+            life.say({"method": "notifications/tools/list_changed"})
+        await shown(board, lambda entry: len(entry.offers.tools) == 2)
+
+        assert [heard["method"] for heard in life.heard[asked:]] == ["tools/list"]
+
+
+async def test_a_list_that_cannot_be_had_is_a_problem_and_the_old_one_stays() -> None:
+    landlord = Landlord({"tools/list": tools("a")})
+    async with pooled(landlord, declared()) as (board, _pool):
+        await shown(board, is_ready)
+        life = landlord.lives[0]
+        life.answers["tools/list"] = {"tools": "none today"}
+        life.say({"method": "notifications/tools/list_changed"})
+        entry = await shown(board, lambda entry: entry.problem)
+
+        assert entry.problem is not None and entry.problem.code == "server-lists"
+        assert (entry.status, len(entry.offers.tools)) == (Status.READY, 1)
+        life.answers["tools/list"] = tools("a")
+        life.say({"method": "notifications/tools/list_changed"})
+        await shown(board, lambda entry: entry.problem is None and is_ready(entry))
+
+
+async def test_a_refresh_asks_every_server_again() -> None:
+    landlord = Landlord({"tools/list": tools("a")})
+    async with pooled(landlord, declared()) as (board, pool):
+        await shown(board, is_ready)
+        landlord.answers["tools/list"] = tools("b")
+        pool.refresh()
+        await shown(board, lambda entry: [o.key for o in entry.offers.tools] == ["b"])
+
+
+async def test_other_news_is_handed_on_with_its_server() -> None:
+    landlord = Landlord({"tools/list": tools("a")})
+    heard: list[tuple[str, str, bytes]] = []
+    async with pooled(landlord, declared()) as (board, pool):
+        pool.on_notice = lambda server, _link, method, params: heard.append(
+            (server.id.name, method, params)
+        )
+        await shown(board, is_ready)
+        landlord.lives[0].say({"method": "notifications/resources/updated", "params": {}})
+
+    assert heard == [("acme", "notifications/resources/updated", b"{}")]
+
+
+async def test_the_era_found_once_is_remembered(pauses: Callable[[float, float], None]) -> None:
+    pauses(0.01, 0.01)
+    landlord = Landlord({"tools/list": tools("a")})
+    async with pooled(landlord, declared()) as (board, _pool):
+        await shown(board, is_ready)
+        landlord.lives[0].link.lose("ended")
+        await until(lambda: len(landlord.lives) == 2)
+
+    assert landlord.hints == [None, "legacy"]
+
+
+async def test_what_dies_of_the_probe_is_greeted_the_old_way_at_once(
+    pauses: Callable[[float, float], None],
+) -> None:
+    pauses(600, 600)
+    landlord = Landlord({"tools/list": tools("a")})
+    landlord.fail = lambda hint: None if hint == "legacy" else ProbeFatalError("it died")
+    async with pooled(landlord, declared()) as (board, _pool):
+        await shown(board, is_ready)
+
+    assert landlord.hints == [None, "legacy"]
+
+
+async def test_a_modern_server_that_once_died_at_start_is_not_taken_for_legacy_ever_after(
+    pauses: Callable[[float, float], None],
+) -> None:
+    pauses(0.01, 0.01)
+    landlord = Landlord({"tools/list": tools("a")}, era="modern")
+    landlord.fail = failing(ProbeFatalError("it died"), LinkError("and again"))
+    async with pooled(landlord, declared()) as (board, _pool):
+        await shown(board, is_ready)
+
+    assert landlord.hints == [None, "legacy", None]
+
+
+async def test_a_server_replaced_by_one_of_another_era_is_found_out(
+    pauses: Callable[[float, float], None],
+) -> None:
+    pauses(0.01, 0.01)
+    landlord = Landlord({"tools/list": tools("a")})
+    async with pooled(landlord, declared()) as (board, _pool):
+        await shown(board, is_ready)
+        landlord.era = "modern"
+        landlord.fail = lambda hint: LinkError("refused") if hint == "legacy" else None
+        landlord.lives[0].link.lose("ended")
+        await shown(board, lambda entry: is_ready(entry) and entry.peer.era == "modern")  # type: ignore[union-attr]
+
+    assert landlord.hints == [None, "legacy", None]
+
+
+async def test_a_modern_server_is_listened_to_in_one_subscription() -> None:
+    landlord = Landlord({"tools/list": tools("a"), "subscriptions/listen": None}, era="modern")
+    async with pooled(landlord, declared()) as (board, pool):
+        await shown(board, is_ready)
+        life = landlord.lives[0]
+
+        def listens() -> list[dict]:
+            asked = [m for m in life.heard if m["method"] == "subscriptions/listen"]
+            return [m["params"]["notifications"] for m in asked]
+
+        await until(listens)
+        pool.keeper(ACME).watch(frozenset({"note://b", "note://a"}))
+        await until(lambda: len(listens()) == 2)
+
+        assert listens()[0]["toolsListChanged"] is True
+        assert "resourceSubscriptions" not in listens()[0]
+        assert listens()[1]["resourceSubscriptions"] == ["note://a", "note://b"]
+        assert [m["method"] for m in life.heard].count("notifications/cancelled") == 1
+        assert life.link.load == 1
+
+
+async def test_a_part_of_ours_that_breaks_is_a_problem_and_not_the_end(
+    pauses: Callable[[float, float], None], caplog: pytest.LogCaptureFixture
+) -> None:
+    pauses(0.01, 0.01)
+    landlord = Landlord({"tools/list": tools("a")})
+    landlord.fail = failing(ZeroDivisionError("a bug of ours"))
+    async with pooled(landlord, declared()) as (board, _pool):
+        entry = await shown(board, is_failing)
+        assert entry.problem is not None and "a bug of ours" in entry.problem.text
+        await shown(board, is_ready)
+
+    assert "a bug of ours" in caplog.text

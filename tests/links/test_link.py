@@ -1,0 +1,334 @@
+"""One link, many callers: everybody gets what is theirs, and nothing waits for ever."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+from tests.links.company import Guest, call, indoors, until
+from toolyard.core.errors import LinkError, LinkTimeoutError
+from toolyard.links import link as link_module
+from toolyard.links.link import RefusedError
+
+PING = {"method": "ping"}
+
+
+async def test_answers_find_their_askers_in_any_order() -> None:
+    server = indoors({"tools/call": None})
+    flights = [call(server.link, "x") for _ in range(3)]
+    assert server.link.load == 3
+    for flight in reversed(flights):
+        server.say({"id": flight.number, "result": {"for": flight.number}})
+
+    for flight in flights:
+        assert json.loads(bytes((await flight.answer).result)) == {"for": flight.number}
+    assert server.link.load == 0
+
+
+@pytest.mark.parametrize(
+    "nonsense",
+    [
+        {"id": "1", "result": {}},
+        {"id": 1.0, "result": {}},
+        {"id": 99, "result": {}},
+        {"id": None, "error": {"code": 1, "message": "?"}},
+        {"result": {}},
+        {"id": 1},
+    ],
+)
+async def test_what_answers_nothing_is_counted_and_ends_no_call(nonsense: dict) -> None:
+    server = indoors({"tools/call": None})
+    flight = call(server.link, "x")
+    server.say(nonsense)
+
+    assert server.link.violations == 1
+    assert not flight.answer.done()
+
+
+async def test_an_answer_on_the_stream_of_another_request_is_not_believed() -> None:
+    server = indoors({"tools/call": None})
+    mine, theirs = call(server.link, "x"), call(server.link, "y")
+    server.say({"id": mine.number, "result": {}}, via=theirs)
+    assert not mine.answer.done()
+    server.say({"id": None, "error": {"code": -1, "message": "no"}}, via=theirs)
+
+    assert theirs.answer.done()
+    assert not mine.answer.done()
+
+
+async def test_a_second_answer_changes_nothing() -> None:
+    server = indoors({"tools/call": None})
+    flight = call(server.link, "x")
+    server.say({"id": flight.number, "result": {"n": 1}})
+    server.say({"id": flight.number, "result": {"n": 2}})
+
+    assert bytes((await flight.answer).result) == b'{"n": 1}'
+    assert server.link.violations == 1
+
+
+async def test_chatter_beside_answers_is_borne_but_nothing_else_than_chatter_is_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(link_module, "VIOLATIONS_ALLOWED", 10)
+    server = indoors({"ping": {}})
+    for _ in range(30):
+        server.link.receive(b"DEBUG: about to answer")
+        await server.link.ask("ping")
+    assert not server.link.closed.done()
+    for _ in range(11):
+        server.link.receive(b"DEBUG")
+
+    assert "make no sense" in server.link.closed.result()
+
+
+async def test_an_error_is_an_answer_and_for_the_hub_itself_a_refusal() -> None:
+    server = indoors()
+    with pytest.raises(RefusedError) as caught:
+        await server.link.ask("tools/list")
+
+    assert caught.value.fault.code == -32601
+    message = await call(server.link, "x").answer
+    assert json.loads(bytes(message.error))["code"] == -32601
+
+
+async def test_an_odd_error_is_a_refusal_too() -> None:
+    server = indoors({"ping": None})
+
+    async def refuse() -> None:
+        await until(lambda: server.heard)
+        server.say({"id": 1, "error": {"code": "x", "message": None}})
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(refuse())
+        with pytest.raises(RefusedError, match="refused ping"):
+            await server.link.ask("ping")
+
+
+async def test_a_lost_link_fails_every_call_at_once_and_takes_no_more() -> None:
+    server = indoors({"tools/call": None})
+    flights = [call(server.link, "x") for _ in range(3)]
+    server.link.lose("exited with code 1")
+    server.link.lose("again")
+    flights.append(call(server.link, "late"))
+
+    for flight in flights:
+        with pytest.raises(LinkError, match="exited with code 1"):
+            await flight.answer
+    error = flights[0].answer.exception()
+    assert isinstance(error, LinkError) and "its last words" in error.hint
+    assert await server.link.closed == "exited with code 1"
+
+
+async def test_a_cancelled_call_is_named_to_the_server_and_its_late_answer_ignored() -> None:
+    server = indoors({"tools/call": None})
+    flight = call(server.link, "x")
+    server.link.cancel(flight, "changed my mind")
+    server.link.cancel(flight, "again")
+    server.say({"id": flight.number, "result": {}})
+
+    assert flight.answer.cancelled()
+    assert server.dropped == [flight]
+    assert [heard.get("params") for heard in server.heard[1:]] == [
+        {"requestId": flight.number, "reason": "changed my mind"}
+    ]
+    assert server.link.load == 0
+
+
+async def test_who_stops_asking_cancels() -> None:
+    server = indoors({"ping": None})
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.02):
+            await server.link.ask("ping")
+
+    assert server.heard[-1]["method"] == "notifications/cancelled"
+
+
+async def test_a_late_answer_is_a_timeout_that_is_told_to_the_server() -> None:
+    server = indoors({"tools/call": None})
+    flight = call(server.link, "x", patience=0.05)
+    async with asyncio.timeout(2):
+        with pytest.raises(LinkTimeoutError, match=r"did not answer tools/call within 0\.05 s"):
+            await flight.answer
+
+    assert server.heard[-1]["method"] == "notifications/cancelled"
+
+
+async def test_a_short_wait_ends_in_time_beside_a_long_one() -> None:
+    server = indoors({"tools/call": None})
+    long = call(server.link, "x", patience=30)
+    short = call(server.link, "x", patience=0.1)
+    async with asyncio.timeout(2):
+        with pytest.raises(LinkTimeoutError):
+            await short.answer
+
+    assert not long.answer.done()
+
+
+async def test_without_patience_a_request_stays_open() -> None:
+    server = indoors({"tools/call": None}, patience=0.02)
+    forever, short = call(server.link, "x", patience=0), call(server.link, "x")
+    with pytest.raises(LinkTimeoutError):
+        await short.answer
+
+    assert not forever.answer.done()
+
+
+async def test_progress_keeps_a_call_alive_but_not_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(link_module, "HARD_CAP_SECONDS", 0.8)
+    server, guest = indoors({"tools/call": None}), Guest()
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    flight = call(server.link, "x", guest=guest, progress=True, patience=0.3)
+
+    async def report() -> None:
+        while not flight.answer.done():
+            token = {"progressToken": flight.number, "progress": 1}
+            server.say({"method": "notifications/progress", "params": token})
+            await asyncio.sleep(0.05)
+
+    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+        group.create_task(report())
+        with pytest.raises(LinkTimeoutError):
+            await flight.answer
+
+    assert 0.7 < loop.time() - began < 2
+    assert guest.told[0] == (
+        "notifications/progress",
+        {"progressToken": flight.number, "progress": 1},
+    )
+
+
+async def test_progress_of_nobody_goes_to_nobody() -> None:
+    server, guest = indoors({"tools/call": None}), Guest()
+    call(server.link, "x", guest=guest)
+    for token in (99, "1", None, [1]):
+        server.say({"method": "notifications/progress", "params": {"progressToken": token}})
+    server.say({"method": "notifications/progress"})
+    server.link.receive(b'{"method":"notifications/progress","params":[1]}')
+
+    assert guest.told == []
+
+
+async def test_a_ping_is_answered_by_the_link() -> None:
+    server = indoors()
+    server.say({"id": "p", **PING})
+
+    assert server.heard == [{"jsonrpc": "2.0", "id": "p", "result": {}}]
+
+
+QUESTION = {"id": "q", "method": "elicitation/create", "params": {"message": "who?"}}
+
+
+async def test_a_question_goes_to_the_latest_call_of_the_only_client() -> None:
+    server = indoors({"tools/call": None})
+    first, latest = Guest(), Guest(answer={"action": "accept"})
+    call(server.link, "x", guest=first)
+    call(server.link, "y", guest=latest)
+    server.link.request("ping", b"{}", patience=0)
+    server.say(QUESTION)
+    await until(lambda: len(server.heard) > 3)
+
+    assert latest.asked == [("elicitation/create", {"message": "who?"})]
+    assert first.asked == []
+    assert server.heard[-1] == {"jsonrpc": "2.0", "id": "q", "result": {"action": "accept"}}
+
+
+async def test_a_question_of_two_clients_calls_is_refused_and_asked_of_nobody() -> None:
+    server, guests = indoors({"tools/call": None}), [Guest("one"), Guest("two")]
+    for guest in guests:
+        call(server.link, "x", guest=guest)
+    server.say(QUESTION)
+
+    assert server.heard[-1]["error"]["code"] == -32601
+    assert [guest.asked for guest in guests] == [[], []]
+    assert server.link.unattributed == 1
+    server.say({"id": "r", "method": "roots/list"})
+    assert server.heard[-1] == {"jsonrpc": "2.0", "id": "r", "result": {"roots": []}}
+
+
+async def test_a_client_blocked_by_its_open_question_cannot_have_caused_another() -> None:
+    server = indoors({"tools/call": None})
+    blocked, active = Guest("one"), Guest("two", answer={})
+    blocked.asked_at = asyncio.get_running_loop().time() - 5
+    call(server.link, "x", guest=active)
+    call(server.link, "x", guest=blocked)
+    server.say(QUESTION)
+    await until(lambda: active.asked)
+
+    assert blocked.asked == []
+
+
+async def test_a_question_on_a_call_s_own_stream_is_that_call_s() -> None:
+    server = indoors({"tools/call": None})
+    mine, other = Guest("one", answer={}), Guest("two")
+    flight = call(server.link, "x", guest=mine)
+    call(server.link, "x", guest=other)
+    server.say(QUESTION, via=flight)
+    await until(lambda: mine.asked)
+
+    assert other.asked == []
+
+
+async def test_a_question_nobody_answers_is_answered_with_an_error() -> None:
+    server = indoors({"tools/call": None})
+    call(server.link, "x", guest=Guest())
+    server.say(QUESTION)
+    await until(lambda: len(server.heard) > 1)
+
+    assert server.heard[-1]["error"]["message"] == "nobody is there to answer"
+
+
+async def test_open_questions_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(link_module, "ASKS_ALLOWED", 2)
+
+    class Thinker(Guest):
+        async def ask(self, *_: object) -> object:  # type: ignore[override]
+            return await asyncio.Event().wait()
+
+    server = indoors({"tools/call": None})
+    call(server.link, "x", guest=Thinker())
+    for number in range(3):
+        server.say({**QUESTION, "id": number})
+
+    assert [heard["id"] for heard in server.heard if "error" in heard] == [2]
+    await server.link.tasks.close()
+
+
+async def test_notes_go_to_the_only_client_and_news_for_everybody_to_the_hub() -> None:
+    server, guest = indoors({"tools/call": None}), Guest()
+    news: list[str] = []
+    server.link.on_notice = lambda method, _params: news.append(method)
+    call(server.link, "x", guest=guest)
+    server.say({"method": "notifications/message", "params": {"data": 1}})
+    server.say({"method": "notifications/tools/list_changed"})
+
+    assert guest.told == [("notifications/message", {"data": 1})]
+    assert news == ["notifications/tools/list_changed"]
+
+
+async def test_notes_with_two_clients_under_way_are_passed_to_neither() -> None:
+    server, guests = indoors({"tools/call": None}), [Guest("one"), Guest("two")]
+    for guest in guests:
+        call(server.link, "x", guest=guest)
+    server.say({"method": "notifications/message", "params": {"data": "secret of one"}})
+
+    assert [guest.told for guest in guests] == [[], []]
+    assert server.link.unattributed == 1
+
+
+async def test_a_flood_of_notes_is_cut_and_news_of_changes_is_not() -> None:
+    server, guest = indoors({"tools/call": None}), Guest()
+    news: list[str] = []
+    server.link.on_notice = lambda method, _params: news.append(method)
+    call(server.link, "x", guest=guest)
+    for _ in range(1000):
+        server.say({"method": "notifications/message", "params": {}})
+    server.say({"method": "notifications/tools/list_changed"})
+
+    assert 500 <= len(guest.told) < 700
+    assert server.link.dropped == 1000 - len(guest.told)
+    assert news == ["notifications/tools/list_changed"]
