@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import psutil  # type: ignore[import-untyped]
 import pytest
 
 import toolyard as package
@@ -71,19 +74,29 @@ def state() -> HubState | None:
     return RunDir(read_settings({}, os.environ).runtime_dir).read()
 
 
+def left(home: Path) -> list[psutil.Process]:
+    """Every process that was started in this home and still runs."""
+    found = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            if process.environ().get("HOME") == str(home) and process.pid != os.getpid():
+                found.append(process)
+    return found
+
+
 @pytest.fixture(autouse=True)
-def no_hub_left(home: Path) -> Iterator[None]:
-    """Whatever a test started in its own home ends with it."""
+def nothing_left(home: Path) -> Iterator[None]:
+    """Whatever a test started ends with its hub; no second hub may come up in its place."""
     yield
     running = state()
     if running is not None:
         with suppress(ProcessLookupError):
             os.kill(running.pid, signal.SIGTERM)
-        deadline = time.monotonic() + 20
-        while running.is_alive and time.monotonic() < deadline:
-            with suppress(ChildProcessError):
-                os.waitpid(running.pid, os.WNOHANG)
-        assert not running.is_alive
+    _, rest = psutil.wait_procs(left(home), timeout=20)
+    for process in rest:
+        process.kill()
+    assert rest == []
+    assert left(home) == []
 
 
 def test_a_hub_is_started_asked_called_and_stopped() -> None:
@@ -198,15 +211,27 @@ def test_a_restart_is_a_new_process_with_the_same_flags() -> None:
     assert json.loads(found.stdout)["tools"][0]["name"] == "example.convert_units"
 
 
-def test_a_taken_port_is_passed_over_unless_it_was_told() -> None:
-    import socket
-
-    with socket.socket() as busy:
-        busy.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        with suppress(OSError):  # somebody else on it serves as well
-            busy.bind(("127.0.0.1", 7420))
+def take(port: int) -> socket.socket:
+    """Listen on a port; if somebody else does for good, that serves as well."""
+    busy, pause = socket.socket(), threading.Event()
+    busy.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        try:
+            busy.bind(("127.0.0.1", port))
             busy.listen()
+        except OSError:
+            busy.close()
+            busy = socket.socket()
+            busy.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            pause.wait(0.05)
+        else:
+            break
+    return busy
 
+
+def test_a_taken_port_is_passed_over_unless_it_was_told() -> None:
+    with take(7420):
         started = toolyard("up", "--detach")
 
     assert started.returncode == Exit.OK
@@ -236,11 +261,20 @@ def test_the_doctor_says_at_once_what_is_wrong_with_a_new_server() -> None:
     assert "no-such-program" in examined.stdout
 
 
-def test_attaching_is_quick() -> None:
+def test_the_first_answer_comes_within_150_ms_of_an_empty_python() -> None:
     with spawn("mcp") as first:
         ask(first, HELLO)
-        assert _fastest(lambda: _attach()) - _fastest(_nothing) < 0.150
+        extra = 1.0
+        base = attached = 1e9
+        for _ in range(20):  # on a busy machine, one quiet moment has to come by
+            base = min(base, _duration(_nothing))
+            attached = min(attached, _duration(_attach))
+            extra = attached - base
+            if extra < 0.150:
+                break
         first.communicate("", timeout=20)
+
+    assert extra < 0.150
 
 
 def _attach() -> None:
@@ -254,10 +288,7 @@ def _nothing() -> None:
     subprocess.run([sys.executable, "-c", "pass"], env=env(), check=True)
 
 
-def _fastest(job: Any) -> float:
-    times = []
-    for _ in range(5):
-        began = time.perf_counter()
-        job()
-        times.append(time.perf_counter() - began)
-    return min(times)
+def _duration(job: Callable[[], None]) -> float:
+    began = time.perf_counter()
+    job()
+    return time.perf_counter() - began

@@ -11,7 +11,8 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from subprocess import DEVNULL, Popen
+from pathlib import Path
+from subprocess import DEVNULL, Popen, TimeoutExpired
 from typing import TypeVar
 
 from toolyard.cli.exits import Exit
@@ -23,6 +24,7 @@ LOG_LARGEST = 5 * 1024 * 1024
 """Bytes; a log beyond that is put aside at the next start, in the place of an older one."""
 PATIENCE = 20.0
 PAUSE = 0.02
+FAREWELL = 5.0
 RETRY = 1.0
 """Seconds until the next start, if a hub that was just leaving stood in the way of this one."""
 
@@ -55,6 +57,7 @@ def start_until(
     again = 0.0
     while time.monotonic() < deadline:
         if (found := look()) is not None:
+            _dismiss(process, run_dir, deadline)
             return found
         code = None if process is None else process.poll()
         if code == Exit.RUNNING:
@@ -65,6 +68,27 @@ def start_until(
             process, begin = _start(log, flags)
         pause.wait(PAUSE)
     raise StartError(f"the hub did not answer within {patience:g} s", f"look into its log: {log}")
+
+
+def _dismiss(process: Popen[bytes] | None, run_dir: str, deadline: float) -> None:
+    """End the hub we started if another was quicker.
+
+    It would end by itself; but should the other be stopped just before it looks, it would take
+    its place, and whoever stopped the one would find another.
+    """
+    from toolyard.stores.runfile import RunDir
+
+    place, pause = RunDir(Path(run_dir)), threading.Event()
+    while process is not None and process.poll() is None and time.monotonic() < deadline:
+        owner = place.read()  # written a moment after the socket opens
+        if owner is None:
+            pause.wait(PAUSE)
+            continue
+        if owner.pid != process.pid:
+            process.terminate()
+            with suppress(TimeoutExpired):
+                process.wait(FAREWELL)
+        return
 
 
 def _start(log: str, flags: Sequence[str]) -> tuple[Popen[bytes] | None, int]:
