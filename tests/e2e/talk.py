@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
@@ -24,6 +25,8 @@ META = "io.modelcontextprotocol/"
 NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 PATIENCE = 10.0
 ROUNDS = 10
+PLAIN: Json = {"verify": ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), "trust_env": False}
+"""For HTTP clients that only ever speak to a hub on this machine: they start much quicker."""
 
 ALL: Json = {
     "elicitation": {"form": {}, "url": {}},
@@ -302,7 +305,7 @@ class HttpTalk(Talk):
         self.url = hub.mcp
         self.session = {}
         bearer = {"Authorization": f"Bearer {TOKEN}"}
-        async with httpx2.AsyncClient(headers=bearer, timeout=PATIENCE, verify=False) as self.http:
+        async with httpx2.AsyncClient(headers=bearer, timeout=PATIENCE, **PLAIN) as self.http:
             await self.greet()
             if self.is_modern:
                 yield

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.conftest import KINDS, Connect
-from tests.e2e.hub import TOKEN, RunningHub, new_home, running_hub, stdio_stub
+from tests.e2e.hub import TOKEN, RunningHub, entry, new_home, running_hub, stdio_stub
 from tests.e2e.talk import ALL, META, MODERN, HttpTalk, Json, Talk, talking, text_of
 
 DOORS = ("line", "http")
@@ -434,3 +435,30 @@ def hasty() -> Iterator[RunningHub]:
         servers = {"a": stdio_stub("a", home, "--era", "legacy")}
         with running_hub(servers, home=home, env={"TOOLYARD_CALL_TIMEOUT": "0.4"}) as hub:
             yield hub
+
+
+LATE = """
+import json, sys
+held = None
+for line in sys.stdin:
+    message = json.loads(line)
+    number, method = message.get("id"), message["method"]
+    if method == "server/discover":
+        held = number
+        continue
+    if method == "initialize":
+        error = {"code": -32022, "message": "too old", "data": {"supported": ["2026-07-28"]}}
+        print(json.dumps({"jsonrpc": "2.0", "id": number, "error": error}), flush=True)
+        said = {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}
+        print(json.dumps({"jsonrpc": "2.0", "id": held, "result": said}), flush=True)
+    elif method == "tools/list":
+        tools = [{"name": "late", "inputSchema": {"type": "object"}}]
+        print(json.dumps({"jsonrpc": "2.0", "id": number, "result": {"tools": tools}}), flush=True)
+"""
+
+
+async def test_a_slow_modern_server_is_not_taken_for_a_broken_old_one() -> None:
+    """It gets both greetings, and may refuse the old one before it answers the new one."""
+    with running_hub({"late": entry([sys.executable, "-c", LATE])}) as hub:
+        (server,) = hub.status()["servers"]
+        assert (server["status"], server["era"], server["tools"]) == ("ready", "modern", 1)

@@ -14,6 +14,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
 from tests.e2e.hub import TOKEN, RunningHub, toolyard
+from tests.e2e.talk import PLAIN
 
 MODERN = "2026-07-28"
 VERSIONS = {"legacy": "2025-11-25", MODERN: MODERN}
@@ -35,7 +36,7 @@ async def client_of(hub: RunningHub, mode: str, door: str, **more: Any) -> Async
             yield client
         return
     bearer = {"Authorization": f"Bearer {TOKEN}"}
-    async with httpx2.AsyncClient(headers=bearer, timeout=30, verify=False) as http:
+    async with httpx2.AsyncClient(headers=bearer, timeout=30, **PLAIN) as http:
         transport = streamable_http_client(hub.mcp, http_client=http)
         async with Client(transport, mode=mode, **more) as client:
             yield client

@@ -134,6 +134,8 @@ async def _greet_over_pipes(link: Link, patience: Patience, hint: era.Era | None
         # Slow, or silent because it waits for `initialize`: whichever it answers decides.
         greeting = _send_greeting(link, patience.open)
         await asyncio.wait((probe.answer, greeting.answer), return_when=asyncio.FIRST_COMPLETED)
+        if not probe.answer.done() and _is_refused_as_old(greeting):
+            await asyncio.wait((probe.answer,))
         if probe.answer.done() and _succeeded(probe) and _adopt(link, probe.answer.result()):
             return
         _welcome(link, await greeting.answer)
@@ -312,6 +314,14 @@ def _text(value: Any, limit: int = 200) -> str:
 
 def _succeeded(flight: Flight) -> bool:
     return not flight.answer.cancelled() and flight.answer.exception() is None
+
+
+def _is_refused_as_old(greeting: Flight) -> bool:
+    """Whether only a modern server can have said so: one that is slow, and yet to answer."""
+    if not greeting.answer.done() or not _succeeded(greeting):
+        return False
+    error = greeting.answer.result().error
+    return bool(error) and jsonrpc.read_fault(error).code == era.UNSUPPORTED_VERSION
 
 
 def _heard(flight: Flight) -> Flight:
