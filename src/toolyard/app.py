@@ -8,7 +8,7 @@ import os
 import signal
 import socket
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Final
 
@@ -143,17 +143,20 @@ class House:
 
 
 async def run(
-    settings: Settings, *, stdio: bool = False, ready: Callable[[str], None] | None = None
+    settings: Settings,
+    *,
+    stdio: Mapping[str, str] | None = None,
+    ready: Callable[[str], None] | None = None,
 ) -> None:
-    """Serve until told to stop.
+    """Serve until told to stop; `stdio` is what the one client on our stdin and stdout wishes.
 
     Raises:
         AlreadyRunningError: This user's hub is running already.
         ConfigError: The address cannot be used.
     """
-    if stdio:
+    if stdio is not None:
         house = House(settings)
-        await house.live(lambda: serve_stdio(house.relay, settings.client_message_limit))
+        await house.live(lambda: serve_stdio(house.relay, settings.client_message_limit, stdio))
         return
     place = RunDir(settings.runtime_dir)
     with place.hold():
@@ -237,7 +240,7 @@ async def tend(source: Source, post: Callable[[Event], None]) -> None:
 
 
 def _others(board: Board, first: str) -> Callable[[], Awaitable[bool]]:
-    """Tells the bundled source whether others have servers, once the source `first` has reported."""
+    """Tells the bundled source whether others have servers, once source `first` has reported."""
     seen = -1
 
     async def wait() -> bool:

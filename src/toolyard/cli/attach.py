@@ -29,6 +29,8 @@ class Wish:
 
     def __init__(self) -> None:
         self.server = ""
+        self.app = ""
+        self.separator = ""
         self.config = ""
         self.standalone = False
 
@@ -41,7 +43,7 @@ def parse(words: list[str]) -> Wish | None:
         name, equals, value = word.partition("=")
         if word == "--standalone":
             wish.standalone = True
-        elif name in ("--server", "--config"):
+        elif name in ("--server", "--app", "--separator", "--config"):
             value = value if equals else next(rest, "")
             if not value or value.startswith("-"):
                 return None
@@ -63,7 +65,7 @@ def run(wish: Wish) -> int:
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
     with sock:
-        return _pump(sock, preamble(_cwd(), wish.server))
+        return _pump(sock, preamble(_cwd(), wish))
 
 
 def _cwd() -> str:
@@ -78,10 +80,16 @@ def complain(text: str, hint: str) -> None:
     print(f"toolyard: {text}" + (f"\nhint: {hint}" if hint else ""), file=sys.stderr, flush=True)
 
 
-def preamble(cwd: str, server: str) -> bytes:
+def preamble(cwd: str, wish: Wish) -> bytes:
     """The one line that tells the hub who is coming; messages follow."""
-    said = {"toolyard": {"version": 1, "cwd": cwd, "server": server}}
-    return json.dumps(said).encode() + b"\n"
+    said = {"version": 1, "cwd": cwd, **wishes(wish)}
+    return json.dumps({"toolyard": said}).encode() + b"\n"
+
+
+def wishes(wish: Wish) -> dict[str, str]:
+    """What the hub must know of the wish: which part of the yard to show, and how."""
+    said = {"server": wish.server, "app": wish.app, "separator": wish.separator}
+    return {key: value for key, value in said.items() if value or key == "server"}
 
 
 def run_dir(env: os._Environ[str] | dict[str, str]) -> str:
@@ -117,7 +125,7 @@ def _standalone(wish: Wish) -> int:
         )
     from toolyard.cli.serving import serve_stdio
 
-    serve_stdio({"config_file": wish.config or None})
+    serve_stdio({"config_file": wish.config or None}, wishes(wish))
     return Exit.OK
 
 

@@ -11,14 +11,22 @@ from toolyard.cli import attach
 
 @click.command("mcp")
 @click.option("--server", default="", metavar="NAME", help="Offer this server alone.")
+@click.option("--app", default="", metavar="NAME", help="Stand in for the hub of this app.")
+@click.option(
+    "--separator",
+    default="",
+    metavar="__|.|/",
+    help="Put this between variant (or server) and tool.",
+)
 @click.option("--config", default="", metavar="FILE", help="The servers file, if a hub is started.")
 @click.option("--standalone", is_flag=True, help="Be a hub of its own instead of sharing one.")
-def mcp_command(server: str, config: str, standalone: bool) -> None:
+def mcp_command(server: str, app: str, separator: str, config: str, standalone: bool) -> None:
     """Serve one MCP client on stdin and stdout.
 
     This is what clients start. It attaches to the running hub, starting one in the background if
     there is none, and leaves when its stdin closes.
     """
     wish = attach.Wish()
-    wish.server, wish.config, wish.standalone = server, config, standalone
+    wish.server, wish.app, wish.separator = server, app, separator
+    wish.config, wish.standalone = config, standalone
     sys.exit(attach.run(wish))

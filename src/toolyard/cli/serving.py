@@ -40,7 +40,7 @@ def serve(settings: Settings, ready: Callable[[str], None]) -> None:
         raise _port_taken(settings.host, settings.port) from error
 
 
-def serve_stdio(flags: Mapping[str, object]) -> None:
+def serve_stdio(flags: Mapping[str, object], wish: Mapping[str, str]) -> None:
     """Be a hub for one client on stdin and stdout, until it leaves.
 
     Raises:
@@ -50,7 +50,7 @@ def serve_stdio(flags: Mapping[str, object]) -> None:
 
     settings = read_settings(flags, os.environ)
     _prepare(settings)
-    _run(app.run(settings, stdio=True))
+    _run(app.run(settings, stdio=wish))
 
 
 def _port_taken(host: str, port: int) -> CommandError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -64,6 +65,8 @@ class App:
     """What its own environment variables begin with, e.g. `KUNOBI`; empty for none."""
     installs: tuple[Install, ...] = ()
     enabled: bool = True
+    example: tuple[str, str, str] = ("", "", "")
+    """A call that shows how it is done: variant, tool, and the arguments as JSON."""
 
     def is_called(self, name: str) -> bool:
         """Whether a server of this name is the app."""
@@ -87,6 +90,7 @@ def read_app(value: object) -> App:
         prefix=_prefix(fields.get("environment", "")),
         installs=_installs(fields.get("installs", [])),
         enabled=_flag(fields.get("enabled", True)),
+        example=_example(fields.get("example", {})),
     )
 
 
@@ -98,6 +102,9 @@ def write_app(app: App) -> dict[str, Any]:
         out["environment"] = app.prefix
     if not app.enabled:
         out["enabled"] = False
+    if app.example[1]:
+        variant, tool, arguments = app.example
+        out["example"] = {"variant": variant, "tool": tool, "arguments": json.loads(arguments)}
     if app.installs:
         out["installs"] = [_written(each) for each in app.installs]
     return out
@@ -180,6 +187,15 @@ def _prefix(value: object) -> str:
         hint = "use capital letters, digits and '_', like KUNOBI"
         raise ConfigError(f"{_shown(value)} cannot begin a variable", hint)
     return str(value).rstrip("_")
+
+
+def _example(value: object) -> tuple[str, str, str]:
+    fields = _object(value, "'example'")
+    if not fields:
+        return ("", "", "")
+    arguments = _object(fields.get("arguments", {}), "'arguments' of 'example'")
+    variant, tool = _text(fields, "variant", ""), _text(fields, "tool", "tool")
+    return variant, tool, json.dumps(arguments)
 
 
 def _installs(value: object) -> tuple[Install, ...]:

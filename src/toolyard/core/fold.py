@@ -20,6 +20,14 @@ from toolyard.core.model import (
 from toolyard.core.names import aliases
 
 
+FIRST = "configured"
+"""The source with the first choice of names: what the user wrote down. The others follow in the
+order of their names, so that it does not matter who reports first."""
+
+
+LAUNCH_HELD = "pin-launch"
+"""The problem of a server whose launch waits for approval."""
+
 def fold(before: Snapshot, event: Event) -> Snapshot:
     """Return the picture after `event`; the very same object if nothing changed."""
     match event:
@@ -36,7 +44,8 @@ def fold(before: Snapshot, event: Event) -> Snapshot:
 
 def _report(before: Snapshot, report: Report) -> Snapshot:
     sources = {**before.sources, report.source: SourceState(report)}
-    servers = [server for state in sources.values() for server in state.report.servers]
+    ordered = sorted(sources, key=lambda name: (name != FIRST, name))
+    servers = [server for name in ordered for server in sources[name].report.servers]
     names = aliases((server.id.name, server.id.source) for server in servers)
     entries: dict[ServerId, Entry] = {}
     for server in servers:

@@ -13,6 +13,7 @@ from toolyard.core.model import NO_OFFERS
 from toolyard.core.names import closest
 from toolyard.hub import Hub
 from toolyard.relay.calls import Calls
+from toolyard.relay.offers import INSTRUCTIONS, SERVER
 from toolyard.relay.schema import complaints
 from toolyard.relay.session import Exchange
 from toolyard.relay.view import Route, View, make_view
@@ -25,6 +26,9 @@ LISTED: Final = 100
 
 class Answers:
     """The hub's own tools and what they say."""
+
+    identity: Final = SERVER
+    instructions: Final = INSTRUCTIONS
 
     def __init__(self, hub: Hub, calls: Calls) -> None:
         self._hub = hub
@@ -126,7 +130,7 @@ class Answers:
             {"contents": [{"uri": uri, "mimeType": "application/json", "text": text}]}
         )
 
-    def prompt(self, name: str) -> bytes:
+    def prompt(self, name: str, view: View) -> bytes:
         """The result of getting one of the hub's own prompts."""
         status = format_status(self._hub.status())
         ask = _DOCTOR if name == "toolyard-doctor" else _SETUP

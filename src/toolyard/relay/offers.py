@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from toolyard import __version__
 from toolyard.core.model import Offer
 from toolyard.wire import jsonrpc
 
+SERVER: Final = {"name": "toolyard", "title": "Toolyard", "version": __version__}
 INSTRUCTIONS: Final = """\
 This is Toolyard: one address in front of many MCP servers.
 Tools are named server__tool. The list can grow while you work: if a tool you expect is missing, \

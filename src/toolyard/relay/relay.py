@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
 from msgspec import Raw
 
-from toolyard import __version__
 from toolyard.core.errors import ToolyardError, UnknownNameError
 from toolyard.core.model import Offer, Server
 from toolyard.hub import Hub
 from toolyard.links.link import Link
 from toolyard.relay.answers import Answers, unknown
+from toolyard.relay.appoffers import own_offers
+from toolyard.relay.apps import AppAnswers
 from toolyard.relay.calls import Calls, ClientRefusedError
-from toolyard.relay.offers import INSTRUCTIONS
+from toolyard.relay.news import News
+from toolyard.relay.offers import OWN
 from toolyard.relay.session import LEVELS, Exchange, Session
-from toolyard.relay.subscriptions import COALESCE_SECONDS, Subscriptions
+from toolyard.relay.subscriptions import Subscriptions
 from toolyard.relay.tasks import TaskTable
-from toolyard.relay.view import CACHED, KINDS, Exposure, Route, View, make_view, rewrap
+from toolyard.relay.view import CACHED, Exposure, Route, View, make_view, rewrap
 from toolyard.wire import era, headers, jsonrpc
 from toolyard.wire.jsonrpc import Fields, Message
 
 log = logging.getLogger(__name__)
 
-SERVER: Final = {"name": "toolyard", "title": "Toolyard", "version": __version__}
-_SIGNED: Final = b'"_meta":{"%b":%b}' % (era.META_SERVER.encode(), jsonrpc.encode(SERVER))
 _LISTS: Final = {
     "tools/list": "tools",
     "prompts/list": "prompts",
@@ -48,7 +47,9 @@ class Relay:
         self.exposure = exposure
         self.calls = Calls(hub.pool)
         self.answers = Answers(hub, self.calls)
+        self._apps: dict[str, AppAnswers] = {}
         self.subscriptions = Subscriptions(hub.pool)
+        self.news = News(hub.board, self.subscriptions, self.view)
         self._views: dict[Exposure, View] = {}
         self.tasks = TaskTable(self.calls)
         self._both: dict[str, Answer] = {
@@ -81,8 +82,28 @@ class Relay:
         view = self._views.get(wanted)
         snapshot = self.hub.snapshot
         if view is None or view.revision != snapshot.revision:
-            view = self._views[wanted] = make_view(snapshot, wanted, view)
+            own = self._own_offers(wanted.app) if wanted.app else OWN
+            view = self._views[wanted] = make_view(snapshot, wanted, view, own)
         return view
+
+    def _own_offers(self, app: str) -> Mapping[str, tuple[Offer, ...]]:
+        """What an app's own hub would offer.
+
+        Raises:
+            UnknownNameError: There is no such app.
+        """
+        found = self.hub.scan(app).watch.app
+        entries = self.hub.snapshot.entries.values()
+        return own_offers(found, [e for e in entries if e.server.id.source == app])
+
+    def _desk(self, session: Session) -> Answers | AppAnswers:
+        """Who answers a session for the hub itself: the hub, or the hub of the one app it wants."""
+        app = session.exposure.app if session.exposure is not None else ""
+        if not app:
+            return self.answers
+        if app not in self._apps:
+            self._apps[app] = AppAnswers(app, self.hub, self.calls, self.view)
+        return self._apps[app]
 
     async def answer(self, exchange: Exchange, message: Message) -> tuple[bytes, Raw]:
         """The answer to a request as bytes ready to send, and its error, if it is one."""
@@ -135,9 +156,8 @@ class Relay:
             if wrong:
                 return _error(era.HEADER_MISMATCH, wrong)
         if route.server is None:
-            return self._signed(
-                exchange, await self.answers.call(exchange, route.key, fields, view)
-            )
+            desk = self._desk(exchange.session)
+            return self._signed(exchange, await desk.call(exchange, route.key, fields, view))
         fields["name"] = route.raw_key
         reply = await self.calls.send(exchange, "tools/call", fields, route, view)
         if "task" in fields:
@@ -148,7 +168,8 @@ class Relay:
         view = self.view(exchange.session.exposure)
         route = self._route(view.prompts, "prompt", fields)
         if route.server is None:
-            return self._signed(exchange, Message(result=Raw(self.answers.prompt(route.key))))
+            said = self._desk(exchange.session).prompt(route.key, view)
+            return self._signed(exchange, Message(result=Raw(said)))
         fields["name"] = route.raw_key
         return await self.calls.send(exchange, "prompts/get", fields, route, view)
 
@@ -160,7 +181,7 @@ class Relay:
             code = era.INVALID_PARAMS if exchange.is_modern else era.RESOURCE_NOT_FOUND
             return _error(code, f"unknown resource {uri!r}", {"uri": uri})
         if route.server is None:
-            message = Message(result=Raw(self.answers.read(uri, view)))
+            message = Message(result=Raw(self._desk(exchange.session).read(uri, view)))
             return self._signed(exchange, message, CACHED)
         fields["uri"] = route.raw_key
         reply = await self.calls.send(exchange, "resources/read", fields, route, view)
@@ -218,16 +239,17 @@ class Relay:
         session.info = bytes(fields.get("clientInfo", b""))
         session.agent = _agent(session.info)
         self.subscriptions.sessions.add(session)
+        self.news.expect(session.exposure)
         result = {
             "protocolVersion": session.version,
-            "capabilities": self._capabilities(modern=False),
-            "serverInfo": SERVER,
-            "instructions": INSTRUCTIONS,
+            "capabilities": self._capabilities(session, modern=False),
+            "serverInfo": self._desk(session).identity,
+            "instructions": self._desk(session).instructions,
         }
         return Message(result=Raw(jsonrpc.encode(result)))
 
-    def _capabilities(self, *, modern: bool) -> dict[str, Any]:
-        view = self.view()
+    def _capabilities(self, session: Session, *, modern: bool) -> dict[str, Any]:
+        view = self.view(session.exposure)
         out: dict[str, Any] = {
             "tools": {"listChanged": True},
             "prompts": {"listChanged": True},
@@ -244,8 +266,8 @@ class Relay:
     async def _discover(self, exchange: Exchange, fields: Fields) -> Message:
         result = {
             "supportedVersions": [era.MODERN],
-            "capabilities": self._capabilities(modern=True),
-            "instructions": INSTRUCTIONS,
+            "capabilities": self._capabilities(exchange.session, modern=True),
+            "instructions": self._desk(exchange.session).instructions,
         }
         return self._signed(exchange, Message(result=Raw(jsonrpc.encode(result))), CACHED)
 
@@ -290,6 +312,7 @@ class Relay:
         wanted = jsonrpc.to_python(raw) if raw is not None else {}
         if not isinstance(wanted, dict):
             return _error(era.INVALID_PARAMS, "notifications must be an object")
+        self.news.expect(exchange.session.exposure)
         await self.subscriptions.listen(exchange, wanted, self.view(exchange.session.exposure))
         return _EMPTY
 
@@ -348,19 +371,7 @@ class Relay:
 
     async def run(self) -> None:
         """Tell clients of changed lists, coalesced, until cancelled."""
-        told = {kind: listing.digest for kind, listing in self.view().lists.items()}
-        revision = self.hub.snapshot.revision
-        try:
-            while True:
-                revision = (await self.hub.board.wait_after(revision)).revision
-                now = {kind: listing.digest for kind, listing in self.view().lists.items()}
-                changed = {_changed(kind) for kind in KINDS if now[kind] != told[kind]}
-                if changed:
-                    told = now
-                    self.subscriptions.lists_changed(changed)
-                    await asyncio.sleep(COALESCE_SECONDS)
-        finally:
-            await self.subscriptions.close()
+        await self.news.run()
 
     def _signed(self, exchange: Exchange, message: Message, extra: bytes = b"") -> Message:
         """An answer of our own, with what the modern era wants in every result."""
@@ -372,11 +383,13 @@ class Relay:
         head = extra or b'"resultType":"complete",'
         inner = body[1:]
         comma = b"" if inner == b"}" else b","
-        return Message(result=Raw(b"{" + head + _SIGNED + comma + inner))
+        meta = _meta(self._desk(exchange.session).identity)
+        return Message(result=Raw(b"{" + head + meta + comma + inner))
 
 
-def _changed(kind: str) -> str:
-    return "resources" if kind == "templates" else kind
+def _meta(identity: Mapping[str, str]) -> bytes:
+    """The member that says who answers."""
+    return b'"_meta":{"%b":%b}' % (era.META_SERVER.encode(), jsonrpc.encode(identity))
 
 
 def _text(raw: Raw | None) -> str:

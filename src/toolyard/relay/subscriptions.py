@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any, Final
 
 from msgspec import Raw
@@ -14,7 +15,7 @@ from toolyard.core.model import Server, ServerId
 from toolyard.links.link import Link
 from toolyard.links.pool import Pool
 from toolyard.relay.session import LEVELS, Exchange, Session
-from toolyard.relay.view import Route, View
+from toolyard.relay.view import Exposure, Route, View
 from toolyard.wire import era, jsonrpc
 from toolyard.wire.tasks import Tasks
 
@@ -27,6 +28,7 @@ CHANGED: Final = {
     "prompts": ("notifications/prompts/list_changed", "promptsListChanged"),
     "resources": ("notifications/resources/list_changed", "resourcesListChanged"),
 }
+UPDATED: Final = "notifications/resources/updated"
 
 
 class Listener:
@@ -69,17 +71,35 @@ class Subscriptions:
 
     # Lists.
 
-    def lists_changed(self, kinds: set[str]) -> None:
-        """Tell everybody who wants to know."""
-        for kind in sorted(kinds & CHANGED.keys()):
-            method, field = CHANGED[kind]
+    def lists_changed(self, changed: Mapping[Exposure | None, set[str]]) -> None:
+        """Tell everybody who wants to know; `changed` says what, by how clients see the yard."""
+        for kind, (method, field) in CHANGED.items():
             message = jsonrpc.notification(method)
             for session in self.sessions:
-                if session.ready and not session.is_modern:
+                if session.ready and not session.is_modern and kind in _of(changed, session):
                     session.push(message)
             for listener in self._listeners:
-                if field in listener.wanted:
+                if field in listener.wanted and kind in _of(changed, listener.exchange.session):
                     listener.tell(method, {})
+
+    @property
+    def exposures(self) -> set[Exposure | None]:
+        """How the clients that are there see the yard."""
+        listening = (listener.exchange.session for listener in self._listeners)
+        return {session.exposure for session in (*self.sessions, *listening)}
+
+    def own_updated(self, own: Mapping[Exposure | None, frozenset[str]]) -> bool:
+        """Tell who follows a resource of the hub's own that it changed; false if nobody does."""
+        told = False
+        for session in self.sessions:
+            for uri in sorted(session.watched & own[session.exposure]):
+                session.push(jsonrpc.notification(UPDATED, jsonrpc.encode({"uri": uri})))
+                told = True
+        for listener in self._listeners:
+            for uri in sorted(listener.uris & own[listener.exchange.session.exposure]):
+                listener.tell(UPDATED, {"uri": uri})
+                told = True
+        return told
 
     async def listen(self, exchange: Exchange, wanted: dict[str, Any], view: View) -> None:
         """Serve a listening request until its client goes away."""
@@ -145,7 +165,7 @@ class Subscriptions:
         exposed = self._exposed.get((server.id, uri))
         if exposed is None:
             return
-        method = "notifications/resources/updated"
+        method = UPDATED
         for session in self.sessions:
             if exposed in session.watched:
                 session.push(jsonrpc.notification(method, jsonrpc.encode({"uri": exposed})))
@@ -174,3 +194,7 @@ class Subscriptions:
             await link.ask("logging/setLevel", jsonrpc.encode({"level": level}))
         except ToolyardError as error:
             log.info("a log level was refused", extra={"server": link.name, "why": str(error)})
+
+
+def _of(changed: Mapping[Exposure | None, set[str]], session: Session) -> set[str]:
+    return changed.get(session.exposure, set())

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -42,6 +43,8 @@ class Exposure:
     page: int = 5000
     server: str = ""
     """The alias of the one server to show; empty for all."""
+    app: str = ""
+    """The one app to show, as its own hub would; empty for the whole yard."""
 
 
 class Route:
@@ -164,15 +167,20 @@ class View:
         return None
 
 
-def make_view(snapshot: Snapshot, exposure: Exposure, before: View | None) -> View:
+def make_view(
+    snapshot: Snapshot,
+    exposure: Exposure,
+    before: View | None,
+    own: Mapping[str, tuple[Offer, ...]] = OWN,
+) -> View:
     """The view of a picture; `before` lends the bytes that did not change."""
     view = View(snapshot.revision, exposure)
     old = before.renamed if before is not None else {}
     listed: dict[str, list[bytes]] = {kind: [] for kind in KINDS}
     taken: dict[str, set[str]] = {kind: set() for kind in KINDS}
     if not exposure.server:
-        _add_own(view, listed, taken)
-    for entry in sorted(snapshot.entries.values(), key=lambda e: e.alias):
+        _add_own(view, own, listed, taken)
+    for entry in sorted(_shown(snapshot, exposure), key=lambda e: e.alias):
         if entry.server.enabled and exposure.server in ("", entry.alias):
             view.entries[entry.alias] = entry
             _add(view, entry, listed, taken, old)
@@ -183,8 +191,22 @@ def make_view(snapshot: Snapshot, exposure: Exposure, before: View | None) -> Vi
     return view
 
 
-def _add_own(view: View, listed: dict[str, list[bytes]], taken: dict[str, set[str]]) -> None:
-    for kind, offers in OWN.items():
+def _shown(snapshot: Snapshot, exposure: Exposure) -> list[Entry]:
+    """The servers to show; in the view of an app, a variant is called as the app calls it."""
+    entries = snapshot.entries.values()
+    if not exposure.app:
+        return list(entries)
+    variants = [entry for entry in entries if entry.server.id.source == exposure.app]
+    return [replace(entry, alias=entry.server.id.name) for entry in variants]
+
+
+def _add_own(
+    view: View,
+    own: Mapping[str, tuple[Offer, ...]],
+    listed: dict[str, list[bytes]],
+    taken: dict[str, set[str]],
+) -> None:
+    for kind, offers in own.items():
         for offer in offers:
             view.table(kind)[offer.key] = Route(None, offer.key, offer)
             listed[kind].append(offer.raw)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from toolyard.core.apps import App
-from toolyard.core.model import Report
+from toolyard.core.model import Report, ServerId, Snapshot, Status
 from toolyard.core.watches import settle
-from toolyard.sources.scan import Probe, Renew, Scan
+from toolyard.sources.scan import Probe, Renew, Scan, Sight
 from toolyard.stores.apps import AppsFolder, LoadedApps
 
 SOURCE: Final = "apps"
@@ -30,7 +31,7 @@ class Apps:
         self, folder: AppsFolder, env: Mapping[str, str], probe: Probe, renew: Renew
     ) -> None:
         self._folder = folder
-        self._env = env
+        self.env = env
         self._probe = probe
         self._renew = renew
         self._mark = folder.mark()
@@ -79,7 +80,7 @@ class Apps:
         return LoadedApps(tuple(apps.values()), loaded.problems)
 
     def _scan(self, app: App) -> Scan:
-        watch, problems = settle(app, self._env)
+        watch, problems = settle(app, self.env)
         return Scan(watch, problems, self._probe, self._renew)
 
     def _start(self, scan: Scan, group: asyncio.TaskGroup, post: Post) -> None:
@@ -92,3 +93,50 @@ class Apps:
 
     def _tell(self, post: Post) -> None:
         post(Report(SOURCE, problems=self._loaded.problems))
+
+
+def describe_app(
+    scan: Scan, snapshot: Snapshot, failing: Mapping[ServerId, float]
+) -> dict[str, Any]:
+    """All that is known of an app, for people and programs; `failing` says since when."""
+    app = scan.watch.app
+    return {
+        "name": app.name,
+        "title": app.title,
+        "enabled": scan.watch.enabled,
+        "interval_ms": scan.watch.interval_ms,
+        "last_scan": _moment(scan.scanned_at),
+        "variants": [
+            _describe(sight, ServerId(sight.variant.name, app.name), snapshot, failing)
+            for sight in scan.states()
+        ],
+    }
+
+
+def _describe(
+    sight: Sight, id_: ServerId, snapshot: Snapshot, failing: Mapping[ServerId, float]
+) -> dict[str, Any]:
+    entry = snapshot.entries.get(id_)
+    status = "not_detected"
+    if sight.offered and entry is not None:
+        ready = entry.status is Status.READY and sight.listening
+        waits = entry.status in (Status.KNOWN, Status.STARTING) and id_ not in failing
+        status = "connected" if ready else "connecting" if waits else "reconnecting"
+    owner = f"it belongs to another user (uid {sight.owner})" if sight.owner is not None else ""
+    return {
+        "name": sight.variant.name,
+        "port": sight.variant.port,
+        "url": sight.variant.url,
+        "status": status,
+        "tools": len(entry.offers.tools) if entry is not None else 0,
+        "listening": sight.listening,
+        "misses": sight.misses,
+        "conflict": owner or sight.said or None,
+        "since": _moment(failing.get(id_)) if status == "reconnecting" else None,
+    }
+
+
+def _moment(seconds: float | None) -> str | None:
+    if seconds is None:
+        return None
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")

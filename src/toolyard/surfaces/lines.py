@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, cast
 
+from toolyard.core.names import SEPARATORS
 from toolyard.relay.relay import Relay
 from toolyard.relay.session import Exchange, Session
+from toolyard.relay.view import Exposure
 from toolyard.surfaces.asked import check_envelope, take_envelope
 from toolyard.surfaces.http import DEPTH
 from toolyard.wire import era, jsonrpc
@@ -30,7 +32,11 @@ class LineClient:
     """One client on a line: both eras, told apart request by request."""
 
     def __init__(
-        self, relay: Relay, write: Callable[[bytes], None], limit: int, server: str = ""
+        self,
+        relay: Relay,
+        write: Callable[[bytes], None],
+        limit: int,
+        wish: Mapping[str, Any] | None = None,
     ) -> None:
         self._relay = relay
         self._write = write
@@ -40,9 +46,7 @@ class LineClient:
         principal = f"line {id(self)}"
         self._legacy = Session(principal, self.send)
         self._modern = Session(principal, self.send, is_modern=True)
-        if server:
-            alone = replace(relay.exposure, server=server, separator="")
-            self._legacy.exposure = self._modern.exposure = alone
+        self._legacy.exposure = self._modern.exposure = _exposure(relay.exposure, wish or {})
         self.feed = self._lines.feed
 
     def send(self, message: bytes) -> None:
@@ -146,9 +150,7 @@ class SocketClient(asyncio.Protocol):
                 self._transport.abort()
             return
         wish = _preamble(line)
-        server = wish.get("server") if wish is not None else ""
-        server = server if isinstance(server, str) else ""
-        self._client = LineClient(self._relay, self._write, self._limit, server)
+        self._client = LineClient(self._relay, self._write, self._limit, wish)
         self._client.feed(self._head if wish is None else rest)
         self._head = b""
 
@@ -188,6 +190,22 @@ def _preamble(line: bytes) -> dict[str, Any] | None:
     return wish if isinstance(wish, dict) else None
 
 
+def _exposure(usual: Exposure, wish: Mapping[str, Any]) -> Exposure | None:
+    """How the yard is shown to a client that wants less than all of it; None for as usual."""
+    app, server, separator = (_wished(wish, key) for key in ("app", "server", "separator"))
+    shown = replace(usual, separator=separator) if separator in SEPARATORS[:-1] else usual
+    if app:
+        shown = replace(shown, app=app)
+    elif server:
+        shown = replace(shown, server=server, separator="")
+    return shown if shown != usual else None
+
+
+def _wished(wish: Mapping[str, Any], key: str) -> str:
+    value = wish.get(key)
+    return value if isinstance(value, str) else ""
+
+
 class SocketDoor:
     """Listens on the hub's socket: only this user can reach it."""
 
@@ -219,12 +237,12 @@ class SocketDoor:
             await tasks.close()
 
 
-async def serve_stdio(relay: Relay, limit: int) -> None:
+async def serve_stdio(relay: Relay, limit: int, wish: Mapping[str, Any] | None = None) -> None:
     """Serve one client on our own stdin and stdout until its end."""
     loop = asyncio.get_running_loop()
     over: asyncio.Future[None] = loop.create_future()
     out = _Out(os.dup(1))
-    client = LineClient(relay, out.write, limit)
+    client = LineClient(relay, out.write, limit, wish)
 
     class Reader(asyncio.Protocol):
         def data_received(self, data: bytes) -> None:

@@ -1,0 +1,256 @@
+"""Answers clients of one app as that app's own hub would: same tools, arguments, rows, errors."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final
+
+from msgspec import Raw
+
+from toolyard import __version__
+from toolyard.core.apps import App
+from toolyard.core.errors import LinkError, ToolyardError
+from toolyard.core.model import ServerId
+from toolyard.executors.detached import Installed, find_installed, launch
+from toolyard.hub import Hub
+from toolyard.relay.answers import error_result, text_result, unknown
+from toolyard.relay.appoffers import instructions, shape
+from toolyard.relay.appwords import doctor_text, launched_text, setup_text, status_text
+from toolyard.relay.calls import Calls
+from toolyard.relay.schema import complaints
+from toolyard.relay.session import Exchange
+from toolyard.relay.view import Exposure, View
+from toolyard.sources.scan import Scan
+from toolyard.wire import jsonrpc
+from toolyard.wire.jsonrpc import Fields, Message
+
+CONNECT_SECONDS: Final = 5.0
+"""How long a call waits for a variant that is not connected yet."""
+
+Tool = Callable[[Exchange, Fields, View], Awaitable[Message]]
+
+
+class AppAnswers:
+    """The own tools, resources and prompts of one app."""
+
+    def __init__(self, name: str, hub: Hub, calls: Calls, look: Callable[[Exposure], View]) -> None:
+        self._name = name
+        self._hub = hub
+        self._calls = calls
+        self._look = look
+        self._tools: dict[str, Tool] = {
+            f"{name}_status": self._status,
+            f"{name}_launch": self._launch,
+            f"{name}_refresh": self._refresh,
+            f"{name}_call": self._call,
+        }
+
+    @property
+    def _scan(self) -> Scan:
+        return self._hub.scan(self._name)
+
+    @property
+    def _env(self) -> Mapping[str, str]:
+        return self._hub.apps.env if self._hub.apps is not None else {}
+
+    @property
+    def _app(self) -> App:
+        return self._scan.watch.app
+
+    @property
+    def instructions(self) -> str:
+        """How a model works with the app."""
+        return instructions(self._app)
+
+    @property
+    def identity(self) -> dict[str, str]:
+        """Who answers: the app's hub, by our version."""
+        return {"name": self._name, "title": self._app.title, "version": __version__}
+
+    async def call(self, exchange: Exchange, name: str, fields: Fields, view: View) -> Message:
+        """Run one of the app's own tools."""
+        return await self._tools[name](exchange, fields, view)
+
+    async def _status(self, exchange: Exchange, fields: Fields, view: View) -> Message:
+        return text_result(status_text(self._known(), self._labels()))
+
+    async def _refresh(self, exchange: Exchange, fields: Fields, view: View) -> Message:
+        await self._scan.refresh()
+        self._hub.pool.catch_up()
+        ids = [id_ for id_ in self._hub.snapshot.entries if id_.source == self._name]
+        await asyncio.gather(*(self._connect(id_) for id_ in ids), return_exceptions=True)
+        return await self._status(exchange, fields, view)
+
+    async def _connect(self, id_: ServerId) -> None:
+        """Wait until a variant is connected, for a moment.
+
+        Raises:
+            ToolyardError: It cannot be reached.
+        """
+        if self._hub.pool.ready(id_) is not None:
+            return
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS):
+                await self._hub.pool.lease(id_)
+        except TimeoutError:
+            raise LinkError(f"{id_.name!r} is not ready after {CONNECT_SECONDS:g} s") from None
+
+    # Launching.
+
+    async def _launch(self, exchange: Exchange, fields: Fields, view: View) -> Message:
+        wanted = _string(jsonrpc.fields(fields.get("arguments", Raw(b""))).get("variant"))
+        installed = self._installed()
+        if not installed:
+            return error_result(f"{self._app.title} is not installed on this system.")
+        found = _choose(installed, wanted)
+        if found is None:
+            labels = ", ".join(each.install.label for each in installed)
+            return error_result(f'"{wanted}" is not installed. Installed: {labels}')
+        try:
+            await asyncio.to_thread(launch, found, self._env)
+        except ToolyardError as error:
+            return error_result(f"{error}. {error.hint}".strip())
+        return text_result(launched_text(self._app, found.install))
+
+    def _installed(self) -> tuple[Installed, ...]:
+        return find_installed(self._app, self._env)
+
+    def _labels(self) -> list[str]:
+        return [each.install.label for each in self._installed()]
+
+    # Calling.
+
+    async def _call(self, exchange: Exchange, fields: Fields, view: View) -> Message:
+        asked = jsonrpc.fields(fields.get("arguments", Raw(b"")))
+        variant, tool = _string(asked.get("variant")), _string(asked.get("tool"))
+        names = self._scan.watch.names
+        if variant not in names:
+            return error_result(
+                f'Unknown variant "{variant}". Available variants: {", ".join(names)}'
+            )
+        id_ = ServerId(variant, self._name)
+        try:
+            await self._reach(id_)
+        except ToolyardError as error:
+            return error_result(f"{self._gone(variant)} ({error})")
+        if id_ not in self._hub.snapshot.entries:
+            return error_result(self._gone(variant))
+        return await self._forward(
+            exchange, fields, asked, self._look(view.exposure), variant, tool
+        )
+
+    def _gone(self, variant: str) -> str:
+        return (
+            f'Variant "{variant}" is no longer available. '
+            f"Use {self._name}_status/{self._name}_refresh first."
+        )
+
+    async def _reach(self, id_: ServerId) -> None:
+        """Connect to a variant, also if no scan has seen it yet."""
+        if id_ not in self._hub.snapshot.entries:
+            await self._scan.refresh()
+        if id_ in self._hub.snapshot.entries:
+            self._hub.pool.catch_up()
+            await self._connect(id_)
+
+    async def _forward(
+        self,
+        exchange: Exchange,
+        fields: Fields,
+        asked: Fields,
+        view: View,
+        variant: str,
+        tool: str,
+    ) -> Message:
+        tools = view.tools_of(variant)
+        route = tools.get(tool)
+        if route is None:
+            return error_result(unknown(f"tool of {variant!r}", tool, tools))
+        arguments = asked.get("arguments", Raw(b"{}"))
+        wrong = complaints(route.schema, jsonrpc.to_python(arguments))
+        if wrong:
+            return error_result(f"the arguments do not fit {variant}'s {tool}: " + "; ".join(wrong))
+        inner = {k: v for k, v in fields.items() if k not in ("name", "arguments")}
+        inner = {"name": route.raw_key, "arguments": arguments, **inner}
+        try:
+            return await self._calls.send(exchange, "tools/call", inner, route, view)
+        except ToolyardError as error:
+            return error_result(f"{error}. {error.hint}".strip())
+
+    # Resources and prompts.
+
+    def read(self, uri: str, view: View) -> bytes:
+        """The result of reading one of the app's own resources."""
+        body = self._catalog(view) if uri.endswith("://tools") else self._status_map(view)
+        text = jsonrpc.encode(body).decode()
+        content = {"uri": uri, "mimeType": "application/json", "text": text}
+        return jsonrpc.encode({"contents": [content]})
+
+    def prompt(self, name: str, view: View) -> bytes:
+        """The result of getting one of the app's own prompts."""
+        make = doctor_text if name.endswith("-doctor") else setup_text
+        text = make(self._app, self._known(), self._labels())
+        message = {"role": "user", "content": {"type": "text", "text": text}}
+        return jsonrpc.encode({"messages": [message]})
+
+    def _known(self) -> dict[str, Any]:
+        return self._hub.app_status(self._name)
+
+    def _status_map(self, view: View) -> dict[str, Any]:
+        known = self._known()
+        variants: dict[str, Any] = {}
+        for seen in known["variants"]:
+            row: dict[str, Any] = {"port": seen["port"], "status": seen["status"]}
+            if seen["status"] != "not_detected":
+                row["tools"] = [n for n, r in view.tools.items() if r.alias == seen["name"]]
+            if seen["conflict"]:
+                row["conflict"] = seen["conflict"]
+            variants[seen["name"]] = row
+        return {
+            "variants": variants,
+            "installedVariants": self._labels(),
+            "scanInterval": known["interval_ms"],
+            "lastScan": known["last_scan"],
+        }
+
+    def _catalog(self, view: View) -> dict[str, Any]:
+        variants = {
+            seen["name"]: {
+                "port": seen["port"],
+                "status": seen["status"],
+                "tools": _listed(view, "tools", seen["name"], "dynamicToolName"),
+                "resources": _listed(view, "resources", seen["name"], ""),
+                "prompts": _listed(view, "prompts", seen["name"], "dynamicPromptName"),
+            }
+            for seen in self._known()["variants"]
+        }
+        return {"callTool": f"{self._name}_call", "callShape": shape(self._app)} | {
+            "variants": variants
+        }
+
+
+def _listed(view: View, kind: str, variant: str, key: str) -> list[dict[str, Any]]:
+    """What a variant offers, in its own words, with the name it has in our list."""
+    found = []
+    for name, route in view.table(kind).items():
+        if route.alias == variant:
+            described: dict[str, Any] = dict(jsonrpc.fields(route.offer.raw))
+            found.append({**described, key: name} if key else described)
+    return found
+
+
+def _choose(installed: tuple[Installed, ...], wanted: str) -> Installed | None:
+    """The program meant by a label or by the name of a variant; the first if nothing was said."""
+    if not wanted:
+        return installed[0]
+    folded = wanted.strip().lower()
+    for each in installed:
+        if folded in (each.install.label.lower(), each.install.variant.lower()):
+            return each
+    return None
+
+
+def _string(raw: Raw | None) -> str:
+    value = jsonrpc.to_python(raw) if raw is not None else ""
+    return value if isinstance(value, str) else ""
