@@ -68,7 +68,13 @@ class House:
         self.board = Board()
         self.local = Local(settings.state_dir / "log")
         self.recall = Recall(settings.cache_dir / "known")
-        self.pool = Pool(self.board, self._open, self._patience(), _budget(settings), self._memory)
+        self.pool = Pool(
+            self.board,
+            self._open,
+            self._patience(),
+            budget=_budget(settings),
+            memory=self._memory,
+        )
         folder = AppsFolder(settings.config_file.parent / "apps")
         self.apps = Apps(folder, os.environ, probe, self.pool.renew)
         self.hub = Hub(self.board, self.pool, self.apps)
@@ -206,7 +212,11 @@ async def _serve(
             tasks = [group.create_task(lines.run(opened.set)), group.create_task(door.sweep())]
             serving = group.create_task(server.run(sock, stop))
             await opened.wait()
-            place.write(HubState.of_this_process(house.hub.url, port, __version__))
+            place.write(
+                HubState.of_this_process(
+                    house.hub.url, port, __version__, str(settings.config_file)
+                )
+            )
             if ready is not None:
                 ready(house.hub.url)
             await serving

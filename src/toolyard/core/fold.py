@@ -8,6 +8,7 @@ from toolyard.core.model import (
     NO_OFFERS,
     Entry,
     Event,
+    Judgement,
     Observation,
     Report,
     Server,
@@ -19,7 +20,6 @@ from toolyard.core.model import (
 )
 from toolyard.core.names import aliases
 
-
 FIRST = "configured"
 """The source with the first choice of names: what the user wrote down. The others follow in the
 order of their names, so that it does not matter who reports first."""
@@ -27,6 +27,7 @@ order of their names, so that it does not matter who reports first."""
 
 LAUNCH_HELD = "pin-launch"
 """The problem of a server whose launch waits for approval."""
+
 
 def fold(before: Snapshot, event: Event) -> Snapshot:
     """Return the picture after `event`; the very same object if nothing changed."""
@@ -37,6 +38,8 @@ def fold(before: Snapshot, event: Event) -> Snapshot:
             after = _failure(before, event)
         case Observation():
             after = _observation(before, event)
+        case Judgement():
+            after = _judgement(before, event)
     if after == before:
         return before
     return replace(after, revision=before.revision + 1)
@@ -57,7 +60,9 @@ def _report(before: Snapshot, report: Report) -> Snapshot:
 def _entry(old: Entry | None, server: Server, alias: str) -> Entry:
     """What was observed stays true for a declaration that did not change."""
     if old is None or old.server.endpoint != server.endpoint:
-        return Entry(server, alias, offers=server.offers or NO_OFFERS, peer=server.peer)
+        return Entry(
+            server, alias, offers=server.offers or NO_OFFERS, peer=server.peer, held=server.held
+        )
     if not server.enabled or server.problem is not None:
         return replace(old, server=server, alias=alias, status=Status.KNOWN, problem=None)
     return replace(old, server=server, alias=alias)
@@ -79,5 +84,17 @@ def _observation(before: Snapshot, seen: Observation) -> Snapshot:
         offers=seen.offers if seen.offers is not None else entry.offers,
         peer=seen.peer or entry.peer,
         problem=seen.problem,
+        held=seen.held if seen.offers is not None else entry.held,
     )
     return replace(before, entries={**before.entries, seen.id: after})
+
+
+def _judgement(before: Snapshot, judged: Judgement) -> Snapshot:
+    entry = before.entries.get(judged.id)
+    if entry is None:
+        return before
+    server = entry.server
+    if judged.launch and server.problem is not None and server.problem.code == LAUNCH_HELD:
+        server = replace(server, problem=None)
+    after = replace(entry, server=server, held=judged.held)
+    return replace(before, entries={**before.entries, judged.id: after})

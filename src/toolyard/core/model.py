@@ -82,6 +82,8 @@ class Server:
     """What it offered when last looked at: listed at once, before it is ever started."""
     peer: Peer | None = None
     """What it said of itself then."""
+    held: frozenset[str] = frozenset()
+    """Of these offers the tools that wait for approval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +158,17 @@ class Observation:
     offers: Offers | None = None
     peer: Peer | None = None
     problem: Problem | None = None
+    held: frozenset[str] = frozenset()
+    """Of the offers the tools that wait for approval; counts only together with offers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A person looked: these tools of a server still wait; perhaps its launch no longer does."""
+
+    id: ServerId
+    held: frozenset[str]
+    launch: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +182,8 @@ class Entry:
     offers: Offers = NO_OFFERS
     peer: Peer | None = None
     problem: Problem | None = None
+    held: frozenset[str] = frozenset()
+    """Tools that wait for approval: known, but neither listed nor callable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,4 +203,4 @@ class Snapshot:
     sources: dict[str, SourceState] = field(default_factory=dict)
 
 
-Event = Report | SourceFailed | Observation
+Event = Report | SourceFailed | Observation | Judgement

@@ -52,6 +52,8 @@ class HttpChannel:
         )
         self.session = ""
         self.version = ""
+        self.has_listened = False
+        """Whether the server ever gave us its listening stream."""
         self._post = self._get = b""
         self.settle("", "")
         link.attach(self)
@@ -243,7 +245,9 @@ class Post:
 
     def _listened(self) -> None:
         """A listening stream that worked is opened again; one that was refused is not."""
-        if self.listening and self._events is not None and not self._channel.link.closed.done():
+        self._channel.has_listened |= self._events is not None
+        again = self.listening and self._channel.has_listened
+        if again and not self._channel.link.closed.done():
             asyncio.get_running_loop().call_later(LISTEN_AGAIN_SECONDS, self._channel.listen)
 
     def _too_long(self) -> None:

@@ -91,6 +91,8 @@ class Keeper:
         self._wanted = asyncio.Event()
         self._settled = asyncio.Event()
         self._error: ToolyardError | None = None
+        self._trouble: Problem | None = None
+        """What was wrong the last time; shown until the server is ready again."""
         self._stale: set[str] = set()
         self._relist = asyncio.Event()
         self._grace: asyncio.TimerHandle | None = None
@@ -221,19 +223,22 @@ class Keeper:
         self.is_running = True
         self._ended.clear()
         async with self._slot():
-            self._observe(Status.STARTING)
+            self._observe(Status.STARTING, problem=self._trouble)
             # A hint holds for one try: what failed with it may have been replaced since.
             hint, self._hint = self._hint, None
+            began = asyncio.get_running_loop().time()
             try:
                 link = await stack.enter_async_context(self._open(self.server, hint))
             except ProbeFatalError:
                 link = await stack.enter_async_context(self._open(self.server, "legacy"))
+            link.greeted_after = asyncio.get_running_loop().time() - began
             self._hint = link.peer.era
             link.on_notice = self._noticed
             offers = await self._list(link, KINDS)
         self.link = link
         self._offers = offers
         self._error = self.failing_since = None
+        self._trouble = None
         self._observe(Status.READY, link)
         self._settled.set()
         self._ears.on_ready(self.server, link)
@@ -268,6 +273,8 @@ class Keeper:
             if link.is_modern and _announces(link):
                 followers.append(group.create_task(self._listen(link)))
             await asyncio.wait((link.closed, rest), return_when=asyncio.FIRST_COMPLETED)
+            # Whoever calls from here on gets the next life of the server, not the end of this.
+            self.link = None
             for follower in followers:
                 follower.cancel()
         self.last_trace = link.trace
@@ -312,6 +319,7 @@ class Keeper:
 
     async def _listen(self, link: Link) -> None:
         """Hold the one modern subscription; renew it when it ends or its resources change."""
+        pause = FIRST_PAUSE
         while True:
             self._listen_again.clear()
             params = own_params(link, {"notifications": self._interests()})
@@ -325,7 +333,8 @@ class Keeper:
                 flight.answer.remove_done_callback(self._end_of_listening)
                 link.cancel(flight, "the subscription changed")
             if ended:
-                await asyncio.sleep(FIRST_PAUSE)
+                await asyncio.sleep(pause)
+                pause = min(pause * 2, LONGEST_PAUSE)
 
     def _end_of_listening(self, _answer: object) -> None:
         self._listen_again.set()
@@ -373,7 +382,8 @@ class Keeper:
         self._error = error
         self.failing_since = self.failing_since or time.time()
         code = "server-start" if isinstance(error, StartError) else "server-link"
-        self._observe(Status.FAILING, problem=_problem(self.server, code, error))
+        self._trouble = _problem(self.server, code, error)
+        self._observe(Status.FAILING, problem=self._trouble)
         if self._grace is None and not self.server.steady:
             self._grace = asyncio.get_running_loop().call_later(GRACE_SECONDS, self._forget)
 

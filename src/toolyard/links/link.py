@@ -115,6 +115,8 @@ class Link:
         self.on_notice: Callable[[str, bytes], None] = _ignore
         self.used_at = asyncio.get_running_loop().time()
         """When a client last asked something of it, by the loop's clock."""
+        self.greeted_after = 0.0
+        """Seconds from the start of the server, or the first request to it, to its greeting."""
         self.unattributed = 0
         self.dropped = 0
         self.violations = 0

@@ -204,14 +204,17 @@ async def _probe_over_http(link: Link, channel: HttpChannel, patience: Patience)
     channel.settle("", era.MODERN)
     link.peer = Peer(era="modern", version=era.MODERN)
     probe = _send_probe(link, patience.open)
+    await asyncio.wait((probe.answer,), timeout=patience.probe * 2)
+    if not probe.answer.done():
+        # Some servers never answer what they do not know.
+        link.cancel(probe, "no answer")
+        return False
     try:
         message = await probe.answer
     except HttpStatusError as error:
         if error.status in (401, 403):
             raise
         return False
-    except LinkError:
-        raise
     return _adopt(link, message)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from toolyard.board import Board
 from toolyard.core.errors import StartError, UnknownNameError
-from toolyard.core.model import NO_OFFERS, Command, Entry, ServerId, Snapshot
+from toolyard.core.model import NO_OFFERS, Command, Entry, Observation, ServerId, Snapshot
 from toolyard.links.keeper import Keeper, Notice, Open, Ready
 from toolyard.links.link import Link
 from toolyard.links.opening import Patience
@@ -45,10 +45,13 @@ class Pool:
         board: Board,
         open_link: Open,
         patience: Patience,
+        *,
+        post: Callable[[Observation], None] | None = None,
         budget: Budget | None = None,
         memory: Callable[[list[int]], int] = lambda _pids: 0,
     ) -> None:
         self._board = board
+        self._post = post or board.post
         self._budget = budget or Budget()
         self._memory = memory
         self._open = open_link
@@ -90,7 +93,7 @@ class Pool:
         keeper = Keeper(
             entry.server,
             self._open,
-            self._board.post,
+            self._post,
             self._starts,
             self._patience,
             self,

@@ -205,7 +205,7 @@ async def _answers(exchange: Exchange, flight: Flight, asked: Fields) -> Fields:
         message = await exchange.ask(flight, question.method, bytes(question.params) or b"{}")
         if message.error:
             if question.method != "elicitation/create":
-                fault = jsonrpc.decode_fault(message.error)
+                fault = jsonrpc.read_fault(message.error)
                 raise ClientRefusedError(fault)
             message = Message(result=Raw(b'{"action":"cancel"}'))
         responses[key] = message.result
@@ -249,7 +249,7 @@ def _modernised(method: str, message: Message) -> Message:
 def _modern_error(method: str, message: Message) -> Message:
     """An unknown resource has another code in the modern era."""
     if method == "resources/read":
-        fault = jsonrpc.decode_fault(message.error)
+        fault = jsonrpc.read_fault(message.error)
         if fault.code == era.RESOURCE_NOT_FOUND:
             fault.code = era.INVALID_PARAMS
             return Message(error=Raw(jsonrpc.encode(fault)))

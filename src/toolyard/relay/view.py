@@ -222,6 +222,8 @@ def _add(
 ) -> None:
     for kind in KINDS:
         offers: tuple[Offer, ...] = getattr(entry.offers, kind)
+        if kind == "tools" and entry.held:
+            offers = tuple(offer for offer in offers if offer.key not in entry.held)
         names = _names(view, entry, kind, offers, taken[kind])
         for offer in offers:
             name = names.get(offer.key)

@@ -334,10 +334,7 @@ def _unreadable(body: bytes) -> tuple[int, str]:
 
 
 def _status(error: Raw) -> int:
-    try:
-        return STATUS.get(jsonrpc.decode_fault(error).code, 200)
-    except jsonrpc.MalformedError:
-        return 200
+    return STATUS.get(jsonrpc.read_fault(error).code, 200)
 
 
 def _refuse(reply: Reply, status: int, code: int, text: str, id_: Raw | bytes = b"") -> None:

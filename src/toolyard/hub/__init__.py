@@ -82,10 +82,14 @@ class Hub:
         """Whether every server in use has been tried: its offers are known, or its problem is."""
         waiting = (Status.KNOWN, Status.STARTING)
         sources = self.snapshot.sources
-        return bool(sources) and self.expected <= sources.keys() and not any(
-            entry.status in waiting and entry.offers == NO_OFFERS
-            for entry in self.snapshot.entries.values()
-            if entry.server.enabled and entry.server.problem is None
+        return (
+            bool(sources)
+            and self.expected <= sources.keys()
+            and not any(
+                entry.status in waiting and entry.offers == NO_OFFERS
+                for entry in self.snapshot.entries.values()
+                if entry.server.enabled and entry.server.problem is None
+            )
         )
 
     async def activate(self, alias: str) -> Entry:

@@ -1,0 +1,73 @@
+"""Checks what a server really offers, against what is on file."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from toolyard.core.cures import find_cure
+from toolyard.core.errors import LinkError, ToolyardError
+from toolyard.core.model import Entry, Offers, Peer
+from toolyard.core.pins import Change, differences, schema_tokens
+from toolyard.links.listing import KINDS, list_offers
+from toolyard.links.pool import Pool
+
+SECONDS: Final = 60.0
+"""How long a server gets to start, greet and list, unless told otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """What a verification found."""
+
+    name: str
+    verified_at: str
+    peer: Peer
+    offers: Offers
+    first_answer_ms: int
+    """From the start of the process, or the first request, to the server's first answer."""
+    tokens: int
+    """An estimate of what its tools cost a model: a quarter of their bytes."""
+    changes: tuple[Change, ...]
+
+
+async def verify(
+    pool: Pool, entry: Entry, on_file: Mapping[str, bytes], seconds: float = SECONDS
+) -> Verified:
+    """Start or reach a server, list all it offers, and compare.
+
+    Raises:
+        LinkError: It did not answer in time, or failed; the hint says what helps, where known.
+    """
+    name = entry.server.id.name
+    try:
+        async with asyncio.timeout(seconds):
+            link = await pool.lease(entry.server.id)
+            offers = await list_offers(link, seconds, entry.offers, KINDS)
+    except TimeoutError:
+        raise _failed(
+            pool, entry, LinkError(f"{name!r} did not answer within {seconds:g} s")
+        ) from None
+    except ToolyardError as error:
+        raise _failed(pool, entry, error) from error
+    return Verified(
+        name=name,
+        verified_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        peer=link.peer,
+        offers=offers,
+        first_answer_ms=round(link.greeted_after * 1000),
+        tokens=schema_tokens([offer.raw for offer in offers.tools]),
+        changes=differences(on_file, offers.tools),
+    )
+
+
+def _failed(pool: Pool, entry: Entry, error: ToolyardError) -> LinkError:
+    """The same error with the server's last words, and the cure they point to."""
+    keeper = pool.keepers.get(entry.server.id)
+    words = keeper.trace if keeper is not None else ()
+    cure = find_cure((*words, str(error), error.hint))
+    last = f"last words on its stderr: {' | '.join(words[-5:])}" if words else ""
+    return LinkError(str(error), "; ".join(part for part in (cure or error.hint, last) if part))
