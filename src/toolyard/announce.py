@@ -46,7 +46,6 @@ FRESH = 0.5
 Entry = dict[str, Any]
 LIVE, DEAD, ELSEWHERE, UNCLEAR = "live", "dead", "elsewhere", "unclear"
 
-_plain = json.JSONEncoder(allow_nan=False).encode
 _threads = threading.Lock()
 _held: int | None = None
 _BINARY = getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -70,7 +69,7 @@ class Announcements:
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
         self.path = Path(os.path.abspath(default_path() if path is None else path))
-        self._good: dict[str, Entry] = {}
+        self._good = b"{}"
         self._seen: dict[tuple[Any, ...], float] = {}
 
     def register_server(self, server_id: str, server_info: Entry) -> str | None:
@@ -83,32 +82,36 @@ class Announcements:
 
     def list_servers(self) -> dict[str, Entry]:
         """Give the entries whose processes live on this machine; takes no lock."""
-        now, servers = time.monotonic(), self.read().servers
-        return {key: entry for key, entry in servers.items() if self._judge(entry, now) == LIVE}
+        servers = self.read().servers
+        return {key: servers[key] for key, state in self._judge(servers).items() if state == LIVE}
 
     def read(self) -> Reading:
         """Give all entries; those of the last good reading if the file cannot be read."""
-        for last in (False, True):
+        problem = None
+        for _ in range(2):  # somebody may be writing in place
             try:
-                self._good = _parse(_read(self.path))["servers"]
+                content = _read(self.path)
+                servers = _parse(content)["servers"]
             except FileNotFoundError:
-                self._good = {}
+                self._good = b"{}"
+                return Reading({}, None)
             except (OSError, ValueError) as error:
-                if last:
-                    return Reading(dict(self._good), f"cannot read '{self.path}': {error}")
-                _pause(0.01)  # somebody may be writing in place
-                continue
-            break
-        return Reading(dict(self._good), None)
+                problem = f"cannot read '{self.path}': {error}"
+                _pause(0.01)
+            else:
+                self._good = content
+                return Reading(servers, None)
+        return Reading(_parse(self._good)["servers"], problem)
 
     def _change(self, server_id: str, entry: Entry | None, wait: float) -> str | None:
         try:
             with _locked(self.path, wait):
                 document, problem = _open_document(self.path)
-                servers = document["servers"]
+                servers, user = document["servers"], _user()
                 before = len(servers)
-                for key in self._stale(servers):
-                    del servers[key]
+                for key, state in self._judge(servers).items():
+                    if state == DEAD and servers[key].get("user", user) == user:
+                        del servers[key]
                 if entry is None:
                     servers.pop(server_id, None)
                 else:
@@ -121,25 +124,30 @@ class Announcements:
             log.warning("%s", problem)
         return problem
 
-    def _stale(self, servers: dict[str, Entry]) -> list[str]:
-        """Name the entries that may be dropped: of dead processes, and nobody else's."""
-        now, user = time.monotonic(), _user()
-        dead = [key for key, entry in servers.items() if self._judge(entry, now) == DEAD]
-        return [key for key in dead if servers[key].get("user", user) == user]
+    def _judge(self, servers: dict[str, Any]) -> dict[str, str]:
+        """Judge all entries, each process once."""
+        now, verdicts = time.monotonic(), {}
+        judged: dict[Any, str] = {}
+        for key, entry in servers.items():
+            get = entry.get if isinstance(entry, dict) else {}.get
+            process: Any = (get("pid"), get("start_time"), get("boot_id"), get("host"))
+            try:
+                if (verdict := judged.get(process)) is None:
+                    verdict = judged[process] = self._look(process, now)
+            except TypeError:  # a list where a text should be
+                verdict = UNCLEAR
+            verdicts[key] = verdict
+        return verdicts
 
-    def _judge(self, entry: Any, now: float) -> str:
-        if not isinstance(entry, dict):
-            return UNCLEAR
-        get = entry.get
-        key: tuple[Any, ...] = (get("pid"), get("start_time"), get("boot_id"), get("host"))
-        try:
-            if now < self._seen.get(key, 0.0) and _exists(key[0]):
-                return LIVE
-        except TypeError:  # a list where a text should be
-            return judge(entry)
-        if (found := judge(entry)) == LIVE:
-            self._seen[key] = now + FRESH
-        return found
+    def _look(self, process: tuple[Any, ...], now: float) -> str:
+        """Judge a process; one that was looked at just now need only be there."""
+        if now < self._seen.get(process, 0.0) and _exists(process[0]):
+            return LIVE
+        names = ("pid", "start_time", "boot_id", "host")
+        given = {name: each for name, each in zip(names, process) if each is not None}  # noqa: B905
+        if (verdict := judge(given)) == LIVE:
+            self._seen[process] = now + FRESH
+        return verdict
 
 
 MCPServerRegistry = Announcements
@@ -152,7 +160,7 @@ class Announcement:
     def __init__(self, file: Announcements, entry: Entry, heartbeat: float, patience: float):
         self.id = f"{entry['name']}_{entry['pid']}"
         self.problem: str | None = None
-        """Why it is not announced."""
+        """What went wrong, if anything did."""
         self._file, self._entry = file, entry
         self._heartbeat, self._patience = heartbeat, patience
         self._tried, self._stop = threading.Event(), threading.Event()
@@ -161,8 +169,13 @@ class Announcement:
         self._open = False
 
     def __enter__(self) -> Announcement:
+        try:
+            self._thread.start()
+        except RuntimeError as error:  # there are too many threads
+            self.problem = f"cannot announce '{self.id}': {error}"
+            log.warning("%s", self.problem)
+            return self
         self._open = True
-        self._thread.start()
         atexit.register(self.close)
         self._catch_signal()
         return self
@@ -184,7 +197,7 @@ class Announcement:
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until it is announced; False if it could not be, or not in time."""
-        return self._tried.wait(timeout) and self.problem is None
+        return self._tried.wait(timeout) and self.id in self._file.read().servers
 
     def close(self) -> None:
         """Withdraw the entry; may be called again."""
@@ -462,26 +475,35 @@ if hasattr(os, "register_at_fork"):
 def _locked(path: Path, wait: float) -> Iterator[None]:
     """Hold the lock file beside a file, which is never deleted: two could hold two of one name."""
     global _held
-    lock, end, pause = _threads, time.monotonic() + wait, 0.0002
+    lock, end, pause = _threads, time.monotonic() + wait, 0.0005
     if not lock.acquire(timeout=wait):
         raise TimeoutError(f"another thread changed it for {wait:g} seconds")
-    fd = None
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        flags = os.O_RDWR | os.O_CREAT | _NO_FOLLOW | _NO_WAIT | _BINARY
-        _held = fd = os.open(f"{path}.lock", flags, 0o600)
-        while not _lock(fd, True):
-            if time.monotonic() > end:
-                raise TimeoutError(f"another process held the lock for {wait:g} seconds")
-            _pause(pause * random.uniform(0.5, 1.0))  # flock itself has no deadline
-            pause = min(pause * 2, 0.01)
-        yield
-        _lock(fd, False)  # a child forked meanwhile may have the descriptor, too
+        _held = fd = _open_lock(path)
+        try:
+            while not _lock(fd, take=True):  # flock has no deadline of its own
+                if time.monotonic() > end:
+                    raise TimeoutError(f"another process held the lock for {wait:g} seconds")
+                _pause(pause * random.uniform(0.5, 1.0))
+                pause = min(pause * 2, 0.01)
+            try:
+                yield
+            finally:
+                _lock(fd, take=False)  # a child forked meanwhile may have the descriptor, too
+        finally:
+            os.close(fd)
     finally:
         _held = None
-        if fd is not None:
-            os.close(fd)
         lock.release()
+
+
+def _open_lock(path: Path) -> int:
+    flags = os.O_RDWR | os.O_CREAT | _NO_FOLLOW | _NO_WAIT | _BINARY
+    try:
+        return os.open(f"{path}.lock", flags, 0o600)
+    except FileNotFoundError:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return os.open(f"{path}.lock", flags, 0o600)
 
 
 def _lock(fd: int, take: bool) -> bool:
@@ -534,7 +556,7 @@ def _parse(content: bytes) -> Entry:
 
 def _open_document(path: Path) -> tuple[Entry, str | None]:
     """Give the document to change; one that cannot be read is set aside, and that is told."""
-    if path.is_symlink():
+    if os.path.islink(path):
         raise OSError("it is a symbolic link")
     for pause in (0.02, 0.05, 0.1):  # for those who write in place
         try:
@@ -553,7 +575,7 @@ def _open_document(path: Path) -> tuple[Entry, str | None]:
 
 def _replace(path: Path, document: Entry) -> None:
     """Put a whole new file in the place of the old: any reader and any crash sees one of them."""
-    content = _text(document, "").encode("ascii")
+    content = _text(document).encode("ascii")
     if len(content) > LIMIT:
         raise OSError(f"it would be larger than {LIMIT} bytes")
     _sweep(path)
@@ -561,8 +583,9 @@ def _replace(path: Path, document: Entry) -> None:
     fd = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_FOLLOW | _BINARY, 0o600)
     try:
         with open(fd, "wb") as file:
-            if sys.platform != "win32" and path.exists():
-                os.fchmod(fd, stat.S_IMODE(path.stat().st_mode))
+            with contextlib.suppress(FileNotFoundError):
+                if sys.platform != "win32":
+                    os.fchmod(fd, stat.S_IMODE(os.lstat(path).st_mode))
             file.write(content)
             file.flush()
             os.fsync(fd)
@@ -601,14 +624,24 @@ def _sweep(path: Path) -> None:
                     os.unlink(path.parent / name)
 
 
-def _text(value: Any, margin: str) -> str:
-    """Write as `json.dumps(value, indent=2)` does, in a third of its time: the lock is held."""
-    if type(value) is str:
-        return _quote(value)
+def _text(value: Any, margin: str = "") -> str:
+    """Write as `json.dumps(value, indent=2)` does, in a fraction of its time: the lock is held."""
+    if not value or not isinstance(value, (dict, list, tuple)):
+        return _encoder("").encode(value)
     inner = margin + "  "
-    if value and isinstance(value, dict):
+    for each in value.values() if isinstance(value, dict) else value:
+        if isinstance(each, (dict, list, tuple)):
+            break
+    else:
+        flat = _encoder(inner).encode(value)
+        return f"{flat[0]}\n{inner}{flat[1:-1]}\n{margin}{flat[-1]}"
+    if isinstance(value, dict):
         lines = [f"{inner}{_quote(key)}: {_text(each, inner)}" for key, each in value.items()]
         return "{\n" + ",\n".join(lines) + f"\n{margin}}}"
-    if value and isinstance(value, (list, tuple)):
-        return "[\n" + ",\n".join([inner + _text(each, inner) for each in value]) + f"\n{margin}]"
-    return repr(value) if type(value) is int else _plain(value)
+    return "[\n" + ",\n".join([inner + _text(each, inner) for each in value]) + f"\n{margin}]"
+
+
+@functools.cache
+def _encoder(margin: str) -> json.JSONEncoder:
+    """Give an encoder that is fast because it thinks it writes one line."""
+    return json.JSONEncoder(allow_nan=False, separators=(f",\n{margin}", ": "))

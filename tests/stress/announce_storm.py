@@ -1,0 +1,286 @@
+"""Many processes change one announce file while others are killed: nothing may be lost or torn.
+
+    python tests/stress/announce_storm.py                the full storm, on tmpfs where there is one
+    python tests/stress/announce_storm.py --small        a short one
+    python tests/stress/announce_storm.py --without-lock the control: it must lose entries
+
+Every writer owns one entry and notes in shared memory what it began and what was acknowledged.
+After an acknowledged change, and after each kill, the file must hold what was acknowledged (or,
+after a kill, what was begun). Readers take no lock and must never see anything but a whole file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import mmap
+import os
+import random
+import shutil
+import signal
+import statistics
+import struct
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "src"))
+
+from toolyard import announce
+
+PAUSE = threading.Event()
+"""Never set: a storm is watched from time to time, and not told anything."""
+CELL = struct.Struct("9q")
+BEGUN, ACKED, DONE, LOST, UNREADABLE, REFUSED, WORST, READS, STOP = range(9)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a storm came to."""
+
+    operations: int
+    kills: int
+    lost: int
+    unreadable: int
+    refused: int
+    reads: int
+    left: int
+    worst_wait: float
+    seconds: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.operations} operations, {self.kills} kills, {self.lost} lost, "
+            f"{self.unreadable} unreadable of {self.reads} reads, {self.refused} refused, "
+            f"{self.left} temporary files left, worst wait {self.worst_wait * 1000:.0f} ms, "
+            f"{self.seconds:.1f} s"
+        )
+
+
+class Ledger:
+    """What each process began and finished, in memory that survives it."""
+
+    def __init__(self, slots: int) -> None:
+        self._memory = mmap.mmap(-1, slots * CELL.size)
+        self._slots = slots
+
+    def get(self, slot: int, field: int) -> int:
+        return int(CELL.unpack_from(self._memory, slot * CELL.size)[field])
+
+    def put(self, slot: int, field: int, value: int) -> None:
+        struct.pack_into("q", self._memory, slot * CELL.size + field * 8, value)
+
+    def add(self, slot: int, field: int) -> None:
+        self.put(slot, field, self.get(slot, field) + 1)
+
+    def total(self, field: int) -> int:
+        return sum(struct.unpack(f"{self._slots * 9}q", self._memory[:])[field::9])
+
+    def most(self, field: int) -> int:
+        return max(self.get(slot, field) for slot in range(self._slots))
+
+
+def held(path: Path, slot: int) -> int | None:
+    """The number of the change that the entry of a slot shows; None if there is no entry."""
+    entry = announce.Announcements(path).read().servers.get(f"slot_{slot}")
+    return None if entry is None else int(entry["change"])
+
+
+def expected(change: int) -> int | None:
+    """What a change leaves behind: every second removes the entry."""
+    return None if change % 2 == 0 else change
+
+
+def write(path: Path, ledger: Ledger, slot: int, keeper: int, goal: int) -> None:
+    """Change the entry of a slot until all have done enough; never returns."""
+    file = announce.Announcements(path)
+    if slot % 10 == 0:  # one that must be cleaned up after a kill
+        file.register_server(f"own_{os.getpid()}", {"name": "own", "pid": os.getpid()})
+    while ledger.total(DONE) < goal and not ledger.total(STOP):
+        change = ledger.get(slot, BEGUN) + 1
+        ledger.put(slot, BEGUN, change)
+        began = time.monotonic_ns()
+        if expected(change) is None:
+            problem = file.unregister_server(f"slot_{slot}")
+        else:
+            entry = {"name": "slot", "pid": keeper, "change": change}
+            problem = file.register_server(f"slot_{slot}", entry)
+        ledger.put(slot, WORST, max(ledger.get(slot, WORST), time.monotonic_ns() - began))
+        if problem:
+            ledger.add(slot, REFUSED)
+            continue
+        ledger.put(slot, ACKED, change)
+        ledger.add(slot, DONE)
+        if change % 8 in (1, 4) and held(path, slot) != expected(change):
+            ledger.add(slot, LOST)
+    file.unregister_server(f"own_{os.getpid()}")
+    os._exit(0)
+
+
+def read(path: Path, ledger: Ledger, slot: int, goal: int) -> None:
+    """Read the file without a lock, and count what cannot be read; never returns."""
+    while ledger.total(DONE) < goal and not ledger.total(STOP):
+        with contextlib.suppress(FileNotFoundError):
+            try:
+                json.loads(path.read_bytes())["servers"].items()
+            except ValueError:
+                ledger.add(slot, UNREADABLE)
+        ledger.add(slot, READS)
+        PAUSE.wait(0.02)
+    os._exit(0)
+
+
+def fork(job: Any, *args: Any) -> int:
+    pid = os.fork()
+    if pid:
+        return pid
+    try:
+        job(*args)
+    finally:
+        os._exit(70)
+
+
+def storm(
+    folder: Path,
+    *,
+    processes: int = 50,
+    operations: int = 100_000,
+    kills: int = 500,
+    limit: float = 300.0,
+) -> Outcome:
+    """Let it storm over a file in a folder, for at most `limit` seconds."""
+    path, ledger = folder / "mcp_servers.json", Ledger(processes + 2)
+    keeper, began = os.getpid(), time.monotonic()
+    writers = {
+        fork(write, path, ledger, slot, keeper, operations): slot for slot in range(processes)
+    }
+    readers = [fork(read, path, ledger, processes + n, operations) for n in range(2)]
+    killed = lost = 0
+    try:
+        while ledger.total(DONE) < operations and time.monotonic() - began < limit:
+            # Spread over the whole storm, and a few more than asked for.
+            if killed * operations > ledger.total(DONE) * kills * 1.1:
+                PAUSE.wait(0.001)
+                continue
+            pid = random.choice(list(writers))
+            slot = writers.pop(pid)
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            killed += 1
+            allowed = {expected(ledger.get(slot, field)) for field in (ACKED, BEGUN)}
+            lost += held(path, slot) not in allowed
+            writers[fork(write, path, ledger, slot, keeper, operations)] = slot
+        ledger.put(processes, STOP, 1)
+        for pid in [*writers, *readers]:
+            os.waitpid(pid, 0)
+    except BaseException:
+        for pid in [*writers, *readers]:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        raise
+    seconds = time.monotonic() - began
+    last = (held(path, slot) for slot in range(processes))
+    sure = [expected(ledger.get(slot, ACKED)) for slot in range(processes)]
+    begun = [expected(ledger.get(slot, BEGUN)) for slot in range(processes)]
+    lost += sum(now not in both for now, *both in zip(last, sure, begun, strict=True))
+    announce.Announcements(path).register_server("last", {"name": "last", "pid": keeper})
+    return Outcome(
+        operations=ledger.total(DONE),
+        kills=killed,
+        lost=lost + ledger.total(LOST),
+        unreadable=ledger.total(UNREADABLE),
+        refused=ledger.total(REFUSED),
+        reads=ledger.total(READS),
+        left=len(list(folder.glob(".*.tmp"))),
+        worst_wait=ledger.most(WORST) / 1e9,
+        seconds=seconds,
+    )
+
+
+@contextlib.contextmanager
+def without_lock() -> Iterator[None]:
+    """Take the lock away, to show that a storm notices."""
+
+    @contextlib.contextmanager
+    def no_lock(path: Path, wait: float) -> Iterator[None]:
+        yield
+
+    kept = announce._locked
+    announce._locked = no_lock
+    try:
+        yield
+    finally:
+        announce._locked = kept
+
+
+@contextlib.contextmanager
+def memory() -> Iterator[Path]:
+    """Give an empty folder, in memory where the system has a place for that."""
+    shared = Path("/dev/shm")
+    folder = tempfile.mkdtemp(prefix="storm-", dir=shared if shared.is_dir() else None)
+    try:
+        yield Path(folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def listing(folder: Path, entries: int = 1000) -> tuple[float, float, float]:
+    """Time `list_servers` in ms: entries of one process; of as many processes, first and again."""
+    path = folder / "list.json"
+    sleepers = [fork(signal.pause) for _ in range(entries)]
+    try:
+        template = announce.announce("listed", "http://127.0.0.1:9/mcp", tools=["a", "b"])._beat()
+        alike = {f"a_{n}": template for n in range(entries)}
+        own = {
+            f"a_{pid}": {
+                **template,
+                "pid": pid,
+                "start_time": (announce._look(pid) or (0, None))[1],
+            }
+            for pid in sleepers
+        }
+        times = []
+        for servers in (alike, own):
+            path.write_text(json.dumps({"version": "1.0", "servers": servers}, indent=2))
+            file = announce.Announcements(path)
+            for _ in range(8):
+                began = time.perf_counter()
+                assert len(file.list_servers()) == entries
+                times.append((time.perf_counter() - began) * 1000)
+    finally:
+        for pid in sleepers:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+    return statistics.median(times[:8]), times[8], statistics.median(times[9:])
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--small", action="store_true")
+    parser.add_argument("--without-lock", action="store_true")
+    chosen = parser.parse_args()
+    size = {"processes": 16, "operations": 4000, "kills": 60} if chosen.small else {}
+    with memory() as folder:
+        if chosen.without_lock:
+            with without_lock():
+                outcome = storm(folder, processes=16, operations=2000, kills=0)
+            print(f"without the lock: {outcome}")
+            return 0 if outcome.lost else 1
+        outcome = storm(folder, **size)
+        print(outcome)
+        one, first, again = listing(folder)
+        print(
+            f"list_servers with 1000 entries: {one:.1f} ms of one process, "
+            f"{first:.1f} ms of 1000 processes, then {again:.1f} ms"
+        )
+    return 1 if outcome.lost or outcome.unreadable or outcome.refused or outcome.left else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
