@@ -13,14 +13,17 @@ import socket
 import stat
 import sys
 import threading
+import time
 
 from toolyard.cli.exits import Exit
 from toolyard.core.errors import ToolyardError
 from toolyard.stores.places import socket_path
 
 CHUNK = 256 * 1024
-FAREWELL = 5.0
+FAREWELL = 10.0
 """Seconds the hub has to say its last words after the client has said its own."""
+LOOK = 0.1
+"""Seconds between looks whether the client still reads them."""
 RUN_USER = "/run/user"
 
 
@@ -197,10 +200,22 @@ def _send(
             sock.sendall(data)
         said_all.set()
         sock.shutdown(socket.SHUT_WR)
-        if not over.wait(FAREWELL):
+        deadline = time.monotonic() + FAREWELL
+        while not over.wait(LOOK) and time.monotonic() < deadline and _is_read():
+            pass
+        if not over.is_set():
             sock.shutdown(socket.SHUT_RDWR)  # which wakes the one who receives
     except OSError:
         return  # the hub is gone; the one who receives says so
+
+
+def _is_read() -> bool:
+    """Whether somebody still reads our answers: a client that was killed does not."""
+    if not hasattr(select, "poll"):
+        return True
+    poll = select.poll()
+    poll.register(1, 0)  # errors are always told
+    return not poll.poll(0)
 
 
 def _read() -> bytes:

@@ -23,6 +23,8 @@ from toolyard.wire.tasks import Tasks
 
 log = logging.getLogger(__name__)
 
+FAREWELL_SECONDS: Final = 10.0
+"""How long answers may take for a client that asks nothing more."""
 UNREAD_BYTES: Final = 8 << 20
 """A client that has left this much unread gets no more."""
 _META_VERSION: Final = era.META_VERSION.encode()
@@ -59,6 +61,10 @@ class LineClient:
         for session in (self._legacy, self._modern):
             for exchange in session.exchanges.values():
                 self.send(jsonrpc.error(exchange.id, fault))
+
+    async def finish(self, seconds: float) -> None:
+        """Wait until every request is answered, so long at most."""
+        await self._tasks.settle(seconds)
 
     async def close(self) -> None:
         """The client is gone: its work stops."""
@@ -155,8 +161,15 @@ class SocketClient(asyncio.Protocol):
         self._head = b""
 
     def eof_received(self) -> bool:
-        """The client has said its last word; it leaves."""
-        return False
+        """The client has said its last word, but may wait for answers: they get some time."""
+        if self._client is None:
+            return False
+        self._tasks.start(self._leave(self._client))
+        return True
+
+    async def _leave(self, client: LineClient) -> None:
+        await client.finish(FAREWELL_SECONDS)
+        self._transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop the client's work."""

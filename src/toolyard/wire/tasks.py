@@ -34,6 +34,11 @@ class Tasks:
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("a task failed", exc_info=error)
 
+    async def settle(self, seconds: float) -> None:
+        """Wait until the tasks that run now have ended, so long at most."""
+        if self._tasks:
+            await asyncio.wait(set(self._tasks), timeout=seconds)
+
     async def close(self) -> None:
         """Cancel what runs and wait until it has ended."""
         self._closed = True
