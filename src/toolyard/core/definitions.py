@@ -1,0 +1,246 @@
+"""Reads a definition from its JSON: our own form, that of `server.json`, and older spellings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final, Literal
+
+import msgspec
+from msgspec import Raw
+
+from toolyard.core.catalog import (
+    Authorization,
+    AuthorizationKind,
+    Definition,
+    DefinitionError,
+    Package,
+    Variable,
+    Verification,
+    check_name,
+)
+from toolyard.core.launch import read_runtime, read_timeout
+from toolyard.core.lists import LIST_KEYS, read_offers, split_list
+from toolyard.core.model import Pairs
+from toolyard.core.plain import Plain
+from toolyard.core.published import KINDS, Way, find_way
+
+AUTHORIZATIONS: Final[dict[str, AuthorizationKind]] = {
+    "none": "none",
+    "api_key": "api_key",
+    "apikey": "api_key",
+    "bearer": "bearer",
+    "bearer_token": "bearer",
+    "oauth2": "oauth2",
+    "oauth": "oauth2",
+    "custom": "custom",
+}
+LINKS: Final = (
+    *("homepage", "websiteUrl", "website_url", "repository", "documentation", "docs"),
+    *("support", "license"),
+)
+_FULL_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]{0,99}/[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_FULL_HINT: Final = "a published name is 'domain.in.reverse/server'"
+
+
+def read_definition(text: bytes) -> Definition:
+    """Read one definition.
+
+    Raises:
+        DefinitionError: It cannot be used.
+        msgspec.DecodeError: It is not JSON.
+    """
+    fields = _fields(text)
+    lists: dict[str, list[bytes]] = {
+        key: _list(key, fields.pop(key)) for key in LIST_KEYS if key in fields
+    }
+    try:
+        top = Plain({key: msgspec.json.decode(raw) for key, raw in fields.items()})
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise DefinitionError(
+            "it holds a number or a nesting that is too large", "take it out"
+        ) from error
+    name, full_name = _name(top)
+    way = _way(top)
+    offers, notes = read_offers(lists)
+    metadata = top.part("metadata")
+    return Definition(
+        name=name,
+        endpoint=way.endpoint,
+        full_name=full_name,
+        version=top.text("version"),
+        title=top.text("title"),
+        description=top.text("description"),
+        category=top.text("category"),
+        tags=top.texts("tags"),
+        icon=_icon(top),
+        links=_links(top),
+        authorization=_authorization(top, way),
+        package=way.package,
+        timeout=read_timeout(top.part("runtime")),
+        verification=_verification(metadata, fields.get("metadata")) if metadata else None,
+        listed=offers,
+        notes=notes,
+    )
+
+
+def _fields(text: bytes) -> dict[str, Raw]:
+    try:
+        return msgspec.json.decode(text, type=dict[str, Raw])
+    except msgspec.ValidationError as error:
+        raise DefinitionError("the file is not an object", "write it as {...}") from error
+    except RecursionError as error:
+        raise DefinitionError("the file is nested too deeply", "flatten it") from error
+
+
+def _list(key: str, raw: Raw) -> list[bytes]:
+    if bytes(raw).strip() == b"null":
+        return []
+    try:
+        return split_list(bytes(raw))
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise DefinitionError(f"'{key}' is not a list", "write it as [...]") from error
+
+
+def _name(top: Plain) -> tuple[str, str]:
+    """The name here, and the one it is published under."""
+    name = top.text("name")
+    if "/" not in name:
+        return check_name(name), top.text("full_name", "fullName")
+    if not _FULL_NAME.fullmatch(name):
+        raise DefinitionError(f"{name[:80]!r} cannot name a server", _FULL_HINT)
+    return check_name(name.partition("/")[2][:64]), name
+
+
+def _way(top: Plain) -> Way:
+    runtime = top.part("runtime")
+    if runtime is None:
+        return find_way(top)
+    package = top.part("package")
+    told = _package(package) if package else None
+    if told is None and top.get("packages") is not None:
+        try:
+            way = find_way(top)
+        except DefinitionError:  # its own runtime says all that is needed
+            return Way(read_runtime(runtime))
+        return Way(read_runtime(runtime), way.package, way.variables)
+    return Way(read_runtime(runtime), told)
+
+
+def _package(package: Plain) -> Package:
+    spelled = package.text("type", "registryType")
+    kind = KINDS.get(spelled.lower())
+    if kind is None:
+        known = ", ".join(dict.fromkeys(KINDS.values()))
+        raise DefinitionError(f"packages of type {spelled[:40]!r} are unknown", f"use: {known}")
+    platforms = package.part("platforms")
+    return Package(
+        kind,
+        package.text("name", "identifier", "image", "url", "local_path"),
+        package.text("version"),
+        package.text("url"),
+        _digest(package),
+        tuple(
+            (key, part.text("url"), _digest(part))
+            for key, part in ((key, platforms.part(key)) for key in platforms.value)
+            if part
+        )
+        if platforms
+        else (),
+    )
+
+
+def _digest(part: Plain) -> str:
+    digest = part.text("sha256", "fileSha256").lower()
+    if digest and not re.fullmatch("[0-9a-f]{64}", digest):
+        raise DefinitionError(f"{part.at('sha256')} is no SHA-256", "write 64 hexadecimal digits")
+    return digest
+
+
+def _authorization(top: Plain, way: Way) -> Authorization:
+    part = top.part("authorization")
+    if part is None:
+        secret = any(each.secret for each in way.variables)
+        return Authorization("api_key" if secret else "none", way.variables)
+    spelled = part.text("type") or "none"
+    kind = AUTHORIZATIONS.get(spelled.lower().replace("-", "_"))
+    if kind is None:
+        known = ", ".join(dict.fromkeys(AUTHORIZATIONS.values()))
+        raise DefinitionError(f"authorization {spelled[:40]!r} is unknown", f"use: {known}")
+    variables = _variables(part)
+    known_names = {each.name for each in variables}
+    variables += [each for each in way.variables if each.name not in known_names]
+    return Authorization(
+        kind, tuple(variables), part.text("url", "help_url", "helpUrl"), part.text("description")
+    )
+
+
+def _variables(part: Plain) -> list[Variable]:
+    required = part.flag("required", default=part.text("type") != "oauth2")
+    url = part.text("url", "help_url", "helpUrl")
+    single = [part.text("env_var", "variable")]
+    if oauth := part.part("oauth"):
+        single.append(oauth.text("token_env"))
+    found = [
+        Variable(name, required, secret=True, text=part.text("display_name"), url=url)
+        for name in single
+        if name
+    ]
+    for each in part.parts("variables", "env_vars"):
+        needed = each.flag("required", "isRequired") and not each.text("default")
+        text = each.text("description", "display_name")
+        secret = each.flag("secret", "isSecret")
+        found.append(Variable(each.text("name"), needed, secret, text, each.text("url") or url))
+    for variable in found:
+        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,127}", variable.name):
+            raise DefinitionError(
+                f"{variable.name[:80]!r} cannot name a variable", "use letters, digits and '_'"
+            )
+    return found
+
+
+def _icon(top: Plain) -> str:
+    icons = top.parts("icons") if top.get("icon") is None else []
+    return icons[0].text("src") if icons else top.text("icon")
+
+
+def _links(top: Plain) -> Pairs:
+    found = dict(top.pairs("links"))
+    for key in LINKS:
+        value = top.get(key)
+        if isinstance(value, Mapping):  # the repository of a server.json
+            value = value.get("url")
+        if isinstance(value, str) and value:
+            name = "homepage" if key.startswith("website") else key
+            found.setdefault("documentation" if key == "docs" else name, value)
+    return tuple(found.items())
+
+
+def _verification(metadata: Plain, raw: Raw | None) -> Verification | None:
+    if not metadata.text("verified_at"):
+        return None
+    capabilities = b""
+    if raw is not None and metadata.get("capabilities") is not None:
+        fields = msgspec.json.decode(raw, type=dict[str, Raw])
+        capabilities = msgspec.json.format(bytes(fields["capabilities"]), indent=-1)
+    previous = metadata.part("previous")
+    return Verification(
+        verified_at=metadata.text("verified_at"),
+        protocol_version=metadata.text("protocol_version"),
+        era=_era(metadata.text("era")),
+        server_name=metadata.text("server_name"),
+        server_version=metadata.text("server_version"),
+        first_answer_ms=_whole(metadata.get("first_answer_ms")),
+        schema_tokens=_whole(metadata.get("schema_tokens")),
+        capabilities=capabilities,
+        instructions=metadata.text("instructions"),
+        previous=_verification(previous, None) if previous else None,
+    )
+
+
+def _era(text: str) -> Literal["legacy", "modern", ""]:
+    return "legacy" if text == "legacy" else "modern" if text == "modern" else ""
+
+
+def _whole(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None

@@ -1,0 +1,238 @@
+"""`server.json`, the form in which servers are published: read as an endpoint, and written.
+
+Inputs that only the user knows become references such as `${API_KEY}`. Keys may be in snake case,
+as older files have them.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Final
+
+from toolyard.core.catalog import Definition, DefinitionError, Package, PackageKind, Variable
+from toolyard.core.launch import make_command, make_url, read_transport
+from toolyard.core.model import Command, Endpoint, Pairs, Url
+from toolyard.core.plain import Plain
+
+SCHEMA: Final = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
+PRIVATE: Final = "local.toolyard"
+"""Stands before the name of a definition that is not published anywhere."""
+DESCRIPTION_LIMIT: Final = 100
+"""Characters `server.json` allows."""
+KINDS: Final[dict[str, PackageKind]] = {
+    "npm": "npm", "pypi": "pypi", "cargo": "cargo", "oci": "oci", "docker": "oci",
+    "binary": "binary", "nuget": "nuget", "mcpb": "mcpb", "wasm": "wasm",
+}  # fmt: skip
+_IDENTIFIER: Final = re.compile(r"[A-Za-z0-9@._][A-Za-z0-9@._/:+-]*")
+_SLOT: Final = re.compile(r"\{([A-Za-z_][A-Za-z0-9_-]*)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way to run or reach a published server."""
+
+    endpoint: Endpoint
+    package: Package | None = None
+    variables: tuple[Variable, ...] = ()
+
+
+def find_way(server: Plain) -> Way:
+    """The first way of a `server.json` that can be used: its packages, then its remotes.
+
+    Raises:
+        DefinitionError: There is none.
+    """
+    reasons: list[DefinitionError] = []
+    for read, parts in ((_package, server.parts("packages")), (_remote, server.parts("remotes"))):
+        for part in parts:
+            try:
+                return read(part)
+            except DefinitionError as error:
+                reasons.append(error)
+    if reasons:
+        raise reasons[0]
+    raise DefinitionError(
+        "it does not say how the server is started or reached",
+        "add 'runtime' with a 'command' or a 'url'",
+    )
+
+
+def _package(part: Plain) -> Way:
+    spelled = part.text("registryType", "registry_type", "registry_name")
+    kind = KINDS.get(spelled.lower())
+    name, version = part.text("identifier", "name"), part.text("version")
+    if kind is None:
+        raise DefinitionError(f"packages of type {spelled[:40]!r} are unknown to us")
+    # A name that begins with a dash would be read as a flag by whatever runs it.
+    if not _IDENTIFIER.fullmatch(name) or (version and not _IDENTIFIER.fullmatch(version)):
+        raise DefinitionError(f"{name[:80]!r} cannot name a package", "check name and version")
+    transport = part.part("transport")
+    if transport and read_transport(transport.text("type") or "stdio") != "stdio":
+        raise DefinitionError(
+            f"package '{name}' does not speak on stdin and stdout", "use a remote, or 'runtime'"
+        )
+    inputs = _Inputs()
+    env = inputs.variables(part.parts("environmentVariables", "environment_variables"))
+    before = inputs.arguments(part.parts("runtimeArguments", "runtime_arguments"))
+    after = inputs.arguments(part.parts("packageArguments", "package_arguments"))
+    hint = part.text("runtimeHint", "runtime_hint")
+    package = Package(kind, name, version, sha256=part.text("fileSha256", "file_sha256"))
+    argv = _runner(package, hint, before, [each.name for each in inputs.found])
+    return Way(make_command((*argv, *after), env), package, tuple(inputs.found))
+
+
+def _runner(
+    package: Package, hint: str, before: tuple[str, ...], names: list[str]
+) -> tuple[str, ...]:
+    """What starts a package of each kind."""
+    exact = f"{package.name}@{package.version}" if package.version else package.name
+    match package.kind:
+        case "npm":
+            yes = () if "-y" in before or hint not in ("", "npx") else ("-y",)
+            return (hint or "npx", *yes, *before, exact)
+        case "pypi":
+            return (hint or "uvx", *before, exact)
+        case "oci":
+            # By name alone: the value comes from the environment and is on no command line.
+            passed = tuple(word for name in names for word in ("-e", name))
+            return (hint or "docker", "run", "-i", "--rm", *passed, *before, _image(package))
+        case "nuget":
+            return (hint or "dnx", exact, "--yes", *before)
+        case "cargo":
+            return (hint or package.name.rpartition("/")[2], *before)
+        case _:
+            raise DefinitionError(
+                f"packages of type '{package.kind}' are not fetched by us",
+                "install it yourself, and name its program in 'runtime.command'",
+            )
+
+
+def _image(package: Package) -> str:
+    has_tag = ":" in package.name.rpartition("/")[2] or "@" in package.name
+    return f"{package.name}:{package.version}" if package.version and not has_tag else package.name
+
+
+def _remote(part: Plain) -> Way:
+    inputs = _Inputs()
+    kind = read_transport(part.text("type", "transport_type", "transport") or "http")
+    variables = part.part("variables")
+    url = inputs.fill(part.text("url"), variables)
+    headers = inputs.headers(part.parts("headers"))
+    return Way(make_url(url, kind, headers), None, tuple(inputs.found))
+
+
+class _Inputs:
+    """Turns inputs into texts, and remembers which ones the user must give."""
+
+    def __init__(self) -> None:
+        self.found: list[Variable] = []
+
+    def variables(self, parts: list[Plain]) -> Pairs:
+        texts = [(each.text("name"), self._text(each, each.text("name"))) for each in parts]
+        return tuple((name, text) for name, text in texts if text is not None)
+
+    def headers(self, parts: list[Plain]) -> Pairs:
+        texts = [(each.text("name"), self._text(each, _upper(each.text("name")))) for each in parts]
+        return tuple((name, text) for name, text in texts if text is not None)
+
+    def arguments(self, parts: list[Plain]) -> tuple[str, ...]:
+        words: list[str] = []
+        for each in parts:
+            name = each.text("name")
+            hint = each.text("valueHint", "value_hint") or name.lstrip("-") or "value"
+            text = self._text(each, _upper(hint))
+            if text is not None:
+                words += [name, text] if each.text("type") == "named" and name else [text]
+        return tuple(words)
+
+    def fill(self, text: str, variables: Plain | None) -> str:
+        """Put what is known of the variables into a text, and references for the rest."""
+
+        def value(match: re.Match[str]) -> str:
+            part = variables.part(match[1]) if variables else None
+            if part is None:
+                return match[0]  # unknown ones stay as they are
+            return self._text(part, _upper(match[1])) or ""
+
+        return _SLOT.sub(value, text.replace("${", "$${"))
+
+    def _text(self, part: Plain, name: str) -> str | None:
+        if value := part.text("value"):
+            return self.fill(value, part.part("variables"))
+        default = part.text("default")
+        required = part.flag("isRequired", "is_required")
+        secret = part.flag("isSecret", "is_secret")
+        self.found.append(
+            Variable(name, required and not default, secret, part.text("description"))
+        )
+        if default:
+            plain = any(each in default for each in "{}$")
+            return default.replace("${", "$${") if plain else f"${{{name}:-{default}}}"
+        return f"${{{name}}}" if required else None
+
+
+def _upper(name: str) -> str:
+    return re.sub(r"[^A-Z0-9]+", "_", name.upper()).strip("_") or "VALUE"
+
+
+def to_server(definition: Definition) -> dict[str, Any]:
+    """A definition as `server.json`; of variables and headers only the names are told."""
+    text = definition.description or definition.title or definition.name
+    short = text if len(text) <= DESCRIPTION_LIMIT else text[: DESCRIPTION_LIMIT - 1] + "…"
+    links = dict(definition.links)
+    server: dict[str, Any] = {
+        "$schema": SCHEMA,
+        "name": definition.full_name or f"{PRIVATE}/{definition.name}",
+        "description": short,
+        "version": definition.version or "0.0.0",
+    }
+    if definition.title:
+        server["title"] = definition.title[:DESCRIPTION_LIMIT]
+    if website := links.get("homepage") or links.get("documentation"):
+        server["websiteUrl"] = website
+    if repository := links.get("repository"):
+        server["repository"] = {"url": repository, "source": _host(repository)}
+    if isinstance(definition.endpoint, Url):
+        server["remotes"] = [_to_remote(definition.endpoint)]
+    elif definition.package is not None:
+        server["packages"] = [_to_package(definition, definition.endpoint)]
+    return server
+
+
+def _to_remote(endpoint: Url) -> dict[str, Any]:
+    kind = "sse" if endpoint.kind == "sse" else "streamable-http"
+    names = [{"name": name, "isRequired": True, "isSecret": True} for name, _ in endpoint.headers]
+    url = endpoint.url.split("?")[0].split("${")[0]  # what comes after may be the user's own
+    return {"type": kind, "url": url} | ({"headers": names} if names else {})
+
+
+def _to_package(definition: Definition, endpoint: Command) -> dict[str, Any]:
+    package = definition.package
+    assert package is not None
+    told = {each.name: each for each in definition.authorization.variables}
+    names = dict.fromkeys([*told, *(name for name, _ in endpoint.env)])
+    found = [told.get(name) or Variable(name) for name in names]
+    written: dict[str, Any] = {
+        "registryType": package.kind,
+        "identifier": package.name,
+        "transport": {"type": "stdio"},
+    }
+    if package.version:
+        written["version"] = package.version
+    if package.sha256:
+        written["fileSha256"] = package.sha256
+    if found:
+        written["environmentVariables"] = [_to_input(each) for each in found]
+    return written
+
+
+def _to_input(variable: Variable) -> dict[str, Any]:
+    written: dict[str, Any] = {"name": variable.name}
+    if variable.text:
+        written["description"] = variable.text
+    return written | {"isRequired": variable.required, "isSecret": variable.secret}
+
+
+def _host(url: str) -> str:
+    return next((each for each in ("github", "gitlab") if f"{each}." in url), "git")
