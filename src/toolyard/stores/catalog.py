@@ -1,0 +1,286 @@
+"""The catalog on disk: one JSON file per server, in `official/` and `custom/`.
+
+`official/` holds what we ship, copied when it is missing or when only ours has changed; `custom/`
+what the user wrote or imported, which wins over an official one of the same name. `added.json`
+says which of them are servers of the yard. All of it blocks; on an event loop, call it in a thread.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+import msgspec
+
+from toolyard.core.catalog import FOLDERS, Definition, DefinitionError, Folder, Verification
+from toolyard.core.definitions import read_definition
+from toolyard.core.errors import StoreError, UnknownNameError
+from toolyard.core.model import Problem
+from toolyard.core.names import closest
+from toolyard.stores.added import AddedFile, Addition
+from toolyard.stores.definitions import FileState, read_file, read_text, record_into
+from toolyard.stores.files import READ_LIMIT, locked, read_bounded, write_atomic
+from toolyard.stores.stock import SHIPPED, restock
+
+CATALOG_DUPLICATE: Final = "catalog-duplicate"
+"""Two files of one folder define the same server."""
+CATALOG_MISSING: Final = "catalog-missing"
+"""A server was added, and its definition is gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shelved:
+    """A definition and where it lies."""
+
+    definition: Definition
+    path: Path
+    folder: Folder
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """All that the catalog holds at one moment, by name."""
+
+    definitions: Mapping[str, Shelved] = field(default_factory=lambda: MappingProxyType({}))
+    added: Mapping[str, Addition] = field(default_factory=lambda: MappingProxyType({}))
+    problems: tuple[Problem, ...] = ()
+
+    def get(self, name: str) -> Shelved:
+        """Give a definition by its name, or by the one it is published under.
+
+        Raises:
+            UnknownNameError: There is none.
+        """
+        found = self.definitions.get(name)
+        if found is None and "/" in name:
+            every = self.definitions.values()
+            found = next((each for each in every if each.definition.full_name == name), None)
+        if found is None:
+            near = ", ".join(closest(name, self.definitions)) or "see: toolyard catalog list"
+            raise UnknownNameError(f"no definition {name[:80]!r} in the catalog", near)
+        return found
+
+
+class Catalog:
+    """The catalog below one directory; safe to use from several threads."""
+
+    def __init__(self, root: Path, shipped: Path = SHIPPED) -> None:
+        self.root = root
+        self.added_file = AddedFile(root / "added.json")
+        self._shipped = shipped
+        self._files: dict[Path, FileState] = {}
+        self._guard = threading.RLock()
+
+    def restock(self) -> tuple[str, ...]:
+        """Copy what we ship and is missing, or has changed and was not edited; give the names.
+
+        Raises:
+            StoreError: A file cannot be read or written.
+        """
+        with self._guard, locked(self._lock):
+            return restock(self._shipped, self.root)
+
+    def load(self, changed: Iterable[Path] | None = None) -> Shelf:
+        """Give all that is there; files that did not change are not read again.
+
+        With `changed`, only those are looked at. What is wrong with one file is a problem of it.
+        """
+        with self._guard:
+            if changed is None:
+                self._sweep()
+            else:
+                for path in changed:
+                    self._look(path)
+            return self._shelf()
+
+    def put(self, text: bytes, name: str = "", replace: bool = True) -> Definition:
+        """Write a custom definition; `name`, if given, is the one it must have.
+
+        Raises:
+            ConfigError: It cannot be used, or is there and must not be replaced.
+            StoreError: It cannot be written.
+        """
+        definition = _check(text)
+        if name and definition.name != name:
+            raise DefinitionError(
+                f"it is called '{definition.name}', not {name[:80]!r}", "use the same name in both"
+            )
+        path = self.root / "custom" / f"{definition.name}.json"
+        with self._guard, locked(self._lock):
+            if not replace and path.exists():
+                raise DefinitionError(
+                    f"there is a custom definition '{definition.name}' already", "remove it first"
+                )
+            write_atomic(path, msgspec.json.format(text, indent=2) + b"\n")
+            self._look(path)
+        return definition
+
+    def remove(self, name: str) -> None:
+        """Delete a custom definition; an official one of that name shows again.
+
+        Raises:
+            UnknownNameError: There is no custom one.
+            StoreError: It cannot be deleted.
+        """
+        with self._guard, locked(self._lock):
+            self._sweep()
+            found = self._shelf().definitions.get(name)
+            if found is None or found.folder != "custom":
+                raise UnknownNameError(
+                    f"there is no custom definition {name[:80]!r}", "see: toolyard catalog list"
+                )
+            try:
+                found.path.unlink()
+            except OSError as error:
+                raise StoreError(f"cannot delete '{found.path}': {error.strerror}") from error
+            self._look(found.path)
+
+    def add(self, name: str, values: Mapping[str, str] | None = None) -> Shelved:
+        """Make a definition a server of the yard, with what it was given for its variables.
+
+        Raises:
+            UnknownNameError: There is no such definition.
+            ConfigError: A value cannot be used.
+            StoreError: The file cannot be read or written.
+        """
+        found = self.load().get(name)
+        self.added_file.put(found.definition.name, values or {})
+        return found
+
+    def drop(self, name: str) -> None:
+        """Take a server out of the yard; its definition stays.
+
+        Raises:
+            UnknownNameError: It was not added.
+            StoreError: The file cannot be read or written.
+        """
+        self.added_file.remove(name)
+
+    def set_enabled(self, name: str, enabled: bool) -> None:
+        """Switch an added server on or off.
+
+        Raises:
+            UnknownNameError: It was not added.
+            StoreError: The file cannot be read or written.
+        """
+        self.added_file.set_enabled(name, enabled)
+
+    def text(self, name: str) -> bytes:
+        """Give the file of a definition as it is.
+
+        Raises:
+            UnknownNameError: There is no such definition.
+            StoreError: It cannot be read.
+        """
+        path = self.load().get(name).path
+        try:
+            return read_bounded(path)
+        except FileNotFoundError:
+            raise UnknownNameError(f"'{path}' is gone", "try again") from None
+
+    def record(
+        self,
+        name: str,
+        verification: Verification,
+        tools: Sequence[bytes] | None = None,
+        prompts: Sequence[bytes] | None = None,
+        resources: Sequence[bytes] | None = None,
+        templates: Sequence[bytes] | None = None,
+    ) -> Definition:
+        """Write what a verification saw; all else in the file stays as it is.
+
+        A list that is None is left alone. The record that was there becomes the previous one.
+
+        Raises:
+            UnknownNameError: There is no such definition.
+            ConfigError: What was seen cannot be kept; the file is unchanged.
+            StoreError: It cannot be written; the file is unchanged.
+        """
+        lists = {"tools": tools, "prompts": prompts, "resources": resources}
+        lists["resourceTemplates"] = templates
+        with self._guard, locked(self._lock):
+            self._sweep()
+            path = self._shelf().get(name).path
+            text = record_into(read_bounded(path), verification, lists)
+            definition = _check(text, read_text)
+            write_atomic(path, text)
+            self._look(path)
+        return definition
+
+    @property
+    def _lock(self) -> Path:
+        return self.root / "catalog"
+
+    def _sweep(self) -> None:
+        """Look at every file that is there or was there; the unchanged cost a stat."""
+        there = {path for folder in FOLDERS for path in _json_files(self.root / folder)}
+        for path in there | set(self._files):
+            self._look(path)
+
+    def _look(self, path: Path) -> None:
+        if path.parent.parent != self.root or not _is_definition(path):
+            return
+        state = read_file(path, self._files.get(path))
+        if state is None:
+            self._files.pop(path, None)
+        else:
+            self._files[path] = state
+
+    def _shelf(self) -> Shelf:
+        found: dict[str, Shelved] = {}
+        problems: list[Problem] = []
+        for folder in FOLDERS:  # custom comes last and wins
+            paths = sorted(path for path in self._files if path.parent.name == folder)
+            for path in paths:
+                state = self._files[path]
+                problems += state.problems
+                if state.definition is None:
+                    continue
+                twin = found.get(state.definition.name)
+                if twin is not None and twin.folder == folder:
+                    problems.append(_duplicate(path, twin))
+                else:
+                    found[state.definition.name] = Shelved(state.definition, path, folder)
+        added, trouble = self.added_file.load()
+        problems += trouble
+        problems += [_missing(name, self.root) for name in added if name not in found]
+        ordered = dict(sorted(found.items()))
+        return Shelf(MappingProxyType(ordered), MappingProxyType(added), tuple(problems))
+
+
+def _check(text: bytes, read: Callable[[bytes], Definition] = read_definition) -> Definition:
+    if len(text) > READ_LIMIT:
+        raise DefinitionError(
+            f"it has {len(text)} bytes; {READ_LIMIT} are allowed", "leave something out"
+        )
+    try:
+        return read(text)
+    except msgspec.DecodeError as error:
+        raise DefinitionError(f"it is not JSON: {error}") from error
+
+
+def _json_files(folder: Path) -> list[Path]:
+    try:
+        return [path for path in folder.iterdir() if _is_definition(path)]
+    except OSError:
+        return []
+
+
+def _is_definition(path: Path) -> bool:
+    in_folder = path.parent.name in FOLDERS
+    return in_folder and path.suffix == ".json" and not path.name.startswith(".")
+
+
+def _duplicate(path: Path, twin: Shelved) -> Problem:
+    text = f"'{path}' defines '{twin.definition.name}' as '{twin.path.name}' does; it is ignored"
+    return Problem(CATALOG_DUPLICATE, text, "rename one of them, or delete it", str(path))
+
+
+def _missing(name: str, root: Path) -> Problem:
+    text = f"server '{name}' was added, but the catalog has no usable definition of it"
+    hint = f"run: toolyard catalog remove {name}"
+    return Problem(CATALOG_MISSING, text, hint, str(root / "added.json"))

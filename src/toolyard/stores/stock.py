@@ -1,0 +1,106 @@
+"""The definitions we ship, and how they get into the user's catalog without undoing their edits."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+from msgspec import Raw
+
+from toolyard.core.errors import ConfigError
+from toolyard.core.lists import LIST_KEYS
+from toolyard.stores.edit import set_member
+from toolyard.stores.files import read_bounded, write_atomic
+from toolyard.stores.jsonc import parse
+
+SHIPPED: Final = Path(__file__).resolve().parents[1] / "catalog" / "official"
+SCHEMA: Final = Path(__file__).resolve().parents[1] / "catalog" / "schema.json"
+"""The JSON Schema of a definition."""
+_OURS: Final = (*LIST_KEYS, "metadata")
+"""What verification writes: neither an edit of the user's nor part of what we ship."""
+
+
+def restock(shipped: Path, root: Path) -> tuple[str, ...]:
+    """Copy what is missing, and what changed here while the user left it alone; give the names.
+
+    Raises:
+        StoreError: A file cannot be read or written.
+    """
+    memory = root / "shipped.json"
+    known = _remembered(memory)
+    copied: list[str] = []
+    digests: dict[str, str] = {}
+    for source in sorted(shipped.glob("*.json")):
+        new = read_bounded(source)
+        digests[source.stem] = _digest(new)
+        target = root / "official" / source.name
+        text = _next(target, new, digests[source.stem], known.get(source.stem, ""))
+        if text is not None:
+            write_atomic(target, text)
+            copied.append(source.stem)
+    _copy_schema(shipped.parent / "schema.json", root / "schema.json")
+    # A name we no longer ship is remembered, so that it is not taken for an edit if it returns.
+    if known | digests != known:
+        write_atomic(memory, json.dumps(known | digests, indent=2).encode() + b"\n")
+    return tuple(copied)
+
+
+def _copy_schema(source: Path, target: Path) -> None:
+    """Editors look for it where the definitions say that it is."""
+    try:
+        text = read_bounded(source)
+    except FileNotFoundError:
+        return
+    if not target.exists() or read_bounded(target) != text:
+        write_atomic(target, text)
+
+
+def _next(target: Path, new: bytes, digest: str, remembered: str) -> bytes | None:
+    """What is to be written; None if the file stays as it is."""
+    try:
+        old = read_bounded(target)
+    except FileNotFoundError:
+        return new
+    present = _digest(old)
+    if present == digest or present != remembered:
+        return None  # the same, or the user's own by now
+    return _carry_over(old, new)
+
+
+def _carry_over(old: bytes, new: bytes) -> bytes | None:
+    """What we ship now, with what was seen of the server until now."""
+    try:
+        seen = msgspec.json.decode(old, type=dict[str, Raw])
+    except msgspec.DecodeError:
+        return None  # it has comments by now, so somebody cares for it
+    for key in _OURS:
+        if key in seen:
+            word = f"@{hashlib.sha256(key.encode()).hexdigest()}"
+            new = set_member(new, [key], word)
+            new = new.replace(json.dumps(word).encode(), bytes(seen[key]), 1)
+    return new
+
+
+def _digest(text: bytes) -> str:
+    """A hash of what the file means, without what verification writes."""
+    try:
+        root = parse(text).root
+    except ConfigError:
+        return ""  # broken by hand, so it is the user's
+    plain: Any = root.plain() if root else None
+    if not isinstance(plain, dict):
+        return ""
+    kept = {key: value for key, value in plain.items() if key not in _OURS}
+    canonical = json.dumps(kept, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _remembered(memory: Path) -> dict[str, str]:
+    try:
+        found = json.loads(read_bounded(memory))
+    except (FileNotFoundError, ValueError):
+        return {}
+    return {str(k): str(v) for k, v in found.items()} if isinstance(found, dict) else {}
