@@ -7,9 +7,11 @@ says which of them are servers of the yard. All of it blocks; on an event loop, 
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
@@ -72,7 +74,8 @@ class Catalog:
         self.root = root
         self.added_file = AddedFile(root / "added.json")
         self._shipped = shipped
-        self._files: dict[Path, FileState] = {}
+        # By folder and file name: paths are slow to make and to compare by the thousand.
+        self._files: dict[str, dict[str, FileState]] = {folder: {} for folder in FOLDERS}
         self._guard = threading.RLock()
 
     def restock(self) -> tuple[str, ...]:
@@ -217,29 +220,29 @@ class Catalog:
 
     def _sweep(self) -> None:
         """Look at every file that is there or was there; the unchanged cost a stat."""
-        there = {path for folder in FOLDERS for path in _json_files(self.root / folder)}
-        for path in there | set(self._files):
-            self._look(path)
+        for folder, known in self._files.items():
+            for name in _listed(self.root / folder) | set(known):
+                self._look(self.root / folder / name)
 
     def _look(self, path: Path) -> None:
-        if path.parent.parent != self.root or not _is_definition(path):
+        known = self._files.get(path.parent.name)
+        if known is None or path.parent.parent != self.root or not _is_definition(path.name):
             return
-        state = read_file(path, self._files.get(path))
+        state = read_file(path, known.get(path.name))
         if state is None:
-            self._files.pop(path, None)
+            known.pop(path.name, None)
         else:
-            self._files[path] = state
+            known[path.name] = state
 
     def _shelf(self) -> Shelf:
         found: dict[str, Shelved] = {}
         problems: list[Problem] = []
         for folder in FOLDERS:  # custom comes last and wins
-            paths = sorted(path for path in self._files if path.parent.name == folder)
-            for path in paths:
-                state = self._files[path]
+            for name, state in sorted(self._files[folder].items(), key=itemgetter(0)):
                 problems += state.problems
                 if state.definition is None:
                     continue
+                path = self.root / folder / name
                 twin = found.get(state.definition.name)
                 if twin is not None and twin.folder == folder:
                     problems.append(_duplicate(path, twin))
@@ -263,16 +266,15 @@ def _check(text: bytes, read: Callable[[bytes], Definition] = read_definition) -
         raise DefinitionError(f"it is not JSON: {error}") from error
 
 
-def _json_files(folder: Path) -> list[Path]:
+def _listed(folder: Path) -> set[str]:
     try:
-        return [path for path in folder.iterdir() if _is_definition(path)]
+        return {name for name in os.listdir(folder) if _is_definition(name)}
     except OSError:
-        return []
+        return set()
 
 
-def _is_definition(path: Path) -> bool:
-    in_folder = path.parent.name in FOLDERS
-    return in_folder and path.suffix == ".json" and not path.name.startswith(".")
+def _is_definition(name: str) -> bool:
+    return name.endswith(".json") and not name.startswith(".")
 
 
 def _duplicate(path: Path, twin: Shelved) -> Problem:
