@@ -67,6 +67,8 @@ def _prepare(settings: Settings) -> None:
         stream=sys.stderr,
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
     )
+    # It tells of every change to every file, ours among them.
+    logging.getLogger("watchfiles").setLevel(logging.WARNING)
 
 
 def _run(job: Coroutine[None, None, None]) -> None:

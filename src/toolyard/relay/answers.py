@@ -11,6 +11,7 @@ from msgspec import Raw
 from toolyard.core.errors import ToolyardError
 from toolyard.core.model import NO_OFFERS
 from toolyard.core.names import closest
+from toolyard.core.search import words
 from toolyard.hub import Hub
 from toolyard.relay.calls import Calls
 from toolyard.relay.offers import INSTRUCTIONS, SERVER
@@ -38,6 +39,9 @@ class Answers:
             "toolyard_tools": self._find,
             "toolyard_call": self._call,
             "toolyard_refresh": self._refresh,
+            "toolyard_find": self._find_servers,
+            "toolyard_activate": self._activate,
+            "toolyard_deactivate": self._deactivate,
         }
 
     async def call(self, exchange: Exchange, name: str, fields: Fields, view: View) -> Message:
@@ -65,6 +69,49 @@ class Answers:
         most = limit if isinstance(limit, int) and limit > 0 else (FOUND if query else LISTED)
         found = {"tools": [describe(view, n) for n in names[:most]], "total": len(names)}
         return text_result(jsonrpc.encode(found).decode(), found)
+
+    async def _find_servers(self, exchange: Exchange, fields: Fields, view: View) -> Message:
+        query = str(_arguments(fields).get("query") or "")
+        matching: dict[str, list[str]] = {}
+        for name in view.search(query):
+            matching.setdefault(view.tools[name].alias, []).append(view.tools[name].key)
+        wanted = set(words(query))
+        for alias, entry in view.entries.items():
+            if wanted & set(words(f"{alias} {entry.server.title}")):
+                matching.setdefault(alias, [])
+        servers = [
+            {
+                "server": alias,
+                "title": view.entries[alias].server.title,
+                "status": view.entries[alias].status.value,
+                "tools": tools[:FOUND],
+            }
+            for alias, tools in matching.items()
+        ]
+        found = {"servers": servers}
+        return text_result(jsonrpc.encode(found).decode(), found)
+
+    async def _activate(self, exchange: Exchange, fields: Fields, view: View) -> Message:
+        server = str(_arguments(fields).get("server") or "")
+        if server not in view.entries:
+            return error_result(unknown("server", server, view.entries))
+        try:
+            await self._hub.activate(server)
+        except ToolyardError as error:
+            return error_result(f"{error}. {error.hint}".strip())
+        view = make_view(self._hub.snapshot, view.exposure, view)
+        found = {"server": server, "tools": [describe(view, n) for n in view.search("", server)]}
+        return text_result(jsonrpc.encode(found).decode(), found)
+
+    async def _deactivate(self, exchange: Exchange, fields: Fields, view: View) -> Message:
+        server = str(_arguments(fields).get("server") or "")
+        if server not in view.entries:
+            return error_result(unknown("server", server, view.entries))
+        try:
+            self._hub.deactivate(server)
+        except ToolyardError as error:
+            return error_result(f"{error}. {error.hint}".strip())
+        return text_result(f"{server} rests once no call is under way; the next call starts it")
 
     async def _call(self, exchange: Exchange, fields: Fields, view: View) -> Message:
         asked = jsonrpc.fields(fields.get("arguments", Raw(b"")))

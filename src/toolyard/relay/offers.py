@@ -84,6 +84,36 @@ TOOLS: Final = (
     ),
 )
 
+LIFE: Final = (
+    _tool(
+        "toolyard_find",
+        "Find servers",
+        "Search servers by words, running or not: their state, what they are for, and which of "
+        "their tools match. toolyard_activate starts one.",
+        {"query": {**_TEXT, "description": "Words to look for."}},
+        required=["query"],
+        annotations=_LOOKS,
+    ),
+    _tool(
+        "toolyard_activate",
+        "Start a server",
+        "Start a server now and get its tools with their schemas. Calls start servers too; this "
+        "saves the wait and shows what there is.",
+        {"server": {**_TEXT, "description": "Name of the server."}},
+        required=["server"],
+        annotations={"readOnlyHint": False, "idempotentHint": True, "openWorldHint": False},
+    ),
+    _tool(
+        "toolyard_deactivate",
+        "Let a server rest",
+        "End a server's process once no call is under way; the next call starts it again.",
+        {"server": {**_TEXT, "description": "Name of the server."}},
+        required=["server"],
+        annotations={"readOnlyHint": False, "idempotentHint": True, "openWorldHint": False},
+    ),
+)
+"""For servers that run only while they are needed."""
+
 RESOURCES: Final = (
     Offer(
         "toolyard://status",
@@ -134,4 +164,4 @@ PROMPTS: Final = (
     ),
 )
 
-OWN: Final = {"tools": TOOLS, "prompts": PROMPTS, "resources": RESOURCES}
+OWN: Final = {"tools": TOOLS + LIFE, "prompts": PROMPTS, "resources": RESOURCES}
