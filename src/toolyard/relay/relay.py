@@ -19,7 +19,7 @@ from toolyard.relay.calls import Calls, ClientRefusedError
 from toolyard.relay.news import News
 from toolyard.relay.offers import OWN
 from toolyard.relay.session import LEVELS, Exchange, Session
-from toolyard.relay.subscriptions import Subscriptions
+from toolyard.relay.subscriptions import Subscriptions, until_told
 from toolyard.relay.tasks import TaskTable
 from toolyard.relay.view import CACHED, Exposure, Route, View, make_view, rewrap
 from toolyard.wire import era, headers, jsonrpc
@@ -281,9 +281,8 @@ class Relay:
                 era.INVALID_PARAMS, f"unknown level {level!r}; there are: {', '.join(LEVELS)}"
             )
         exchange.session.log_level = level
-        for keeper in self.hub.pool.keepers.values():
-            if keeper.link is not None:
-                self.subscriptions.set_level(keeper.link)
+        links = [keeper.link for keeper in self.hub.pool.keepers.values()]
+        await until_told(self.subscriptions.set_level(link) for link in links if link is not None)
         return _EMPTY
 
     async def _subscribe(self, exchange: Exchange, fields: Fields) -> Message:
@@ -293,7 +292,7 @@ class Relay:
             return _error(era.RESOURCE_NOT_FOUND, f"unknown resource {uri!r}", {"uri": uri})
         if uri not in exchange.session.watched:
             exchange.session.watched.add(uri)
-            self.subscriptions.follow(route, uri)
+            await until_told([self.subscriptions.follow(route, uri)])
         return _EMPTY
 
     async def _unsubscribe(self, exchange: Exchange, fields: Fields) -> Message:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from msgspec import Raw
@@ -21,6 +21,8 @@ from toolyard.wire.tasks import Tasks
 
 log = logging.getLogger(__name__)
 
+TOLD_SECONDS: Final = 0.5
+"""How long a client waits for a server to take note; one that hangs must not hold up more."""
 COALESCE_SECONDS: Final = 0.25
 """Changes that come together are told together."""
 CHANGED: Final = {
@@ -29,6 +31,16 @@ CHANGED: Final = {
     "resources": ("notifications/resources/list_changed", "resourcesListChanged"),
 }
 UPDATED: Final = "notifications/resources/updated"
+
+
+Telling = asyncio.Task[Any] | None
+"""A server being told something; None if it need not be."""
+
+
+async def until_told(tellings: Iterable[Telling]) -> None:
+    """Wait a moment until servers know, so that what a client does next finds them ready."""
+    if tasks := [telling for telling in tellings if telling is not None]:
+        await asyncio.wait(tasks, timeout=TOLD_SECONDS)
 
 
 class Listener:
@@ -106,13 +118,13 @@ class Subscriptions:
         listener = Listener(exchange, wanted)
         routes = {uri: route for uri in listener.uris if (route := view.route_uri(uri)) is not None}
         listener.uris &= routes.keys()
-        listener.tell(
-            "notifications/subscriptions/acknowledged", {"notifications": listener.honoured}
-        )
         self._listeners.add(listener)
+        told = [self.follow(route, uri) for uri, route in routes.items()]
         try:
-            for uri, route in routes.items():
-                self.follow(route, uri)
+            await until_told(told)
+            listener.tell(
+                "notifications/subscriptions/acknowledged", {"notifications": listener.honoured}
+            )
             await asyncio.get_running_loop().create_future()
         finally:
             self._listeners.discard(listener)
@@ -121,15 +133,16 @@ class Subscriptions:
 
     # Resources.
 
-    def follow(self, route: Route, uri: str) -> None:
+    def follow(self, route: Route, uri: str) -> Telling:
         """Somebody follows a resource; the first one makes us tell the server."""
         if route.server is None:
-            return
+            return None
         key = (route.server, route.key)
         self._followers[key] += 1
         self._exposed[key] = uri
-        if self._followers[key] == 1:
-            self._tasks.start(self._tell_server(route.server, "resources/subscribe", route.key))
+        if self._followers[key] > 1:
+            return None
+        return self._tasks.start(self._tell_server(route.server, "resources/subscribe", route.key))
 
     def unfollow(self, route: Route) -> None:
         """Somebody does not any more; the last one makes us tell the server."""
@@ -183,11 +196,12 @@ class Subscriptions:
                     self._tasks.start(self._tell_server(id_, "resources/subscribe", uri))
             self.set_level(link)
 
-    def set_level(self, link: Link) -> None:
+    def set_level(self, link: Link) -> Telling:
         """Ask a legacy server for the most that any client wants to hear."""
         levels = [LEVELS.index(s.log_level) for s in self.sessions if s.log_level is not None]
-        if levels and "logging" in link.capabilities and not link.is_modern:
-            self._tasks.start(self._set_level(link, LEVELS[min(levels)]))
+        if not levels or "logging" not in link.capabilities or link.is_modern:
+            return None
+        return self._tasks.start(self._set_level(link, LEVELS[min(levels)]))
 
     async def _set_level(self, link: Link, level: str) -> None:
         try:
