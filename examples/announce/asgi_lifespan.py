@@ -35,6 +35,7 @@ inner = server.streamable_http_app()
 
 @contextlib.asynccontextmanager
 async def lifespan(app: Starlette) -> AsyncIterator[None]:
+    """Run the server, and announce it once the port is open."""
     async with (
         server.session_manager.run(),
         announce("greeter", url=f"http://127.0.0.1:{port}/mcp", tools=["greet"]),

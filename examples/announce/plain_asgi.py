@@ -31,6 +31,7 @@ ANSWERS: dict[str, Any] = {
 
 
 async def app(scope: dict[str, Any], receive: Any, send: Any) -> None:
+    """Answer one request."""
     if scope["type"] != "http":
         return
     body, more = b"", True

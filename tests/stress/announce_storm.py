@@ -117,7 +117,7 @@ def write(path: Path, ledger: Ledger, slot: int, keeper: int, goal: int) -> None
             continue
         ledger.put(slot, ACKED, change)
         ledger.add(slot, DONE)
-        if change % 8 in (1, 4) and held(path, slot) != expected(change):
+        if change % 16 in (1, 8) and held(path, slot) != expected(change):
             ledger.add(slot, LOST)
     file.unregister_server(f"own_{os.getpid()}")
     os._exit(0)
