@@ -118,13 +118,13 @@ class Subscriptions:
         listener = Listener(exchange, wanted)
         routes = {uri: route for uri in listener.uris if (route := view.route_uri(uri)) is not None}
         listener.uris &= routes.keys()
-        self._listeners.add(listener)
         told = [self.follow(route, uri) for uri, route in routes.items()]
         try:
             await until_told(told)
             listener.tell(
                 "notifications/subscriptions/acknowledged", {"notifications": listener.honoured}
             )
+            self._listeners.add(listener)  # not before: the acknowledgement comes first
             await asyncio.get_running_loop().create_future()
         finally:
             self._listeners.discard(listener)
