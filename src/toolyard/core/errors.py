@@ -2,6 +2,7 @@
 
 ToolyardError
 ├── ConfigError          what the user wrote cannot be used
+│   └── SecretError      a secret it refers to is missing or cannot be read
 ├── StoreError           what we keep cannot be read or written
 ├── SourceError          a source cannot say what it knows
 ├── StartError           a server could not be started or reached
@@ -24,6 +25,10 @@ class ToolyardError(Exception):
 
 class ConfigError(ToolyardError):
     """What the user wrote cannot be used."""
+
+
+class SecretError(ConfigError):
+    """A secret is missing, or cannot be read."""
 
 
 class StoreError(ToolyardError):

@@ -5,6 +5,7 @@
     ${userHome}           the user's home directory
     ${workspaceFolder}    where the declaration was found
     ${keyring:name}       the secret `name` of the system's keyring, under the service `toolyard`
+    ${file:path}          what stands in the file, which must be the user's own and nobody else's
     $${                   a literal ${
 
 A `$VAR` without braces is literal, and what a reference stands for is not looked at again.
@@ -20,32 +21,16 @@ from pathlib import Path
 
 from toolyard.core.errors import ConfigError
 from toolyard.core.model import Command, Endpoint, Pairs
+from toolyard.stores.keyring import read_keyring
+from toolyard.stores.mask import MASK, is_secret_name, learn, looks_random
+from toolyard.stores.secrets import read_secret_file
 
-KEYRING_SERVICE = "toolyard"
 DEPTH_LIMIT = 8
 """Defaults inside defaults; nobody needs more than two."""
 
 
-def read_keyring(name: str) -> str:
-    """Give a secret of the system's keyring.
-
-    Raises:
-        ConfigError: There is no keyring, it does not open, or has no such secret.
-    """
-    try:
-        import keyring  # slow to import, and most never need it
-
-        secret = keyring.get_password(KEYRING_SERVICE, name)
-    except Exception as error:  # backends raise errors of their own libraries too
-        raise ConfigError(
-            f"the keyring cannot be read for '{name}': {type(error).__name__}",
-            "unlock or install a keyring, or use an environment variable instead",
-        ) from error
-    if secret is None:
-        raise ConfigError(
-            f"the keyring has no secret '{name}'", f"run: keyring set {KEYRING_SERVICE} {name}"
-        )
-    return secret
+def _ignore(*_: object) -> None:
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +40,10 @@ class Lookup:
     env: Mapping[str, str] = field(repr=False)
     folder: str | None = None
     keyring: Callable[[str], str] = read_keyring
+    file: Callable[[str], str] = read_secret_file
     home: str = field(default_factory=lambda: str(Path.home()))
+    resolved: Callable[[str, str], None] = _ignore
+    """Hears of every value that a reference stood for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,40 +58,68 @@ def expand(endpoint: Endpoint, lookup: Lookup) -> Endpoint:
     """Give the endpoint with every reference replaced by what it stands for.
 
     May ask the keyring, which may wait for the user: on an event loop, call it in a thread.
+    What it resolves is hidden in logs from then on.
 
     Raises:
         ConfigError: A reference stands for nothing, or for what cannot be used in its place.
     """
     if unset := find_unset(endpoint, lookup):
         raise ConfigError(*explain(unset))
+    lookup = replace(lookup, resolved=_remember)
     if isinstance(endpoint, Command):
         cwd = None if endpoint.cwd is None else _text(endpoint.cwd, lookup, "cwd")
-        return Command(
+        command = Command(
             argv=tuple(_text(each, lookup, "the command") for each in endpoint.argv),
             env=_pairs(endpoint.env, lookup, "variable"),
             cwd=None if cwd is None else _place(cwd, lookup),
         )
+        learn(command)
+        return command
     url = _text(endpoint.url, lookup, "url")
     if not url.startswith(("http://", "https://")):
         raise ConfigError("the url is no http address after expansion", "check its references")
-    return replace(endpoint, url=url, headers=_pairs(endpoint.headers, lookup, "header"))
+    address = replace(endpoint, url=url, headers=_pairs(endpoint.headers, lookup, "header"))
+    learn(address)
+    return address
 
 
 def missing(endpoint: Endpoint, lookup: Lookup) -> tuple[str, ...]:
-    """Give the names of references that stand for nothing; the keyring is not asked."""
+    """Give the names of references that stand for nothing; no secret is asked for."""
     return tuple(dict.fromkeys(each.name for each in find_unset(endpoint, lookup)))
 
 
 def find_unset(endpoint: Endpoint, lookup: Lookup) -> tuple[Unset, ...]:
-    """Give the references that stand for nothing, each with its place; the keyring is not asked."""
+    """Give the references that stand for nothing, each with its place; no secret is asked for."""
     # Whoever only looks must neither wake the keyring nor hold a secret.
-    careful = replace(lookup, keyring=lambda name: name)
+    careful = replace(lookup, keyring=lambda name: name, file=lambda path: path)
     found: list[Unset] = []
     for where, text in _parts(endpoint):
         names: list[str] = []
         _resolve(text, careful, names.append, 0)
         found.extend(Unset(name, where) for name in names)
     return tuple(dict.fromkeys(found))
+
+
+def find_secrets(endpoint: Endpoint, folder: str | None = None) -> tuple[str, ...]:
+    """Give the references to the keyring and to files, such as `keyring:name`; none is read."""
+    found: list[str] = []
+
+    def note(kind: str) -> Callable[[str], str]:
+        def noted(name: str) -> str:
+            found.append(f"{kind}:{name}")
+            return ""
+
+        return noted
+
+    looking = Lookup({}, folder, note("keyring"), note("file"))
+    for _, text in _parts(endpoint):
+        _resolve(text, looking, _ignore, 0)
+    return tuple(dict.fromkeys(found))
+
+
+def _remember(name: str, value: str) -> None:
+    if name in ("keyring", "file") or is_secret_name(name) or looks_random(value):
+        MASK.add(value)
 
 
 def explain(unset: tuple[Unset, ...]) -> tuple[str, str]:
@@ -113,7 +129,9 @@ def explain(unset: tuple[Unset, ...]) -> tuple[str, str]:
     if first.startswith("${"):
         hint = "write a reference as ${NAME}, and a literal ${ as $${"
     elif ":" in first or first == "workspaceFolder":
-        hint = "use ${VAR}, ${env:VAR}, ${VAR:-default}, ${userHome} or ${keyring:name} instead"
+        hint = (
+            "use ${VAR}, ${env:VAR}, ${VAR:-default}, ${userHome}, ${keyring:name} or ${file:path}"
+        )
     else:
         hint = f"set '{first}' where the hub is started, or give a default: ${{{first}:-value}}"
     return f"not set: {places}", hint
@@ -198,13 +216,18 @@ def _value(reference: str, lookup: Lookup, unset: Callable[[str], None], depth: 
         return lookup.home
     if reference == "workspaceFolder" and lookup.folder is not None:
         return lookup.folder
-    if reference.startswith("keyring:") and len(reference) > len("keyring:"):
-        return lookup.keyring(reference.removeprefix("keyring:"))
+    kind, _, rest = reference.partition(":")
+    if kind in ("keyring", "file") and rest:
+        secret = lookup.keyring(rest) if kind == "keyring" else lookup.file(_place(rest, lookup))
+        lookup.resolved(kind, secret)
+        return secret
     name, has_default, default = reference.removeprefix("env:").partition(":-")
     value = lookup.env.get(name) if name else None
     if has_default and name and depth < DEPTH_LIMIT:
+        lookup.resolved(name, value or "")
         return value or _resolve(default, lookup, unset, depth + 1)
     if value is None:
         unset(name or "${" + reference + "}")
         return ""
+    lookup.resolved(name, value)
     return value

@@ -1,0 +1,216 @@
+"""What authorization servers granted us: tokens, by the server they are for and who issued them.
+
+Tokens are kept in the keyring, or, where there is none, in a file each for the user alone. What is
+no secret about them stands in one file beside, so that a change is seen without asking a keyring.
+All of it blocks; on an event loop, use a thread.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import time
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit, urlunsplit
+
+import msgspec
+
+from toolyard.core.errors import SecretError, StoreError
+from toolyard.stores.files import locked, read_bounded, write_atomic
+from toolyard.stores.keyring import NoKeyringError, delete_keyring, read_keyring, write_keyring
+from toolyard.stores.mask import MASK
+from toolyard.stores.secrets import Place, mark_of, read_secret_file
+
+log = logging.getLogger(__name__)
+
+HOLD_SECONDS: Final = 30.0
+"""A refresh takes a second; whoever holds the lock longer than this waits for a dead server."""
+AHEAD_MOST: Final = 300.0
+AHEAD_PART: Final = 0.25
+"""A token is renewed when a quarter of its life is left, and at most five minutes ahead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """What lets us in at one server."""
+
+    url: str
+    """The server, as `server_key` gives it."""
+    issuer: str
+    token_endpoint: str
+    client: str = field(repr=False)
+    """What the issuer knows us by, as JSON."""
+    access_token: str = field(repr=False)
+    refresh_token: str = field(default="", repr=False)
+    resource: str = ""
+    scope: str = ""
+    issued_at: float = 0.0
+    expires_at: float = 0.0
+    """In seconds since 1970; 0 if nobody said."""
+
+    @property
+    def refresh_at(self) -> float:
+        """When to renew it; 0 if it has no end."""
+        life = self.expires_at - self.issued_at
+        return self.expires_at - min(AHEAD_MOST, life * AHEAD_PART) if self.expires_at else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """What is no secret about a grant."""
+
+    url: str
+    issuer: str
+    place: Place
+    expires_at: float = 0.0
+    scope: str = ""
+    ended: bool = False
+    """It cannot be renewed: a person has to log in again."""
+    changed_at: float = 0.0
+
+
+class Grants:
+    """The grants of one user."""
+
+    def __init__(self, state_dir: Path) -> None:
+        self.index = state_dir / "auth.json"
+        self._folder = state_dir / "auth"
+
+    def listed(self) -> dict[str, Listed]:
+        """All there are, by server.
+
+        Raises:
+            StoreError: The list cannot be read.
+        """
+        try:
+            found = msgspec.json.decode(read_bounded(self.index), type=list[Listed])
+        except FileNotFoundError:
+            return {}
+        except msgspec.MsgspecError as error:
+            raise StoreError(f"'{self.index}' is damaged", "delete it and log in again") from error
+        return {each.url: each for each in found}
+
+    def mark(self) -> tuple[int, ...]:
+        """What changes whenever a grant does."""
+        return mark_of(self.index)
+
+    def hold(self) -> AbstractContextManager[None]:
+        """Be the only one who renews a grant: two that use one refresh token lose it.
+
+        Raises:
+            StoreError: Another process did not let go in time.
+        """
+        return locked(self._folder / "renewal", HOLD_SECONDS)
+
+    def read(self, url: str) -> Grant | None:
+        """The grant for a server, if there is one.
+
+        Raises:
+            SecretError, StoreError: It cannot be read.
+        """
+        listed = self.listed().get(url)
+        if listed is None:
+            return None
+        key = _key(listed)
+        text = (
+            read_keyring(key)
+            if listed.place == "keyring"
+            else read_secret_file(str(self._folder / key))
+        )
+        try:
+            grant = msgspec.json.decode(text, type=Grant)
+        except msgspec.MsgspecError as error:
+            raise SecretError(f"the login at '{url}' is damaged", "log in again") from error
+        _hide(grant)
+        return grant
+
+    def write(self, grant: Grant) -> Listed:
+        """Keep a grant in the place of any other for its server.
+
+        Raises:
+            SecretError, StoreError: It cannot be kept.
+        """
+        _hide(grant)
+        before = self.listed().get(grant.url)
+        listed = Listed(
+            grant.url,
+            grant.issuer,
+            "keyring",
+            grant.expires_at,
+            grant.scope,
+            changed_at=time.time(),
+        )
+        listed = self._put(listed, msgspec.json.encode(grant).decode())
+        if before is not None and (_key(before), before.place) != (_key(listed), listed.place):
+            self._drop(before)
+        self._note(listed)
+        return listed
+
+    def end(self, url: str) -> None:
+        """Note that a grant cannot be renewed."""
+        listed = self.listed().get(url)
+        if listed is not None and not listed.ended:
+            changed = time.time()
+            self._note(replace(listed, ended=True, changed_at=changed))
+
+    def remove(self, url: str) -> Listed | None:
+        """Forget a grant; gives what it was, None if there was none.
+
+        Raises:
+            SecretError: The keyring does not let go of it.
+        """
+        listed = self.listed().get(url)
+        if listed is not None:
+            self._drop(listed)
+            self._note(listed, gone=True)
+        return listed
+
+    def _put(self, listed: Listed, text: str) -> Listed:
+        key = _key(listed)
+        try:
+            write_keyring(key, text)
+        except NoKeyringError:
+            path = self._folder / key
+            write_atomic(path, text.encode())
+            log.warning("there is no keyring; a login is kept in a file", extra={"file": str(path)})
+            return replace(listed, place="file")
+        return listed
+
+    def _drop(self, listed: Listed) -> None:
+        if listed.place == "keyring":
+            delete_keyring(_key(listed))
+        else:
+            (self._folder / _key(listed)).unlink(missing_ok=True)
+
+    def _note(self, listed: Listed, gone: bool = False) -> None:
+        with locked(self.index):
+            known = self.listed()
+            known.pop(listed.url, None)
+            if not gone:
+                known[listed.url] = listed
+            ordered = [known[url] for url in sorted(known)]
+            write_atomic(self.index, msgspec.json.format(msgspec.json.encode(ordered)) + b"\n")
+
+
+def server_key(url: str) -> str:
+    """What a server is known by: its address without what may be secret or differ by spelling."""
+    parts = urlsplit(url)
+    host = parts.netloc.rpartition("@")[2].lower()
+    return urlunsplit((parts.scheme.lower(), host, parts.path or "/", "", ""))
+
+
+def _key(listed: Listed) -> str:
+    text = f"{listed.url}\n{listed.issuer}"
+    return "login-" + hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _hide(grant: Grant) -> None:
+    MASK.add(grant.access_token)
+    MASK.add(grant.refresh_token)
+    client = msgspec.json.decode(grant.client or "{}")
+    secret = client.get("client_secret") if isinstance(client, dict) else None
+    if isinstance(secret, str):
+        MASK.add(secret)

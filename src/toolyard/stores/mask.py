@@ -1,0 +1,179 @@
+"""Secrets that this process has seen, so that nothing it writes for people shows them.
+
+Whoever resolves a secret adds it here; whoever writes a log, or the last words of a server, hides
+them. There is one mask for the process, because there is one set of logs.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import logging
+import sys
+import traceback
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Final
+from urllib.parse import parse_qsl, quote, quote_plus, urlsplit
+
+from toolyard.core.model import Command, Endpoint
+
+HIDDEN: Final = "[secret]"
+SHORTEST: Final = 6
+"""Characters; hiding shorter ones would make logs unreadable, and they protect nothing."""
+FORMS_LIMIT: Final = 20_000
+"""Beyond this many the oldest are forgotten: tokens are renewed for as long as a hub runs."""
+NAMES: Final = (
+    *("accesskey", "apikey", "auth", "cookie", "credential", "passphrase", "passwd"),
+    *("password", "privatekey", "pwd", "secret", "token"),
+)
+"""Parts of the names under which secrets are passed, without case, `_` and `-`."""
+
+
+class Mask:
+    """Knows secrets in every form they are written in, and hides them."""
+
+    def __init__(self) -> None:
+        self._forms: dict[str, None] = {}
+        self._texts: tuple[str, ...] = ()
+        self._bytes: tuple[bytes, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self._texts)
+
+    def add(self, secret: str) -> None:
+        """Hide this from now on, however it is encoded."""
+        secret = secret.strip()
+        if len(secret) < SHORTEST or secret in self._forms:
+            return
+        forms = {**self._forms, **dict.fromkeys(_forms(secret))}
+        self._forms = dict(list(forms.items())[-FORMS_LIMIT:])
+        # The longest first: what is left of a long one, when a part of it went, tells too much.
+        self._texts = tuple(sorted(self._forms, key=len, reverse=True))
+        self._bytes = tuple(text.encode("utf-8", "surrogatepass") for text in self._texts)
+
+    def hide(self, text: str) -> str:
+        """The text without any secret."""
+        for form in self._texts:
+            if form in text:
+                text = text.replace(form, HIDDEN)
+        return text
+
+    def hide_bytes(self, text: bytes) -> bytes:
+        """The same for text that was not decoded yet."""
+        for form in self._bytes:
+            if form in text:
+                text = text.replace(form, HIDDEN.encode())
+        return text
+
+
+MASK: Final = Mask()
+"""What this process must not show."""
+
+
+def learn(endpoint: Endpoint, mask: Mask = MASK) -> None:
+    """Add what an expanded endpoint holds under names that secrets have, or in its address."""
+    if isinstance(endpoint, Command):
+        pairs = [*endpoint.env, *_flags(endpoint.argv)]
+    else:
+        pairs = list(endpoint.headers)
+        for secret in _in_address(endpoint.url):
+            mask.add(secret)
+    for name, value in pairs:
+        if is_secret_name(name):
+            mask.add(value)
+            # `Bearer x`, `session=x; other=y`: the parts alone are secret too.
+            for part in value.replace(";", " ").split():
+                mask.add(part.partition("=")[2] or part)
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a secret is likely to stand under this name."""
+    plain = name.lower().replace("_", "").replace("-", "")
+    return any(part in plain for part in NAMES) or plain in ("key", "pat") or plain.endswith("key")
+
+
+def looks_random(value: str) -> bool:
+    """Whether a value is more likely a key than a word, a path or an address."""
+    kinds = (any(map(str.isdigit, value)), any(map(str.isalpha, value)))
+    plain = not any(each.isspace() or each in "\\,{" for each in value)
+    return (
+        len(value) >= 16 and all(kinds) and plain and value[0] not in "/~." and "://" not in value
+    )
+
+
+class Masked(logging.Filter):
+    """Hides secrets in every record of a handler, also in its traceback."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Rewrite the record; it is always let through."""
+        if not MASK:
+            return True
+        try:
+            text = record.getMessage()
+        except Exception:  # a wrong number of arguments: logging itself says so
+            return True
+        if record.exc_info and record.exc_info[0] is not None:
+            record.exc_text = "".join(traceback.format_exception(*record.exc_info)).rstrip()
+        if record.exc_text:
+            record.exc_text = MASK.hide(record.exc_text)
+        record.msg, record.args = MASK.hide(text), ()
+        return True
+
+
+def install() -> None:
+    """Hide secrets in what every handler of the root logger writes, and in the last traceback."""
+    for handler in logging.getLogger().handlers:
+        handler.addFilter(Masked())
+    sys.excepthook = _hook
+
+
+def _hook(
+    kind: type[BaseException], error: BaseException, trace: TracebackType | None = None
+) -> None:
+    text = "".join(traceback.format_exception(kind, error, trace))
+    sys.stderr.write(MASK.hide(text))
+
+
+def _forms(secret: str) -> Iterator[str]:
+    yield secret
+    yield quote(secret, safe="")
+    yield quote(secret)
+    yield quote_plus(secret)
+    yield json.dumps(secret)[1:-1]
+    yield json.dumps(secret, ensure_ascii=False)[1:-1]
+    yield repr(secret)[1:-1]
+    raw = secret.encode("utf-8", "surrogatepass")
+    for before in range(3):
+        yield from _in_base64(raw, before)
+
+
+def _in_base64(raw: bytes, before: int) -> Iterator[str]:
+    """What base64 makes of it after so many other bytes, without the characters these touch."""
+    start = (0, 2, 3)[before]
+    end = (before + len(raw)) * 8 // 6
+    for encode in (base64.b64encode, base64.urlsafe_b64encode):
+        text = encode(bytes(before) + raw).decode()[start:end]
+        if len(text) >= SHORTEST:
+            yield text
+
+
+def _flags(argv: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """`--token x` and `--token=x` as pairs."""
+    for word, following in zip(argv, (*argv[1:], ""), strict=True):
+        name, mark, value = word.partition("=")
+        if word.startswith("-"):
+            yield name, value if mark else following
+        elif mark:
+            yield name, value
+
+
+def _in_address(url: str) -> Iterator[str]:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return
+    yield parts.password or ""
+    for name, value in parse_qsl(parts.query):
+        if is_secret_name(name):
+            yield value
