@@ -192,8 +192,8 @@ class LineTalk(Talk):
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
     waiting: dict[Any, asyncio.Future[Json]]
-    alone = ""
-    """The one server this line is for; empty for all."""
+    wish: Json
+    """Which part of the yard this line is for, in the words of the first line."""
 
     async def run(self) -> None:
         """Read lines until the hub hangs up."""
@@ -223,7 +223,7 @@ class LineTalk(Talk):
         """Attach to the hub's socket, as `toolyard mcp` does."""
         self.waiting = {}
         self.reader, self.writer = await asyncio.open_unix_connection(hub.socket, limit=1 << 24)
-        preamble = {"toolyard": {"version": 1, "cwd": "/", "server": self.alone}}
+        preamble = {"toolyard": {"version": 1, "cwd": "/", **self.wish}}
         self.writer.write(json.dumps(preamble).encode() + b"\n")
         running = self.group.create_task(self.run())
         try:
@@ -329,14 +329,14 @@ async def talking(
     name: str = "talk",
     capabilities: Json | None = None,
     answers: Mapping[str, Any] | None = None,
-    server: str = "",
+    **wish: str,
 ) -> AsyncIterator[Talk]:
     """A client of this era at this door; without more it can do everything a client may."""
     kind = LineTalk if door == "line" else HttpTalk
     able = ALL if capabilities is None else capabilities
     talk = kind(era, name, able, {**ANSWERS, **(answers or {})})
     if isinstance(talk, LineTalk):
-        talk.alone = server
+        talk.wish = dict(wish)
     async with talk.group, talk.opened(hub):
         yield talk
 

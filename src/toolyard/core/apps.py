@@ -96,8 +96,10 @@ def read_app(value: object) -> App:
 
 def write_app(app: App) -> dict[str, Any]:
     """Give a definition as JSON has it; `read_app` reads it back."""
-    out: dict[str, Any] = {"name": app.name, "title": app.title, "match": app.match}
-    out |= {"path": app.path, "variants": dict(app.variants)}
+    out: dict[str, Any] = {"name": app.name, "match": app.match, "path": app.path}
+    out["variants"] = dict(app.variants)
+    if app.title:
+        out["title"] = app.title
     if app.prefix:
         out["environment"] = app.prefix
     if not app.enabled:

@@ -276,13 +276,11 @@ class Scan:
         ]
         problems = [p for t in self._tracks.values() if (p := self._problem(t)) is not None]
         report = Report(app.name, tuple(servers), (*self._settings, *problems))
-        if report != self._posted and (self._posted is not None or self._is_first_whole()):
+        # Nothing found is known at the end of the first scan only; what was found, at once.
+        begun = self._posted is not None or bool(servers) or self._turns.ended > 0
+        if begun and report != self._posted:
             self._posted = report
             post(report)
-
-    def _is_first_whole(self) -> bool:
-        """Whether the first scan is over: its report must not be half of what there is."""
-        return self._turns.ended > 0
 
     def _problem(self, track: _Track) -> Problem | None:
         port, subject = track.variant.port, str(track.id)
