@@ -13,12 +13,6 @@ import pytest
 
 from tests.e2e.hub import environment, stdio_stub, toolyard
 from tests.surfaces.doors import Doors, declared, open_doors
-from toolyard.links import pool
-
-
-@pytest.fixture(autouse=True)
-def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pool, "LET_IN_SECONDS", 0.0)
 
 
 def entries(home: Path, *names: str) -> dict[str, Any]:

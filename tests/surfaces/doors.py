@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from toolyard import app
-from toolyard.settings import Settings
+from toolyard.settings import read_settings
 
 Json = dict[str, Any]
 
@@ -185,21 +185,21 @@ class Doors:
         listed = (await self.post(message, mirrored(message))).json()["result"]["tools"]
         return {t["name"] for t in listed if not t["name"].startswith("toolyard_")}
 
-    async def run(self, tool: str, **arguments: Any) -> Json:
+    async def run(self, tool: str, /, **arguments: Any) -> Json:
         """Call a tool as a modern client; the whole response."""
         message = modern("tools/call", {"name": tool, "arguments": arguments})
         headers = {**mirrored(message), "Accept": "application/json"}
         said: Json = (await self.post(message, headers)).json()
         return said
 
-    async def text(self, tool: str, **arguments: Any) -> str:
+    async def text(self, tool: str, /, **arguments: Any) -> str:
         """Call a tool that must succeed; its text."""
         said = await self.run(tool, **arguments)
         assert "result" in said, said
         text: str = said["result"]["content"][0]["text"]
         return text
 
-    async def fault(self, tool: str, **arguments: Any) -> str:
+    async def fault(self, tool: str, /, **arguments: Any) -> str:
         """Call a tool that must fail; what the error says."""
         said = await self.run(tool, **arguments)
         assert "error" in said, said
@@ -262,10 +262,9 @@ async def open_doors(
     """Run a whole hub in this loop, in front of these servers, or with this text as its file."""
     config = home / "servers.json"
     config.write_text(servers if isinstance(servers, str) else declared(servers or NOBODY))
-    settings = Settings(
-        config, home / "state", home / "cache", home / "run", port=0, port_fixed=True, token=TOKEN
-    )
-    settings = replace(settings, **changes)
+    settings = read_settings({"config_file": str(config)}, {"TOOLYARD_HOME": str(home)})
+    fixed: dict[str, Any] = {"port": 0, "port_fixed": True, "token": TOKEN}
+    settings = replace(settings, **{**fixed, **changes})
     opened: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     async with asyncio.TaskGroup() as group:
         running = group.create_task(app.run(settings, ready=opened.set_result))

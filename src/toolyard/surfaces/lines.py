@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import select
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +26,8 @@ log = logging.getLogger(__name__)
 
 FAREWELL_SECONDS: Final = 10.0
 """How long answers may take for a client that asks nothing more."""
+LOOK_SECONDS: Final = 0.1
+"""How often to look whether it still waits for them."""
 UNREAD_BYTES: Final = 8 << 20
 """A client that has left this much unread gets no more."""
 _META_VERSION: Final = era.META_VERSION.encode()
@@ -61,6 +64,11 @@ class LineClient:
         for session in (self._legacy, self._modern):
             for exchange in session.exchanges.values():
                 self.send(jsonrpc.error(exchange.id, fault))
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a request is under way."""
+        return bool(self._legacy.exchanges or self._modern.exchanges)
 
     async def finish(self, seconds: float) -> None:
         """Wait until every request is answered, so long at most."""
@@ -162,14 +170,26 @@ class SocketClient(asyncio.Protocol):
 
     def eof_received(self) -> bool:
         """The client has said its last word, but may wait for answers: they get some time."""
-        if self._client is None:
+        if self._client is None or not self._is_heard():
             return False
         self._tasks.start(self._leave(self._client))
         return True
 
     async def _leave(self, client: LineClient) -> None:
-        await client.finish(FAREWELL_SECONDS)
+        loop = asyncio.get_running_loop()
+        end = loop.time() + FAREWELL_SECONDS
+        while client.is_busy and self._is_heard() and loop.time() < end:
+            await client.finish(LOOK_SECONDS)
         self._transport.close()
+
+    def _is_heard(self) -> bool:
+        """Whether the client still reads: one that was killed has closed both ways."""
+        sock = self._transport.get_extra_info("socket")
+        if sock is None or not hasattr(select, "poll"):
+            return True
+        look = select.poll()
+        look.register(sock.fileno(), 0)
+        return not any(seen & select.POLLHUP for _, seen in look.poll(0))
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop the client's work."""
