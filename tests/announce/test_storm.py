@@ -18,7 +18,7 @@ def folder() -> Iterator[Path]:
 
 
 def test_a_storm_of_processes_and_kills_loses_nothing_and_tears_nothing(folder: Path) -> None:
-    outcome = announce_storm.storm(folder, processes=16, operations=3000, kills=40, limit=30)
+    outcome = announce_storm.storm(folder, processes=16, operations=5000, kills=40, limit=30)
 
     print(outcome)
     assert outcome.operations >= 1000
@@ -30,7 +30,7 @@ def test_a_storm_of_processes_and_kills_loses_nothing_and_tears_nothing(folder: 
 
 def test_without_the_lock_the_same_storm_loses_entries(folder: Path) -> None:
     with announce_storm.without_lock():
-        outcome = announce_storm.storm(folder, processes=16, operations=1500, kills=0, limit=20)
+        outcome = announce_storm.storm(folder, processes=16, operations=2500, kills=0, limit=20)
 
     print(outcome)
     assert outcome.lost > 0, "a test that cannot fail proves nothing"
