@@ -38,6 +38,7 @@ def test_without_anything_told_the_hub_is_on_loopback_and_limited(home: Path) ->
     assert settings.config_file == home / "config" / "toolyard" / "servers.json"
     assert settings.state_dir == home / "state" / "toolyard"
     assert settings.cache_dir == home / "cache" / "toolyard"
+    assert settings.data_dir == home / "data" / "toolyard"
     assert settings.runtime_dir == home / "runtime" / "toolyard"
 
 

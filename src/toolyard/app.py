@@ -38,13 +38,17 @@ from toolyard.relay.view import Exposure
 from toolyard.settings import Settings
 from toolyard.sources.apps import Apps
 from toolyard.sources.bundled import Bundled
+from toolyard.sources.catalog import Added
 from toolyard.sources.configured import Configured
 from toolyard.stores.apps import AppsFolder
+from toolyard.stores.catalog import Catalog
 from toolyard.stores.expand import Lookup, expand
 from toolyard.stores.recall import Recall
 from toolyard.stores.runfile import HubState, RunDir
 from toolyard.surfaces.control.api import make_app
+from toolyard.surfaces.control.catalog import CatalogDoor
 from toolyard.surfaces.control.openapi import described
+from toolyard.surfaces.control.published import PublishedDoor
 from toolyard.surfaces.control.yard import Yard
 from toolyard.surfaces.gate import Gate
 from toolyard.surfaces.http import HttpDoor
@@ -79,12 +83,14 @@ class House:
         self.apps = Apps(folder, os.environ, probe, self.pool.renew)
         self.hub = Hub(self.board, self.pool, self.apps)
         self.relay = Relay(self.hub, _exposure(settings))
+        self.catalog = Catalog(settings.data_dir / "catalog")
         self.sources: list[Source] = [
             Configured(settings.config_file, os.environ),
+            Added(self.catalog, os.environ),
             self.apps,
             Bundled(_others(self.board, "configured")),
         ]
-        self.hub.expected = frozenset({"configured", *self.apps.scans})
+        self.hub.expected = frozenset({"configured", "catalog", *self.apps.scans})
         self.stopping = asyncio.Event()
 
     def _patience(self) -> Patience:
@@ -197,6 +203,8 @@ async def _serve(
         return f"{house.hub.url}/open?code={passes.new_code()}"
 
     operations = Yard(house.hub, house.relay, stop.set, link).operations()
+    operations += CatalogDoor(house.catalog).operations()
+    operations += PublishedDoor(house.catalog).operations()
     rest = make_app([*operations, described(operations)], Pages(house.hub, passes).routes())
     server = HttpServer(
         gate,

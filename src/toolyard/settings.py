@@ -108,6 +108,7 @@ class Settings:
     state_dir: Path
     cache_dir: Path
     runtime_dir: Path
+    data_dir: Path
     host: str = "127.0.0.1"
     port: int = PORT
     port_fixed: bool = False
@@ -156,6 +157,7 @@ SETTINGS: Final = (
     Setting("state_dir", _path, "Where the hub keeps what it remembers."),
     Setting("cache_dir", _path, "Where the hub keeps what it can make again."),
     Setting("runtime_dir", _path, "Where socket, lock, token and log of the hub are."),
+    Setting("data_dir", _path, "Where the catalog of servers is."),
     Setting("host", _host, "The address the HTTP doors listen on.", "", "--host"),
     Setting(
         "port",
@@ -269,28 +271,32 @@ def _places(env: Mapping[str, str]) -> dict[str, Path]:
             "config_file": top / "servers.json",
             "state_dir": top / "state",
             "cache_dir": top / "cache",
+            "data_dir": top / "data",
             "runtime_dir": top / "run",
         }
-    config, state, cache = _system_places(env)
+    config, state, cache, data = _system_places(env)
     return {
         "config_file": config / "servers.json",
         "state_dir": state,
         "cache_dir": cache,
+        "data_dir": data,
         "runtime_dir": _runtime(env) or state / "run",
     }
 
 
-def _system_places(env: Mapping[str, str]) -> tuple[Path, Path, Path]:
+def _system_places(env: Mapping[str, str]) -> tuple[Path, Path, Path, Path]:
     if sys.platform in ("win32", "darwin"):
         import platformdirs
 
         dirs = platformdirs.PlatformDirs("toolyard", appauthor=False)
-        return dirs.user_config_path, dirs.user_state_path, dirs.user_cache_path
+        config, state = dirs.user_config_path, dirs.user_state_path
+        return config, state, dirs.user_cache_path, dirs.user_data_path
     home = env.get("HOME") or os.path.expanduser("~")
     return (
         _xdg(env, "XDG_CONFIG_HOME", home, ".config"),
         _xdg(env, "XDG_STATE_HOME", home, ".local/state"),
         _xdg(env, "XDG_CACHE_HOME", home, ".cache"),
+        _xdg(env, "XDG_DATA_HOME", home, ".local/share"),
     )
 
 

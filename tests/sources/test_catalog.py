@@ -63,6 +63,7 @@ async def running(catalog: Catalog, env: dict[str, str] | None = None) -> AsyncI
 
 
 async def test_a_definition_is_an_offer_until_it_is_added(catalog: Catalog) -> None:
+    catalog.restock()
     async with running(catalog) as reports:
         await reports.names()
         # As another process would.

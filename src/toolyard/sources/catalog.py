@@ -61,10 +61,12 @@ class Added:
             SourceError: The catalog cannot be written, so nothing can be added to it.
         """
         self._posted = None
+        await self._look(
+            post, None
+        )  # before the slower work: tools on file are to be there at once
         try:
             await asyncio.to_thread(self._catalog.restock)
         except StoreError as error:
-            await self._look(post, None)
             raise SourceError(f"the catalog is not complete: {error}", error.hint) from error
         await self._look(post, None)
         while True:

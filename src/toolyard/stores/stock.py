@@ -34,12 +34,13 @@ def restock(shipped: Path, root: Path) -> tuple[str, ...]:
     copied: list[str] = []
     digests: dict[str, str] = {}
     for source in sorted(shipped.glob("*.json")):
-        new = read_bounded(source)
+        new, old = read_bounded(source), _present(root / "official" / source.name)
+        if old == new and source.stem in known:
+            continue  # as at most starts, which must be quick
         digests[source.stem] = _digest(new)
-        target = root / "official" / source.name
-        text = _next(target, new, digests[source.stem], known.get(source.stem, ""))
+        text = _next(old, new, digests[source.stem], known.get(source.stem, ""))
         if text is not None:
-            write_atomic(target, text)
+            write_atomic(root / "official" / source.name, text)
             copied.append(source.stem)
     _copy_schema(shipped.parent / "schema.json", root / "schema.json")
     # A name we no longer ship is remembered, so that it is not taken for an edit if it returns.
@@ -50,19 +51,21 @@ def restock(shipped: Path, root: Path) -> tuple[str, ...]:
 
 def _copy_schema(source: Path, target: Path) -> None:
     """Editors look for it where the definitions say that it is."""
-    try:
-        text = read_bounded(source)
-    except FileNotFoundError:
-        return
-    if not target.exists() or read_bounded(target) != text:
+    text = _present(source)
+    if text is not None and text != _present(target):
         write_atomic(target, text)
 
 
-def _next(target: Path, new: bytes, digest: str, remembered: str) -> bytes | None:
-    """What is to be written; None if the file stays as it is."""
+def _present(target: Path) -> bytes | None:
     try:
-        old = read_bounded(target)
+        return read_bounded(target)
     except FileNotFoundError:
+        return None
+
+
+def _next(old: bytes | None, new: bytes, digest: str, remembered: str) -> bytes | None:
+    """What is to be written; None if the file stays as it is."""
+    if old is None:
         return new
     present = _digest(old)
     if present == digest or present != remembered:

@@ -23,7 +23,9 @@ def document(operations: Sequence[Operation]) -> dict[str, Any]:
     found = dict(zip([*map(_key, types), _key(Refusal)], schemas, strict=True))
     paths: dict[str, dict[str, Any]] = {}
     for each in operations:
-        paths.setdefault(each.path, {})[each.method.lower()] = _operation(each, found, parts)
+        paths.setdefault(_plain(each.path), {})[each.method.lower()] = _operation(
+            each, found, parts
+        )
     return {
         "openapi": "3.1.0",
         "info": {"title": "Toolyard", "version": __version__},
@@ -82,8 +84,13 @@ def _refusal(found: dict[str, Any]) -> dict[str, Any]:
     return {"description": "why it was refused, and what to do", "content": content}
 
 
+def _plain(path: str) -> str:
+    """A path without what only our router reads: `{name:path}` is `{name}` to everybody else."""
+    return re.sub(r":\w+}", "}", path)
+
+
 def _name(each: Operation) -> str:
-    words = re.findall(r"[A-Za-z0-9]+", each.path.removeprefix("/api/v1"))
+    words = re.findall(r"[A-Za-z0-9]+", _plain(each.path).removeprefix("/api/v1"))
     return "_".join([each.method.lower(), *words])
 
 

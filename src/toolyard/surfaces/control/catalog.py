@@ -1,0 +1,214 @@
+"""The catalog: definitions to look at, to add to the yard, to write and to import."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated, Any, Final
+
+import msgspec
+from msgspec import Meta
+
+from toolyard.core.shelves import find, summarise
+from toolyard.stores.catalog import Catalog, Shelf, Shelved
+from toolyard.stores.imports import import_published
+from toolyard.stores.jsonc import parse
+from toolyard.stores.published import Published
+from toolyard.surfaces.control.api import Call, Done, Operation
+
+LISTED: Final = 1000
+PAGE: Final = 30
+PAGE_MOST: Final = 100
+
+
+class CatalogQuery(msgspec.Struct):
+    """Which definitions to list."""
+
+    search: str = ""
+    category: str = ""
+    added: bool = False
+
+
+class Listed(msgspec.Struct):
+    """Definitions, in short, and what is wrong with files of the catalog."""
+
+    definitions: list[dict[str, Any]]
+    total: int
+    problems: list[dict[str, str]]
+
+
+class Values(msgspec.Struct):
+    """What a server is given for its variables, and whether it is on."""
+
+    values: dict[str, str] = {}
+    enabled: bool = True
+
+
+class Wanted(msgspec.Struct):
+    """Which published server to import, from where, and what to call it."""
+
+    name: Annotated[str, Meta(min_length=1)]
+    registry: Annotated[str, Meta(min_length=1)]
+    version: str = "latest"
+    alias: str = ""
+
+
+class SearchQuery(msgspec.Struct):
+    """What to look for at a registry."""
+
+    registry: Annotated[str, Meta(min_length=1)]
+    search: str = ""
+    cursor: str = ""
+    updated_since: str = ""
+    limit: Annotated[int, Meta(ge=1, le=PAGE_MOST)] = PAGE
+
+
+class CatalogDoor:
+    """Questions and orders about the catalog; the yard learns of a change through the files."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+
+    def operations(self) -> list[Operation]:
+        """What this part of the API can do."""
+        return [*self._reading(), *self._writing()]
+
+    def _reading(self) -> list[Operation]:
+        tag, one = "catalog", "/api/v1/catalog/{name}"
+        return [
+            Operation(
+                "GET",
+                "/api/v1/catalog",
+                "List or search definitions",
+                self._list,
+                Listed,
+                query=CatalogQuery,
+                tag=tag,
+            ),
+            Operation("GET", one, "A definition in full", self._get, dict[str, Any], tag=tag),
+            Operation(
+                "GET",
+                "/api/v1/published",
+                "Search the servers of a registry",
+                self._search,
+                dict[str, Any],
+                query=SearchQuery,
+                tag=tag,
+                errors=(404,),
+            ),
+        ]
+
+    def _writing(self) -> list[Operation]:
+        tag, one = "catalog", "/api/v1/catalog/{name}"
+        return [
+            Operation(
+                "PUT",
+                one,
+                "Write a custom definition",
+                self._put,
+                dict[str, Any],
+                body=dict[str, Any],
+                tag=tag,
+            ),
+            Operation("DELETE", one, "Delete a custom definition", self._remove, Done, tag=tag),
+            Operation(
+                "POST",
+                f"{one}/add",
+                "Make it a server of the yard",
+                self._add,
+                Done,
+                body=Values,
+                tag=tag,
+            ),
+            Operation("POST", f"{one}/drop", "Take it out of the yard", self._drop, Done, tag=tag),
+            Operation(
+                "POST",
+                "/api/v1/catalog/import",
+                "Take over a definition from a registry",
+                self._import,
+                dict[str, Any],
+                body=Wanted,
+                tag=tag,
+                errors=(404,),
+            ),
+        ]
+
+    async def _shelf(self) -> Shelf:
+        return await asyncio.to_thread(self._catalog.load)
+
+    async def _list(self, call: Call) -> Listed:
+        asked: CatalogQuery = call.query
+        shelf = await self._shelf()
+        every = list(shelf.definitions.values())
+        order = find([each.definition for each in every], asked.search)
+        found = [every[index] for index in order if _is_wanted(every[index], shelf, asked)]
+        problems = [
+            {"code": p.code, "text": p.text, "hint": p.hint, "subject": p.subject}
+            for p in shelf.problems
+        ]
+        return Listed([_summary(each, shelf) for each in found[:LISTED]], len(found), problems)
+
+    async def _get(self, call: Call) -> dict[str, Any]:
+        shelf = await self._shelf()
+        found = shelf.get(call.path["name"])
+        text = await asyncio.to_thread(self._catalog.text, found.definition.name)
+        return {**_summary(found, shelf), "file": str(found.path), "definition": _plain(text)}
+
+    async def _put(self, call: Call) -> dict[str, Any]:
+        # The body as it came: writing it anew could change a number.
+        text = await call.request.body()
+        await asyncio.to_thread(self._catalog.put, text, call.path["name"])
+        return await self._get(call)
+
+    async def _remove(self, call: Call) -> Done:
+        await asyncio.to_thread(self._catalog.remove, call.path["name"])
+        return Done()
+
+    async def _add(self, call: Call) -> Done:
+        asked: Values = call.body
+        found = await asyncio.to_thread(self._catalog.add, call.path["name"], asked.values)
+        if not asked.enabled:
+            await asyncio.to_thread(self._catalog.set_enabled, found.definition.name, False)
+        return Done()
+
+    async def _drop(self, call: Call) -> Done:
+        await asyncio.to_thread(self._catalog.drop, call.path["name"])
+        return Done()
+
+    async def _import(self, call: Call) -> dict[str, Any]:
+        asked: Wanted = call.body
+        definition = await asyncio.to_thread(
+            import_published,
+            self._catalog,
+            Published(asked.registry),
+            asked.name,
+            asked.version,
+            asked.alias,
+        )
+        shelf = await self._shelf()
+        return _summary(shelf.get(definition.name), shelf)
+
+    async def _search(self, call: Call) -> dict[str, Any]:
+        asked: SearchQuery = call.query
+        page = await asyncio.to_thread(
+            Published(asked.registry).search,
+            asked.search,
+            asked.cursor,
+            asked.limit,
+            asked.updated_since,
+        )
+        return {"servers": list(page.servers), "metadata": {"nextCursor": page.next_cursor}}
+
+
+def _summary(each: Shelved, shelf: Shelf) -> dict[str, Any]:
+    return summarise(each.definition, each.folder, shelf.added)
+
+
+def _is_wanted(each: Shelved, shelf: Shelf, asked: CatalogQuery) -> bool:
+    if asked.added and each.definition.name not in shelf.added:
+        return False
+    return asked.category in ("", each.definition.category)
+
+
+def _plain(text: bytes) -> Any:
+    root = parse(text).root
+    return root.plain() if root else None

@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+import pytest_asyncio
+
+from tests.catalog.registry import Shop, shop
+from tests.surfaces.doors import Answer, Doors, open_doors
+from toolyard.core.definitions import read_definition
+from toolyard.stores.catalog import Catalog
+from toolyard.stores.published import Published, PublishedError
+from toolyard.stores.stock import SHIPPED
+from toolyard.surfaces.control.catalog import CatalogDoor
+from toolyard.surfaces.control.openapi import document
+from toolyard.surfaces.control.published import PublishedDoor
+
+EXAMPLE = {
+    "name": "mine",
+    "title": "Mine",
+    "runtime": {"command": sys.executable, "args": ["-m", "toolyard.example"]},
+}
+
+
+@pytest_asyncio.fixture
+async def doors(home: Path) -> AsyncIterator[Doors]:
+    async with open_doors(home) as opened:
+        every = {file.stem for file in SHIPPED.glob("*.json")}
+
+        async def is_stocked() -> bool:
+            return every <= set(await _names(opened))
+
+        await opened.until(is_stocked)
+        yield opened
+
+
+async def _names(doors: Doors) -> list[str]:
+    return [each["name"] for each in (await doors.get("/api/v1/catalog"))["definitions"]]
+
+
+async def send(doors: Doors, method: str, path: str, body: Any = None) -> Answer:
+    return await doors.ask(method, path, b"" if body is None else json.dumps(body).encode())
+
+
+async def test_definitions_are_listed_searched_and_shown(doors: Doors) -> None:
+    whole = await doors.get("/api/v1/catalog")
+    some = await doors.get("/api/v1/catalog?search=browser&category=development")
+    one = await doors.get("/api/v1/catalog/github")
+
+    assert whole["total"] >= 20
+    assert whole["problems"] == []
+    assert "playwright" in [each["name"] for each in some["definitions"]]
+    assert one["definition"]["runtime"]["url"] == "https://api.githubcopilot.com/mcp/"
+    assert (await doors.ask("GET", "/api/v1/catalog/nobody")).status == 404
+    assert (await doors.get("/api/v1/catalog?added=true"))["definitions"] == []
+
+
+async def test_a_definition_becomes_a_server_by_way_of_the_files(doors: Doors) -> None:
+    put = await send(doors, "PUT", "/api/v1/catalog/mine", EXAMPLE)
+    assert put.status == 200
+    assert (await send(doors, "POST", "/api/v1/catalog/mine/add", {})).status == 200
+
+    async def is_there() -> set[str]:
+        return {each for each in await doors.tools() if each.startswith("mine__")}
+
+    assert await doors.until(is_there)
+    assert (await doors.server("mine"))["source"] == "catalog"
+
+    assert (await send(doors, "POST", "/api/v1/catalog/mine/drop")).status == 200
+
+    async def is_gone() -> bool:
+        return not await is_there()
+
+    assert await doors.until(is_gone)
+    assert (await send(doors, "DELETE", "/api/v1/catalog/mine")).status == 200
+    assert (await send(doors, "DELETE", "/api/v1/catalog/mine")).status == 404
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "status"),
+    [
+        ("mine", {"name": "other", "runtime": {"command": "a"}}, 422),
+        ("mine", {"name": "mine"}, 422),
+        ("mine", [], 422),
+        ("..%2Fx", {"name": "../x", "runtime": {"command": "a"}}, 404),
+    ],
+)
+async def test_what_cannot_be_used_is_not_written(
+    doors: Doors, name: str, body: Any, status: int
+) -> None:
+    before = await _names(doors)
+
+    answer = await send(doors, "PUT", f"/api/v1/catalog/{name}", body)
+
+    assert answer.status in (status, 405)
+    assert await _names(doors) == before
+
+
+async def test_the_catalog_is_published_page_by_page(doors: Doors) -> None:
+    first = await doors.get("/v0.1/servers?limit=5")
+    cursor = quote(first["metadata"]["nextCursor"], safe="")
+    second = await doors.get(f"/v0.1/servers?limit=100&cursor={cursor}")
+
+    found = [each["server"]["name"] for each in (*first["servers"], *second["servers"])]
+    assert len(found) == len(set(found)) == len(await _names(doors))
+    for each in first["servers"]:
+        assert read_definition(json.dumps(each["server"]).encode()).name
+    name = quote("local.toolyard/time", safe="")
+    versions = await doors.get(f"/v0.1/servers/{name}/versions")
+    latest = await doors.get(f"/v0.1/servers/{name}/versions/latest")
+    assert versions["servers"] == [latest]
+    assert latest["server"]["packages"][0]["identifier"] == "mcp-server-time"
+    assert (await doors.ask("GET", f"/v0.1/servers/{name}/versions/9.9")).status == 404
+    assert (await doors.ask("GET", "/v0.1/servers/a%2Fb/versions")).status == 404
+    assert (await doors.get("/v0.1/servers?search=playwright"))["metadata"]["count"] == 1
+    since = "/v0.1/servers?updated_since="
+    assert (await doors.get(f"{since}2100-01-01T00:00:00Z"))["servers"] == []
+    assert (await doors.ask("GET", f"{since}yesterday")).status == 422
+    assert (await doors.ask("GET", "/v0.1/servers?limit=0")).status == 422
+
+
+async def test_a_published_server_is_imported_through_the_door(doors: Doors) -> None:
+    with shop(Shop()) as base:
+        asked = f"/api/v1/published?registry={quote(base, safe='')}&search=weather"
+        found = await doors.get(asked)
+        wanted = {"name": "io.example/weather", "registry": base}
+        imported = await send(doors, "POST", "/api/v1/catalog/import", wanted)
+        missing = await send(doors, "POST", "/api/v1/catalog/import", wanted | {"name": "a/b"})
+    evil = {"name": "a/b", "registry": "http://example.com"}
+
+    assert len(found["servers"]) == 1
+    assert (imported.status, imported.json()["name"]) == (200, "weather")
+    assert missing.status == 404
+    assert (await send(doors, "POST", "/api/v1/catalog/import", evil)).status == 422
+
+
+async def test_no_part_of_the_catalog_answers_without_the_token(doors: Doors) -> None:
+    for path in ("/api/v1/catalog", "/api/v1/catalog/time", "/v0.1/servers"):
+        answer = await doors.ask("GET", path, leave_out=("Authorization",))
+        assert answer.status == 401
+
+
+def test_every_operation_is_described_for_others(tmp_path: Path) -> None:
+    catalog = Catalog(tmp_path)
+    made = document([*CatalogDoor(catalog).operations(), *PublishedDoor(catalog).operations()])
+
+    assert "/v0.1/servers/{name}/versions/{version}" in made["paths"]
+    assert all(":" not in path for path in made["paths"])
+
+
+async def test_our_own_client_reads_what_we_publish(doors: Doors) -> None:
+    # Behind the token nobody but us may read, so the client is refused and says so.
+    with pytest.raises(PublishedError, match="status 401"):
+        await asyncio.to_thread(Published(f"http://127.0.0.1:{doors.port}").search, "time")
