@@ -82,6 +82,23 @@ async def test_a_definition_becomes_a_server_by_way_of_the_files(doors: Doors) -
     assert (await send(doors, "DELETE", "/api/v1/catalog/mine")).status == 404
 
 
+async def test_tools_on_file_are_listed_without_a_process(home: Path) -> None:
+    catalog = Catalog(home / "data" / "catalog")
+    tools = [{"name": "t", "inputSchema": {"type": "object"}}]
+    mark = home / "started"
+    runtime = {"command": "touch", "args": [str(mark)]}
+    catalog.put(json.dumps({"name": "cold", "runtime": runtime, "tools": tools}).encode())
+    catalog.add("cold")
+
+    async with open_doors(home) as doors:
+
+        async def is_listed() -> bool:
+            return "cold__t" in await doors.tools()
+
+        assert await doors.until(is_listed)
+        assert not mark.exists()
+
+
 @pytest.mark.parametrize(
     ("name", "body", "status"),
     [
