@@ -295,6 +295,23 @@ def announce(
         stdio: Whether it speaks on its own stdin and stdout, too.
         heartbeat: Seconds between signs of life; 0 for none.
     """
+    entry = describe(
+        name, url, transports=transports, tools=tools, version=version, nonce=nonce, stdio=stdio
+    )
+    return Announcement(Announcements(path), entry, heartbeat, patience)
+
+
+def describe(
+    name: str,
+    url: str | None = None,
+    *,
+    transports: Iterable[Entry] = (),
+    tools: Iterable[str] | None = None,
+    version: str | None = None,
+    nonce: str | None = None,
+    stdio: bool = False,
+) -> Entry:
+    """Give the entry of a server in this process; the arguments are those of `announce`."""
     names = None if tools is None else list(tools)
     optional = {
         "start_time": (_look(os.getpid()) or (b"", None))[1],
@@ -306,7 +323,7 @@ def announce(
         "version": version,
         "nonce": nonce,
     }
-    entry = {
+    return {
         "name": name,
         "pid": os.getpid(),
         "stdio_active": stdio,
@@ -315,7 +332,6 @@ def announce(
         "cwd": _cwd(),
         **{key: value for key, value in optional.items() if value is not None},
     }
-    return Announcement(Announcements(path), entry, heartbeat, patience)
 
 
 def judge(entry: Entry) -> str:

@@ -13,8 +13,9 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from toolyard import __version__
+from toolyard.announce import Announcements, describe, user_path
 from toolyard.board import Board
-from toolyard.core.errors import ConfigError, ToolyardError
+from toolyard.core.errors import ConfigError, StoreError, ToolyardError
 from toolyard.core.model import (
     Command,
     Endpoint,
@@ -24,6 +25,7 @@ from toolyard.core.model import (
     Server,
     SourceFailed,
     Status,
+    Url,
 )
 from toolyard.core.ports import Source
 from toolyard.executors.local import Local
@@ -33,26 +35,36 @@ from toolyard.links.link import Link
 from toolyard.links.opening import Patience, open_link
 from toolyard.links.pool import Budget, Pool
 from toolyard.links.probe import probe
+from toolyard.links.sweep import find_again
 from toolyard.relay.relay import Relay
 from toolyard.relay.view import Exposure
 from toolyard.settings import Settings
+from toolyard.sources.announced import Announced
 from toolyard.sources.apps import Apps
 from toolyard.sources.bundled import Bundled
 from toolyard.sources.catalog import Added
 from toolyard.sources.configured import Configured
+from toolyard.sources.profiles import Profiles
 from toolyard.stores.apps import AppsFolder
 from toolyard.stores.catalog import Catalog
+from toolyard.stores.database import Database
 from toolyard.stores.expand import Lookup, expand
+from toolyard.stores.history import Bounds, History
+from toolyard.stores.profiles import ProfilesFolder
 from toolyard.stores.recall import Recall
 from toolyard.stores.runfile import HubState, RunDir
+from toolyard.stores.schema import MIGRATIONS
+from toolyard.stores.tokens import TokensFile
 from toolyard.surfaces.control.api import make_app
 from toolyard.surfaces.control.catalog import CatalogDoor
+from toolyard.surfaces.control.history import HistoryDoor
 from toolyard.surfaces.control.openapi import described
 from toolyard.surfaces.control.published import PublishedDoor
 from toolyard.surfaces.control.yard import Yard
 from toolyard.surfaces.gate import Gate
 from toolyard.surfaces.http import HttpDoor
 from toolyard.surfaces.lines import SocketDoor, serve_stdio
+from toolyard.surfaces.metrics import Metrics
 from toolyard.surfaces.server import HttpServer, bind
 from toolyard.surfaces.web import Pages, Passes
 from toolyard.wire.era import Era
@@ -79,19 +91,40 @@ class House:
             budget=_budget(settings),
             memory=self._memory,
         )
-        folder = AppsFolder(settings.config_file.parent / "apps")
+        folder = AppsFolder(settings.apps_dir)
         self.apps = Apps(folder, os.environ, probe, self.pool.renew)
         self.hub = Hub(self.board, self.pool, self.apps)
         self.relay = Relay(self.hub, _exposure(settings))
+        self.database = self._open_database()
+        self.history = History(
+            self.database if settings.history == "on" else None, _bounds(settings)
+        )
+        self.relay.calls.record = self.history.record
         self.catalog = Catalog(settings.data_dir / "catalog")
+        self.profiles_folder = ProfilesFolder(settings.config_file.parent / "profiles")
+        self.profiles = Profiles(self.profiles_folder)
+        self.board.post(self.profiles.report)
+        self.tokens = TokensFile(settings.state_dir / "tokens.json")
         self.sources: list[Source] = [
             Configured(settings.config_file, os.environ),
             Added(self.catalog, os.environ),
+            Announced(self.hub.project_folders),
             self.apps,
-            Bundled(_others(self.board, "configured")),
+            self.profiles,
+            Bundled(_others(self.board, self.hub)),
         ]
         self.hub.expected = frozenset({"configured", "catalog", *self.apps.scans})
         self.stopping = asyncio.Event()
+
+    def _open_database(self) -> Database | None:
+        """Open what we keep; without it the hub serves all the same."""
+        path = self.settings.state_dir / "toolyard.db"
+        try:
+            return Database(path, MIGRATIONS)
+        except StoreError as error:
+            problem = Problem("database-failed", str(error), error.hint, str(path))
+            self.board.post(Report("database", problems=(problem,)))
+            return None
 
     def _patience(self) -> Patience:
         return Patience(
@@ -129,6 +162,8 @@ class House:
             endpoint = expand(server.endpoint, lookup)
         patience = self._patience()
         limit = self.settings.server_message_limit
+        if server.identity is not None and isinstance(endpoint, Url):
+            endpoint = await find_again(endpoint, server.identity)
         scan = self.apps.scans.get(server.id.source)
         if scan is not None:
             scan.admit(server)
@@ -152,6 +187,9 @@ class House:
                     task.cancel()
         finally:
             await self.local.close()
+            self.history.flush()
+            if self.database is not None:
+                await asyncio.to_thread(self.database.close)
 
 
 async def run(
@@ -193,7 +231,12 @@ async def _serve(
     house.hub.url = f"http://{_shown(settings.host)}:{port}"
     passes = Passes()
     gate = Gate(
-        port, token, settings.allowed_hosts, settings.allowed_origins, has_cookie=passes.admits
+        port,
+        token,
+        settings.allowed_hosts,
+        settings.allowed_origins,
+        has_cookie=passes.admits,
+        find_agent=house.tokens.find,
     )
     door = HttpDoor(
         house.relay, sessions=settings.session_limit, idle_seconds=settings.session_idle
@@ -205,6 +248,8 @@ async def _serve(
     operations = Yard(house.hub, house.relay, stop.set, link).operations()
     operations += CatalogDoor(house.catalog).operations()
     operations += PublishedDoor(house.catalog).operations()
+    operations += HistoryDoor(house.history, house.relay).operations()
+    operations.append(Metrics(house.hub, house.relay, house.history).operation())
     rest = make_app([*operations, described(operations)], Pages(house.hub, passes).routes())
     server = HttpServer(
         gate,
@@ -225,11 +270,31 @@ async def _serve(
                     house.hub.url, port, __version__, str(settings.config_file)
                 )
             )
+            announced = Announcing(house.hub.url)
+            await announced.begin()
             if ready is not None:
                 ready(house.hub.url)
             await serving
+            await announced.end()
             for task in tasks:
                 task.cancel()
+
+
+class Announcing:
+    """The hub makes itself known, as it wants servers to."""
+
+    def __init__(self, url: str) -> None:
+        self._file = Announcements(user_path())
+        self._id = f"toolyard_{os.getpid()}"
+        self._entry = describe("toolyard", f"{url}/mcp", version=__version__)
+
+    async def begin(self) -> None:
+        """Enter the file; a failure is logged there and costs nothing else."""
+        await asyncio.to_thread(self._file.register_server, self._id, self._entry)
+
+    async def end(self) -> None:
+        """Leave the file."""
+        await asyncio.to_thread(self._file.unregister_server, self._id)
 
 
 async def tend(source: Source, post: Callable[[Event], None]) -> None:
@@ -257,8 +322,8 @@ async def tend(source: Source, post: Callable[[Event], None]) -> None:
         await asyncio.sleep(pause)
 
 
-def _others(board: Board, first: str) -> Callable[[], Awaitable[bool]]:
-    """Tells the bundled source whether others have servers, once source `first` has reported."""
+def _others(board: Board, hub: Hub) -> Callable[[], Awaitable[bool]]:
+    """Tells the bundled source whether others have servers, once all of them have reported."""
     seen = -1
 
     async def wait() -> bool:
@@ -266,10 +331,15 @@ def _others(board: Board, first: str) -> Callable[[], Awaitable[bool]]:
         while True:
             snapshot = await board.wait_after(seen)
             seen = snapshot.revision
-            if first in snapshot.sources:
+            if hub.expected <= snapshot.sources.keys():
                 return any(id_.source != "bundled" for id_ in snapshot.entries)
 
     return wait
+
+
+def _bounds(settings: Settings) -> Bounds:
+    bodies = settings.history_bodies == "on"
+    return Bounds(settings.history_rows, settings.history_days, bodies)
 
 
 def _budget(settings: Settings) -> Budget:

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 from toolyard import __version__
 from toolyard.board import Board
 from toolyard.core.errors import UnknownNameError
-from toolyard.core.model import NO_OFFERS, Command, Entry, Problem, Snapshot, Status
+from toolyard.core.model import (
+    NO_OFFERS,
+    Command,
+    Endpoint,
+    Entry,
+    Problem,
+    ServerId,
+    Snapshot,
+    Status,
+)
 from toolyard.core.names import closest
 from toolyard.links.keeper import Keeper
 from toolyard.links.pool import Pool
@@ -28,7 +39,24 @@ class Hub:
         self.expected: frozenset[str] = frozenset()
         """The sources that must have reported until the picture is complete."""
         self.url = ""
+        self._projects: Counter[str] = Counter()
         self._started = time.monotonic()
+
+    def enter(self, folder: str) -> None:
+        """A client came whose working directory this is: what is announced there counts."""
+        if os.path.isabs(folder):
+            self._projects[folder] += 1
+
+    def leave(self, folder: str) -> None:
+        """It left."""
+        if self._projects[folder] <= 1:
+            del self._projects[folder]
+        else:
+            self._projects[folder] -= 1
+
+    def project_folders(self) -> list[Path]:
+        """The working directories of all who are attached."""
+        return [Path(folder) for folder in self._projects]
 
     @property
     def snapshot(self) -> Snapshot:
@@ -78,6 +106,28 @@ class Hub:
             raise UnknownNameError(f"unknown app {name!r}", f"there are: {known}")
         return self.scans[name]
 
+    def describe(self, alias: str) -> dict[str, Any]:
+        """All that is known of one server; of variables and headers the names alone.
+
+        Raises:
+            UnknownNameError: There is no such server.
+        """
+        entry = self.entry(alias)
+        offers = entry.offers
+        return {
+            **_describe(entry, self.pool.keepers.get(entry.server.id)),
+            "launch": _launch(entry.server.endpoint),
+            "timeout_s": entry.server.timeout,
+            "held": sorted(entry.held),
+            "instructions": entry.peer.instructions if entry.peer else "",
+            "offers": {
+                "tools": [offer.key for offer in offers.tools],
+                "prompts": [offer.key for offer in offers.prompts],
+                "resources": [offer.key for offer in offers.resources],
+                "templates": [offer.key for offer in offers.templates],
+            },
+        }
+
     def is_settled(self) -> bool:
         """Whether every server in use has been tried: its offers are known, or its problem is."""
         waiting = (Status.KNOWN, Status.STARTING)
@@ -110,9 +160,29 @@ class Hub:
         """
         self.pool.keeper(self.entry(alias).server.id).rest()
 
-    def refresh(self) -> None:
-        """Ask every server again for what it offers."""
-        self.pool.refresh()
+    async def restart(self, alias: str) -> Entry:
+        """End a server and start it again, whatever it is doing.
+
+        Raises:
+            UnknownNameError: There is no such server, or it is not in use.
+            StartError, LinkError: It could not be started.
+        """
+        id_ = self.entry(alias).server.id
+        keeper = self.pool.keeper(id_)
+        if keeper.link is not None:
+            keeper.renew("it is restarted as ordered")
+            await keeper.wait_ended()
+        await self.pool.lease(id_)
+        return self.entry(alias)
+
+    def refresh(self, ids: Iterable[ServerId] | None = None) -> None:
+        """Ask servers again for what they offer; all of them if none is named."""
+        if ids is None:
+            self.pool.refresh()
+            return
+        for keeper in (self.pool.keepers.get(id_) for id_ in ids):
+            if keeper is not None:
+                keeper.refresh()
 
     def trace(self, alias: str) -> tuple[str, ...]:
         """The last lines a server wrote to its stderr.
@@ -173,6 +243,16 @@ def _describe(entry: Entry, keeper: Keeper | None) -> dict[str, Any]:
         "pid": keeper.link.pid if keeper and keeper.link else 0,
         "problem": _problem(problem) if problem and server.enabled else None,
     }
+
+
+def _launch(endpoint: Endpoint) -> dict[str, Any]:
+    if isinstance(endpoint, Command):
+        return {
+            "command": list(endpoint.argv),
+            "cwd": endpoint.cwd,
+            "env": [name for name, _ in endpoint.env],
+        }
+    return {"url": endpoint.url, "headers": [name for name, _ in endpoint.headers]}
 
 
 def _problem(problem: Problem) -> dict[str, str]:

@@ -80,6 +80,10 @@ class Found:
         return name[:48].lstrip("-") or "server"
 
 
+OURSELVES = "toolyard"
+"""Hubs are in the file for others; one that offered another would go round in circles."""
+
+
 class Announced:
     """Reports announced servers, within a second of their coming and going.
 
@@ -188,7 +192,7 @@ class Announced:
         judged = [
             Found(path, key, entry, judge(entry), own)
             for key, entry in list(servers.items())[:MOST]
-            if isinstance(entry, dict)
+            if isinstance(entry, dict) and entry.get("name") != OURSELVES
         ]
         return [each for each in judged if each.state not in (DEAD, UNCLEAR)]
 

@@ -145,6 +145,8 @@ class SocketClient(asyncio.Protocol):
         self._attached = attached
         self._head = b""
         self._client: LineClient | None = None
+        self._folder = ""
+        """Its working directory."""
         self._transport: asyncio.Transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -164,6 +166,8 @@ class SocketClient(asyncio.Protocol):
                 self._transport.abort()
             return
         wish = _preamble(line)
+        self._folder = _wished(wish or {}, "cwd")
+        self._relay.hub.enter(self._folder)
         self._client = LineClient(self._relay, self._write, self._limit, wish)
         self._client.feed(self._head if wish is None else rest)
         self._head = b""
@@ -194,6 +198,7 @@ class SocketClient(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop the client's work."""
         self._attached.discard(self)
+        self._relay.hub.leave(self._folder)
         if self._client is not None:
             self._tasks.start(self._client.close())
 
@@ -225,12 +230,15 @@ def _preamble(line: bytes) -> dict[str, Any] | None:
 
 def _exposure(usual: Exposure, wish: Mapping[str, Any]) -> Exposure | None:
     """How the yard is shown to a client that wants less than all of it; None for as usual."""
-    app, server, separator = (_wished(wish, key) for key in ("app", "server", "separator"))
+    keys = ("app", "server", "separator", "profile")
+    app, server, separator, profile = (_wished(wish, key) for key in keys)
     shown = replace(usual, separator=separator) if separator in SEPARATORS[:-1] else usual
     if app:
         shown = replace(shown, app=app)
     elif server:
         shown = replace(shown, server=server, separator="")
+    if profile:
+        shown = replace(shown, profile=profile)
     return shown if shown != usual else None
 
 
