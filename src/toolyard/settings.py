@@ -105,6 +105,7 @@ class Settings:
     """Everything that is fixed while a hub runs; `SETTINGS` describes each."""
 
     config_file: Path
+    apps_dir: Path
     state_dir: Path
     cache_dir: Path
     runtime_dir: Path
@@ -154,6 +155,7 @@ class Setting:
 
 SETTINGS: Final = (
     Setting("config_file", _path, "The file that declares the servers.", "", "--config", "CONFIG"),
+    Setting("apps_dir", _path, "Where your definitions of apps are."),
     Setting("state_dir", _path, "Where the hub keeps what it remembers."),
     Setting("cache_dir", _path, "Where the hub keeps what it can make again."),
     Setting("runtime_dir", _path, "Where socket, lock, token and log of the hub are."),
@@ -269,6 +271,7 @@ def _places(env: Mapping[str, str]) -> dict[str, Path]:
         top = _path(home)
         return {
             "config_file": top / "servers.json",
+            "apps_dir": top / "apps",
             "state_dir": top / "state",
             "cache_dir": top / "cache",
             "data_dir": top / "data",
@@ -277,6 +280,7 @@ def _places(env: Mapping[str, str]) -> dict[str, Path]:
     config, state, cache, data = _system_places(env)
     return {
         "config_file": config / "servers.json",
+        "apps_dir": config / "apps",
         "state_dir": state,
         "cache_dir": cache,
         "data_dir": data,

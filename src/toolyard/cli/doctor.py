@@ -147,6 +147,25 @@ def _examine_hub(status: dict[str, Any]) -> Iterator[Finding]:
             counted = f"{server['tools']} tools" if server["status"] == "ready" else ""
             text = f"server '{server['alias']}' is {server['status']}"
             yield Finding(True, f"{text}, {counted}" if counted else text)
+    for app in status.get("apps", []):
+        yield from _examine_app(app)
+
+
+def _examine_app(app: dict[str, Any]) -> Iterator[Finding]:
+    """What the scan of an app looks at, and whom it waits for; conflicts are problems already."""
+    seen = app["variants"]
+    if not seen:
+        yield Finding(True, f"app '{app['name']}' is not scanned")
+        return
+    ports = ", ".join(str(each["port"]) for each in seen)
+    text = f"app '{app['name']}' looks at ports {ports} every {app['interval_ms']} ms"
+    yield Finding(True, f"{text}, last at {app['last_scan'] or 'no time yet'}")
+    for each in seen:
+        name = f"app '{app['name']}', variant '{each['name']}'"
+        if each["status"] == "reconnecting":
+            yield Finding(True, f"{name}: reconnecting since {each['since']}")
+        if each["misses"]:
+            yield Finding(True, f"{name}: missed {each['misses']} times in a row")
 
 
 def _told(problem: dict[str, str]) -> Finding:

@@ -60,6 +60,15 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Server:
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What a running server is recognised by, whatever port it has."""
+
+    executable: str
+    name: str
+    """What it calls itself."""
+
+
     """A server as its source declares it.
 
     Strings of the endpoint may hold references such as `${TOKEN}`; they are
@@ -78,6 +87,8 @@ class Server:
     """Why it cannot be used as declared, e.g. a variable that is not set."""
     steady: bool = False
     """Its source sees to its leaving: as long as it is declared, its offers stay listed."""
+    identity: Identity | None = None
+    """Who must be behind the address; it is looked for if it has moved to another port."""
     offers: Offers | None = None
     """What it offered when last looked at: listed at once, before it is ever started."""
     peer: Peer | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Final
+from typing import Final, Literal
 
 from toolyard.core.errors import LinkError
 from toolyard.core.model import NO_OFFERS, Offers, Peer, Url
@@ -18,13 +18,13 @@ LIMIT: Final = 4 << 20
 """Bytes of one message: enough for a long list of tools."""
 
 
-async def probe(url: str, seconds: float) -> Peer:
+async def probe(url: str, seconds: float, kind: Literal["http", "sse"] = "http") -> Peer:
     """Give who answers there.
 
     Raises:
         ToolyardError: Nobody does, or not as an MCP server.
     """
-    async with _open(Url(url), seconds) as link:
+    async with _open(Url(url, kind), seconds) as link:
         return link.peer
 
 

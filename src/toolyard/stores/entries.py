@@ -9,6 +9,7 @@ Accepted, beside unknown keys, which are left alone:
     enabled | disabled                       true or false
     timeout                                  seconds per call; 1000 and more are milliseconds
     title | description                      what people see
+    found                                    executable and name of an adopted server
 
 A null counts as absent. Numbers and truth values in `args`, `env` and `headers` are taken as
 they are written.
@@ -21,12 +22,12 @@ from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import urlsplit
 
-from toolyard.core.model import Command, Endpoint, Pairs, Url
+from toolyard.core.model import Command, Endpoint, Identity, Pairs, Url
 from toolyard.stores.jsonc import Document, Member, Node
 
 ENDPOINT_KEYS = (
     *("type", "command", "args", "env", "environment", "cwd"),
-    *("url", "httpUrl", "serverUrl", "headers"),
+    *("url", "httpUrl", "serverUrl", "headers", "found"),
 )
 SWITCH_KEYS = ("enabled", "disabled")
 URL_KEYS = ("httpUrl", "url", "serverUrl")
@@ -66,6 +67,7 @@ class Entry:
     title: str
     enabled: bool
     timeout: float | None
+    identity: Identity | None = None
 
 
 def read_entry(document: Document, node: Node) -> Entry:
@@ -82,6 +84,7 @@ def read_entry(document: Document, node: Node) -> Entry:
         title=fields.text("title") or fields.text("description") or "",
         enabled=fields.flag("enabled", True) and not fields.flag("disabled", False),
         timeout=_timeout(fields),
+        identity=_identity(fields),
     )
 
 
@@ -95,6 +98,9 @@ class _Fields:
     def get(self, key: str) -> Node | None:
         member = self.node.member(key)
         return member.node if member and member.node.kind != "null" else None
+
+    def inside(self, node: Node) -> _Fields:
+        return _Fields(self._document, node)
 
     def text(self, key: str) -> str | None:
         node = self.get(key)
@@ -220,6 +226,17 @@ def _is_address(url: str) -> bool:
 
 def _merge(first: Pairs, second: Pairs) -> Pairs:
     return tuple({**dict(first), **dict(second)}.items())
+
+
+def _identity(fields: _Fields) -> Identity | None:
+    node = fields.get("found")
+    if node is None:
+        return None
+    if node.kind != "object":
+        hint = 'write {"found": {"executable": "...", "name": "..."}}'
+        raise EntryError("'found' is not an object", hint, node.start)
+    found = fields.inside(node)
+    return Identity(found.text("executable") or "", found.text("name") or "")
 
 
 def _timeout(fields: _Fields) -> float | None:

@@ -234,6 +234,7 @@ class _Loading:
             timeout=entry.timeout,
             folder=self._folder,
             problem=problem,
+            identity=entry.identity,
         )
         return None
 
