@@ -11,7 +11,14 @@ from urllib.parse import urljoin, urlsplit
 
 from toolyard.core.errors import LinkError, StartError
 from toolyard.core.model import Url
-from toolyard.links.http import OWN, Farewell, HttpStatusError, is_safe
+from toolyard.links.http import (
+    AuthNeededError,
+    Farewell,
+    HttpStatusError,
+    header_lines,
+    refusal,
+    with_authorization,
+)
 from toolyard.links.link import Flight, Link
 from toolyard.wire.http1 import Connection, Headers, Pool, parse_address
 from toolyard.wire.sse import Events, ServerEvent, TooLongError
@@ -29,18 +36,30 @@ class EventStreamChannel:
         self._url = url.url
         address = parse_address(url.url)
         self._pool = Pool(address)
-        self._headers = f"host: {address.authority}\r\n" + "".join(
-            f"{k}: {v}\r\n" for k, v in url.headers if k.lower() not in OWN and is_safe(k, v)
-        )
-        self._get = (
-            f"GET {address.target} HTTP/1.1\r\n{self._headers}accept: text/event-stream\r\n\r\n"
-        )
+        self._host = f"host: {address.authority}\r\n"
+        self._headers = url.headers
+        lines = self._host + header_lines(url.headers)
+        self._get = f"GET {address.target} HTTP/1.1\r\n{lines}accept: text/event-stream\r\n\r\n"
+        self._target = ""
         self._post = b""
         self._events = Events(limit)
         self._endpoint: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._stream: Connection | None = None
         self._status = 0
         link.attach(self)
+        link.authorize = self.authorize
+
+    def authorize(self, value: str) -> None:
+        """Show this to be let in, from the next message on."""
+        self._headers = with_authorization(self._headers, value)
+        self._post = self._head()
+
+    def _head(self) -> bytes:
+        lines = self._host + header_lines(self._headers)
+        return (
+            f"POST {self._target} HTTP/1.1\r\n{lines}content-type: application/json\r\n"
+            "accept: application/json, text/event-stream\r\n"
+        ).encode("latin-1")
 
     async def open(self, seconds: float) -> None:
         """Open the stream and learn where to send.
@@ -62,11 +81,8 @@ class EventStreamChannel:
             raise StartError(
                 f"{self._link.name!r} named an endpoint at another address, {there.netloc!r}"
             )
-        target = parse_address(there.geturl()).target
-        self._post = (
-            f"POST {target} HTTP/1.1\r\n{self._headers}content-type: application/json\r\n"
-            "accept: application/json, text/event-stream\r\n"
-        ).encode("latin-1")
+        self._target = parse_address(there.geturl()).target
+        self._post = self._head()
 
     def send(self, message: bytes, flight: Flight | None, head: bytes) -> None:
         """POST one message."""
@@ -87,7 +103,11 @@ class EventStreamChannel:
         kind = headers.get(b"content-type", b"")
         if status != 200 or not kind.startswith(b"text/event-stream"):
             text = f"{self._link.name!r} offers no event stream (HTTP {status})"
-            self._refuse(HttpStatusError(text, status))
+            denied = status in (401, 403)
+            name = self._link.name
+            self._refuse(
+                refusal(name, status, headers) if denied else HttpStatusError(text, status)
+            )
 
     def body(self, chunk: bytes) -> None:
         """Deliver the events that a chunk completes."""
@@ -132,8 +152,12 @@ class Receipt(Farewell):
     def head(self, status: int, headers: Headers) -> None:
         """A refused POST will never be answered."""
         if status >= 400 and self._flight is not None:
-            text = f"{self._link.name!r} answered with HTTP {status}"
-            self._link.fail(self._flight, HttpStatusError(text, status))
+            error = HttpStatusError(f"{self._link.name!r} answered with HTTP {status}", status)
+            if status in (401, 403):
+                error = refusal(self._link.name, status, headers)
+            self._link.fail(self._flight, error)
+            if isinstance(error, AuthNeededError):
+                self._link.on_unauthorized()
 
     def lost(self, why: str) -> None:
         """Nor will one that never arrived."""

@@ -11,7 +11,7 @@ import asyncio
 from typing import Final
 
 from toolyard.core.errors import LinkError
-from toolyard.core.model import Url
+from toolyard.core.model import Pairs, Url
 from toolyard.links.link import Flight, Link
 from toolyard.wire.http1 import Connection, Headers, Pool, parse_address
 from toolyard.wire.sse import Events, TooLongError
@@ -35,6 +35,10 @@ class HttpStatusError(LinkError):
         self.status = status
 
 
+class AuthNeededError(HttpStatusError):
+    """The server lets nobody in who has not logged in; asking again does not help."""
+
+
 class HttpChannel:
     """One address, one session, any number of connections."""
 
@@ -47,9 +51,9 @@ class HttpChannel:
         address = parse_address(url.url)
         self.pool = Pool(address)
         self._target = address.target
-        self.fixed = f"host: {address.authority}\r\n" + "".join(
-            f"{k}: {v}\r\n" for k, v in url.headers if k.lower() not in OWN and is_safe(k, v)
-        )
+        self._host = f"host: {address.authority}\r\n"
+        self._headers = url.headers
+        self.fixed = self._host + header_lines(url.headers)
         self.session = ""
         self.version = ""
         self.has_listened = False
@@ -57,6 +61,13 @@ class HttpChannel:
         self._post = self._get = b""
         self.settle("", "")
         link.attach(self)
+        link.authorize = self.authorize
+
+    def authorize(self, value: str) -> None:
+        """Show this to be let in, from the next request on."""
+        self._headers = with_authorization(self._headers, value)
+        self.fixed = self._host + header_lines(self._headers)
+        self.settle(self.session, self.version)
 
     def settle(self, session: str, version: str) -> None:
         """From now on speak this revision, in this session."""
@@ -221,11 +232,10 @@ class Post:
     def _status_error(self) -> LinkError:
         name, status = self._channel.link.name, self._status
         if status in (401, 403):
-            return HttpStatusError(
-                f"{name!r} wants authorization (HTTP {status})",
-                status,
-                "add a header with a valid token to its entry",
-            )
+            error = refusal(name, status, self.headers)
+            if isinstance(error, AuthNeededError):
+                self._channel.link.on_unauthorized()
+            return error
         if status in (301, 302, 307, 308):
             place = self.headers.get(b"location", b"?").decode("latin-1")
             return HttpStatusError(
@@ -280,6 +290,26 @@ class Farewell:
     def lost(self, why: str) -> None:
         """It is over too."""
         self.done()
+
+
+def refusal(name: str, status: int, headers: Headers) -> HttpStatusError:
+    """What 401 and 403 mean: log in, or this is not for you."""
+    text = f"{name!r} wants authorization (HTTP {status})"
+    if status == 401 or b"insufficient_scope" in headers.get(b"www-authenticate", b""):
+        hint = f"run: toolyard auth login {name}, or give it a header with a valid token"
+        return AuthNeededError(text, status, hint)
+    return HttpStatusError(text, status, "add a header with a valid token to its entry")
+
+
+def with_authorization(headers: Pairs, value: str) -> Pairs:
+    """The same headers with this authorization instead of any other."""
+    others = tuple(each for each in headers if each[0].lower() != "authorization")
+    return (*others, ("authorization", value))
+
+
+def header_lines(headers: Pairs) -> str:
+    """The headers as they are sent, without those that are ours and those that cannot be."""
+    return "".join(f"{k}: {v}\r\n" for k, v in headers if k.lower() not in OWN and is_safe(k, v))
 
 
 def is_safe(name: str, value: str) -> bool:

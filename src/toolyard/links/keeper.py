@@ -14,11 +14,13 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import Any, Final, Protocol
 
-from toolyard.core.errors import LinkError, StartError, ToolyardError
+from toolyard.core.errors import LinkError, SecretError, StartError, ToolyardError
 from toolyard.core.model import NO_OFFERS, Command, Observation, Offers, Problem, Server, Status
+from toolyard.links.http import AuthNeededError
 from toolyard.links.link import Link
 from toolyard.links.listing import KINDS, list_offers
 from toolyard.links.opening import Patience, ProbeFatalError, own_params
+from toolyard.stores.mask import MASK
 from toolyard.wire import era
 
 log = logging.getLogger(__name__)
@@ -39,6 +41,13 @@ LOOK_SECONDS: Final = 5.0
 TOLD_SECONDS: Final = 0.05
 SETTLE_SECONDS: Final = 0.05
 """A server that changes often within a moment is asked once."""
+
+CODES: Final[tuple[tuple[type[ToolyardError], str], ...]] = (
+    (AuthNeededError, "auth-needed"),
+    (SecretError, "secret-missing"),
+    (StartError, "server-start"),
+)
+"""What a server may fail of, and the codes of these problems; all else is `server-link`."""
 
 Open = Callable[[Server, "era.Era | None"], AbstractAsyncContextManager[Link]]
 Notice = Callable[[Server, Link, str, bytes], None]
@@ -100,6 +109,8 @@ class Keeper:
         self._listen_again = asyncio.Event()
         self._rest_asked = asyncio.Event()
         self._ended = asyncio.Event()
+        self._parked: AuthNeededError | None = None
+        self._freed = asyncio.Event()
 
     def want(self) -> None:
         """Somebody needs this server: open the link, now if it is pausing."""
@@ -113,6 +124,8 @@ class Keeper:
         """
         if self.link is not None and not self.link.closed.done():
             return self.link
+        if self._parked is not None:
+            raise self._parked
         self._settled.clear()
         self._error = None
         self.want()
@@ -156,9 +169,25 @@ class Keeper:
 
     def renew(self, why: str) -> None:
         """The server is another now, or gone: let go of it and try again at once."""
+        self.free()
         self.want()
         if self.link is not None:
             self.link.lose(why)
+
+    def park(self, error: AuthNeededError) -> None:
+        """A person has to log in: let go of the server, and ask it nothing until `free`."""
+        self._parked = error
+        if self.link is not None:
+            self.link.lose("wants authorization")
+        elif not self.is_running:
+            self._fail(error)
+
+    def free(self) -> None:
+        """Something was done about what it failed of: try again at once."""
+        self._parked = None
+        self._freed.set()
+        if self.failing_since is not None:
+            self.want()
 
     def refresh(self) -> None:
         """Ask for all its lists again; an idle server is opened for that."""
@@ -178,7 +207,10 @@ class Keeper:
                 rested = await self._live()
                 if rested or loop.time() - began > STEADY_SECONDS:
                     pause = FIRST_PAUSE
-                if not rested:
+                if self._parked is not None:
+                    await self._freed.wait()
+                    pause = FIRST_PAUSE
+                elif not rested:
                     await self._pause(pause)
                     pause = min(pause * 2, LONGEST_PAUSE)
                     self._wanted.set()
@@ -379,9 +411,15 @@ class Keeper:
         )
 
     def _fail(self, error: ToolyardError) -> None:
+        error = self._parked or error
+        if isinstance(error, AuthNeededError):
+            self._parked = error
+            self._freed.clear()
+        # Callers and people are told of it; neither must read what was resolved for the server.
+        error.args, error.hint = (MASK.hide(str(error)),), MASK.hide(error.hint)
         self._error = error
         self.failing_since = self.failing_since or time.time()
-        code = "server-start" if isinstance(error, StartError) else "server-link"
+        code = next((code for kind, code in CODES if isinstance(error, kind)), "server-link")
         self._trouble = _problem(self.server, code, error)
         self._observe(Status.FAILING, problem=self._trouble)
         if self._grace is None and not self.server.steady:
@@ -391,7 +429,7 @@ class Keeper:
         """The grace is over: what the server offered is no longer listed."""
         self._grace = None
         self._offers = NO_OFFERS
-        problem = _problem(self.server, "server-link", self._error) if self._error else None
+        problem = self._trouble if self._error else None
         self._post(Observation(self.server.id, Status.FAILING, offers=NO_OFFERS, problem=problem))
 
 

@@ -113,6 +113,10 @@ class Link:
         self.capabilities: dict[str, Any] = {}
         self.closed: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self.on_notice: Callable[[str, bytes], None] = _ignore
+        self.on_unauthorized: Callable[[], None] = _pass
+        """Called when the server no longer lets us in."""
+        self.authorize: Callable[[str], None] = _pass
+        """Gives the channel something else to be let in with, where that can be."""
         self.used_at = asyncio.get_running_loop().time()
         """When a client last asked something of it, by the loop's clock."""
         self.greeted_after = 0.0
@@ -464,6 +468,10 @@ def _break(flight: Flight, error: LinkError) -> None:
     if not flight.answer.done():
         flight.answer.set_exception(error)
         flight.answer.exception()
+
+
+def _pass(*_: object) -> None:
+    return None
 
 
 def _ignore(_method: str, _params: bytes) -> None:

@@ -1,0 +1,104 @@
+"""Which addresses a server may send us to: it names them, and we would go there with secrets."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import socket
+from typing import Final
+from urllib.parse import urlsplit
+
+from toolyard.core.errors import LinkError
+
+LONGEST: Final = 8192
+_NAT64: Final = ipaddress.ip_network("64:ff9b::/96")
+_TRANSLATED: Final = ipaddress.ip_network("64:ff9b:1::/48")
+
+Ip = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+
+def check_link(url: str) -> str:
+    """Give an address back if a browser may be sent there.
+
+    Raises:
+        LinkError: It is not http or https, holds what an address cannot, or is plain http to
+            another machine.
+    """
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        host = None
+    visible = len(url) <= LONGEST and all("!" <= each <= "~" for each in url)
+    if not host or not visible or parts.scheme not in ("http", "https"):
+        raise LinkError("the login page has no address that can be opened", "do not log in there")
+    if "@" in parts.netloc or (parts.scheme == "http" and not is_loopback_name(host)):
+        raise LinkError(f"the login page at {host!r} is not protected", "do not log in there")
+    return url
+
+
+def is_loopback_name(host: str) -> bool:
+    """Whether a host is this machine by its name alone."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def is_public(address: str) -> bool:
+    """Whether an address is one of the open network, also behind what translates addresses."""
+    ip: Ip = ipaddress.ip_address(address.partition("%")[0])
+    if isinstance(ip, ipaddress.IPv6Address):
+        inner = ip.ipv4_mapped or ip.sixtofour or (ip.teredo[1] if ip.teredo else None)
+        if ip in _NAT64:
+            inner = ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
+        if inner is not None:
+            return is_public(str(inner))
+        if ip.is_site_local or ip in _TRANSLATED:
+            return False
+    return ip.is_global and not ip.is_multicast
+
+
+async def resolve(host: str, port: int) -> list[str]:
+    """The addresses of a host, those of IPv4 first.
+
+    Raises:
+        LinkError: It has none.
+    """
+    loop = asyncio.get_running_loop()
+    try:
+        found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise LinkError(f"{host!r} is not known", "check the address of the server") from error
+    ordered = sorted(found, key=lambda each: each[0] != socket.AF_INET)
+    return list(dict.fromkeys(str(each[4][0]) for each in ordered))
+
+
+class Reach:
+    """Where one login may go: wherever its server is, and else the open network over https."""
+
+    def __init__(self, server: str) -> None:
+        parts = urlsplit(server)
+        self._origin = (parts.scheme, parts.hostname, parts.port)
+        self._local: bool | None = None
+
+    async def addresses(self, scheme: str, host: str, port: int | None) -> list[str]:
+        """The addresses to connect to; nothing else may be asked for them again.
+
+        Raises:
+            LinkError: The login must not go there.
+        """
+        if self._local is None:
+            own = await resolve(self._origin[1] or "", self._origin[2] or 0)
+            self._local = not all(map(is_public, own))
+        found = await resolve(host, port or (443 if scheme == "https" else 80))
+        if not self._local and not all(map(is_public, found)):
+            raise LinkError(
+                f"the login leads to {host!r}, which is not on the open network",
+                "do not log in there",
+            )
+        own_place = (scheme, host, port) == self._origin
+        loopback = all(ipaddress.ip_address(each.partition("%")[0]).is_loopback for each in found)
+        if scheme != "https" and not own_place and not (scheme == "http" and loopback):
+            raise LinkError(f"the login leads to {host!r} without https", "do not log in there")
+        return found

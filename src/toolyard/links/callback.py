@@ -1,0 +1,113 @@
+"""Waits on the loopback until a browser comes back from an authorization server."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Final
+from urllib.parse import parse_qsl, urlsplit
+
+from toolyard.core.errors import LinkError
+
+HOST: Final = "127.0.0.1"
+PATH: Final = "/callback"
+HEAD_LIMIT: Final = 16 * 1024
+HEAD_SECONDS: Final = 10.0
+PAGE: Final = (
+    "<!doctype html><meta charset=utf-8><title>Toolyard</title>"
+    "<p style='font:1.1em sans-serif;margin:3em'>{}"
+)
+HEADERS: Final = (
+    "content-type: text/html; charset=utf-8\r\ncache-control: no-store\r\nconnection: close\r\n"
+    "content-security-policy: default-src 'none'; style-src 'unsafe-inline'\r\n"
+    "referrer-policy: no-referrer\r\nx-content-type-options: nosniff\r\n"
+)
+
+
+class Callback:
+    """One address for one login; whatever does not know its state is turned away."""
+
+    def __init__(self) -> None:
+        self.port = 0
+        self._state = ""
+        self._came: asyncio.Future[dict[str, str]] = asyncio.get_running_loop().create_future()
+
+    @property
+    def address(self) -> str:
+        """Where the browser is to be sent."""
+        return f"http://{HOST}:{self.port}{PATH}"
+
+    def expect(self, state: str) -> None:
+        """Let in only who brings this state."""
+        self._state = state
+
+    async def wait(self, seconds: float) -> dict[str, str]:
+        """What the browser brought.
+
+        Raises:
+            LinkError: Nobody came in time.
+        """
+        try:
+            async with asyncio.timeout(seconds):
+                return await self._came
+        except TimeoutError:
+            raise LinkError(
+                f"nobody finished the login within {seconds:g} s", "start it again"
+            ) from None
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer one request."""
+        with suppress(OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+            try:
+                async with asyncio.timeout(HEAD_SECONDS):
+                    head = await reader.readuntil(b"\r\n\r\n")
+                status, text = self._judge(head.decode("latin-1"))
+                body = PAGE.format(text).encode()
+                writer.write(
+                    f"HTTP/1.1 {status}\r\n{HEADERS}content-length: {len(body)}\r\n\r\n".encode()
+                )
+                writer.write(body)
+                await writer.drain()
+            except TimeoutError:
+                pass
+            finally:
+                writer.close()
+
+    def _judge(self, head: str) -> tuple[str, str]:
+        lines = head.split("\r\n")
+        method, _, rest = lines[0].partition(" ")
+        target = urlsplit(rest.partition(" ")[0])
+        hosts = [
+            line.partition(":")[2].strip() for line in lines if line.lower().startswith("host:")
+        ]
+        # A page that has its own name point to this address is not the browser we wait for.
+        if hosts != [f"{HOST}:{self.port}"]:
+            return "421 Misdirected Request", "This address is not for you."
+        if method != "GET" or target.path != PATH:
+            return "404 Not Found", "There is nothing here."
+        brought = dict(parse_qsl(target.query))
+        known = secrets.compare_digest(brought.get("state", "").encode(), self._state.encode())
+        if not self._state or not known or self._came.done():
+            return "400 Bad Request", "This login is not known, or is over. Start it again."
+        self._came.set_result(brought)
+        if "error" in brought:
+            return "200 OK", "The login was refused. You can close this page."
+        return "200 OK", "That is all: you can close this page and go back."
+
+
+@asynccontextmanager
+async def listening(port: int = 0) -> AsyncIterator[Callback]:
+    """Give a callback that can be reached; leaving closes it.
+
+    Raises:
+        OSError: The port is taken.
+    """
+    callback = Callback()
+    server = await asyncio.start_server(callback.serve, HOST, port, limit=HEAD_LIMIT)
+    callback.port = server.sockets[0].getsockname()[1]
+    try:
+        yield callback
+    finally:
+        server.close()

@@ -1,0 +1,309 @@
+"""What links are let in with: logins are read late, renewed ahead of time, and shown to nobody.
+
+One task looks after all of them. A server that wants a person to log in is parked: it is asked
+nothing until somebody has logged in or out, or its entry has changed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+from toolyard.core.errors import LinkError, StoreError, ToolyardError, UnknownNameError
+from toolyard.core.model import Endpoint, Server, ServerId, Snapshot, Url
+from toolyard.links.http import AuthNeededError, with_authorization
+from toolyard.links.keeper import Keeper
+from toolyard.links.link import Link
+from toolyard.links.pool import Pool
+from toolyard.links.refresh import refresh
+from toolyard.stores.expand import find_secrets
+from toolyard.stores.grants import Grant, Grants, Listed, server_key
+from toolyard.stores.secrets import Kept, Secrets
+from toolyard.wire.tasks import Tasks
+
+log = logging.getLogger(__name__)
+
+LOOK_SECONDS: Final = 0.5
+FIRST_PAUSE: Final = 2.0
+LONGEST_PAUSE: Final = 300.0
+
+Opener = Callable[[Endpoint], AbstractAsyncContextManager[Link]]
+
+
+class Credentials:
+    """The logins of all servers, as their links need them."""
+
+    def __init__(
+        self, grants: Grants, secrets: Secrets, pool: Pool, picture: Callable[[], Snapshot]
+    ) -> None:
+        self._grants = grants
+        self._secrets = secrets
+        self._pool = pool
+        self._picture = picture
+        self._listed: dict[str, Listed] = {}
+        self._known: dict[str, Kept] = {}
+        self._marks: tuple[object, object] = ((), ())
+        self._held: dict[str, Grant] = {}
+        self._servers: dict[str, set[ServerId]] = {}
+        """Who was opened at an address, or tried to."""
+        self._links: dict[str, set[Link]] = {}
+        self._renewals: dict[str, asyncio.Task[Grant | ToolyardError]] = {}
+        self._tries: dict[str, tuple[int, float]] = {}
+        """How often a renewal failed, and when to try again."""
+        self._tasks = Tasks()
+        self._reread()
+
+    @asynccontextmanager
+    async def open(self, server: Server, endpoint: Endpoint, opener: Opener) -> AsyncIterator[Link]:
+        """Open a link with what its server lets us in with, if it is an address.
+
+        Raises:
+            AuthNeededError: A person has to log in.
+            StartError, LinkError: It cannot be opened.
+        """
+        if not isinstance(endpoint, Url):
+            async with opener(endpoint) as link:
+                yield link
+            return
+        key = server_key(endpoint.url)
+        self._servers.setdefault(key, set()).add(server.id)
+        async with AsyncExitStack() as stack:
+            link = await self._enter(stack, server, endpoint, opener)
+            link.on_unauthorized = partial(self._refused, server.id, key, _is_told(endpoint))
+            links = self._links.setdefault(key, set())
+            links.add(link)
+            stack.callback(links.discard, link)
+            yield link
+
+    async def _enter(
+        self, stack: AsyncExitStack, server: Server, endpoint: Url, opener: Opener
+    ) -> Link:
+        """Open it; one refusal of a login that can be renewed is met with a new one."""
+        grant = None if _is_told(endpoint) else await self._grant(server, endpoint)
+        if grant is None:
+            return await stack.enter_async_context(opener(endpoint))
+        try:
+            return await stack.enter_async_context(opener(_with(endpoint, grant)))
+        except AuthNeededError as error:
+            grant = await self._renew_or(error, server_key(endpoint.url), grant)
+        return await stack.enter_async_context(opener(_with(endpoint, grant)))
+
+    async def _renew_or(self, refusal: AuthNeededError, key: str, grant: Grant) -> Grant:
+        try:
+            return await self.renew(key, grant)
+        except AuthNeededError as error:
+            raise refusal from error
+
+    async def _grant(self, server: Server, endpoint: Url) -> Grant | None:
+        """The login for an address, renewed if it has expired."""
+        key = server_key(endpoint.url)
+        if key not in self._listed:
+            return None
+        grant = self._held.get(key) or await asyncio.to_thread(self._grants.read, key)
+        if grant is None:
+            return None
+        self._held[key] = grant
+        if grant.expires_at and time.time() >= grant.expires_at:
+            needed = _needed(server.id.name)
+            if self._listed[key].ended:
+                raise needed
+            return await self._renew_or(needed, key, grant)
+        return grant
+
+    async def renew(self, key: str, old: Grant) -> Grant:
+        """Give a newer grant than `old`; everybody who asks meanwhile gets the same.
+
+        Raises:
+            AuthNeededError: Nobody renews it.
+            LinkError: It could not be renewed now.
+        """
+        task = self._renewals.get(key)
+        if task is None:
+            task = self._tasks.start(self._renew(key, old))
+            if task is None:
+                raise LinkError("the hub is stopping")
+            self._renewals[key] = task
+            task.add_done_callback(lambda _: self._renewals.pop(key, None))
+        found = await asyncio.shield(task)
+        if isinstance(found, ToolyardError):
+            raise found
+        return found
+
+    async def _renew(self, key: str, old: Grant) -> Grant | ToolyardError:
+        try:
+            grant = await self._renewed(key, old)
+        except AuthNeededError as error:
+            await asyncio.to_thread(self._grants.end, key)
+            self._reread()
+            return error
+        except ToolyardError as error:
+            failures = self._tries.get(key, (0, 0.0))[0] + 1
+            pause = min(FIRST_PAUSE * 2 ** (failures - 1), LONGEST_PAUSE)
+            self._tries[key] = (failures, time.time() + pause * random.uniform(0.8, 1.2))
+            log.warning("a login could not be renewed", extra={"issuer": old.issuer})
+            return error
+        self._tries.pop(key, None)
+        self._adopt(key, grant)
+        return grant
+
+    async def _renewed(self, key: str, old: Grant) -> Grant:
+        hold = self._grants.hold()
+        await asyncio.to_thread(hold.__enter__)
+        try:
+            current = await asyncio.to_thread(self._grants.read, key)
+            if current is not None and current.access_token != old.access_token:
+                return current  # another process was quicker
+            if current is None or not current.refresh_token:
+                raise AuthNeededError("the login cannot be renewed", 401)
+            grant = await refresh(current)
+            await asyncio.to_thread(self._grants.write, grant)
+            return grant
+        finally:
+            hold.__exit__(None, None, None)
+
+    def _adopt(self, key: str, grant: Grant) -> None:
+        """Use a grant from now on, also on the links that are open."""
+        self._held[key] = grant
+        for link in self._links.get(key, ()):
+            link.authorize(f"Bearer {grant.access_token}")
+
+    # Trouble.
+
+    def _refused(self, id_: ServerId, key: str, told: bool) -> None:
+        """A link was refused in the middle of its life."""
+        grant = None if told else self._held.get(key)
+        if grant is None:
+            self._park(id_)
+        else:
+            self._tasks.start(self._mend(id_, key, grant))
+
+    async def _mend(self, id_: ServerId, key: str, grant: Grant) -> None:
+        try:
+            await self.renew(key, grant)
+        except AuthNeededError:
+            self._park(id_)
+        except ToolyardError:
+            return  # it is tried again ahead of time, with growing pauses
+
+    def _park(self, id_: ServerId) -> None:
+        keeper = self._keeper(id_)
+        if keeper is not None:
+            keeper.park(_needed(id_.name))
+
+    def _keeper(self, id_: ServerId) -> Keeper | None:
+        try:
+            return self._pool.keeper(id_)
+        except UnknownNameError:
+            return None
+
+    def _keepers(self, key: str) -> list[Keeper]:
+        found = (self._keeper(id_) for id_ in self._servers.get(key, ()))
+        return [keeper for keeper in found if keeper is not None]
+
+    # The one task.
+
+    async def run(self) -> None:
+        """Follow what is kept, and renew ahead of time, until cancelled."""
+        try:
+            while True:
+                await self._look()
+                self._renew_due()
+                await asyncio.sleep(LOOK_SECONDS)
+        finally:
+            await self._tasks.close()
+
+    async def _look(self) -> None:
+        """See whether somebody logged in or out, or set a secret."""
+        if (self._grants.mark(), self._secrets.mark()) == self._marks:
+            return
+        listed, known = self._listed, self._known
+        self._reread()
+        for key in listed.keys() | self._listed.keys():
+            before, now = listed.get(key), self._listed.get(key)
+            if before != now and (now is None or not now.ended) and key in self._servers:
+                await self._changed(key)
+        kept = known.keys() | self._known.keys()
+        changed = {name for name in kept if known.get(name) != self._known.get(name)}
+        if changed:
+            self._secrets_changed({*known.values(), *self._known.values()}, changed)
+
+    def _reread(self) -> None:
+        """Read what is no secret: two small files."""
+        self._marks = (self._grants.mark(), self._secrets.mark())
+        try:
+            self._listed, self._known = self._grants.listed(), self._secrets.known()
+        except StoreError as error:
+            log.warning("the list of logins or secrets cannot be used: %s", error)
+
+    async def _changed(self, key: str) -> None:
+        before = self._held.pop(key, None)
+        try:
+            grant = await asyncio.to_thread(self._grants.read, key)
+        except ToolyardError as error:
+            log.warning("a login cannot be read: %s", error)
+            return
+        if grant is None:
+            for keeper in self._keepers(key):
+                keeper.renew("was logged out of")
+        elif before is None or grant.access_token != before.access_token:
+            self._adopt(key, grant)
+            for keeper in self._keepers(key):
+                keeper.free()
+        else:
+            self._held[key] = grant  # our own renewal
+
+    def _secrets_changed(self, kept: set[Kept], names: set[str]) -> None:
+        """Servers that use them start anew with the next call, and at once if they failed."""
+        changed = {each.reference[2:-1] for each in kept if each.name in names}
+        for id_, entry in self._picture().entries.items():
+            used = find_secrets(entry.server.endpoint, entry.server.folder)
+            keeper = self._keeper(id_) if changed.intersection(used) else None
+            if keeper is not None:
+                keeper.rest()
+                keeper.free()
+
+    def _renew_due(self) -> None:
+        now = time.time()
+        for key, grant in self._held.items():
+            listed = self._listed.get(key)
+            if listed is None or not self._keepers(key) or not grant.expires_at:
+                continue
+            if listed.ended or not grant.refresh_token:
+                if now >= grant.expires_at:
+                    self._park_all(key)
+            elif now >= max(grant.refresh_at, self._tries.get(key, (0, 0.0))[1]):
+                if key not in self._renewals:
+                    self._tasks.start(self._ahead(key, grant))
+
+    def _park_all(self, key: str) -> None:
+        for keeper in self._keepers(key):
+            if keeper.failing_since is None:
+                keeper.park(_needed(keeper.server.id.name))
+
+    async def _ahead(self, key: str, grant: Grant) -> None:
+        try:
+            await self.renew(key, grant)
+        except ToolyardError as error:
+            log.info("a login was not renewed ahead of time: %s", error)
+
+
+def _is_told(endpoint: Url) -> bool:
+    """Whether its entry says what to be let in with."""
+    return any(name.lower() == "authorization" for name, _ in endpoint.headers)
+
+
+def _with(endpoint: Url, grant: Grant) -> Url:
+    value = f"Bearer {grant.access_token}"
+    return replace(endpoint, headers=with_authorization(endpoint.headers, value))
+
+
+def _needed(name: str) -> AuthNeededError:
+    hint = f"run: toolyard auth login {name}"
+    return AuthNeededError(f"the login at {name!r} has ended", 401, hint)

@@ -1,0 +1,263 @@
+"""Logs in at a remote server, with the client of the official SDK.
+
+The only module that knows the SDK, and only while somebody logs in: it is large, and a hub that
+serves needs nothing of it. What it finds out is kept as a grant.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import logging
+import time
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+from urllib.parse import parse_qs, urlsplit
+
+import msgspec
+
+from toolyard.core.errors import ConfigError, LinkError, ToolyardError
+from toolyard.core.model import Url
+from toolyard.links.addresses import check_link
+from toolyard.links.callback import Callback, listening
+from toolyard.links.guarded import guarded_http
+from toolyard.links.opening import ENVELOPE
+from toolyard.stores.grants import Grant, Grants, Listed, server_key
+from toolyard.wire import era, jsonrpc
+
+if TYPE_CHECKING:
+    from mcp.client.auth import OAuthClientProvider
+    from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthToken
+
+LOGIN_SECONDS: Final = 300.0
+"""For the person: to find the password, the phone, the right account."""
+INSTALL: Final = "install it: pip install 'toolyard[login]'"
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """How to be known at an issuer; when empty, we introduce ourselves."""
+
+    id: str = ""
+    """As it was registered by hand."""
+    secret: str = ""
+    page: str = ""
+    """The https address of a document that describes us."""
+    port: int = 0
+    """On which the browser comes back; 0 for any."""
+
+
+async def login(
+    name: str,
+    url: Url,
+    grants: Grants,
+    show: Callable[[str], None],
+    client: Client | None = None,
+    seconds: float = LOGIN_SECONDS,
+) -> Listed:
+    """Log in; `show` gets the address of the page on which the person agrees.
+
+    Raises:
+        LinkError: It did not work out.
+        ConfigError: The SDK is not installed, or the port is taken.
+    """
+    await asyncio.to_thread(_load)
+    key = server_key(url.url)
+    known = await asyncio.to_thread(_read, grants, key)
+    async with AsyncExitStack() as stack:
+        callback = await _listen(stack, known, client or Client())
+        attempt = _Attempt(name, callback, show, seconds)
+        storage = _Storage(_client_of(known, callback, client or Client()))
+        # Without its query, which may be secret: issuers are told which server this is for.
+        provider = attempt.provider(key, storage, (client or Client()).page)
+        status = await _knock(name, url, provider)
+        grant = _grant(name, key, provider, status)
+    return await asyncio.to_thread(grants.write, grant)
+
+
+def _load() -> None:
+    try:
+        # It takes a second, and most never need it.
+        importlib.import_module("mcp.client.auth")
+    except ImportError as error:
+        raise ConfigError("logging in needs the package 'mcp'", INSTALL) from error
+    # It writes a traceback for whatever we turn into one sentence, and answers of token endpoints.
+    for quiet in ("mcp.client.auth", "mcp.shared", "httpx2", "httpcore2"):
+        logging.getLogger(quiet).setLevel(logging.CRITICAL)
+
+
+def _read(grants: Grants, key: str) -> Grant | None:
+    try:
+        return grants.read(key)
+    except ToolyardError:
+        return None  # what cannot be read is replaced
+
+
+async def _listen(stack: AsyncExitStack, known: Grant | None, client: Client) -> Callback:
+    """Listen where we did the last time: some issuers compare the port too."""
+    wished = client.port or _port_of(known)
+    try:
+        return await stack.enter_async_context(listening(wished))
+    except OSError as error:
+        if client.port:
+            raise ConfigError(f"port {client.port} is in use", "choose another") from error
+    return await stack.enter_async_context(listening())
+
+
+def _port_of(known: Grant | None) -> int:
+    told = msgspec.json.decode(known.client) if known is not None else {}
+    places = told.get("redirect_uris") or [""]
+    return urlsplit(str(places[0])).port or 0
+
+
+def _client_of(
+    known: Grant | None, callback: Callback, client: Client
+) -> OAuthClientInformationFull | None:
+    """Who we are already: told by the user, or known from before at this very port."""
+    from mcp.shared.auth import OAuthClientInformationFull
+    from pydantic import AnyUrl
+
+    if client.id:
+        return OAuthClientInformationFull(
+            client_id=client.id,
+            client_secret=client.secret or None,
+            redirect_uris=[AnyUrl(callback.address)],
+            token_endpoint_auth_method="client_secret_post" if client.secret else "none",
+        )
+    if known is None or _port_of(known) != callback.port:
+        return None
+    return OAuthClientInformationFull.model_validate_json(known.client)
+
+
+class _Storage:
+    """What the SDK keeps while it works; only a whole grant is kept for good."""
+
+    def __init__(self, client: OAuthClientInformationFull | None) -> None:
+        self._client = client
+        self._tokens: OAuthToken | None = None
+
+    async def get_tokens(self) -> OAuthToken | None:
+        return self._tokens
+
+    async def set_tokens(self, tokens: OAuthToken) -> None:
+        self._tokens = tokens
+
+    async def get_client_info(self) -> OAuthClientInformationFull | None:
+        return self._client
+
+    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+        self._client = client_info
+
+
+class _Attempt:
+    """One login: what happens between the page and the callback."""
+
+    def __init__(
+        self, name: str, callback: Callback, show: Callable[[str], None], seconds: float
+    ) -> None:
+        self._name = name
+        self._callback = callback
+        self._show = show
+        self._seconds = seconds
+        self._provider: OAuthClientProvider | None = None
+
+    def provider(self, url: str, storage: _Storage, page: str) -> OAuthClientProvider:
+        """The SDK's side of it."""
+        from mcp.client.auth import OAuthClientProvider
+        from mcp.shared.auth import OAuthClientMetadata
+        from pydantic import AnyUrl
+
+        metadata = OAuthClientMetadata(
+            client_name="Toolyard",
+            redirect_uris=[AnyUrl(self._callback.address)],
+            grant_types=["authorization_code", "refresh_token"],
+            response_types=["code"],
+            application_type="native",
+        )
+        try:
+            self._provider = OAuthClientProvider(
+                url, metadata, storage, self._redirect, self._answer, page or None
+            )
+        except ValueError as error:
+            raise ConfigError(str(error), "name an https address with a path") from error
+        return self._provider
+
+    async def _redirect(self, url: str) -> None:
+        assert self._provider is not None
+        told = self._provider.context.oauth_metadata
+        if told is None or "S256" not in (told.code_challenge_methods_supported or ()):
+            raise LinkError(
+                f"{self._name!r} is logged in to without PKCE, which is not safe",
+                "ask its author to offer the method S256",
+            )
+        state = parse_qs(urlsplit(check_link(url)).query).get("state", [""])[-1]
+        self._callback.expect(state)
+        self._show(url)
+
+    async def _answer(self) -> AuthorizationCodeResult:
+        from mcp.shared.auth import AuthorizationCodeResult
+
+        brought = await self._callback.wait(self._seconds)
+        if "error" in brought:
+            why = jsonrpc.encode(brought.get("error_description") or brought["error"])
+            raise LinkError(f"the login at {self._name!r} was refused: {why.decode()[:300]}")
+        return AuthorizationCodeResult(
+            code=brought.get("code", ""), state=brought.get("state"), iss=brought.get("iss")
+        )
+
+
+async def _knock(name: str, url: Url, provider: OAuthClientProvider) -> int:
+    """Ask the server something harmless, and do what it takes to be let in; gives the status."""
+    import httpx2
+    from mcp.client.auth import OAuthFlowError
+
+    params = {"jsonrpc": "2.0", "id": 1, "method": "server/discover", "params": {"_meta": ENVELOPE}}
+    headers = {
+        **{key: value for key, value in url.headers if key.lower() != "authorization"},
+        "accept": "application/json, text/event-stream",
+        "content-type": "application/json",
+        "mcp-protocol-version": era.MODERN,
+        "mcp-method": "server/discover",
+    }
+    try:
+        async with guarded_http(url.url) as http:
+            content = jsonrpc.encode(params)
+            answer = await http.post(url.url, content=content, headers=headers, auth=provider)
+    except OAuthFlowError as error:
+        raise LinkError(
+            f"the login at {name!r} failed: {_short(error)}", "start it again"
+        ) from error
+    except httpx2.HTTPError as error:
+        text = f"the login at {name!r} failed: {_short(error) or type(error).__name__}"
+        raise LinkError(text, "check that the server and its login page can be reached") from error
+    except ValueError as error:  # what a server said of itself makes no sense
+        raise LinkError(f"the login at {name!r} failed: {type(error).__name__}") from error
+    return answer.status_code
+
+
+def _grant(name: str, key: str, provider: OAuthClientProvider, status: int) -> Grant:
+    context = provider.context
+    tokens, client, told = context.current_tokens, context.client_info, context.oauth_metadata
+    if tokens is None or client is None or told is None:
+        raise LinkError(f"{name!r} asks for no login (HTTP {status})", "use it as it is")
+    if status in (401, 403):
+        raise LinkError(f"{name!r} does not accept the login (HTTP {status})", "start it again")
+    now = time.time()
+    return Grant(
+        url=key,
+        issuer=str(told.issuer),
+        token_endpoint=str(told.token_endpoint),
+        client=client.model_dump_json(exclude_none=True),
+        access_token=tokens.access_token,
+        refresh_token=tokens.refresh_token or "",
+        resource=context.get_resource_url(),
+        scope=tokens.scope or "",
+        issued_at=now,
+        expires_at=now + tokens.expires_in if tokens.expires_in else 0.0,
+    )
+
+
+def _short(error: Exception) -> str:
+    return " ".join(str(error).split())[:300]
