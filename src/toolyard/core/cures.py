@@ -39,7 +39,8 @@ _CURES: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
 )
 _VARIABLE: Final = re.compile(
     r"(?:KeyError: '|[Mm]issing (?:required )?(?:environment )?variable:? |environment variable )"
-    r"[`'\"]?([A-Z][A-Z0-9_]{2,})|([A-Z][A-Z0-9_]{2,}) (?:is not set|must be set|is required|not set)"
+    r"[`'\"]?([A-Z][A-Z0-9_]{2,})"
+    r"|([A-Z][A-Z0-9_]{2,}) (?:is not set|must be set|is required|not set)"
 )
 
 

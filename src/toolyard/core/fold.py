@@ -96,5 +96,17 @@ def _judgement(before: Snapshot, judged: Judgement) -> Snapshot:
     server = entry.server
     if judged.launch and server.problem is not None and server.problem.code == LAUNCH_HELD:
         server = replace(server, problem=None)
+    server = replace(server, held=judged.held)
     after = replace(entry, server=server, held=judged.held)
-    return replace(before, entries={**before.entries, judged.id: after})
+    entries = {**before.entries, judged.id: after}
+    return replace(before, entries=entries, sources=_declared_anew(before, server))
+
+
+def _declared_anew(before: Snapshot, server: Server) -> dict[str, SourceState]:
+    """The sources with one server declared so: the next report of another folds it in again."""
+    state = before.sources.get(server.id.source)
+    if state is None:
+        return before.sources
+    servers = tuple(server if each.id == server.id else each for each in state.report.servers)
+    report = replace(state.report, servers=servers)
+    return {**before.sources, server.id.source: replace(state, report=report)}

@@ -27,16 +27,34 @@ def canonical(value: Any) -> bytes:
 
 def tool_hash(raw: bytes) -> str:
     """What stands for a tool's definition: any change to any part makes another."""
-    return hashlib.sha256(b"toolyard tool\0" + canonical(json.loads(raw))).hexdigest()
+    try:
+        text = canonical(json.loads(raw, object_pairs_hook=_unique))
+    except (ValueError, RecursionError):
+        # A name twice in one object, endless digits, endless depth: every byte counts then.
+        text = b"raw\0" + raw
+    return hashlib.sha256(b"toolyard tool\0" + text).hexdigest()
 
 
-def launch_hash(endpoint: Endpoint) -> str:
-    """What stands for how a server is started or reached."""
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a name twice: who reads the first sees another tool")
+    return found
+
+
+def launch_hash(endpoint: Endpoint, variables: tuple[str, ...] = ()) -> str:
+    """What stands for how a server is started or reached, and which variables it asks for."""
     if isinstance(endpoint, Command):
         parts: Any = ["command", endpoint.argv, endpoint.env, endpoint.cwd]
     else:
         parts = ["url", endpoint.kind, endpoint.url, endpoint.headers]
-    return hashlib.sha256(b"toolyard launch\0" + canonical(parts)).hexdigest()
+    text = canonical([*parts, sorted(variables)])
+    return hashlib.sha256(b"toolyard launch\0" + text).hexdigest()
+
+
+def offers_hash(marks: Mapping[str, str]) -> str:
+    """What stands for several definitions together, by their names and hashes."""
+    return hashlib.sha256(b"toolyard offers\0" + canonical(dict(marks))).hexdigest()
 
 
 def judge(offered: Mapping[str, str], approved: Mapping[str, str], new: New) -> frozenset[str]:
@@ -74,15 +92,24 @@ def differences(before: Mapping[str, bytes], after: tuple[Offer, ...]) -> tuple[
     found = [Change(name, "new") for name in now if name not in before]
     found += [Change(name, "missing") for name in before if name not in now]
     for name in now:
-        if name in before and (fields := _fields(json.loads(before[name]), json.loads(now[name]))):
+        if name in before and (fields := _fields(before[name], now[name])):
             found.append(Change(name, "changed", fields))
     return tuple(sorted(found, key=lambda change: (change.kind, change.name)))
 
 
-def _fields(before: Any, after: Any) -> tuple[FieldChange, ...]:
-    old, new = dict(_leaves(before, "")), dict(_leaves(after, ""))
+def _fields(before: bytes, after: bytes) -> tuple[FieldChange, ...]:
+    if tool_hash(before) == tool_hash(after):
+        return ()
+    try:
+        old, new = dict(_leaves(_read(before), "")), dict(_leaves(_read(after), ""))
+    except (ValueError, RecursionError):
+        old, new = {"": before.decode("utf-8", "replace")}, {"": after.decode("utf-8", "replace")}
     paths = [path for path in {**old, **new} if old.get(path) != new.get(path)]
     return tuple(_field_change(path, old.get(path, ""), new.get(path, "")) for path in paths)
+
+
+def _read(raw: bytes) -> Any:
+    return json.loads(raw, object_pairs_hook=_unique)
 
 
 def _leaves(value: Any, path: str) -> list[tuple[str, str]]:

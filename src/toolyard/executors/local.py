@@ -61,6 +61,7 @@ class Local:
         self._owner = uuid.uuid4().hex
         self._watch = Watch(self._owner)
         self._sweepers = ThreadPoolExecutor(_SWEEPERS, thread_name_prefix="sweep")
+        self._last: dict[str, Child] = {}
 
     @property
     def owner(self) -> str:
@@ -87,12 +88,18 @@ class Local:
         self._watch.begin()
         process = await _start(name, program, env, child)
         child.pid = process.pid
+        self._last[name] = child
         run = _Run(self, process, child, f"{warden.INSTANCE}={instance}")
         try:
             await run.begin()
             yield child
         finally:
             await _through(run.stop())
+
+    def last_words(self, name: str) -> tuple[str, ...]:
+        """The last lines of the stderr of the last process of that name, from its first on."""
+        child = self._last.get(name)
+        return child.stderr if child is not None else ()
 
     async def close(self) -> None:
         """Let the warden go; call it when no server runs any more, for it ends what does."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
 from toolyard.core.cures import find_cure
-from toolyard.core.errors import LinkError, ToolyardError
+from toolyard.core.errors import LinkError, LinkTimeoutError, ToolyardError
 from toolyard.core.model import Entry, Offers, Peer
 from toolyard.core.pins import Change, differences, schema_tokens
 from toolyard.links.listing import KINDS, list_offers
@@ -35,9 +35,15 @@ class Verified:
 
 
 async def verify(
-    pool: Pool, entry: Entry, on_file: Mapping[str, bytes], seconds: float = SECONDS
+    pool: Pool,
+    entry: Entry,
+    on_file: Mapping[str, bytes],
+    seconds: float = SECONDS,
+    words: Callable[[str], tuple[str, ...]] = lambda _name: (),
 ) -> Verified:
     """Start or reach a server, list all it offers, and compare.
+
+    `words` gives what a server has written to its stderr, even if it never answers.
 
     Raises:
         LinkError: It did not answer in time, or failed; the hint says what helps, where known.
@@ -48,11 +54,10 @@ async def verify(
             link = await pool.lease(entry.server.id)
             offers = await list_offers(link, seconds, entry.offers, KINDS)
     except TimeoutError:
-        raise _failed(
-            pool, entry, LinkError(f"{name!r} did not answer within {seconds:g} s")
-        ) from None
+        late = LinkTimeoutError(f"{name!r} did not answer within {seconds:g} s")
+        raise _failed(pool, entry, late, words(name)) from None
     except ToolyardError as error:
-        raise _failed(pool, entry, error) from error
+        raise _failed(pool, entry, error, words(name)) from error
     return Verified(
         name=name,
         verified_at=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -64,10 +69,12 @@ async def verify(
     )
 
 
-def _failed(pool: Pool, entry: Entry, error: ToolyardError) -> LinkError:
+def _failed(pool: Pool, entry: Entry, error: ToolyardError, words: tuple[str, ...]) -> LinkError:
     """The same error with the server's last words, and the cure they point to."""
     keeper = pool.keepers.get(entry.server.id)
-    words = keeper.trace if keeper is not None else ()
+    words = words or (keeper.trace if keeper is not None else ())
     cure = find_cure((*words, str(error), error.hint))
     last = f"last words on its stderr: {' | '.join(words[-5:])}" if words else ""
-    return LinkError(str(error), "; ".join(part for part in (cure or error.hint, last) if part))
+    other = "" if words and error.hint.startswith("last words") else error.hint
+    kind = LinkTimeoutError if isinstance(error, LinkTimeoutError) else LinkError
+    return kind(str(error), "; ".join(part for part in (cure or other, last) if part))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from toolyard.core.model import Offer
@@ -21,6 +21,10 @@ CREATE TABLE pinned_launches (
 """
 
 
+_UNSEEN = 0.0
+"""In place of a time: listed because it was new, and nobody has looked."""
+
+
 @dataclass(slots=True)
 class Pinned:
     """What was approved of one server."""
@@ -28,6 +32,8 @@ class Pinned:
     launch: str = ""
     tools: dict[str, str] = field(default_factory=dict)
     """Hashes by the tool's own name."""
+    fresh: set[str] = field(default_factory=set)
+    """Of these the tools that came later and are listed, though nobody has looked at them yet."""
 
 
 class PinStore:
@@ -36,8 +42,11 @@ class PinStore:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._pinned: dict[str, Pinned] = {}
-        for server, tool, mark in database.read("SELECT server, tool, hash FROM pinned_tools"):
+        sql = "SELECT server, tool, hash, approved_at FROM pinned_tools"
+        for server, tool, mark, approved_at in database.read(sql):
             self._of(server).tools[tool] = mark
+            if approved_at == _UNSEEN:
+                self._of(server).fresh.add(tool)
         for server, mark in database.read("SELECT server, hash FROM pinned_launches"):
             self._of(server).launch = mark
 
@@ -50,18 +59,38 @@ class PinStore:
 
     def definitions(self, server: str) -> dict[str, bytes]:
         """The approved definitions of a server's tools, as it gave them."""
-        sql = "SELECT tool, raw FROM pinned_tools WHERE server = ? ORDER BY tool"
-        return {tool: bytes(raw) for tool, raw in self._database.read(sql, (server,))}
+        sql = "SELECT tool, raw FROM pinned_tools WHERE server = ? AND approved_at > ?"
+        rows = self._database.read(f"{sql} ORDER BY tool", (server, _UNSEEN))
+        return {tool: bytes(raw) for tool, raw in rows}
 
-    def approve_tools(self, server: str, tools: Mapping[str, Offer]) -> None:
-        """These definitions are approved from now on; others of the server stay as they were."""
-        now = time.time()
+    def approve_tools(
+        self,
+        server: str,
+        tools: Mapping[str, Offer],
+        *,
+        seen: bool = True,
+        gone: Collection[str] = (),
+    ) -> None:
+        """These definitions count from now on, `gone` no more; others stay as they were.
+
+        Those that nobody has `seen` are remembered as such.
+        """
+        at = time.time() if seen else _UNSEEN
+        marks = {name: tool_hash(offer.raw) for name, offer in tools.items()}
         with self._database.change() as connection:
             connection.executemany(
                 "INSERT OR REPLACE INTO pinned_tools VALUES (?, ?, ?, ?, ?)",
-                [(server, n, tool_hash(o.raw), o.raw, now) for n, o in tools.items()],
+                [(server, name, marks[name], offer.raw, at) for name, offer in tools.items()],
             )
-        self._of(server).tools |= {name: tool_hash(offer.raw) for name, offer in tools.items()}
+            connection.executemany(
+                "DELETE FROM pinned_tools WHERE server = ? AND tool = ?",
+                [(server, name) for name in gone],
+            )
+        pinned = self._of(server)
+        pinned.tools = {n: m for n, m in (pinned.tools | marks).items() if n not in gone}
+        pinned.fresh = (pinned.fresh - marks.keys() if seen else pinned.fresh | marks.keys()) - {
+            *gone
+        }
 
     def approve_launch(self, server: str, mark: str) -> None:
         """This way to start the server is approved from now on."""
