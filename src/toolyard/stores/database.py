@@ -11,7 +11,9 @@ import logging
 import queue
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,7 +25,21 @@ BATCH: Final = 500
 WAITING: Final = 50_000
 """Rows that may wait to be written; beyond this they are dropped and counted."""
 
+TOGETHER: Final = 50
+"""Rows that one statement inserts: each statement gives up the interpreter, and a busy loop gives
+it back late, so one statement per row would cost more in waiting than in writing."""
+SETTLE_SECONDS: Final = 10.0
+
 Row = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """Rows that wait to be written; `make` finishes each, in the writer's thread."""
+
+    sql: str
+    rows: Sequence[Row]
+    make: Callable[[Row], Row] | None = None
 
 
 class Database:
@@ -38,7 +54,8 @@ class Database:
         self.path = path
         self.dropped = 0
         self._lock = threading.Lock()
-        self._waiting: queue.Queue[tuple[str, Row] | None] = queue.Queue(WAITING)
+        self._waiting: queue.Queue[_Rows | threading.Event | None] = queue.Queue()
+        self._given = self._taken = 0
         self._writer: threading.Thread | None = None
         try:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -85,13 +102,34 @@ class Database:
 
     def later(self, sql: str, values: Row) -> None:
         """Write soon, from a thread of its own; never blocks, drops rather than grows."""
+        self.later_all(sql, (values,))
+
+    def later_all(
+        self, sql: str, rows: Sequence[Row], make: Callable[[Row], Row] | None = None
+    ) -> bool:
+        """Write many rows soon; `make` turns what was given into a row, in the thread.
+
+        False if they are dropped, because too many wait already.
+        """
+        if self._given - self._taken + len(rows) > WAITING:
+            self.dropped += len(rows)
+            return False
+        self._given += len(rows)
+        self._pass_on(_Rows(sql, rows, make))
+        return True
+
+    def settle(self) -> None:
+        """Wait until what was given to `later` so far is written, within bounds."""
+        if self._writer is not None:
+            written = threading.Event()
+            self._pass_on(written)
+            written.wait(SETTLE_SECONDS)
+
+    def _pass_on(self, item: _Rows | threading.Event) -> None:
         if self._writer is None:
             self._writer = threading.Thread(target=self._write_on, name="database", daemon=True)
             self._writer.start()
-        try:
-            self._waiting.put_nowait((sql, values))
-        except queue.Full:
-            self.dropped += 1
+        self._waiting.put_nowait(item)
 
     def close(self) -> None:
         """Write what waits, and close."""
@@ -102,29 +140,44 @@ class Database:
             self._connection.close()
 
     def _write_on(self) -> None:
-        while (first := self._waiting.get()) is not None:
-            batch, last = self._batch(first)
+        last = False
+        while not last:
+            batch, waiters, last = self._batch(self._waiting.get())
             try:
-                with self.change() as connection:
-                    for sql, values in batch:
-                        connection.execute(sql, values)
-            except StoreError as error:
-                self.dropped += len(batch)
+                self._write(batch)
+            except Exception as error:
+                # Whatever is wrong with these rows, those to come must be written.
+                self.dropped += sum(len(each.rows) for each in batch)
                 log.warning("rows were not written", extra={"why": str(error)})
-            if last:
-                return
+            self._taken += sum(len(each.rows) for each in batch)
+            for each in waiters:
+                each.set()
 
-    def _batch(self, first: tuple[str, Row]) -> tuple[list[tuple[str, Row]], bool]:
-        batch = [first]
-        while len(batch) < BATCH:
-            try:
-                item = self._waiting.get_nowait()
-            except queue.Empty:
-                return batch, False
-            if item is None:
-                return batch, True
-            batch.append(item)
-        return batch, False
+    def _write(self, batch: list[_Rows]) -> None:
+        if not batch:
+            return
+        with self.change() as connection:
+            for each in batch:
+                rows = list(map(each.make, each.rows)) if each.make is not None else each.rows
+                _run(connection, each.sql, rows)
+
+    def _batch(
+        self, item: _Rows | threading.Event | None
+    ) -> tuple[list[_Rows], list[threading.Event], bool]:
+        """What waits and fits into one transaction, who waits for it, and whether it is the end."""
+        batch: list[_Rows] = []
+        waiters: list[threading.Event] = []
+        rows = 0
+        while item is not None:
+            if isinstance(item, threading.Event):
+                waiters.append(item)
+            else:
+                batch.append(item)
+                rows += len(item.rows)
+            if rows >= BATCH or self._waiting.empty():
+                return batch, waiters, False
+            item = self._waiting.get_nowait()
+        return batch, waiters, True
 
     @contextlib.contextmanager
     def _guard(self) -> Iterator[None]:
@@ -133,3 +186,15 @@ class Database:
                 yield
             except sqlite3.Error as error:
                 raise StoreError(f"the database {self.path.name} failed ({error})") from error
+
+
+def _run(connection: sqlite3.Connection, sql: str, rows: Sequence[Row]) -> None:
+    """Run a statement for all rows; rows are inserted several at a time."""
+    head, values, row = sql.partition(" VALUES ")
+    whole = len(rows) // TOGETHER * TOGETHER if values else 0
+    if whole:
+        many = head + values + ", ".join([row] * TOGETHER)
+        for start in range(0, whole, TOGETHER):
+            together = rows[start : start + TOGETHER]
+            connection.execute(many, tuple(chain.from_iterable(together)))
+    connection.executemany(sql, rows[whole:])

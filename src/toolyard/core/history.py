@@ -1,0 +1,174 @@
+"""What is known of a call after it is over, and what many calls say together."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from typing import Any, Final
+
+from toolyard.core.errors import ConfigError
+
+ERROR_LENGTH: Final = 200
+"""Characters that are kept of what a server said went wrong."""
+REDACTED: Final = "[redacted]"
+SECRETS: Final = (
+    "accesskey",
+    "apikey",
+    "authorization",
+    "cookie",
+    "credential",
+    "passphrase",
+    "passwd",
+    "password",
+    "privatekey",
+    "secret",
+    "token",
+)
+"""Parts of the names under which secrets are passed, without case, `_` and `-`."""
+_IN_TEXT: Final = re.compile(
+    r"((?:access_?key|api[_-]?key|authorization|cookie|passphrase|passwd|password|secret|token)"
+    r"[\"'\\]*\s?[:=]\s?[\"'\\]*(?:(?:bearer|basic)\s)?|\bbearer\s)[^\s\"'\\,;&}\]]+",
+    re.IGNORECASE,
+)
+"""The same within a text, which may be JSON, a header, a query or an environment."""
+UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+DEEPEST: Final = 64
+
+
+class Outcome(StrEnum):
+    """How a call ended."""
+
+    OK = "ok"
+    TOOL_ERROR = "tool-error"
+    """The tool answered that it failed."""
+    ERROR = "error"
+    """The server refused the call, could not be reached, or was late."""
+    CANCELLED = "cancelled"
+    """The client did not want the answer any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call that is over."""
+
+    id: int
+    at: datetime
+    """When it began."""
+    agent: str
+    """What the client called itself."""
+    server: str
+    """The alias."""
+    tool: str
+    """The tool's own name at its server."""
+    ms: float
+    asked: int
+    """Bytes of the arguments."""
+    answered: int
+    """Bytes of the result, or of the error."""
+    outcome: Outcome
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """What statistics need of a call."""
+
+    server: str
+    tool: str
+    outcome: str
+    ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Statistic:
+    """What the calls of one tool say together, or of all tools of a server."""
+
+    server: str
+    tool: str
+    """Empty for the server as a whole."""
+    calls: int
+    errors: int
+    """Of the tool or of the server; cancelled calls are no errors."""
+    cancelled: int
+    error_rate: float
+    p50_ms: float
+    p95_ms: float
+
+
+def statistics(timings: Iterable[Timing]) -> list[Statistic]:
+    """One line per server, each followed by one per tool of it, in order of names."""
+    groups: dict[tuple[str, str], list[Timing]] = {}
+    for each in timings:
+        groups.setdefault((each.server, ""), []).append(each)
+        groups.setdefault((each.server, each.tool), []).append(each)
+    return [_statistic(*key, group) for key, group in sorted(groups.items())]
+
+
+def _statistic(server: str, tool: str, group: list[Timing]) -> Statistic:
+    errors = sum(each.outcome in (Outcome.ERROR, Outcome.TOOL_ERROR) for each in group)
+    cancelled = sum(each.outcome == Outcome.CANCELLED for each in group)
+    times = sorted(each.ms for each in group)
+    rate = round(errors / len(group), 4)
+    p50, p95 = percentile(times, 50), percentile(times, 95)
+    return Statistic(server, tool, len(group), errors, cancelled, rate, p50, p95)
+
+
+def percentile(ordered: list[float], percent: int) -> float:
+    """The smallest of the ordered values that so many percent do not exceed; 0 of none."""
+    if not ordered:
+        return 0.0
+    return ordered[max(0, -(-len(ordered) * percent // 100) - 1)]
+
+
+def redact(value: Any, depth: int = 0) -> Any:
+    """The same value without what stands under names that secrets have."""
+    if depth > DEEPEST:
+        return REDACTED
+    if isinstance(value, dict):
+        return {
+            key: REDACTED if hides(key, each) else redact(each, depth + 1)
+            for key, each in value.items()
+        }
+    if isinstance(value, list):
+        return [redact(each, depth + 1) for each in value]
+    return _IN_TEXT.sub(rf"\1{REDACTED}", value) if isinstance(value, str) else value
+
+
+def hides(name: str, value: Any) -> bool:
+    """Whether a secret stands under this name: truth values are none, and numbers of tokens."""
+    if value is None or isinstance(value, bool) or value in ("", [], {}):
+        return False
+    plain = name.lower().replace("_", "").replace("-", "")
+    if isinstance(value, int | float) and plain.endswith("tokens"):
+        return False
+    return any(part in plain for part in SECRETS)
+
+
+def is_redacted(value: Any) -> bool:
+    """Whether something was left out of a value."""
+    if isinstance(value, dict):
+        return any(is_redacted(each) for each in value.values())
+    if isinstance(value, list):
+        return any(is_redacted(each) for each in value)
+    return isinstance(value, str) and REDACTED in value
+
+
+def moment(text: str, now: datetime) -> datetime:
+    """The moment that `1h`, `30m`, `2d` ago was, or that an ISO 8601 time names.
+
+    Raises:
+        ConfigError: It is neither.
+    """
+    number, unit = text[:-1], text[-1:]
+    try:
+        if unit in UNITS and number.isascii() and number.isdigit():
+            return now - timedelta(**{UNITS[unit]: int(number)})
+        found = datetime.fromisoformat(text)
+    except (ValueError, OverflowError):
+        found = None
+    if found is None:
+        raise ConfigError(f"{text!r} is no time", "write 30m, 1h or 2d, or 2026-01-31T08:00")
+    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)

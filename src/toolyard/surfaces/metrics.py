@@ -1,0 +1,101 @@
+"""The hub in numbers, in the text format that Prometheus reads."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from starlette.responses import Response
+
+from toolyard import __version__
+from toolyard.core.model import Status
+from toolyard.hub import Hub, problems
+from toolyard.relay.relay import Relay
+from toolyard.stores.history import History
+from toolyard.stores.tally import BOUNDS_MS, Counts
+from toolyard.surfaces.control.api import Call, Operation
+
+MEDIA: Final = "text/plain; version=0.0.4; charset=utf-8"
+Sample = tuple[str, float]
+"""Labels in braces, or what follows the name, and a value."""
+
+
+class Metrics:
+    """Gives every number there is, as it is now."""
+
+    def __init__(self, hub: Hub, relay: Relay, history: History) -> None:
+        self._hub = hub
+        self._relay = relay
+        self._history = history
+
+    def operation(self) -> Operation:
+        """The one thing it can do."""
+        summary = "The hub in numbers, for Prometheus"
+        return Operation(
+            "GET", "/metrics", summary, self._give, str, tag="health", media="text/plain"
+        )
+
+    async def _give(self, call: Call) -> Response:
+        self._history.flush()
+        return Response("\n".join([*self._lines(), ""]), media_type=MEDIA)
+
+    def _lines(self) -> Iterator[str]:
+        servers = sorted(self._history.tally.servers.items())
+        yield from _family("info", "gauge", "The version.", [(_labels(version=__version__), 1)])
+        yield from _family("calls_total", "counter", "Tool calls that are over.", _calls(servers))
+        yield from _family(
+            "call_duration_seconds", "histogram", "How long tool calls took.", _durations(servers)
+        )
+        yield from _family("servers", "gauge", "Servers by status.", self._servers())
+        running = sum(keeper.link is not None for keeper in self._hub.pool.keepers.values())
+        yield from _family("servers_running", "gauge", "Servers with a link.", [("", running)])
+        sessions = len(self._relay.subscriptions.sessions)
+        yield from _family("sessions", "gauge", "Clients with a session.", [("", sessions)])
+        yield from _family("problems", "gauge", "Problems by code.", self._problems())
+        dropped = self._history.dropped
+        text = "Calls that could not be recorded."
+        yield from _family("history_dropped_total", "counter", text, [("", dropped)])
+
+    def _servers(self) -> Iterator[Sample]:
+        entries = self._hub.snapshot.entries.values()
+        found = Counter(entry.status for entry in entries if entry.server.enabled)
+        for status in Status:
+            yield _labels(status=status.value), found[status]
+
+    def _problems(self) -> Iterator[Sample]:
+        found = Counter(problem.code for problem in problems(self._hub.snapshot))
+        for code, count in sorted(found.items()):
+            yield _labels(code=code), count
+
+
+def _calls(servers: list[tuple[str, Counts]]) -> Iterator[Sample]:
+    for server, counts in servers:
+        for outcome, count in counts.outcomes.items():
+            yield _labels(server=server, outcome=outcome), count
+
+
+def _durations(servers: list[tuple[str, Counts]]) -> Iterator[Sample]:
+    for server, counts in servers:
+        so_far = 0
+        bounds = [f"{bound / 1000:g}" for bound in BOUNDS_MS]
+        for bound, count in zip([*bounds, "+Inf"], list(counts.classes), strict=True):
+            so_far += count
+            yield "_bucket" + _labels(server=server, le=bound), so_far
+        yield "_sum" + _labels(server=server), round(counts.total_ms / 1000, 6)
+        yield "_count" + _labels(server=server), so_far
+
+
+def _family(name: str, kind: str, text: str, samples: Iterable[Sample]) -> Iterator[str]:
+    yield f"# HELP toolyard_{name} {text}"
+    yield f"# TYPE toolyard_{name} {kind}"
+    for rest, value in samples:
+        yield f"toolyard_{name}{rest} {value}"
+
+
+def _labels(**labels: str) -> str:
+    return "{" + ",".join(f'{name}="{_quoted(value)}"' for name, value in labels.items()) + "}"
+
+
+def _quoted(value: str) -> str:
+    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

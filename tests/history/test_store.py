@@ -1,0 +1,286 @@
+"""Calls are recorded on the loop and asked for from the database."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec import Raw
+
+from toolyard.core.errors import ConfigError, LinkError, StoreError, UnknownNameError
+from toolyard.stores import database as database_module
+from toolyard.stores.database import Database
+from toolyard.stores.history import TOO_LARGE, Bounds, History, Search
+from toolyard.stores.schema import MIGRATIONS
+from toolyard.stores.tally import Tally
+from toolyard.wire import jsonrpc
+from toolyard.wire.jsonrpc import Message
+
+FINE = Message(result=Raw(b'{"content":[{"type":"text","text":"hello"}],"isError":false}'))
+
+
+@pytest.fixture
+def database(home: Path) -> Iterator[Database]:
+    opened = Database(home / "toolyard.db", MIGRATIONS)
+    yield opened
+    opened.close()
+
+
+def record(history: History, answer: Message | BaseException = FINE, **told: Any) -> None:
+    usual = {"agent": "codex", "server": "files", "tool": "read", "asked": Raw(b'{"path":"a"}')}
+    history.record(**{**usual, "began": time.monotonic(), **told}, answer=answer)
+
+
+def said(result: Any) -> Message:
+    return Message(result=Raw(jsonrpc.encode(result)))
+
+
+def found(history: History, **wanted: Any) -> list[Any]:
+    history.flush()
+    return history.search(Search(**wanted))
+
+
+async def test_a_call_is_recorded_with_all_that_is_known_of_it(database: Database) -> None:
+    history = History(database, Bounds())
+
+    record(history, began=time.monotonic() - 0.2)
+
+    (call,) = found(history)
+    assert (call.agent, call.server, call.tool, call.outcome) == ("codex", "files", "read", "ok")
+    assert (call.asked, call.answered, call.error) == (12, len(FINE.result), "")
+    assert 200 <= call.ms < 5000
+    assert time.time() - 10 < call.at.timestamp() < time.time() - 0.19
+
+
+async def test_an_agent_of_the_modern_era_is_known_by_its_raw_description(
+    database: Database,
+) -> None:
+    history = History(database, Bounds())
+
+    record(history, agent=b'{"name":"cursor","version":"1"}')
+    record(history, agent=b"no JSON")
+
+    assert [call.agent for call in found(history)] == ["", "cursor"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "outcome", "error"),
+    [
+        (
+            said({"content": [{"type": "text", "text": "no file"}], "isError": True}),
+            "tool-error",
+            "no file",
+        ),
+        (Message(result=Raw(b'{"isError": true, "content":[]}')), "tool-error", ""),
+        (said({"structuredContent": {"isError": True}, "content": []}), "ok", ""),
+        (said({"content": [{"type": "text", "text": '"isError":true'}]}), "ok", ""),
+        (Message(error=Raw(jsonrpc.fault(-32602, "bad path"))), "error", "bad path"),
+        (LinkError("it ended"), "error", "it ended"),
+        (LinkError("token=hush is wrong"), "error", "token=[redacted] is wrong"),
+        (LinkError("x" * 300), "error", "x" * 200),
+        (asyncio.CancelledError(), "cancelled", ""),
+    ],
+)
+async def test_how_a_call_ended_is_told_by_its_answer(
+    database: Database, answer: Message | BaseException, outcome: str, error: str
+) -> None:
+    history = History(database, Bounds())
+
+    record(history, answer)
+
+    (call,) = found(history)
+    assert (call.outcome, call.error) == (outcome, error)
+
+
+@pytest.mark.parametrize("order", [("isError", "content"), ("content", "isError")])
+async def test_the_mark_of_an_error_is_seen_at_both_ends_of_a_large_answer(
+    database: Database, order: tuple[str, str]
+) -> None:
+    history = History(database, Bounds())
+    members = {"content": [{"type": "text", "text": "why " * 50_000}], "isError": True}
+
+    record(history, said({key: members[key] for key in order}))
+
+    (call,) = found(history)
+    assert call.outcome == "tool-error"
+    assert "why" in call.error
+    assert len(call.error) == 200
+
+
+async def test_calls_are_searched_by_everything_and_page_by_page(database: Database) -> None:
+    history = History(database, Bounds())
+    record(history, agent="cursor", server="web")
+    record(history, LinkError("no 100% luck"), tool="write")
+    record(history, asyncio.CancelledError())
+    for _ in range(3):
+        record(history)
+
+    assert [call.tool for call in found(history, outcome="failed")] == ["write"]
+    assert [call.outcome for call in found(history, outcome="cancelled")] == ["cancelled"]
+    assert [call.agent for call in found(history, server="web")] == ["cursor"]
+    assert len(found(history, agent="codex", tool="read")) == 4
+    assert [call.tool for call in found(history, text="100%")] == ["write"]
+    assert found(history, text="1_0") == []
+    assert found(history, since=time.time() + 60) == []
+    first = found(history, limit=4)
+    rest = found(history, limit=4, before=first[-1].id)
+    assert [call.id for call in (*first, *rest)] == [6, 5, 4, 3, 2, 1]
+
+
+async def test_statistics_are_fed_by_the_same_search(database: Database) -> None:
+    history = History(database, Bounds())
+    record(history)
+    record(history, LinkError("no"), tool="write")
+
+    history.flush()
+
+    assert {(t.tool, t.outcome) for t in history.timings(Search(server="files"))} == {
+        ("read", "ok"),
+        ("write", "error"),
+    }
+    assert history.timings(Search(server="web")) == []
+
+
+async def test_no_more_calls_are_shown_than_may_be_kept(database: Database) -> None:
+    history = History(database, Bounds(rows=10))
+    for _ in range(25):
+        record(history)
+
+    assert [call.id for call in found(history)] == list(range(25, 15, -1))
+    assert database.read("SELECT count(*) FROM calls") == [(10,)]
+
+
+async def test_calls_of_long_ago_are_forgotten(database: Database) -> None:
+    history = History(database, Bounds(days=2))
+    record(history, began=time.monotonic() - 3 * 86400)
+    record(history)
+
+    assert [call.id for call in found(history)] == [2]
+
+
+async def test_arguments_and_results_are_not_kept_unless_wanted(database: Database) -> None:
+    history = History(database, Bounds())
+    record(history)
+    history.flush()
+
+    kept = history.get(1)
+
+    assert (kept.arguments, kept.result) == (None, None)
+    assert b'"path"' not in (database.path.read_bytes() + _wal(database))
+
+
+async def test_wanted_bodies_are_kept_without_their_secrets(database: Database) -> None:
+    history = History(database, Bounds(bodies=True))
+    record(history, said({"content": [], "token": "hush"}), asked=Raw(b'{"a":1,"api_key":"hush"}'))
+    history.flush()
+
+    kept = history.get(1)
+
+    assert jsonrpc.to_python(kept.arguments or b"") == {"a": 1, "api_key": "[redacted]"}
+    assert jsonrpc.to_python(kept.result or b"") == {"content": [], "token": "[redacted]"}
+    assert b"hush" not in (database.path.read_bytes() + _wal(database))
+    assert len(found(history, text="api_key")) == 1
+
+
+async def test_bodies_that_are_too_large_or_no_json_are_not_kept(database: Database) -> None:
+    history = History(database, Bounds(bodies=True))
+    record(history, said({"content": ["x" * 70_000]}), asked=Raw(b"{broken"))
+    history.flush()
+
+    kept = history.get(1)
+
+    assert kept.result == TOO_LARGE
+    assert kept.arguments is not None
+    assert b"broken" not in kept.arguments
+    assert kept.call.answered > 70_000
+
+
+async def test_an_id_that_is_not_there_is_refused(database: Database) -> None:
+    with pytest.raises(UnknownNameError, match="no call 7"):
+        History(database, Bounds()).get(7)
+
+
+async def test_without_a_database_calls_are_counted_and_questions_refused() -> None:
+    history = History(None, Bounds(bodies=True))
+    record(history)
+
+    with pytest.raises(ConfigError, match="keeps no history"):
+        found(history)
+
+    assert history.tally.servers["files"].outcomes["ok"] == 1
+    assert history.dropped == 0
+
+
+async def test_calls_are_handed_over_by_themselves_after_a_moment() -> None:
+    counted = asyncio.Event()
+
+    class Telling(Tally):
+        def add(self, server: str, outcome: str, ms: float) -> None:
+            super().add(server, outcome, ms)
+            counted.set()
+
+    history = History(None, Bounds())
+    history.tally = Telling()
+    record(history)
+
+    async with asyncio.timeout(10):
+        await counted.wait()
+
+
+async def test_a_crowd_of_calls_is_written_whole_and_in_order(database: Database) -> None:
+    history = History(database, Bounds())
+    for number in range(2537):
+        record(history, tool=f"t{number}")
+
+    tools = [call.tool for call in found(history, limit=5000)]
+
+    assert tools == [f"t{number}" for number in range(2536, -1, -1)]
+    assert history.tally.servers["files"].outcomes["ok"] == 2537
+
+
+async def test_calls_beyond_what_may_wait_are_dropped_and_counted(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database_module, "WAITING", 5)
+    history = History(database, Bounds())
+    for _ in range(6):
+        record(history)
+
+    assert found(history) == []
+    assert history.dropped == 6
+    assert history.tally.servers["files"].outcomes["ok"] == 6
+
+
+async def test_rows_that_cannot_be_written_are_counted_and_the_next_ones_are(
+    database: Database,
+) -> None:
+    history = History(database, Bounds())
+    database.write("ALTER TABLE calls RENAME TO away")
+    record(history)
+    history.flush()
+    database.settle()
+    database.write("ALTER TABLE away RENAME TO calls")
+    record(history, tool="later")
+
+    assert [call.tool for call in found(history)] == ["later"]
+    # The call, and the two orders to forget old ones.
+    assert history.dropped == 3
+
+
+def test_a_file_that_is_no_database_is_refused_with_a_hint(home: Path) -> None:
+    path = home / "toolyard.db"
+    path.write_text("this is no database, and long enough to be sure of it" * 20)
+
+    with pytest.raises(StoreError) as caught:
+        Database(path, MIGRATIONS)
+
+    assert "move the file away" in caught.value.hint
+
+
+def _wal(database: Database) -> bytes:
+    path = database.path.with_name(database.path.name + "-wal")
+    return path.read_bytes() if path.exists() else b""
