@@ -417,3 +417,50 @@ def run(hub: RunningHub, *words: str, said: str = "", code: int = 0) -> str:
     )
     assert done.returncode == code, done.stderr
     return done.stdout
+
+
+# The app that comes with us.
+
+
+async def test_kunobi_needs_no_configuration_but_its_own_variables(place: Path) -> None:
+    dev, single = free_ports(2)
+    processes = [Process(dev, "--name", "Kunobi Dev"), Process(single, "--name", "kunobi-mcp")]
+    env = {
+        "KUNOBI_SCAN_PORTS": f"3200,dev:{dev}",
+        "KUNOBI_MCP_URL": f"http://127.0.0.1:{single}/mcp",
+        "KUNOBI_SCAN_INTERVAL": "soon",
+    }
+    for process in processes:
+        process.start()
+    try:
+        with running_hub({}, home=place, env=env) as hub:
+            async with talking(hub, app="kunobi") as client:
+                tools = (await client.result("tools/list"))["tools"]
+                status = await read(client, "kunobi://status")
+                catalog = await read(client, "kunobi://tools")
+            problems = hub.status()["problems"]
+    finally:
+        for process in processes:
+            process.kill()
+    own = ["kunobi_status", "kunobi_launch", "kunobi_refresh", "kunobi_call"]
+    assert [tool["name"] for tool in tools[:4]] == own
+    call = tools[3]
+    assert call["description"] == (
+        "Stable tool entrypoint for Kunobi operations. Call a variant tool via (variant, tool, "
+        'arguments), e.g. variant="dev", tool="k8s". Use kunobi://tools to discover full '
+        "downstream tool schemas and metadata."
+    )
+    assert call["inputSchema"]["required"] == ["variant", "tool"]
+    assert list(call["inputSchema"]["properties"]) == ["variant", "tool", "arguments"]
+    assert {"dev__echo", "legacy__echo"} <= {tool["name"] for tool in tools}
+    seen = {name: variant["status"] for name, variant in status["variants"].items()}
+    assert seen == {"stable": "not_detected", "dev": "connected", "legacy": "connected"}
+    assert status["scanInterval"] == 5000
+    assert catalog["callShape"] == {
+        "variant": "dev",
+        "tool": "k8s",
+        "arguments": {"action": "list", "variant": "events"},
+    }
+    assert [(p["code"], p["subject"]) for p in problems] == [
+        ("app-setting", "KUNOBI_SCAN_INTERVAL")
+    ]
