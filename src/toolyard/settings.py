@@ -19,6 +19,7 @@ from toolyard.core.names import SEPARATORS
 Expose = Literal["all", "search"]
 Budget = Literal["evict", "refuse"]
 LogLevel = Literal["debug", "info", "warning", "error"]
+Switch = Literal["on", "off"]
 
 PREFIX: Final = "TOOLYARD_"
 HOME: Final = "TOOLYARD_HOME"
@@ -130,6 +131,10 @@ class Settings:
     session_limit: int = 1000
     session_idle: float = 1800.0
     connection_limit: int = 2000
+    history: Switch = "on"
+    history_rows: int = 100_000
+    history_days: int = 30
+    history_bodies: Switch = "off"
     allowed_hosts: tuple[str, ...] = ()
     allowed_origins: tuple[str, ...] = ()
     log_level: LogLevel = "info"
@@ -209,6 +214,14 @@ SETTINGS: Final = (
     Setting("session_limit", _count(1), "How many sessions may be open.", "sessions"),
     Setting("session_idle", _seconds, "How long a session may be idle until it is closed.", "s"),
     Setting("connection_limit", _count(1), "How many connections HTTP holds.", "connections"),
+    Setting("history", _one_of(*get_args(Switch)), "Whether calls are recorded: `on` or `off`."),
+    Setting("history_rows", _count(1), "How many calls are kept.", "calls"),
+    Setting("history_days", _count(1, 36500), "For how many days they are kept.", "days"),
+    Setting(
+        "history_bodies",
+        _one_of(*get_args(Switch)),
+        "Whether arguments and results are kept too, without their secrets; `replay` needs them.",
+    ),
     Setting(
         "allowed_hosts",
         _names,

@@ -66,6 +66,7 @@ def is_modern(version: str | None) -> bool:
 
 def take_envelope(exchange: Exchange, meta: Fields) -> None:
     """Read what a modern request says of its client."""
+    exchange.session.info = bytes(meta.get(era.META_CLIENT, b""))
     said = jsonrpc.to_python(meta[era.META_CAPABILITIES])
     exchange.capabilities = said if isinstance(said, dict) else {}
     level = jsonrpc.to_python(meta[era.META_LOG_LEVEL]) if era.META_LOG_LEVEL in meta else None
