@@ -53,6 +53,22 @@ class Control:
         body = {"server": server, "tool": tool, "arguments": arguments}
         return self._ask("POST", "/api/v1/call", body, patience)
 
+    def history(self, wanted: dict[str, Any]) -> dict[str, Any]:
+        """The calls that match, newest first."""
+        return self._ask("GET", f"/api/v1/history?{_query(wanted)}")
+
+    def history_stats(self, wanted: dict[str, Any]) -> dict[str, Any]:
+        """What the calls that match say together, per server and tool."""
+        return self._ask("GET", f"/api/v1/history/stats?{_query(wanted)}")
+
+    def recorded(self, id_: int) -> dict[str, Any]:
+        """One call of the history."""
+        return self._ask("GET", f"/api/v1/history/{id_}")
+
+    def replay(self, id_: int, patience: float) -> dict[str, Any]:
+        """Repeat a call of the history; the result as the tool gave it."""
+        return self._ask("POST", f"/api/v1/history/{id_}/replay", {}, patience)
+
     def refresh(self) -> dict[str, Any]:
         """Have every server asked again."""
         return self._ask("POST", "/api/v1/refresh", {})
@@ -110,6 +126,10 @@ class Control:
             raise CommandError(text, "run: toolyard restart", Exit.NO_HUB) from error
         finally:
             connection.close()
+
+
+def _query(wanted: dict[str, Any]) -> str:
+    return urlencode({key: value for key, value in wanted.items() if value})
 
 
 def _refusal(status: int, body: bytes) -> CommandError:

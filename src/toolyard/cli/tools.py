@@ -65,7 +65,11 @@ def call_command(
         text = sys.stdin.read()
     arguments = read_arguments(words, text, _schema(hub, server, tool))
     patience = timeout or desk.settings.call_timeout + desk.settings.start_timeout + MARGIN
-    result = hub.call(server, tool, arguments, patience)
+    finish_call(desk, server, tool, hub.call(server, tool, arguments, patience))
+
+
+def finish_call(desk: Desk, server: str, tool: str, result: dict[str, Any]) -> None:
+    """Show what a tool answered, and end as it did."""
     desk.terminal.answer(result, lambda: _show_result(desk, result))
     if result.get("isError"):
         sys.stdout.flush()

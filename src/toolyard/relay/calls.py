@@ -7,6 +7,8 @@ connection keys of `_meta` are replaced, the rest crosses as the bytes it was.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from time import monotonic
 from typing import Final
 
 import msgspec
@@ -28,6 +30,8 @@ CALLS_PER_SERVER: Final = 512
 _decode_map: Final = msgspec.json.Decoder(dict[str, Raw]).decode
 _VERSION: Final = Raw(jsonrpc.encode(era.MODERN))
 _RETRIED: Final = frozenset({"inputResponses", "requestState"})
+Record = Callable[[str | bytes, str, str, Raw, float, Message | BaseException], None]
+"""Takes a tool call down that is over: agent, server, tool, arguments, when it began, its end."""
 
 
 class Calls:
@@ -36,6 +40,7 @@ class Calls:
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
         self._parking = Parking()
+        self.record: Record | None = None
 
     async def send(
         self, exchange: Exchange, method: str, fields: Fields, route: Route, view: View
@@ -46,16 +51,35 @@ class Calls:
             ToolyardError: The server could not be reached, failed or was late.
         """
         assert route.server is not None
-        link = self._pool.ready(route.server) or await self._pool.lease(route.server)
+        began = monotonic()
         try:
-            message = await self._over(link, exchange, method, fields, route)
-        except SessionLostError:
-            # The server never looked at it, so this cannot do anything twice.
-            link = await self._pool.lease(route.server)
-            message = await self._over(link, exchange, method, fields, route)
+            link = self._pool.ready(route.server) or await self._pool.lease(route.server)
+            try:
+                message = await self._over(link, exchange, method, fields, route)
+            except SessionLostError:
+                # The server never looked at it, so this cannot do anything twice.
+                link = await self._pool.lease(route.server)
+                message = await self._over(link, exchange, method, fields, route)
+        except BaseException as error:
+            self._note(exchange, method, fields, route, began, error)
+            raise
+        self._note(exchange, method, fields, route, began, message)
         if route.server in view.wrapped and message.result:
             message.result = Raw(rewrap(bytes(message.result), view.wrapped[route.server]))
         return message
+
+    def _note(
+        self,
+        exchange: Exchange,
+        method: str,
+        fields: Fields,
+        route: Route,
+        began: float,
+        end: Message | BaseException,
+    ) -> None:
+        if self.record is not None and method == "tools/call":
+            session, asked = exchange.session, fields.get("arguments", jsonrpc.NOTHING)
+            self.record(session.agent or session.info, route.alias, route.key, asked, began, end)
 
     def leave(self, principal: str) -> None:
         """A client is gone, and with it whoever could take up its parked calls."""

@@ -143,7 +143,9 @@ class Yard:
 
     async def _call(self, call: Call) -> bytes:
         """Call a tool as `toolyard_call` does: lazily started, checked against its schema."""
-        exchange = Exchange(Session("control", _drop), b"0", _drop)
+        session = Session("control", _drop)
+        session.agent = "control"
+        exchange = Exchange(session, b"0", _drop)
         fields = {"arguments": Raw(jsonrpc.encode(call.body))}
         view = self._relay.view()
         message = await self._relay.answers.call(exchange, "toolyard_call", fields, view)
