@@ -17,7 +17,7 @@ LOOKUP = Lookup(
     {"A": "one", "EMPTY": "", "REF": "${A}"},
     folder="/work space",
     keyring=no_keyring,
-    home="/home/me",
+    home="/users/me",
 )
 
 
@@ -41,7 +41,7 @@ def argument(text: str, lookup: Lookup = LOOKUP) -> str:
         ("${NO:-${A}}!", "one!"),
         ("${NO:-a:-b}", "a:-b"),
         ("${REF}", "${A}"),
-        ("${userHome}/x", "/home/me/x"),
+        ("${userHome}/x", "/users/me/x"),
         ("${workspaceFolder}/x", "/work space/x"),
         ("$A $$ $", "$A $$ $"),
         ("$${A}", "${A}"),
@@ -111,7 +111,7 @@ def test_each_place_of_a_missing_reference_is_named() -> None:
 
 @pytest.mark.parametrize(
     ("cwd", "result"),
-    [("sub", "/work space/sub"), ("/abs", "/abs"), ("~/x", "/home/me/x"), ("~", "/home/me")],
+    [("sub", "/work space/sub"), ("/abs", "/abs"), ("~/x", "/users/me/x"), ("~", "/users/me")],
 )
 def test_a_directory_is_made_absolute_from_where_it_was_declared(cwd: str, result: str) -> None:
     expanded = expand(Command(("x",), cwd=cwd), LOOKUP)
