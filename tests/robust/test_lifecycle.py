@@ -179,7 +179,7 @@ def test_hubs_started_at_once_end_in_one(home: Path) -> None:
         state = json.loads((home / "run" / "hub.json").read_text())
         running = [p for p in psutil.process_iter() if _is_hub_of(p, home)]
         assert [p.pid for p in running] == [state["pid"]], said
-        assert all("Traceback" not in text for text in said)
+        assert all("Traceback" not in text for text in said), said
     finally:
         subprocess.run(toolyard("down"), env=env, capture_output=True, timeout=20)
 
