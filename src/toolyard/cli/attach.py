@@ -34,6 +34,7 @@ class Wish:
         self.server = ""
         self.app = ""
         self.separator = ""
+        self.profile = ""
         self.config = ""
         self.standalone = False
 
@@ -46,7 +47,7 @@ def parse(words: list[str]) -> Wish | None:
         name, equals, value = word.partition("=")
         if word == "--standalone":
             wish.standalone = True
-        elif name in ("--server", "--app", "--separator", "--config"):
+        elif name in ("--server", "--app", "--separator", "--profile", "--config"):
             value = value if equals else next(rest, "")
             if not value or value.startswith("-"):
                 return None
@@ -92,6 +93,7 @@ def preamble(cwd: str, wish: Wish) -> bytes:
 def wishes(wish: Wish) -> dict[str, str]:
     """What the hub must know of the wish: which part of the yard to show, and how."""
     said = {"server": wish.server, "app": wish.app, "separator": wish.separator}
+    said["profile"] = wish.profile
     return {key: value for key, value in said.items() if value or key == "server"}
 
 

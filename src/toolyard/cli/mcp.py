@@ -12,6 +12,7 @@ from toolyard.cli import attach
 @click.command("mcp")
 @click.option("--server", default="", metavar="NAME", help="Offer this server alone.")
 @click.option("--app", default="", metavar="NAME", help="Stand in for the hub of this app.")
+@click.option("--profile", default="", metavar="NAME", help="Show what this profile selects.")
 @click.option(
     "--separator",
     default="",
@@ -20,7 +21,9 @@ from toolyard.cli import attach
 )
 @click.option("--config", default="", metavar="FILE", help="The servers file, if a hub is started.")
 @click.option("--standalone", is_flag=True, help="Be a hub of its own instead of sharing one.")
-def mcp_command(server: str, app: str, separator: str, config: str, standalone: bool) -> None:
+def mcp_command(
+    server: str, app: str, profile: str, separator: str, config: str, standalone: bool
+) -> None:
     """Serve one MCP client on stdin and stdout.
 
     This is what clients start. It attaches to the running hub, starting one in the background if
@@ -28,5 +31,5 @@ def mcp_command(server: str, app: str, separator: str, config: str, standalone: 
     """
     wish = attach.Wish()
     wish.server, wish.app, wish.separator = server, app, separator
-    wish.config, wish.standalone = config, standalone
+    wish.profile, wish.config, wish.standalone = profile, config, standalone
     sys.exit(attach.run(wish))

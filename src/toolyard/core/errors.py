@@ -9,6 +9,8 @@ ToolyardError
 ├── LinkError            a connection to a server failed
 │   ├── LinkTimeoutError it did not answer in time
 │   └── BusyError        it has more calls waiting than it may
+├── TakenError           the name is in use
+├── NotOursError         it is declared elsewhere, and changed there
 └── UnknownNameError     nobody offers that name
 """
 
@@ -57,3 +59,11 @@ class BusyError(LinkError):
 
 class UnknownNameError(ToolyardError):
     """Nobody offers that name."""
+
+
+class TakenError(ToolyardError):
+    """The name is in use."""
+
+
+class NotOursError(ToolyardError):
+    """It is declared elsewhere and can only be changed there."""

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
 
+from toolyard.core.profiles import Profile
+
 Pairs = tuple[tuple[str, str], ...]
 """Names and values, frozen all the way down, so that an endpoint can be a key."""
 
@@ -59,8 +61,6 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
-@dataclass(frozen=True, slots=True)
 class Identity:
     """What a running server is recognised by, whatever port it has."""
 
@@ -69,6 +69,8 @@ class Identity:
     """What it calls itself."""
 
 
+@dataclass(frozen=True, slots=True)
+class Server:
     """A server as its source declares it.
 
     Strings of the endpoint may hold references such as `${TOKEN}`; they are
@@ -85,16 +87,18 @@ class Identity:
     """What `${workspaceFolder}` stands for: where the declaration was found."""
     problem: Problem | None = None
     """Why it cannot be used as declared, e.g. a variable that is not set."""
-    steady: bool = False
-    """Its source sees to its leaving: as long as it is declared, its offers stay listed."""
     identity: Identity | None = None
     """Who must be behind the address; it is looked for if it has moved to another port."""
+    steady: bool = False
+    """Its source sees to its leaving: as long as it is declared, its offers stay listed."""
     offers: Offers | None = None
     """What it offered when last looked at: listed at once, before it is ever started."""
     peer: Peer | None = None
     """What it said of itself then."""
     held: frozenset[str] = frozenset()
     """Of these offers the tools that wait for approval."""
+    launch: str = ""
+    """What stands for how it is started, where the endpoint also holds what a user gave it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +108,7 @@ class Report:
     source: str
     servers: tuple[Server, ...] = ()
     problems: tuple[Problem, ...] = ()
+    profiles: tuple[Profile, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +217,12 @@ class Snapshot:
     revision: int = 0
     entries: dict[ServerId, Entry] = field(default_factory=dict)
     sources: dict[str, SourceState] = field(default_factory=dict)
+
+    @property
+    def profiles(self) -> dict[str, Profile]:
+        """The profiles that sources report, by name."""
+        reports = (state.report for state in self.sources.values())
+        return {profile.name: profile for report in reports for profile in report.profiles}
 
 
 Event = Report | SourceFailed | Observation | Judgement

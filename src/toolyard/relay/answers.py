@@ -15,6 +15,7 @@ from toolyard.core.search import words
 from toolyard.hub import Hub
 from toolyard.relay.calls import Calls
 from toolyard.relay.offers import INSTRUCTIONS, SERVER
+from toolyard.relay.portion import portion
 from toolyard.relay.schema import complaints
 from toolyard.relay.session import Exchange
 from toolyard.relay.view import Route, View, make_view
@@ -49,11 +50,12 @@ class Answers:
         return await self._tools[name](exchange, fields, view)
 
     async def _status(self, exchange: Exchange, fields: Fields, view: View) -> Message:
-        status = self._hub.status()
+        status = portion(self._hub.status(), view)
         return text_result(format_status(status), status)
 
     async def _refresh(self, exchange: Exchange, fields: Fields, view: View) -> Message:
-        self._hub.refresh()
+        seen = [entry.server.id for entry in view.entries.values()]
+        self._hub.refresh(seen if view.exposure.is_limited else None)
         names = ", ".join(view.entries) or "none yet"
         return text_result(
             f"asked all servers again ({names}); what changed is listed as it arrives"
@@ -156,6 +158,9 @@ class Answers:
         )
         if route is not None:
             return route
+        if tool in entry.held:
+            hint = f"a person must look first: toolyard approve {server}"
+            return f"tool {tool!r} of {server!r} has changed and waits for approval. {hint}"
         problem = entry.server.problem or entry.problem
         if not tools and problem is not None:
             return f"server {server!r} offers no tools now: {problem.text}. {problem.hint}"
@@ -166,7 +171,7 @@ class Answers:
     def read(self, uri: str, view: View) -> bytes:
         """The result of reading one of the hub's own resources."""
         if uri == "toolyard://status":
-            body: Any = self._hub.status()
+            body: Any = portion(self._hub.status(), view)
         else:
             body = {
                 "callTool": "toolyard_call",
@@ -179,7 +184,7 @@ class Answers:
 
     def prompt(self, name: str, view: View) -> bytes:
         """The result of getting one of the hub's own prompts."""
-        status = format_status(self._hub.status())
+        status = format_status(portion(self._hub.status(), view))
         ask = _DOCTOR if name == "toolyard-doctor" else _SETUP
         message = {"role": "user", "content": {"type": "text", "text": f"{ask}\n\n{status}"}}
         return jsonrpc.encode({"messages": [message]})

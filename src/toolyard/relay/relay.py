@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
@@ -223,7 +224,7 @@ class Relay:
         able = [
             e for e in view.entries.values() if e.peer and b'"resources"' in e.peer.capabilities
         ]
-        if len(able) != 1:
+        if len(able) != 1 or not view.selection.admits(able[0], uri):
             return None
         return Route(able[0].server.id, uri, _NO_OFFER, able[0].alias)
 
@@ -302,9 +303,10 @@ class Relay:
     def _unwatch(self, session: Session, uri: str) -> None:
         if uri in session.watched:
             session.watched.discard(uri)
-            route = self._route_uri(self.view(), uri)
-            if route is not None:
-                self.subscriptions.unfollow(route)
+            with contextlib.suppress(UnknownNameError):  # its app was taken away meanwhile
+                route = self._route_uri(self.view(session.exposure), uri)
+                if route is not None:
+                    self.subscriptions.unfollow(route)
 
     async def _listen(self, exchange: Exchange, fields: Fields) -> Message:
         raw = fields.get("notifications")

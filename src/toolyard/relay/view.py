@@ -17,13 +17,15 @@ from msgspec import Raw
 
 from toolyard.core.model import Entry, Offer, ServerId, Snapshot
 from toolyard.core.names import exposed_names
+from toolyard.core.profiles import unknown_profile
 from toolyard.core.search import Index
 from toolyard.relay.offers import OWN
+from toolyard.relay.selection import Selection
+from toolyard.relay.uris import fill, pattern, quote_uri
 from toolyard.wire import headers, jsonrpc
 
 KINDS: Final = ("tools", "prompts", "resources", "templates")
 _MARK: Final = headers.MARK.encode()
-_PARTS: Final = re.compile(r"(\{[^{}]*\})")
 FIELDS: Final = {
     "tools": ("tools", "name"),
     "prompts": ("prompts", "name"),
@@ -45,6 +47,15 @@ class Exposure:
     """The alias of the one server to show; empty for all."""
     app: str = ""
     """The one app to show, as its own hub would; empty for the whole yard."""
+    profile: str = ""
+    """The profile that selects; looked up in each picture, so that a change reaches everybody."""
+    only: frozenset[str] = frozenset()
+    """The servers a client is limited to, by alias or full name; empty for no limit."""
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether a client sees less than the whole yard."""
+        return bool(self.profile or self.only)
 
 
 class Route:
@@ -122,6 +133,8 @@ class View:
     def __init__(self, revision: int, exposure: Exposure) -> None:
         self.revision = revision
         self.exposure = exposure
+        self.selection = Selection()
+        self.expose = exposure.expose
         self.tools: dict[str, Route] = {}
         self.prompts: dict[str, Route] = {}
         self.resources: dict[str, Route] = {}
@@ -160,9 +173,11 @@ class View:
         route = self.resources.get(uri)
         if route is not None:
             return route
-        for pattern, candidate in self.patterns:
-            if match := pattern.fullmatch(uri):
-                key = _fill(candidate.key, match.groups())
+        for shape, candidate in self.patterns:
+            if match := shape.fullmatch(uri):
+                key = fill(candidate.key, match.groups())
+                if not self.selection.admits(self.entries[candidate.alias], key):
+                    continue
                 return Route(candidate.server, key, candidate.offer, candidate.alias)
         return None
 
@@ -173,21 +188,46 @@ def make_view(
     before: View | None,
     own: Mapping[str, tuple[Offer, ...]] = OWN,
 ) -> View:
-    """The view of a picture; `before` lends the bytes that did not change."""
-    view = View(snapshot.revision, exposure)
+    """The view of a picture; `before` lends the bytes that did not change.
+
+    Raises:
+        UnknownNameError: There is no such profile.
+    """
+    view = _begin(snapshot, exposure)
     old = before.renamed if before is not None else {}
     listed: dict[str, list[bytes]] = {kind: [] for kind in KINDS}
     taken: dict[str, set[str]] = {kind: set() for kind in KINDS}
     if not exposure.server:
         _add_own(view, own, listed, taken)
+    if view.selection.profile is not None:
+        # Kept free for those who were given these names.
+        taken["tools"].update(name for _, name in view.selection.profile.rename)
     for entry in sorted(_shown(snapshot, exposure), key=lambda e: e.alias):
-        if entry.server.enabled and exposure.server in ("", entry.alias):
+        if not entry.server.enabled or exposure.server not in ("", entry.alias):
+            continue
+        if view.selection.shows(entry):
             view.entries[entry.alias] = entry
             _add(view, entry, listed, taken, old)
             _note_capabilities(view, entry)
     for kind in KINDS:
         digest = hashlib.sha256(b"\0".join(listed[kind])).hexdigest()[:16]
         view.lists[kind] = Listing(digest, listed[kind], exposure.page, FIELDS[kind][0])
+    return view
+
+
+def _begin(snapshot: Snapshot, exposure: Exposure) -> View:
+    """An empty view with all that decides what will be in it."""
+    view = View(snapshot.revision, exposure)
+    profile = None
+    if exposure.profile:
+        profile = snapshot.profiles.get(exposure.profile)
+        if profile is None:
+            raise unknown_profile(exposure.profile, snapshot.profiles)
+        view.expose = profile.expose or exposure.expose
+    separator = profile.separator if profile is not None else None
+    if separator is None or exposure.server:
+        separator = exposure.separator
+    view.selection = Selection(profile, exposure.only, separator)
     return view
 
 
@@ -221,9 +261,7 @@ def _add(
     old: dict[tuple[Offer, str], bytes],
 ) -> None:
     for kind in KINDS:
-        offers: tuple[Offer, ...] = getattr(entry.offers, kind)
-        if kind == "tools" and entry.held:
-            offers = tuple(offer for offer in offers if offer.key not in entry.held)
+        offers = view.selection.offers(entry, kind)
         names = _names(view, entry, kind, offers, taken[kind])
         for offer in offers:
             name = names.get(offer.key)
@@ -231,24 +269,29 @@ def _add(
                 continue
             view.table(kind)[name] = route = Route(entry.server.id, offer.key, offer, entry.alias)
             if kind == "templates":
-                view.patterns.append((_pattern(name), route))
+                view.patterns.append((pattern(name), route))
             raw = old.get((offer, name)) or _rename(offer, FIELDS[kind][1], name)
             view.renamed[offer, name] = raw
             raw = rewrap(raw, view.wrapped.get(entry.server.id))
-            if _is_listed(view.exposure, kind, name):
+            if kind != "tools" or _is_listed(view, entry, offer.key, name):
                 listed[kind].append(raw)
 
 
 def _names(
     view: View, entry: Entry, kind: str, offers: tuple[Offer, ...], taken: set[str]
 ) -> dict[str, str]:
-    if kind in ("tools", "prompts"):
-        return exposed_names(entry.alias, (o.key for o in offers), view.exposure.separator, taken)
+    separator = view.selection.separator
+    if kind == "tools":
+        given = {o.key: name for o in offers if (name := view.selection.renamed(entry, o.key))}
+        rest = (offer.key for offer in offers if offer.key not in given)
+        return exposed_names(entry.alias, rest, separator, taken) | _given(view, given, taken)
+    if kind == "prompts":
+        return exposed_names(entry.alias, (o.key for o in offers), separator, taken)
     names: dict[str, str] = {}
     for offer in offers:
         name = offer.key
         if name in taken:
-            name = f"toolyard://at/{quote(entry.alias, safe='')}/{_quote_uri(offer.key)}"
+            name = f"toolyard://at/{quote(entry.alias, safe='')}/{quote_uri(offer.key)}"
             pair = (jsonrpc.encode(offer.key), jsonrpc.encode(name))
             view.wrapped.setdefault(entry.server.id, []).append(pair)
         taken.add(name)
@@ -256,13 +299,19 @@ def _names(
     return names
 
 
-def _quote_uri(uri: str) -> str:
-    """Percent-encoded, but for the braces of a template's variables."""
-    return quote(uri, safe="{}")
+def _given(view: View, given: dict[str, str], taken: set[str]) -> dict[str, str]:
+    """The names a profile gives; of two tools that would share one, the first has it."""
+    names: dict[str, str] = {}
+    for key, name in given.items():
+        is_free = name not in view.tools and name not in names.values()
+        names[key] = name if is_free else exposed_names("", [name], "", taken)[name]
+    return names
 
 
-def _is_listed(exposure: Exposure, kind: str, name: str) -> bool:
-    return kind != "tools" or exposure.expose == "all" or name in exposure.pinned
+def _is_listed(view: View, entry: Entry, key: str, name: str) -> bool:
+    if view.expose == "all" or name in view.exposure.pinned:
+        return True
+    return view.selection.pins(entry, key)
 
 
 def _rename(offer: Offer, field_: str, name: str) -> bytes:
@@ -278,26 +327,6 @@ def rewrap(raw: bytes, pairs: list[tuple[bytes, bytes]] | None) -> bytes:
     for inner, outer in pairs or ():
         raw = raw.replace(inner, outer)
     return raw
-
-
-def _pattern(template: str) -> re.Pattern[str]:
-    """A URI template as a pattern, with a group for each variable."""
-    parts = _PARTS.split(template)
-    out = "".join(_variable(p) if p.startswith("{") else re.escape(p) for p in parts)
-    return re.compile(out)
-
-
-def _fill(template: str, values: tuple[str, ...]) -> str:
-    """A URI template with the values of its variables, as they were written."""
-    rest = iter(values)
-    return "".join(next(rest) if p.startswith("{") else p for p in _PARTS.split(template))
-
-
-def _variable(expression: str) -> str:
-    if expression[1:2] in ("?", "&"):
-        return r"((?:[?&].*)?)"
-    wide = expression[1:2] in ("+", "/", "#") or expression.endswith("*}")
-    return r"(.*)" if wide else r"([^/?#]*)"
 
 
 def _description(offer: Offer) -> str:

@@ -7,6 +7,8 @@ from typing import Any, Final
 from msgspec import Raw
 
 from toolyard.relay.session import LEVELS, Exchange
+from toolyard.relay.view import Exposure
+from toolyard.surfaces.gate import NOBODY, Grant
 from toolyard.wire import era, headers, jsonrpc
 from toolyard.wire.jsonrpc import Fields, Message
 
@@ -17,9 +19,23 @@ Wrong = tuple[int, str, Any]
 class Asked:
     """The headers of one request that matter here, read in one pass."""
 
-    __slots__ = ("accept", "duplicate", "kind", "method", "name", "params", "session", "version")
+    __slots__ = (
+        "accept",
+        "duplicate",
+        "exposure",
+        "grant",
+        "kind",
+        "method",
+        "name",
+        "params",
+        "session",
+        "version",
+    )
 
-    def __init__(self, pairs: list[tuple[bytes, bytes]]) -> None:
+    def __init__(self, pairs: list[tuple[bytes, bytes]], grant: Grant = NOBODY) -> None:
+        self.grant = grant
+        self.exposure: Exposure | None = None
+        """How the yard is shown to whoever asks, if not as to everybody."""
         self.session = self.kind = self.accept = b""
         self.version = self.method = self.name = None
         self.params: dict[str, str] = {}

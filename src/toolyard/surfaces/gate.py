@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Final
+
+from toolyard.stores.tokens import AgentToken
 
 Pairs = list[tuple[bytes, bytes]]
 Refusal = tuple[int, str]
@@ -18,6 +21,31 @@ OPEN_PATHS: Final = frozenset({"/health/live", "/open", "/style.css"})
 """What answers without a token: says that it lives, takes a code, gives a style sheet."""
 PAGE_PATHS: Final = frozenset({"/"})
 """What a browser may see with its cookie; the cookie opens nothing else."""
+MCP: Final = "/mcp"
+MCP_PROFILE: Final = "/mcp/p/"
+_SCHEME: Final = b"Bearer "
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """Who was let in, and with how much."""
+
+    name: str
+    servers: frozenset[str] = frozenset()
+    """The servers it may see; empty for all."""
+    profile: str = ""
+    """The one profile it may use; empty for any."""
+    is_agent: bool = False
+
+
+CONTROL: Final = Grant("control")
+PAGE: Final = Grant("page")
+NOBODY: Final = Grant("")
+
+
+def grant_of(agent: AgentToken) -> Grant:
+    """What the token of an agent gives."""
+    return Grant(agent.name, agent.servers, agent.profile, is_agent=True)
 
 
 class Gate:
@@ -30,8 +58,10 @@ class Gate:
         hosts: Iterable[str] = (),
         origins: Iterable[str] = (),
         has_cookie: Callable[[Pairs], bool] = lambda _headers: False,
+        find_agent: Callable[[bytes], AgentToken | None] = lambda _token: None,
     ) -> None:
-        self._bearer = f"Bearer {token}".encode()
+        self._bearer = _SCHEME + token.encode()
+        self._find_agent = find_agent
         self._has_cookie = has_cookie
         own = [f"{name}:{port}" for name in NAMES]
         self._hosts = frozenset(host.lower().encode() for host in (*own, *hosts))
@@ -39,8 +69,8 @@ class Gate:
             o.encode() for o in (*(f"http://{host}" for host in own), *origins)
         )
 
-    def refusal(self, method: str, path: str, headers: Pairs) -> Refusal | None:
-        """Why a request is refused: status and sentence; None if it may pass."""
+    def judge(self, method: str, path: str, headers: Pairs) -> Grant | Refusal:
+        """Who sends a request, if it may pass; else why not: status and sentence."""
         host = bearer = b""
         hosts = 0
         foreign = False
@@ -59,8 +89,27 @@ class Gate:
             )
         if foreign:
             return 403, "requests from this origin are not allowed"
-        if hmac.compare_digest(bearer, self._bearer) or path in OPEN_PATHS:
-            return None
+        if hmac.compare_digest(bearer, self._bearer):
+            return CONTROL
+        return self._identify(method, path, headers, bearer)
+
+    def _identify(self, method: str, path: str, headers: Pairs, bearer: bytes) -> Grant | Refusal:
+        """Who comes without the hub's own token."""
+        if path in OPEN_PATHS:
+            return NOBODY
         if path in PAGE_PATHS and method == "GET" and self._has_cookie(headers):
-            return None
+            return PAGE
+        agent = self._find_agent(bearer[len(_SCHEME) :]) if bearer.startswith(_SCHEME) else None
+        if agent is not None:
+            return _admit(agent, path)
         return 401, "a valid token is needed: Authorization: Bearer <token>"
+
+
+def _admit(agent: AgentToken, path: str) -> Grant | Refusal:
+    """An agent's token opens the MCP door and no other; one of a profile, only that profile's."""
+    if path != MCP and not path.startswith(MCP_PROFILE):
+        return 403, "the token of an agent opens the MCP door alone; this needs the hub's own token"
+    wanted = path.removeprefix(MCP_PROFILE) if path != MCP else agent.profile
+    if agent.profile and wanted != agent.profile:
+        return 403, f"this token is for the profile {agent.profile!r} alone"
+    return grant_of(agent)

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from dataclasses import replace
 from typing import Final
 
 from msgspec import Raw
 
+from toolyard.core.errors import UnknownNameError
+from toolyard.core.profiles import unknown_profile
 from toolyard.relay.relay import Relay
 from toolyard.relay.session import Exchange, Session
+from toolyard.relay.view import Exposure
 from toolyard.surfaces.asked import Asked, disagreement, is_modern, take_envelope
+from toolyard.surfaces.client import JSON, Back, Client
+from toolyard.surfaces.gate import MCP, MCP_PROFILE, Grant
 from toolyard.surfaces.reply import Reply, Request
 from toolyard.surfaces.stream import Stream
 from toolyard.wire import era, jsonrpc
@@ -18,8 +24,6 @@ from toolyard.wire.jsonrpc import Message
 from toolyard.wire.tasks import Tasks
 
 DEPTH: Final = 64
-UNHEARD: Final = 64
-"""Messages kept for a client that has not opened its listening stream yet."""
 STATUS: Final = {
     era.PARSE_ERROR: 400,
     era.INVALID_REQUEST: 400,
@@ -29,63 +33,6 @@ STATUS: Final = {
     era.METHOD_NOT_FOUND: 404,
 }
 """The HTTP status of a modern error; all others are 200."""
-_JSON: Final = (b"content-type", b"application/json")
-
-
-class Client:
-    """A legacy session on this door: with a listening stream, and a time it was last seen."""
-
-    __slots__ = ("hung_up", "listening", "seen", "session", "unheard")
-
-    def __init__(self, principal: str) -> None:
-        self.hung_up: set[Exchange] = set()
-        """Requests under way whose connections have ended."""
-        self.session = Session(principal, self.push)
-        self.listening: Stream | None = None
-        self.unheard: list[bytes] = []
-        self.seen = 0.0
-
-    def push(self, message: bytes) -> None:
-        """Say something unasked; kept for a while if nobody listens yet."""
-        if self.listening is not None:
-            self.listening.put(message)
-        elif len(self.unheard) < UNHEARD:
-            self.unheard.append(message)
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether neither a stream nor a request of it is under way."""
-        return self.listening is None and not self.session.exchanges
-
-    def left(self) -> None:
-        """A connection has ended; if it was the last one, nobody waits for the answers."""
-        waiting = self.session.exchanges.values()
-        if self.listening is None and self.hung_up.issuperset(waiting):
-            for exchange in list(waiting):
-                exchange.abandon()
-
-
-class Back:
-    """The way back to one request: JSON, unless something has to be said before the answer."""
-
-    __slots__ = ("_reply", "stream")
-
-    def __init__(self, reply: Reply) -> None:
-        self._reply = reply
-        self.stream: Stream | None = None
-
-    def emit(self, message: bytes) -> None:
-        """Say something before the answer: from here on it is a stream."""
-        if self.stream is None:
-            self.stream = Stream(self._reply)
-        self.stream.put(message)
-
-    def answer(self, message: bytes, status: int) -> None:
-        """Say the last thing."""
-        if self.stream is not None:
-            self.stream.finish(message)
-        else:
-            self._reply.respond(status, message, (_JSON,))
 
 
 class HttpDoor:
@@ -96,14 +43,19 @@ class HttpDoor:
         self._most = sessions
         self._idle = idle_seconds
         self._clients: dict[bytes, Client] = {}
-        self._listeners: set[Exchange] = set()
+        self._listeners: dict[Exchange, Grant] = {}
         """Modern requests that stay open to hear of changes."""
         self._tasks = Tasks()
         self._loop = asyncio.get_running_loop()
 
     def serve(self, request: Request, reply: Reply) -> None:
         """Begin to serve one request."""
-        asked = Asked(request.headers)
+        asked = Asked(request.headers, request.grant)
+        try:
+            asked.exposure = self._exposure(request)
+        except UnknownNameError as error:
+            _refuse(reply, 404, era.INVALID_REQUEST, f"{error}; {error.hint}")
+            return
         method = request.method
         if method == "POST":
             self._post(asked, request.body, reply)
@@ -115,6 +67,31 @@ class HttpDoor:
             self._delete(asked, reply)
         else:
             reply.respond(405, headers=((b"allow", b"GET, POST, DELETE"),))
+
+    def _exposure(self, request: Request) -> Exposure | None:
+        """How the yard is shown here to whoever sent this; None for as usual.
+
+        Raises:
+            UnknownNameError: There is no such profile. Never is everything shown instead.
+        """
+        grant, path = request.grant, request.path
+        profile = path.removeprefix(MCP_PROFILE) if path != MCP else grant.profile
+        if path == MCP and not profile and not grant.servers:
+            return None
+        if path != MCP or profile:
+            profiles = self._relay.hub.snapshot.profiles
+            if profile not in profiles:
+                raise unknown_profile(profile, profiles)
+        return replace(self._relay.exposure, profile=profile, only=grant.servers)
+
+    def dismiss(self, grant: Grant) -> None:
+        """A token is worthless from now on: what was opened with it ends."""
+        for id_, client in list(self._clients.items()):
+            if client.grant == grant:
+                self._end(id_)
+        for exchange, used in list(self._listeners.items()):
+            if used == grant:
+                exchange.abandon()
 
     async def sweep(self) -> None:
         """Forget sessions that nobody has used for long, until cancelled."""
@@ -168,9 +145,9 @@ class HttpDoor:
             _refuse(reply, 400, era.INVALID_REQUEST, _BAD_ID)
             return
         if message.method == "initialize" and message.id:
-            self._tasks.start(self._open(message, reply))
+            self._tasks.start(self._open(asked, message, reply))
             return
-        client = self._clients.get(asked.session)
+        client = self._client(asked)
         if client is None:
             _refuse(reply, *_no_session(asked), message.id)
             return
@@ -185,20 +162,27 @@ class HttpDoor:
             exchange = Exchange(client.session, bytes(message.id), _mute)
             self._tasks.start(self._serve(client, exchange, message, asked, reply))
 
-    async def _open(self, message: Message, reply: Reply) -> None:
+    def _client(self, asked: Asked) -> Client | None:
+        """The session a request belongs to; for others than who opened it, there is none."""
+        client = self._clients.get(asked.session)
+        if client is None or client.grant != asked.grant:
+            return None
+        return client if client.session.exposure == asked.exposure else None
+
+    async def _open(self, asked: Asked, message: Message, reply: Reply) -> None:
         if len(self._clients) >= self._most and not self._evict():
             text = f"{self._most} sessions are open"
             _refuse(reply, 503, era.SERVER_ERROR, text, message.id)
             return
         id_ = secrets.token_urlsafe(24).encode()
-        client = Client(id_.decode())
+        client = Client(id_.decode(), asked.grant, asked.exposure)
         client.seen = self._loop.time()
         self._clients[id_] = client
         exchange = Exchange(client.session, bytes(message.id), _mute)
         body, error = await self._relay.answer(exchange, message)
         if error:
             self._end(id_)
-        reply.respond(200, body, (_JSON,) if error else (_JSON, (b"mcp-session-id", id_)))
+        reply.respond(200, body, (JSON,) if error else (JSON, (b"mcp-session-id", id_)))
 
     def _evict(self) -> bool:
         """Make room by ending the session that has been silent for longest."""
@@ -215,7 +199,7 @@ class HttpDoor:
             client.listening.finish()
 
     def _listen(self, asked: Asked, reply: Reply) -> None:
-        client = self._clients.get(asked.session)
+        client = self._client(asked)
         if client is None:
             _refuse(reply, *_no_session(asked))
             return
@@ -239,7 +223,7 @@ class HttpDoor:
         reply.on_gone = gone
 
     def _delete(self, asked: Asked, reply: Reply) -> None:
-        if asked.session in self._clients:
+        if self._client(asked) is not None:
             self._end(asked.session)
             reply.respond(200)
         else:
@@ -256,12 +240,13 @@ class HttpDoor:
             return
         wrong = disagreement(asked, message)
         if wrong is not None:
-            reply.respond(400, jsonrpc.error(message.id, jsonrpc.fault(*wrong)), (_JSON,))
+            reply.respond(400, jsonrpc.error(message.id, jsonrpc.fault(*wrong)), (JSON,))
             return
         meta = jsonrpc.fields(jsonrpc.fields(message.params)["_meta"])
         # Nothing else tells one stateless client from another; it decides only who gets a question.
-        who = "modern " + bytes(meta.get(era.META_CLIENT, b"")).decode("utf-8", "replace")
-        session = Session(who, _mute, is_modern=True)
+        said = bytes(meta.get(era.META_CLIENT, b"")).decode("utf-8", "replace")
+        session = Session(f"{asked.grant.name} modern {said}", _mute, is_modern=True)
+        session.exposure = asked.exposure
         session.version = era.MODERN
         exchange = Exchange(session, bytes(message.id), _mute)
         take_envelope(exchange, meta)
@@ -287,7 +272,7 @@ class HttpDoor:
         session.exchanges[exchange.id] = exchange
         reply.on_gone = lambda: _hung_up(client, exchange, back)
         if message.method == "subscriptions/listen":
-            self._listeners.add(exchange)
+            self._listeners[exchange] = asked.grant
         try:
             body, error = await self._relay.answer(exchange, message)
         except asyncio.CancelledError:
@@ -296,7 +281,7 @@ class HttpDoor:
             raise
         finally:
             session.exchanges.pop(exchange.id, None)
-            self._listeners.discard(exchange)
+            self._listeners.pop(exchange, None)
             if client is not None:
                 client.hung_up.discard(exchange)
         back.answer(body, _status(error) if error and client is None else 200)
@@ -338,7 +323,7 @@ def _status(error: Raw) -> int:
 
 
 def _refuse(reply: Reply, status: int, code: int, text: str, id_: Raw | bytes = b"") -> None:
-    reply.respond(status, jsonrpc.error(id_, jsonrpc.fault(code, text)), (_JSON,))
+    reply.respond(status, jsonrpc.error(id_, jsonrpc.fault(code, text)), (JSON,))
 
 
 def _mute(_message: bytes) -> None:

@@ -6,13 +6,15 @@ from collections.abc import Callable, Iterable
 from http import HTTPStatus
 from typing import Final, Protocol
 
+from toolyard.surfaces.gate import NOBODY, Grant
+
 Pairs = list[tuple[bytes, bytes]]
 
 
 class Request:
     """One request, complete."""
 
-    __slots__ = ("body", "headers", "method", "path", "query")
+    __slots__ = ("body", "grant", "headers", "method", "path", "query")
 
     def __init__(self, method: str, path: str, query: bytes, headers: Pairs) -> None:
         self.method = method
@@ -21,6 +23,8 @@ class Request:
         self.headers = headers
         """In order; names are lower-case, values stripped."""
         self.body = b""
+        self.grant: Grant = NOBODY
+        """Who sent it, as the gate has found."""
 
 
 class Way(Protocol):

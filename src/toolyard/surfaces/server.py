@@ -8,7 +8,7 @@ from typing import Final
 
 from toolyard.surfaces.asgi import App, serve_app
 from toolyard.surfaces.connection import Connection
-from toolyard.surfaces.gate import Gate
+from toolyard.surfaces.gate import MCP, MCP_PROFILE, Gate, Grant
 from toolyard.surfaces.http import HttpDoor
 from toolyard.surfaces.reply import Reply, Request
 from toolyard.wire import jsonrpc
@@ -18,7 +18,7 @@ DRAIN_SECONDS: Final = 8.0
 """How long calls under way may still take when the hub stops; servers need their time after it."""
 PARTING_SECONDS: Final = 0.5
 """How long the last words to a client may take."""
-_JSON: Final = (b"content-type", b"application/json")
+_PROBLEM: Final = (b"content-type", b"application/problem+json")
 
 
 class HttpServer:
@@ -74,16 +74,21 @@ class HttpServer:
         """Who may not pass the gate, and when there is no room."""
         if len(self._connections) > self._most:
             return 503, f"more than {self._most} connections are open"
-        return self._gate.refusal(request.method, request.path, request.headers)
+        judged = self._gate.judge(request.method, request.path, request.headers)
+        if not isinstance(judged, Grant):
+            return judged
+        request.grant = judged
+        return None
 
     def refuse(self, reply: Reply, status: int, text: str) -> None:
         """Say why, in a form that people and programs read."""
-        headers = [_JSON] + ([(b"www-authenticate", b"Bearer")] if status == 401 else [])
-        reply.respond(status, jsonrpc.encode({"title": text, "status": status}), headers)
+        said = {"title": text, "status": status, "detail": text, "hint": ""}
+        headers = [_PROBLEM] + ([(b"www-authenticate", b"Bearer")] if status == 401 else [])
+        reply.respond(status, jsonrpc.encode(said), headers)
 
     def serve(self, request: Request, reply: Reply) -> None:
         """Take a request to its door."""
-        if request.path == "/mcp":
+        if request.path == MCP or request.path.startswith(MCP_PROFILE):
             self._mcp.serve(request, reply)
         else:
             self._tasks.start(serve_app(self._rest, request, reply))

@@ -1,0 +1,159 @@
+"""The tokens of agents: who may use the MCP door, and how much of the yard they see there.
+
+Kept as hashes in one file for its owner alone: what is lost with the file opens nothing, and a
+token is shown once, when it is made. All of it blocks, though a lookup costs one `stat`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import secrets
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from toolyard.core.errors import ConfigError, StoreError, UnknownNameError
+from toolyard.core.names import closest
+from toolyard.stores.files import locked, read_bounded, write_atomic
+
+NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
+NAME_HINT: Final = "use 1 to 64 letters, digits, '_', '.' or '-', not beginning with '.' or '-'"
+TOKEN_BYTES: Final = 32
+PREFIX: Final = "ty_"
+"""By which people, and those who look for leaked secrets, tell what it is."""
+MOST: Final = 1000
+
+Mark = tuple[int, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class AgentToken:
+    """A token without its secret: whose it is, and what may be seen with it."""
+
+    name: str
+    digest: str
+    servers: frozenset[str] = frozenset()
+    """The servers it is limited to; empty for all."""
+    profile: str = ""
+    """The profile it is limited to; empty for any."""
+    created_at: str = ""
+
+
+class TokensFile:
+    """The file with the tokens of agents."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._mark: Mark = None
+        self._known: dict[str, AgentToken] = {}
+
+    def find(self, token: bytes) -> AgentToken | None:
+        """Whose token this is; None if nobody's, or if the file cannot be read.
+
+        It is looked up by its hash, so that how long that takes says nothing about any token.
+        """
+        return self._tokens().get(hash_of(token))
+
+    def list(self) -> list[AgentToken]:
+        """All tokens, by name.
+
+        Raises:
+            StoreError: The file cannot be read.
+        """
+        return sorted(self._read().values(), key=lambda each: each.name)
+
+    def create(self, name: str, servers: frozenset[str], profile: str) -> str:
+        """Make a token; give it. It cannot be given again.
+
+        Raises:
+            ConfigError: The name cannot be used, or is in use.
+            StoreError: The file cannot be read or written.
+        """
+        if not NAME.fullmatch(name):
+            raise ConfigError(f"{name[:80]!r} cannot name a token", NAME_HINT)
+        token = PREFIX + secrets.token_urlsafe(TOKEN_BYTES)
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        with locked(self.path):
+            known = self._read()
+            if any(each.name == name for each in known.values()):
+                raise ConfigError(f"there is a token '{name}' already", "revoke it first")
+            if len(known) >= MOST:
+                raise ConfigError(f"there are {MOST} tokens already", "revoke what is not used")
+            made = AgentToken(name, hash_of(token.encode()), servers, profile, now)
+            self._write({**known, made.digest: made})
+        return token
+
+    def revoke(self, name: str) -> None:
+        """Make a token worthless.
+
+        Raises:
+            UnknownNameError: There is none of that name.
+            StoreError: The file cannot be read or written.
+        """
+        with locked(self.path):
+            known = self._read()
+            kept = {digest: each for digest, each in known.items() if each.name != name}
+            if len(kept) == len(known):
+                names = sorted(each.name for each in known.values())
+                near = ", ".join(closest(name, names) or names[:20]) or "none"
+                raise UnknownNameError(f"unknown token {name[:80]!r}", f"there are: {near}")
+            self._write(kept)
+
+    def _tokens(self) -> dict[str, AgentToken]:
+        """What the file says, read again only if it changed."""
+        mark = _mark(self.path)
+        if mark != self._mark:
+            try:
+                self._known = self._read()
+            except StoreError:
+                self._known = {}  # who cannot be known is not let in
+            self._mark = mark
+        return self._known
+
+    def _read(self) -> dict[str, AgentToken]:
+        try:
+            said = json.loads(read_bounded(self.path))
+            found = [_token(name, each) for name, each in said["tokens"].items()]
+        except FileNotFoundError:
+            return {}
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            text = f"'{self.path}' is damaged ({error})"
+            raise StoreError(text, "move it away; all agents then need new tokens") from error
+        return {each.digest: each for each in found}
+
+    def _write(self, tokens: dict[str, AgentToken]) -> None:
+        said = {
+            each.name: {
+                "sha256": each.digest,
+                "servers": sorted(each.servers),
+                "profile": each.profile,
+                "created_at": each.created_at,
+            }
+            for each in sorted(tokens.values(), key=lambda each: each.name)
+        }
+        write_atomic(self.path, json.dumps({"version": 1, "tokens": said}, indent=2).encode())
+
+
+def hash_of(token: bytes) -> str:
+    """The hash a token is kept as; it is long and random, so a plain one will do."""
+    return hashlib.sha256(token).hexdigest()
+
+
+def _token(name: str, said: Any) -> AgentToken:
+    digest, servers = said["sha256"], said.get("servers", [])
+    texts = [name, digest, said.get("profile", ""), said.get("created_at", ""), *servers]
+    if not isinstance(servers, list) or not all(isinstance(each, str) for each in texts):
+        raise ValueError(f"the token {name!r} is not what it should be")
+    return AgentToken(name, digest, frozenset(servers), texts[2], texts[3])
+
+
+def _mark(path: Path) -> Mark:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
