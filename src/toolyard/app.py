@@ -31,6 +31,7 @@ from toolyard.core.ports import Source
 from toolyard.executors.local import Local
 from toolyard.executors.usage import memory_of
 from toolyard.hub import Hub
+from toolyard.hub.orders import Orders
 from toolyard.links.link import Link
 from toolyard.links.opening import Patience, open_link
 from toolyard.links.pool import Budget, Pool
@@ -50,15 +51,18 @@ from toolyard.stores.catalog import Catalog
 from toolyard.stores.database import Database
 from toolyard.stores.expand import Lookup, expand
 from toolyard.stores.history import Bounds, History
+from toolyard.stores.inputs import InputsFile
 from toolyard.stores.profiles import ProfilesFolder
 from toolyard.stores.recall import Recall
 from toolyard.stores.runfile import HubState, RunDir
 from toolyard.stores.schema import MIGRATIONS
+from toolyard.stores.servers import ServersFile
 from toolyard.stores.tokens import TokensFile
 from toolyard.surfaces.control.api import make_app
 from toolyard.surfaces.control.catalog import CatalogDoor
 from toolyard.surfaces.control.history import HistoryDoor
 from toolyard.surfaces.control.openapi import described
+from toolyard.surfaces.control.parts import yard_parts
 from toolyard.surfaces.control.published import PublishedDoor
 from toolyard.surfaces.control.yard import Yard
 from toolyard.surfaces.gate import Gate
@@ -101,8 +105,10 @@ class House:
         )
         self.relay.calls.record = self.history.record
         self.catalog = Catalog(settings.data_dir / "catalog")
-        self.profiles_folder = ProfilesFolder(settings.config_file.parent / "profiles")
-        self.profiles = Profiles(self.profiles_folder)
+        profiles = ProfilesFolder(settings.config_file.parent / "profiles")
+        self.orders = Orders(self.hub, ServersFile(settings.config_file), profiles)
+        self.inputs = InputsFile(settings.state_dir / "inputs.json")
+        self.profiles = Profiles(profiles)
         self.board.post(self.profiles.report)
         self.tokens = TokensFile(settings.state_dir / "tokens.json")
         self.sources: list[Source] = [
@@ -245,12 +251,19 @@ async def _serve(
     def link() -> str:
         return f"{house.hub.url}/open?code={passes.new_code()}"
 
-    operations = Yard(house.hub, house.relay, stop.set, link).operations()
+    operations = Yard(house.hub, house.relay, stop, link, house.inputs).operations()
     operations += CatalogDoor(house.catalog).operations()
     operations += PublishedDoor(house.catalog).operations()
     operations += HistoryDoor(house.history, house.relay).operations()
     operations.append(Metrics(house.hub, house.relay, house.history).operation())
-    rest = make_app([*operations, described(operations)], Pages(house.hub, passes).routes())
+    operations += yard_parts(
+        house.hub, settings, house.orders, house.inputs, house.tokens, door.dismiss, stop
+    )
+    rest = make_app(
+        [*operations, described(operations)],
+        Pages(house.hub, passes).routes(),
+        lambda: house.board.snapshot.revision,
+    )
     server = HttpServer(
         gate,
         door,

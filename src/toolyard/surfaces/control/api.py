@@ -21,8 +21,10 @@ from toolyard.core.errors import (
     ConfigError,
     LinkError,
     LinkTimeoutError,
+    NotOursError,
     StartError,
     StoreError,
+    TakenError,
     ToolyardError,
     UnknownNameError,
 )
@@ -61,9 +63,11 @@ class Call:
     body: Any
 
     @property
-    def if_match(self) -> str:
-        """The revision the caller has seen, if it said one."""
-        return self.request.headers.get("if-match", "").strip().removeprefix("W/").strip('"')
+    def if_match(self) -> frozenset[str]:
+        """The revisions under which the caller wants its change, if it said any."""
+        said = self.request.headers.get("if-match", "").split(",")
+        tags = (tag.strip().removeprefix("W/").strip('"') for tag in said)
+        return frozenset(tag for tag in tags if tag)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +95,15 @@ class Operation:
     status: int = 200
     errors: tuple[int, ...] = field(default=())
     media: str = JSON
+    changes: bool = False
+    """Whether it changes the picture, so that `If-Match` counts."""
 
 
 STATUS: Final[tuple[tuple[type[ToolyardError], int], ...]] = (
     (UnknownNameError, 404),
     (ConflictError, 412),
+    (TakenError, 409),
+    (NotOursError, 409),
     (ConfigError, 422),
     (StoreError, 500),
     (LinkTimeoutError, 504),
@@ -105,25 +113,53 @@ STATUS: Final[tuple[tuple[type[ToolyardError], int], ...]] = (
 )
 
 
-def make_app(operations: Sequence[Operation], pages: Sequence[Route] = ()) -> Starlette:
-    """The application of all doors but MCP's."""
-    routes = [Route(each.path, _endpoint(each), methods=[each.method]) for each in operations]
-    return Starlette(
+def make_app(
+    operations: Sequence[Operation],
+    pages: Sequence[Route] = (),
+    revision: Callable[[], int] = lambda: 0,
+) -> Starlette:
+    """The application of all doors but MCP's; `revision` is that of the picture, now."""
+    paths: dict[str, dict[str, Operation]] = {}
+    for each in operations:
+        paths.setdefault(each.path, {})[each.method] = each
+    routes = [
+        Route(path, _endpoint(ways, revision), methods=list(ways)) for path, ways in paths.items()
+    ]
+    app = Starlette(
         routes=[*routes, *pages],
         exception_handlers={ToolyardError: _failed, 404: _no_route, 405: _no_method},
     )
+    # A name may end with a slash; that is another name, and no slip to be corrected.
+    app.router.redirect_slashes = False
+    return app
 
 
-def _endpoint(operation: Operation) -> Callable[[Request], Awaitable[Response]]:
+def _endpoint(
+    ways: dict[str, Operation], revision: Callable[[], int]
+) -> Callable[[Request], Awaitable[Response]]:
     async def serve(request: Request) -> Response:
+        operation = ways["GET" if request.method == "HEAD" else request.method]
         try:
             call = await _read(operation, request)
         except (msgspec.ValidationError, msgspec.DecodeError) as error:
             status = 422 if isinstance(error, msgspec.ValidationError) else 400
             return problem(status, "the input is not what this operation takes", str(error))
+        if operation.changes:
+            _check_seen(call.if_match, str(revision()))
         return _write(operation, await operation.run(call))
 
     return serve
+
+
+def _check_seen(wanted: frozenset[str], now: str) -> None:
+    """Refuse a change that was decided on by an older picture.
+
+    Raises:
+        ConflictError: The picture is another now.
+    """
+    if wanted and not wanted & {now, "*"}:
+        hint = "look again, and decide again"
+        raise ConflictError(f"the picture has changed: its revision is {now} now", hint)
 
 
 async def _read(operation: Operation, request: Request) -> Call:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -50,6 +50,15 @@ def described(operations: Sequence[Operation]) -> Operation:
     return Operation("GET", "/api/v1/openapi.json", "This document", give, dict[str, Any])
 
 
+_IF_MATCH: Final = {
+    "name": "If-Match",
+    "in": "header",
+    "required": False,
+    "description": "The ETag of the picture this change was decided on; another now means 412.",
+    "schema": {"type": "string"},
+}
+
+
 def _key(kind: Any) -> str:
     return repr(kind)
 
@@ -59,6 +68,7 @@ def _operation(each: Operation, found: dict[str, Any], parts: dict[str, Any]) ->
     refusals = {401, 403, 421, *each.errors}
     refusals |= {400, 422} if each.body is not None or each.query is not None else set()
     refusals |= {404} if "{" in each.path else set()
+    refusals |= {412} if each.changes else set()
     out: dict[str, Any] = {
         "operationId": _name(each),
         "summary": each.summary,
@@ -71,7 +81,10 @@ def _operation(each: Operation, found: dict[str, Any], parts: dict[str, Any]) ->
             **{str(code): _refusal(found) for code in sorted(refusals)},
         },
     }
-    if parameters := [*_path_parameters(each), *_query_parameters(each, found, parts)]:
+    parameters = [*_path_parameters(each), *_query_parameters(each, found, parts)]
+    if each.changes:
+        parameters.append(_IF_MATCH)
+    if parameters:
         out["parameters"] = parameters
     if each.body is not None:
         body = {"required": True, "content": {JSON: {"schema": found[_key(each.body)]}}}

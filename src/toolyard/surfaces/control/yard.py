@@ -15,7 +15,8 @@ from toolyard.hub import Hub
 from toolyard.relay.answers import describe, unknown
 from toolyard.relay.relay import Relay
 from toolyard.relay.session import Exchange, Session
-from toolyard.surfaces.control.api import Call, Done, Operation
+from toolyard.stores.inputs import InputsFile
+from toolyard.surfaces.control.api import Call, Done, Operation, Reply
 from toolyard.wire import jsonrpc
 
 FOLLOW_SECONDS: Final = 0.25
@@ -42,6 +43,8 @@ class ToolCall(msgspec.Struct):
     server: str
     tool: str
     arguments: dict[str, Any] = {}
+    input: str = ""
+    """The saved input to call it with; `arguments` go over it."""
 
 
 class Live(msgspec.Struct):
@@ -73,12 +76,18 @@ class Yard:
     """Questions and orders about the yard as a whole."""
 
     def __init__(
-        self, hub: Hub, relay: Relay, stop: Callable[[], None], link: Callable[[], str]
+        self,
+        hub: Hub,
+        relay: Relay,
+        stopping: asyncio.Event,
+        link: Callable[[], str],
+        inputs: InputsFile,
     ) -> None:
         self._hub = hub
         self._relay = relay
-        self._stop = stop
+        self._stopping = stopping
         self._link = link
+        self._inputs = inputs
 
     def operations(self) -> list[Operation]:
         """What this part of the API can do."""
@@ -105,7 +114,13 @@ class Yard:
                 errors=(404,),
             ),
             Operation(
-                "POST", "/api/v1/call", "Call a tool", self._call, dict[str, Any], body=ToolCall
+                "POST",
+                "/api/v1/call",
+                "Call a tool",
+                self._call,
+                dict[str, Any],
+                body=ToolCall,
+                errors=(404,),
             ),
             Operation(
                 "GET",
@@ -129,8 +144,8 @@ class Yard:
         body = jsonrpc.encode(Ready(ready))
         return Response(body, 200 if ready else 503, media_type="application/json")
 
-    async def _status(self, call: Call) -> dict[str, Any]:
-        return self._hub.status()
+    async def _status(self, call: Call) -> Reply:
+        return Reply(self._hub.status(), etag=str(self._hub.snapshot.revision))
 
     async def _tools(self, call: Call) -> Found:
         asked: ToolsQuery = call.query
@@ -146,7 +161,13 @@ class Yard:
         session = Session("control", _drop)
         session.agent = "control"
         exchange = Exchange(session, b"0", _drop)
-        fields = {"arguments": Raw(jsonrpc.encode(call.body))}
+        asked: ToolCall = call.body
+        arguments = asked.arguments
+        if asked.input:
+            saved = await asyncio.to_thread(self._inputs.get, asked.server, asked.tool, asked.input)
+            arguments = saved | arguments
+        named = {"server": asked.server, "tool": asked.tool, "arguments": arguments}
+        fields = {"arguments": Raw(jsonrpc.encode(named))}
         view = self._relay.view()
         message = await self._relay.answers.call(exchange, "toolyard_call", fields, view)
         return bytes(message.result)
@@ -154,14 +175,17 @@ class Yard:
     async def _log(self, call: Call) -> Response:
         alias = call.path["alias"]
         lines = self._hub.trace(alias)
-        if call.query.follow:
+        if call.query.follow and call.request.method != "HEAD":
             return StreamingResponse(self._follow(alias), media_type="text/plain")
         return Response("".join(f"{line}\n" for line in lines), media_type="text/plain")
 
     async def _follow(self, alias: str) -> AsyncIterator[str]:
         seen: tuple[str, ...] = ()
-        while True:
-            lines = self._hub.trace(alias)
+        while not self._stopping.is_set():
+            try:
+                lines = self._hub.trace(alias)
+            except UnknownNameError:
+                return  # it was taken away
             if lines != seen:
                 yield "".join(f"{line}\n" for line in _newer(seen, lines))
                 seen = lines
@@ -172,7 +196,7 @@ class Yard:
         return Done()
 
     async def _end(self, call: Call) -> Done:
-        asyncio.get_running_loop().call_later(0.05, self._stop)
+        asyncio.get_running_loop().call_later(0.05, self._stopping.set)
         return Done()
 
     async def _give_link(self, call: Call) -> Link:

@@ -1,0 +1,141 @@
+"""Orders that go around: written into a store, noticed by its source, seen on the picture."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from toolyard.core.errors import NotOursError, TakenError
+from toolyard.core.model import Server, ServerId, Snapshot
+from toolyard.core.profiles import Profile
+from toolyard.hub import Hub
+from toolyard.stores.profiles import ProfilesFolder
+from toolyard.stores.servers import SOURCE, ServersFile
+
+NOTICE_SECONDS: Final = 3.0
+"""How long an order waits until it is seen; sources notice within one second."""
+
+
+class Orders:
+    """What people order of the yard's files, from any door.
+
+    Each order says whether its effect was seen on the picture before it returned.
+    """
+
+    def __init__(self, hub: Hub, servers: ServersFile, profiles: ProfilesFolder) -> None:
+        self._hub = hub
+        self._servers = servers
+        self._profiles = profiles
+
+    # Servers of the user's file.
+
+    async def add_server(self, name: str, entry: Mapping[str, object]) -> bool:
+        """Write a new server down.
+
+        Raises:
+            TakenError: There is one of that name.
+            ConfigError, StoreError: It cannot be written down.
+        """
+        if ServerId(name, SOURCE) in self._hub.snapshot.entries:
+            raise TakenError(f"there is a server '{name}' already", "change it, or choose a name")
+        return await self._put(name, entry)
+
+    async def change_server(self, alias: str, entry: Mapping[str, object]) -> bool:
+        """Write down anew how a server is started or reached.
+
+        Raises:
+            UnknownNameError, NotOursError: It is not in the user's file.
+            ConfigError, StoreError: It cannot be written down.
+        """
+        return await self._put(self._name(alias), entry)
+
+    async def remove_server(self, alias: str) -> bool:
+        """Take a server out of the file.
+
+        Raises:
+            UnknownNameError, NotOursError: It is not in the user's file.
+            ConfigError, StoreError: The file cannot be changed.
+        """
+        name = self._name(alias)
+        await asyncio.to_thread(self._servers.remove, name)
+        id_ = ServerId(name, SOURCE)
+        return await self._noticed(lambda snapshot: id_ not in snapshot.entries)
+
+    async def enable_server(self, alias: str, enabled: bool) -> bool:
+        """Switch a server on or off.
+
+        Raises:
+            UnknownNameError, NotOursError: It is not in the user's file.
+            ConfigError, StoreError: The file cannot be changed.
+        """
+        name = self._name(alias)
+        await asyncio.to_thread(self._servers.set_enabled, name, enabled)
+        return await self._declared(name)
+
+    async def _put(self, name: str, entry: Mapping[str, object]) -> bool:
+        await asyncio.to_thread(self._servers.put, name, entry)
+        return await self._declared(name)
+
+    async def _declared(self, name: str) -> bool:
+        """Whether the picture says of a server what the file does."""
+        loaded = await asyncio.to_thread(self._servers.load)
+        wanted = next((each for each in loaded.servers if each.id.name == name), None)
+        if wanted is None:
+            return False  # somebody else changed the file meanwhile
+
+        def holds(snapshot: Snapshot) -> bool:
+            entry = snapshot.entries.get(wanted.id)
+            return entry is not None and _facts(entry.server) == _facts(wanted)
+
+        return await self._noticed(holds)
+
+    def _name(self, alias: str) -> str:
+        """The name in the file of a server.
+
+        Raises:
+            UnknownNameError: There is no such server.
+            NotOursError: It comes from elsewhere.
+        """
+        id_ = self._hub.entry(alias).server.id
+        if id_.source != SOURCE:
+            raise NotOursError(
+                f"server {id_.name!r} is not in the servers file; {id_.source!r} declares it",
+                "change it where it is declared",
+            )
+        return id_.name
+
+    # Profiles.
+
+    async def put_profile(self, profile: Profile) -> bool:
+        """Write a profile.
+
+        Raises:
+            ConfigError, StoreError: It cannot be used or written.
+        """
+        await asyncio.to_thread(self._profiles.put, profile)
+        return await self._noticed(lambda s: s.profiles.get(profile.name) == profile)
+
+    async def remove_profile(self, name: str) -> bool:
+        """Delete a profile.
+
+        Raises:
+            UnknownNameError: There is none of that name.
+            StoreError: It cannot be deleted.
+        """
+        await asyncio.to_thread(self._profiles.remove, name)
+        return await self._noticed(lambda snapshot: name not in snapshot.profiles)
+
+    async def _noticed(self, holds: Callable[[Snapshot], bool]) -> bool:
+        snapshot = self._hub.snapshot
+        try:
+            async with asyncio.timeout(NOTICE_SECONDS):
+                while not holds(snapshot):
+                    snapshot = await self._hub.board.wait_after(snapshot.revision)
+        except TimeoutError:
+            return False
+        return True
+
+
+def _facts(server: Server) -> Any:
+    return server.endpoint, server.enabled, server.title, server.timeout

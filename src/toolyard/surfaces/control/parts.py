@@ -1,0 +1,41 @@
+"""The parts of the control API that need nothing but the yard and what is kept of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from toolyard.hub import Hub
+from toolyard.hub.orders import Orders
+from toolyard.settings import Settings
+from toolyard.stores.inputs import InputsFile
+from toolyard.stores.tokens import TokensFile
+from toolyard.surfaces.control.api import Operation
+from toolyard.surfaces.control.events import EventsDoor
+from toolyard.surfaces.control.inputs import InputsDoor
+from toolyard.surfaces.control.looking import LookingDoor
+from toolyard.surfaces.control.profiles import ProfilesDoor
+from toolyard.surfaces.control.servers import ServersDoor
+from toolyard.surfaces.control.tokens import TokensDoor
+from toolyard.surfaces.gate import Grant
+
+
+def yard_parts(
+    hub: Hub,
+    settings: Settings,
+    orders: Orders,
+    inputs: InputsFile,
+    tokens: TokensFile,
+    dismiss: Callable[[Grant], None],
+    stopping: asyncio.Event,
+) -> list[Operation]:
+    """Servers, profiles, tokens, saved inputs, what there is to read, and the stream of events."""
+    doors = (
+        ServersDoor(hub, orders),
+        ProfilesDoor(hub, orders),
+        TokensDoor(hub, tokens, dismiss),
+        InputsDoor(inputs),
+        LookingDoor(hub, settings),
+        EventsDoor(hub, stopping),
+    )
+    return [operation for door in doors for operation in door.operations()]

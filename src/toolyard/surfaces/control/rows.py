@@ -1,0 +1,78 @@
+"""What the control API answers about servers, apps and problems, as types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+
+class ProblemRow(msgspec.Struct):
+    """Trouble a person should know of."""
+
+    code: str
+    text: str
+    hint: str
+    subject: str
+
+
+class ServerRow(msgspec.Struct):
+    """One server, in short."""
+
+    name: str
+    source: str
+    alias: str
+    title: str
+    enabled: bool
+    status: str
+    transport: str
+    tools: int
+    prompts: int
+    resources: int
+    era: str | None
+    protocol: str | None
+    server_version: str | None
+    restarts: int
+    pid: int
+    problem: ProblemRow | None
+
+
+class OfferNames(msgspec.Struct):
+    """What a server offers, by its own names."""
+
+    tools: list[str]
+    prompts: list[str]
+    resources: list[str]
+    templates: list[str]
+
+
+class ServerDetails(ServerRow):
+    """One server, with how it is started and all it offers."""
+
+    launch: dict[str, Any]
+    timeout_s: float | None
+    held: list[str]
+    instructions: str
+    offers: OfferNames
+
+
+class ServerList(msgspec.Struct):
+    """Every server; the revision is that of the picture, and the ETag."""
+
+    revision: int
+    servers: list[ServerRow]
+
+
+class ProblemList(msgspec.Struct):
+    """All trouble on the picture."""
+
+    revision: int
+    problems: list[ProblemRow]
+
+
+class Ordered(msgspec.Struct):
+    """An order was written down; `noticed` says whether the picture shows its effect already."""
+
+    name: str
+    noticed: bool
+    done: bool = True

@@ -1,0 +1,127 @@
+"""Servers over the control API: looked at, written down, switched, started and ended."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from toolyard.hub import Hub
+from toolyard.hub.orders import Orders
+from toolyard.surfaces.control.api import Call, Done, Operation, Reply
+from toolyard.surfaces.control.rows import Ordered, ServerDetails, ServerList
+
+TOP = "/api/v1/servers"
+ONE = "/api/v1/servers/{alias}"
+Text = Annotated[str, Meta(min_length=1)]
+
+
+class ServerEntry(msgspec.Struct, forbid_unknown_fields=True):
+    """How a server is started (`command`) or reached (`url`), as in the servers file."""
+
+    type: Literal["stdio", "http", "sse"] | UnsetType = UNSET
+    command: Text | UnsetType = UNSET
+    args: list[str] | UnsetType = UNSET
+    env: dict[str, str] | UnsetType = UNSET
+    cwd: Text | UnsetType = UNSET
+    url: Text | UnsetType = UNSET
+    headers: dict[str, str] | UnsetType = UNSET
+    timeout: Annotated[float, Meta(gt=0, le=86400)] | UnsetType = UNSET
+    title: str | UnsetType = UNSET
+    disabled: bool | UnsetType = UNSET
+
+
+class NewServer(msgspec.Struct, forbid_unknown_fields=True):
+    """A server to write down."""
+
+    name: Annotated[str, Meta(pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
+    entry: ServerEntry
+
+
+class ServersDoor:
+    """Questions and orders about servers."""
+
+    def __init__(self, hub: Hub, orders: Orders) -> None:
+        self._hub = hub
+        self._orders = orders
+
+    def operations(self) -> list[Operation]:
+        """What this part of the API can do."""
+        return [*self._looking(), *self._writing(), *self._living()]
+
+    def _looking(self) -> list[Operation]:
+        return [
+            Operation("GET", TOP, "All servers", self._list, ServerList, tag="servers"),
+            Operation("GET", ONE, "One server", self._one, ServerDetails, tag="servers"),
+        ]
+
+    def _writing(self) -> list[Operation]:
+        what: dict[str, Any] = {"answer": Ordered, "tag": "servers", "changes": True}
+        new: dict[str, Any] = {"body": NewServer, "errors": (409,), "status": 201}
+        anew: dict[str, Any] = {"body": ServerEntry, "errors": (409,)}
+        refused: dict[str, Any] = {"errors": (409, 422)}
+        return [
+            Operation("POST", TOP, "Write a server down", self._add, **what, **new),
+            Operation("PUT", ONE, "Write it down anew", self._change, **what, **anew),
+            Operation("DELETE", ONE, "Take it out of the file", self._remove, **what, **refused),
+            Operation("POST", f"{ONE}/enable", "Use it", self._enable, **what, **refused),
+            Operation("POST", f"{ONE}/disable", "Do not", self._disable, **what, **refused),
+        ]
+
+    def _living(self) -> list[Operation]:
+        what: dict[str, Any] = {"tag": "servers", "errors": (502, 503, 504), "changes": True}
+        return [
+            Operation(
+                "POST", f"{ONE}/activate", "Start it now", self._activate, ServerDetails, **what
+            ),
+            Operation(
+                "POST", f"{ONE}/restart", "End and start it", self._restart, ServerDetails, **what
+            ),
+            Operation("POST", f"{ONE}/deactivate", "Let it rest", self._rest, Done, **what),
+        ]
+
+    async def _list(self, call: Call) -> Reply:
+        status = self._hub.status()
+        body = {"revision": status["revision"], "servers": status["servers"]}
+        return Reply(body, etag=str(status["revision"]))
+
+    async def _one(self, call: Call) -> Reply:
+        return self._described(call.path["alias"])
+
+    def _described(self, alias: str) -> Reply:
+        return Reply(self._hub.describe(alias), etag=str(self._hub.snapshot.revision))
+
+    async def _add(self, call: Call) -> Ordered:
+        new: NewServer = call.body
+        noticed = await self._orders.add_server(new.name, msgspec.to_builtins(new.entry))
+        return Ordered(new.name, noticed)
+
+    async def _change(self, call: Call) -> Ordered:
+        alias = call.path["alias"]
+        noticed = await self._orders.change_server(alias, msgspec.to_builtins(call.body))
+        return Ordered(alias, noticed)
+
+    async def _remove(self, call: Call) -> Ordered:
+        alias = call.path["alias"]
+        return Ordered(alias, await self._orders.remove_server(alias))
+
+    async def _enable(self, call: Call) -> Ordered:
+        alias = call.path["alias"]
+        return Ordered(alias, await self._orders.enable_server(alias, True))
+
+    async def _disable(self, call: Call) -> Ordered:
+        alias = call.path["alias"]
+        return Ordered(alias, await self._orders.enable_server(alias, False))
+
+    async def _activate(self, call: Call) -> Reply:
+        await self._hub.activate(call.path["alias"])
+        return self._described(call.path["alias"])
+
+    async def _restart(self, call: Call) -> Reply:
+        await self._hub.restart(call.path["alias"])
+        return self._described(call.path["alias"])
+
+    async def _rest(self, call: Call) -> Done:
+        self._hub.deactivate(call.path["alias"])
+        return Done()

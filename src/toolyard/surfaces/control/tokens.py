@@ -1,0 +1,100 @@
+"""The tokens of agents over the control API."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from toolyard.core.profiles import unknown_profile
+from toolyard.hub import Hub
+from toolyard.stores.tokens import TokensFile
+from toolyard.surfaces.control.api import Call, Done, Operation
+from toolyard.surfaces.gate import Grant, grant_of
+
+TOP = "/api/v1/tokens"
+
+
+class TokenRow(msgspec.Struct):
+    """A token, without its secret."""
+
+    name: str
+    servers: list[str]
+    profile: str
+    created_at: str
+
+
+class TokenList(msgspec.Struct):
+    """The tokens of all agents."""
+
+    tokens: list[TokenRow]
+
+
+class NewToken(msgspec.Struct, forbid_unknown_fields=True):
+    """Whose token to make, and what may be seen with it."""
+
+    name: Annotated[str, Meta(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$")]
+    servers: list[Annotated[str, Meta(min_length=1, max_length=200)]] = []
+    profile: str = ""
+
+
+class MadeToken(msgspec.Struct):
+    """A token; it is shown this once."""
+
+    name: str
+    token: str
+
+
+class TokensDoor:
+    """Makes, lists and revokes the tokens of agents."""
+
+    def __init__(self, hub: Hub, tokens: TokensFile, dismiss: Callable[[Grant], None]) -> None:
+        self._hub = hub
+        self._tokens = tokens
+        self._dismiss = dismiss
+
+    def operations(self) -> list[Operation]:
+        """What this part of the API can do."""
+        return [
+            Operation("GET", TOP, "All tokens of agents", self._list, TokenList, tag="tokens"),
+            Operation(
+                "POST",
+                TOP,
+                "Make a token",
+                self._create,
+                MadeToken,
+                body=NewToken,
+                tag="tokens",
+                status=201,
+                errors=(404,),
+            ),
+            Operation(
+                "DELETE", f"{TOP}/{{name}}", "Revoke a token", self._revoke, Done, tag="tokens"
+            ),
+        ]
+
+    async def _list(self, call: Call) -> TokenList:
+        found = await asyncio.to_thread(self._tokens.list)
+        rows = [TokenRow(t.name, sorted(t.servers), t.profile, t.created_at) for t in found]
+        return TokenList(rows)
+
+    async def _create(self, call: Call) -> MadeToken:
+        new: NewToken = call.body
+        profiles = self._hub.snapshot.profiles
+        if new.profile and new.profile not in profiles:
+            raise unknown_profile(new.profile, profiles)
+        servers = frozenset(new.servers)
+        token = await asyncio.to_thread(self._tokens.create, new.name, servers, new.profile)
+        return MadeToken(new.name, token)
+
+    async def _revoke(self, call: Call) -> Done:
+        name = call.path["name"]
+        found = await asyncio.to_thread(self._tokens.list)
+        await asyncio.to_thread(self._tokens.revoke, name)
+        for each in found:
+            if each.name == name:
+                self._dismiss(grant_of(each))
+        return Done()
