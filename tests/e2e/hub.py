@@ -130,7 +130,7 @@ def running_hub(
             yield h
         return
     config = home / "config" / "servers.json"  # its folder is watched, so nothing else is in it
-    config.parent.mkdir(mode=0o700)
+    config.parent.mkdir(mode=0o700, exist_ok=True)
     config.write_text(json.dumps({"mcpServers": dict(servers)}))
     command = toolyard("up", "--config", str(config), "--port", str(free_port()), *flags)
     with open(home / "hub.err", "w") as errors:

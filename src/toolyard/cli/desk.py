@@ -111,16 +111,31 @@ def json_option(command: Decorated) -> Decorated:
 
 
 def setting_option(
-    setting: str, flag: str, text: str, metavar: str, multiple: bool = False
+    setting: str,
+    flag: str,
+    text: str,
+    metavar: str,
+    multiple: bool = False,
+    flag_value: str | None = None,
 ) -> Callable[[Decorated], Decorated]:
-    """Add a flag that gives a setting; what it may hold is for the settings to say."""
+    """Add a flag that gives a setting; what it may hold is for the settings to say.
+
+    With `flag_value`, the flag alone means that.
+    """
 
     def note(ctx: click.Context, _param: click.Parameter, value: Any) -> None:
         if value is not None and value != ():
             ctx.ensure_object(Desk).flags[setting] = value
 
+    more: dict[str, Any] = {"is_flag": False, "flag_value": flag_value} if flag_value else {}
     return click.option(
-        flag, expose_value=False, callback=note, multiple=multiple, metavar=metavar, help=text
+        flag,
+        expose_value=False,
+        callback=note,
+        multiple=multiple,
+        metavar=metavar,
+        help=text,
+        **more,
     )
 
 

@@ -38,6 +38,10 @@ _FLAGS = (
     setting_option(
         "allowed_origins", "--allow-origin", "Accept this Origin too.", "URL", multiple=True
     ),
+    setting_option(
+        "frozen", "--frozen", "Hold all that differs from the lock file.", "", flag_value="on"
+    ),
+    setting_option("lock_file", "--lock", "The lock file; else ./toolyard.lock.", "FILE"),
     setting_option("log_level", "--log-level", "Log from this on.", "debug|info|warning|error"),
 )
 
@@ -57,6 +61,7 @@ def up_command(desk: Desk, detach: bool) -> None:
 
     It runs until Ctrl-C or `toolyard down`. There is one hub per user.
     """
+    _settle_lock(desk)
     _check_config(desk)
     if detach:
         _detach(desk)
@@ -99,9 +104,17 @@ def restart_command(desk: Desk) -> None:
     """
     if not desk.flags:
         desk.flags.update(_recall(desk))
+    _settle_lock(desk)
     _check_config(desk)
     _stop(desk)
     _detach(desk)
+
+
+def _settle_lock(desk: Desk) -> None:
+    """Name the lock file in full: a hub in the background, or restarted, is somewhere else."""
+    if desk.flags.get("frozen") or desk.flags.get("lock_file"):
+        told = str(desk.flags.get("lock_file") or "toolyard.lock")
+        desk.flags["lock_file"] = os.path.abspath(os.path.expanduser(told))
 
 
 def _check_config(desk: Desk) -> None:

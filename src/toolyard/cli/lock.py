@@ -1,0 +1,73 @@
+"""`lock`: write down what a team agreed on, or check it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from toolyard.cli.control import CommandError, Control
+from toolyard.cli.desk import Desk, json_option
+from toolyard.cli.exits import Exit
+from toolyard.cli.tools import find_settled
+
+
+@click.command("lock")
+@click.option("--check", is_flag=True, help="Write nothing; say what differs, and end with 1.")
+@click.option(
+    "--file",
+    "path",
+    type=click.Path(path_type=Path, dir_okay=False),
+    default=Path("toolyard.lock"),
+    show_default=True,
+    help="The lock file.",
+)
+@json_option
+@click.pass_obj
+def lock_command(desk: Desk, check: bool, path: Path) -> None:
+    """Write the lock file of a team, or check it.
+
+    It holds hashes of how each server is started and of each of its tools. Starts a hub in the
+    background if there is none.
+    """
+    hub = find_settled(desk)
+    if check:
+        _check(desk, hub.lock(), path)
+        return
+    _refuse_unclear(hub)
+    from toolyard.stores.locks import write_lock
+
+    plain = hub.lock()
+    write_lock(path.absolute(), plain)
+    count = len(plain["servers"])
+    text = f"wrote {path}: {count} server{'' if count == 1 else 's'}"
+    answer = {"file": str(path), "servers": count}
+    desk.terminal.answer(answer, lambda: desk.terminal.say(text))
+
+
+def _check(desk: Desk, plain: dict[str, Any], path: Path) -> None:
+    from toolyard.core.locks import compare
+    from toolyard.stores.locks import parse_lock, read_lock
+
+    differing = compare(read_lock(path.absolute()), parse_lock(json.dumps(plain).encode()))
+    answer = {"file": str(path), "differences": list(differing)}
+    text = "\n".join(differing) or f"all is as {path} has it"
+    desk.terminal.answer(answer, lambda: desk.terminal.say(text))
+    if differing:
+        raise click.exceptions.Exit(Exit.FAILED)
+
+
+def _refuse_unclear(hub: Control) -> None:
+    """Nobody should agree on what waits for approval, or on what was not seen."""
+    for each in hub.status()["servers"]:
+        if not each["enabled"]:
+            continue
+        name = each["alias"]
+        if each["held"]:
+            text = f"tools of '{name}' wait for approval"
+            raise CommandError(text, f"run: toolyard approve {name}", Exit.REFUSED)
+        if each["status"] == "failing" or (each["problem"] and not each["tools"]):
+            text = f"'{name}' is not ready, so what it offers is not known"
+            raise CommandError(text, f"run: toolyard verify {name}", Exit.REFUSED)

@@ -1,0 +1,185 @@
+"""`verify`, `changes`, `approve`, `activate`, `deactivate`: trust a server, and wake it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from typing import Any
+
+import click
+
+from toolyard.cli.control import CommandError, Control
+from toolyard.cli.desk import Desk, complete_servers, json_option
+from toolyard.cli.exits import Exit
+from toolyard.cli.terminal import clean
+from toolyard.cli.tools import find_settled
+
+AT_ONCE = 4
+"""Servers that are verified together; more would only wait for the processor."""
+MARGIN = 10.0
+"""Seconds the hub gets beyond its own limit, so that it is the one to say so."""
+COLOURS = {"+": "green", "-": "red"}
+
+one_server = click.argument("name", shell_complete=complete_servers)
+
+
+@click.command("verify")
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=complete_servers)
+@click.option("--all", "every", is_flag=True, help="Every server that is in use.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(0, 600, min_open=True),
+    default=60.0,
+    metavar="S",
+    show_default=True,
+    help="What one server gets to start, greet and list.",
+)
+@json_option
+@click.pass_obj
+def verify_command(desk: Desk, names: tuple[str, ...], every: bool, timeout: float) -> None:
+    """Start or reach servers and see what they really offer.
+
+    Shows how that differs from what is on file. Ends with 1 if one of them failed. Starts a hub in
+    the background if there is none.
+    """
+    if bool(names) == every:
+        raise click.UsageError("name servers, or give --all, and not both")
+    hub = find_settled(desk)
+    chosen = _enabled(hub) if every else list(dict.fromkeys(names))
+    found: list[dict[str, Any]] = []
+    failed: dict[str, CommandError] = {}
+    for name, result in _verified(hub, chosen, timeout):
+        if isinstance(result, CommandError):
+            failed[name] = result
+        else:
+            found.append(result)
+        _say_progress(desk, len(found) + len(failed), len(chosen), name, result)
+    answer = {
+        "verified": found,
+        "failed": [{"server": n, "text": str(e), "hint": e.hint} for n, e in failed.items()],
+    }
+    desk.terminal.answer(answer, lambda: _show_verified(desk, answer))
+    if failed:
+        only = next(iter(failed.values())).exit
+        raise click.exceptions.Exit(only if len(chosen) == 1 else Exit.FAILED)
+
+
+def _enabled(hub: Control) -> list[str]:
+    return [each["alias"] for each in hub.status()["servers"] if each["enabled"]]
+
+
+def _verified(
+    hub: Control, names: Sequence[str], seconds: float
+) -> Iterator[tuple[str, dict[str, Any] | CommandError]]:
+    """Each name with what was found, or why it failed, as soon as that is known."""
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        asked = {pool.submit(hub.verify, name, seconds, seconds + MARGIN): name for name in names}
+        for done in as_completed(asked):
+            error = done.exception()
+            if error is not None and not isinstance(error, CommandError):
+                raise error
+            yield asked[done], error if isinstance(error, CommandError) else done.result()
+
+
+def _say_progress(desk: Desk, count: int, total: int, name: str, result: Any) -> None:
+    if total > 1 and not desk.terminal.as_json:
+        word = "failed" if isinstance(result, CommandError) else f"{len(result['tools'])} tools"
+        desk.terminal.note(f"{count}/{total} {name}: {word}")
+
+
+def _show_verified(desk: Desk, answer: dict[str, Any]) -> None:
+    say = desk.terminal.say
+    for each in answer["verified"]:
+        counts = [f"{len(each[kind])} {kind}" for kind in ("tools", "prompts", "resources")]
+        version = f" {clean(each['server_version'])}" if each["server_version"] else ""
+        say(
+            f"{desk.terminal.word('ok')} {each['server']}{version}: {', '.join(counts)}, "
+            f"about {each['schema_tokens']} tokens, protocol {each['protocol']}, "
+            f"first answer after {each['first_answer_ms']} ms"
+        )
+        show_changes(desk, each["changes"])
+    for each in answer["failed"]:
+        say(f"{desk.terminal.word('failing')} {each['server']}: {clean(each['text'])}")
+        if each["hint"]:
+            say(f"  hint: {clean(each['hint'])}")
+
+
+@click.command("changes")
+@one_server
+@json_option
+@click.pass_obj
+def changes_command(desk: Desk, name: str) -> None:
+    """Show how a server differs from what was approved."""
+    found = desk.need_hub().changes(name)
+    desk.terminal.answer(found, lambda: _show_waiting(desk, found))
+
+
+def _show_waiting(desk: Desk, found: dict[str, Any]) -> None:
+    if found["launch"]:
+        desk.terminal.say("it is started in another way than was approved")
+    show_changes(desk, found["changes"])
+    if found["held"]:
+        desk.terminal.say(f"waiting for approval: {', '.join(map(clean, found['held']))}")
+    elif not found["changes"] and not found["launch"]:
+        desk.terminal.say("nothing has changed")
+
+
+def show_changes(desk: Desk, changes: list[dict[str, Any]]) -> None:
+    """Show differences of tools; what cannot be seen is spelled out."""
+    for change in changes:
+        desk.terminal.say(f"  {change['kind']}: {clean(change['name'])}")
+        for field in change["fields"]:
+            desk.terminal.say(f"    {clean(field['path'])}")
+            for line in field["lines"]:
+                colour = COLOURS.get(line[:1])
+                text = line.replace("\t", "⟨U+0009⟩")
+                desk.terminal.say(f"      {desk.terminal.paint(text, colour) if colour else text}")
+
+
+@click.command("approve")
+@one_server
+@click.argument("tools", nargs=-1, metavar="[TOOL]...")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@json_option
+@click.pass_obj
+def approve_command(desk: Desk, name: str, tools: tuple[str, ...], yes: bool) -> None:
+    """Approve what a server offers now, or only some tools.
+
+    Shows the differences and asks. Without tools, the way it is started is approved too.
+    """
+    hub = desk.need_hub()
+    found = hub.changes(name)
+    if not yes:
+        if not (sys.stdin.isatty() and sys.stdout.isatty()):
+            raise click.UsageError("nobody is there to be asked; look at it, then give --yes")
+        _show_waiting(desk, found)
+        click.confirm("Approve this?", abort=True)
+    # Only what was shown: a server may change while somebody reads.
+    answer = hub.approve(name, tools, found["hash"])
+    names = ", ".join(map(clean, answer["approved"])) or "nothing that waited"
+    desk.terminal.answer(answer, lambda: desk.terminal.say(f"approved of '{name}': {names}"))
+
+
+@click.command("activate")
+@one_server
+@json_option
+@click.pass_obj
+def activate_command(desk: Desk, name: str) -> None:
+    """Start a server now, before a call needs it."""
+    hub = desk.need_hub()
+    hub.order(name, "activate", desk.settings.start_timeout + MARGIN)
+    answer = {"done": "activated", "server": name}
+    desk.terminal.answer(answer, lambda: desk.terminal.say(f"'{name}' is ready"))
+
+
+@click.command("deactivate")
+@one_server
+@json_option
+@click.pass_obj
+def deactivate_command(desk: Desk, name: str) -> None:
+    """Let a server rest; the next call starts it again."""
+    desk.need_hub().order(name, "deactivate", MARGIN)
+    answer = {"done": "deactivated", "server": name}
+    text = f"'{name}' rests once no call is under way"
+    desk.terminal.answer(answer, lambda: desk.terminal.say(text))

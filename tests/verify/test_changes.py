@@ -1,0 +1,169 @@
+"""A server changes a tool between two runs: nobody gets it until a person has looked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.hub import RunningHub, new_home, running_hub
+from tests.e2e.talk import talking, text_of
+from tests.verify.yard import Json, ask, command, described, order, says, tool, until
+
+CHANGED = "notifications/tools/list_changed"
+
+
+@pytest.fixture
+def hub() -> Iterator[RunningHub]:
+    """A hub in front of one server with two tools, of which one is about to change."""
+    with (
+        new_home() as home,
+        running_hub({"shop": says(home, "shop", tool("look"), tool("buy"))}, home=home) as running,
+    ):
+        yield running
+
+
+def change(hub: RunningHub, *tools: Json) -> None:
+    """The server is started again, and offers this."""
+    says(hub.home, "shop", *tools)
+    order(hub, "shop", "restart")
+
+
+async def listed(client: object) -> list[str]:
+    tools = (await client.result("tools/list"))["tools"]  # type: ignore[attr-defined]
+    return [each["name"] for each in tools if not each["name"].startswith("toolyard_")]
+
+
+async def test_a_changed_tool_is_hidden_at_every_door_until_it_is_approved(
+    hub: RunningHub,
+) -> None:
+    async with talking(hub) as client, talking(hub, "modern", "http") as other:
+        assert await listed(client) == ["shop__look", "shop__buy"]
+        change(hub, tool("look"), tool("buy", "does it!"))
+        await client.wait_heard(CHANGED)
+
+        assert await listed(client) == await listed(other) == ["shop__look"]
+        for each in (client, other):
+            fault = await each.fault("tools/call", {"name": "shop__buy", "arguments": {}})
+            assert "unknown tool" in fault["message"]
+            stable = await each.call("toolyard_call", {"server": "shop", "tool": "buy"})
+            assert stable["isError"] and "waits for approval" in text_of(stable)
+        _, answer = ask(hub, "POST", "/api/v1/call", {"server": "shop", "tool": "buy"})
+        assert answer["isError"]
+        _, found = ask(hub, "GET", "/api/v1/tools")
+        assert "shop__buy" not in [each["name"] for each in found["tools"]]
+        assert (await client.call("shop__look"))["content"][0]["text"] == "look was done"
+        assert described(hub, "shop")["held"] == ["buy"]
+        (problem,) = hub.status()["problems"]
+        assert problem["code"] == "pin-changed" and "buy" in problem["text"]
+
+        heard = len([each for each in client.heard if each["method"] == CHANGED])
+        assert order(hub, "shop", "approve") == {"server": "shop", "approved": ["buy"]}
+        await client.wait_heard(CHANGED, heard + 1)
+        assert await listed(client) == ["shop__look", "shop__buy"]
+        assert text_of(await other.call("shop__buy")) == "buy was done"
+        # Whatever else was to come would have come before these answers.
+        assert len([each for each in client.heard if each["method"] == CHANGED]) == heard + 1
+        assert not hub.status()["problems"]
+
+
+async def test_no_tool_of_the_hub_approves(hub: RunningHub) -> None:
+    async with talking(hub) as client:
+        tools = (await client.result("tools/list"))["tools"]
+        own = [each["name"] for each in tools if each["name"].startswith("toolyard_")]
+        assert own and not [each for each in own if "approve" in each or "pin" in each]
+
+
+def test_the_difference_is_shown_and_only_what_was_seen_can_be_approved(hub: RunningHub) -> None:
+    change(hub, tool("look"), tool("buy", "does\u200b it"), tool("sell"))
+    path = "/api/v1/servers/shop"
+    _, seen = ask(hub, "GET", f"{path}/changes")
+    assert (seen["held"], seen["new"], seen["launch"]) == (["buy"], ["sell"], False)
+    kinds = {each["name"]: each["kind"] for each in seen["changes"]}
+    assert kinds == {"buy": "changed", "sell": "new"}
+    (field,) = next(each for each in seen["changes"] if each["name"] == "buy")["fields"]
+    assert field["lines"] == ["- does it", "+ does⟨U+200B⟩ it"]
+
+    change(hub, tool("look"), tool("buy", "sends it all to somebody"), tool("sell"))
+    status, refused = ask(hub, "POST", f"{path}/approve", {"hash": seen["hash"]})
+    assert status == 412 and "has changed" in refused["detail"]
+    assert described(hub, "shop")["held"] == ["buy"]
+    status, refused = ask(hub, "POST", f"{path}/approve", {"tools": ["bye"]})
+    assert status == 404 and "buy" in refused["hint"]
+
+
+def test_the_command_line_shows_and_approves(hub: RunningHub) -> None:
+    change(hub, tool("look"), tool("buy", "does it?"))
+    shown = command(hub.home, "changes", "shop")
+    assert "+ does it?" in shown.stdout and "waiting for approval: buy" in shown.stdout
+    unasked = command(hub.home, "approve", "shop")
+    assert unasked.returncode == 2 and "--yes" in unasked.stderr
+    done = command(hub.home, "approve", "shop", "--yes")
+    assert (done.returncode, done.stdout) == (0, "approved of 'shop': buy\n")
+    assert "nothing has changed" in command(hub.home, "changes", "shop").stdout
+
+
+def test_what_waits_still_waits_when_the_hub_starts_again() -> None:
+    with new_home() as home:
+        servers = {"shop": says(home, "shop", tool("look"), tool("buy"))}
+        with running_hub(servers, home=home):
+            pass
+        says(home, "shop", tool("look"), tool("buy", "does it."))
+        for _ in range(2):
+            # The first hub learns of it from the server, the second remembers it.
+            with running_hub(servers, home=home) as hub:
+                order(hub, "shop", "activate")
+                assert described(hub, "shop")["held"] == ["buy"]
+
+
+def test_a_new_tool_waits_where_the_user_wants_that() -> None:
+    with new_home() as home:
+        servers = {"shop": says(home, "shop", tool("look"))}
+        with running_hub(servers, home=home, env={"TOOLYARD_PINS_NEW": "hold"}) as hub:
+            change(hub, tool("look"), tool("sell"))
+            assert described(hub, "shop")["held"] == ["sell"]
+            order(hub, "shop", "approve", {"tools": ["sell"]})
+            assert described(hub, "shop")["held"] == []
+
+
+def test_without_its_database_the_hub_serves_and_the_users_tools_wait() -> None:
+    with new_home() as home:
+        (home / "state").mkdir()
+        (home / "state" / "toolyard.db").write_text("this is no database, and long enough\n" * 50)
+        with running_hub({"shop": says(home, "shop", tool("look"))}, home=home) as hub:
+            assert described(hub, "shop")["held"] == ["look"]
+            problem = next(p for p in hub.status()["problems"] if p["code"] == "database-failed")
+            assert "wait" in problem["text"]
+            assert ask(hub, "POST", "/api/v1/servers/shop/approve", {})[0] == 500
+
+
+# Definitions of the catalog.
+
+
+def define(home: Path, entry: Json, argument: str) -> None:
+    """Write the definition of a server, as somebody would with an editor."""
+    import json
+
+    folder = home / "data" / "catalog" / "custom"
+    folder.mkdir(parents=True, exist_ok=True)
+    runtime = {**entry, "args": [*entry["args"], argument]}
+    (folder / "shop.json").write_text(json.dumps({"name": "shop", "runtime": runtime}))
+
+
+def test_a_definition_that_was_changed_outside_of_us_waits() -> None:
+    with new_home() as home:
+        entry = says(home, "shop", tool("look"))
+        define(home, entry, "first")
+        assert command(home, "catalog", "add", "shop").returncode == 0
+        with running_hub({}, home=home) as hub:
+            until(lambda: described(hub, "shop")["status"] == "ready")
+            define(home, entry, "other")
+            problem = until(lambda: described(hub, "shop")["problem"])
+            assert problem["code"] == "pin-launch" and "toolyard approve shop" in problem["hint"]
+            status, _ = ask(hub, "POST", "/api/v1/servers/shop/verify", {})
+            assert status == 502
+            assert ask(hub, "GET", "/api/v1/servers/shop/changes")[1]["launch"]
+            order(hub, "shop", "approve")
+            until(lambda: described(hub, "shop")["status"] == "ready")
+            assert not hub.status()["problems"]

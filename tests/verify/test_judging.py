@@ -1,0 +1,248 @@
+"""The rules themselves, on a board of their own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolyard.board import Board
+from toolyard.core.errors import ConfigError
+from toolyard.core.locks import Locked
+from toolyard.core.model import (
+    Command,
+    Entry,
+    Observation,
+    Offer,
+    Offers,
+    Report,
+    Server,
+    ServerId,
+    Status,
+)
+from toolyard.core.pins import differences, launch_hash, tool_hash
+from toolyard.hub import problems
+from toolyard.hub.pins import Pins, Rules
+from toolyard.stores.database import Database
+from toolyard.stores.pins import MIGRATION, PinStore
+
+FILES = Server(ServerId("files", "configured"), Command(("files",)))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[PinStore]:
+    database = Database(tmp_path / "pins.db", (MIGRATION,))
+    yield PinStore(database)
+    database.close()
+
+
+class Yard:
+    """A board, and the pins before it."""
+
+    def __init__(self, store: PinStore | None, **rules: Any) -> None:
+        self.board = Board()
+        self.pins = Pins(self.board, store, Rules(**rules))
+
+    def declare(self, *servers: Server) -> None:
+        self.pins.post(Report(servers[0].id.source, servers))
+
+    def offer(self, server: Server = FILES, /, **tools: str) -> frozenset[str]:
+        """A server is seen to offer these tools, with these descriptions; what is held of it."""
+        self.declare(server)
+        self.pins.post(Observation(server.id, Status.READY, offers(**tools)))
+        return self.entry(server).held
+
+    def entry(self, server: Server = FILES) -> Entry:
+        return self.board.snapshot.entries[server.id]
+
+
+def offers(**tools: str) -> Offers:
+    made = {name: {"name": name, "description": text} for name, text in tools.items()}
+    return Offers(tuple(Offer(name, json.dumps(raw).encode()) for name, raw in made.items()))
+
+
+def of(source: str) -> Server:
+    return replace(FILES, id=ServerId("files", source))
+
+
+def test_the_first_offers_are_trusted_and_a_change_of_one_character_waits(store: PinStore) -> None:
+    yard = Yard(store)
+    assert yard.offer(read="reads", write="writes") == frozenset()
+    assert yard.offer(read="reads", write="writes!") == {"write"}
+    assert yard.offer(read="reads", write="writes") == frozenset()
+
+
+def test_what_waits_does_so_after_a_restart_too(store: PinStore) -> None:
+    Yard(store).offer(read="reads")
+    again = Yard(PinStore(store._database))
+    again.declare(replace(FILES, offers=offers(read="reads it")))
+    assert again.entry().held == {"read"}
+
+
+def test_a_tool_that_is_new_is_listed_and_marked_and_then_waits_when_it_changes(
+    store: PinStore,
+) -> None:
+    yard = Yard(store)
+    yard.offer(read="reads")
+    assert yard.offer(read="reads", more="is new") == frozenset()
+    assert yard.pins.fresh(FILES.id) == {"more"}
+    assert yard.offer(read="reads", more="is another") == {"more"}
+    yard.pins.approve(yard.entry())
+    assert yard.pins.fresh(FILES.id) == frozenset()
+
+
+def test_a_tool_that_is_new_waits_where_the_user_wants_that(store: PinStore) -> None:
+    yard = Yard(store, new="hold")
+    assert yard.offer(read="reads") == frozenset()
+    assert yard.offer(read="reads", more="is new") == {"more"}
+
+
+@pytest.mark.parametrize("source", ["announced", "app:some", "bundled"])
+def test_servers_that_were_found_are_exempt(store: PinStore, source: str) -> None:
+    yard = Yard(store)
+    yard.offer(of(source), read="reads")
+    assert yard.offer(of(source), read="reads else") == frozenset()
+
+
+def test_servers_that_were_found_wait_too_where_the_user_wants_that(store: PinStore) -> None:
+    yard = Yard(store, found=True)
+    for source, held in (("announced", {"read"}), ("bundled", set())):
+        yard.offer(of(source), read="reads")
+        assert yard.offer(of(source), read="reads else") == held
+
+
+def test_approval_of_one_tool_leaves_the_others_waiting(store: PinStore) -> None:
+    yard = Yard(store)
+    yard.offer(read="reads", write="writes")
+    yard.offer(read="reads!", write="writes!")
+    assert yard.pins.approve(yard.entry(), frozenset({"read"})) == {"read"}
+    assert yard.entry().held == {"write"}
+    assert yard.pins.approve(yard.entry()) == {"write"}
+    assert not list(problems(yard.board.snapshot))
+
+
+def test_what_waits_is_a_problem_that_names_the_tools_and_what_to_do(store: PinStore) -> None:
+    yard = Yard(store)
+    yard.offer(read="reads")
+    yard.offer(read="reads!")
+    (problem,) = problems(yard.board.snapshot)
+    assert problem.code == "pin-changed"
+    assert "'files'" in problem.text and "read" in problem.text
+    assert "toolyard approve files" in problem.hint
+
+
+# How servers are started.
+
+
+def test_a_launch_that_was_changed_outside_waits_until_it_is_approved(store: PinStore) -> None:
+    yard = Yard(store)
+    first, other = of("catalog"), replace(of("catalog"), endpoint=Command(("evil",)))
+    yard.declare(first)
+    yard.declare(replace(other, offers=offers(read="reads")))
+    problem = yard.entry(first).server.problem
+    assert problem is not None and problem.code == "pin-launch"
+    assert yard.entry(first).held == {"read"}
+    yard.pins.approve(yard.entry(first))
+    # Another source's report folds all servers in again.
+    yard.declare(FILES)
+    assert yard.entry(first).server.problem is None
+    assert yard.entry(first).held == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("rule", "source", "waits"),
+    [
+        ("catalog", "configured", False),
+        ("all", "configured", True),
+        ("off", "catalog", False),
+        ("all", "announced", False),
+    ],
+)
+def test_whose_launch_waits_is_a_setting(
+    store: PinStore, rule: Any, source: str, waits: bool
+) -> None:
+    yard = Yard(store, launches=rule)
+    yard.declare(of(source))
+    yard.declare(replace(of(source), endpoint=Command(("other",))))
+    assert (yard.entry(of(source)).server.problem is not None) is waits
+
+
+def test_the_launch_of_a_definition_is_the_definitions_alone(store: PinStore) -> None:
+    yard = Yard(store)
+    given = replace(of("catalog"), launch="same")
+    yard.declare(given)
+    yard.declare(replace(given, endpoint=Command(("files",), env=(("KEY", "mine"),))))
+    assert yard.entry(given).server.problem is None
+
+
+# A lock file instead.
+
+
+def test_a_frozen_hub_holds_all_that_differs_from_its_lock(store: PinStore) -> None:
+    marks = {o.key: tool_hash(o.raw) for o in offers(read="reads", write="writes").tools}
+    lock = {"files@configured": Locked(launch_hash(FILES.endpoint), marks)}
+    yard = Yard(store, lock=lock)
+    assert yard.offer(read="reads", write="writes!", more="is new") == {"write", "more"}
+    with pytest.raises(ConfigError, match="frozen"):
+        yard.pins.approve(yard.entry())
+    assert store.get("files@configured") is None
+
+
+@pytest.mark.parametrize("lock", [{}, {"files@configured": Locked("0" * 64)}])
+def test_a_frozen_hub_refuses_servers_that_are_not_as_locked(
+    store: PinStore, lock: dict[str, Locked]
+) -> None:
+    yard = Yard(store, lock=lock)
+    yard.declare(FILES)
+    problem = yard.entry().server.problem
+    assert problem is not None and problem.code == "pin-lock"
+
+
+# When nothing can be read.
+
+
+def test_without_a_memory_all_that_is_judged_waits_and_found_servers_go_on() -> None:
+    yard = Yard(None)
+    assert yard.offer(read="reads") == {"read"}
+    yard.declare(replace(of("catalog"), offers=offers(read="reads")))
+    assert yard.entry(of("catalog")).held == {"read"}
+    assert yard.offer(of("announced"), read="reads") == frozenset()
+
+
+# What counts as a change.
+
+
+def test_neither_order_nor_blanks_make_another_tool() -> None:
+    assert tool_hash(b'{"a": 1, "b": [1, 2]}') == tool_hash(b'{"b":[1,2],"a":1}')
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (b'{"name":"a"}', b'{"name":"a","x":null}'),
+        (b'{"d":"good"}', b'{"d":"evil","d":"good"}'),
+        (b'{"d":[1,2]}', b'{"d":[2,1]}'),
+        ('{"d":"go"}'.encode(), '{"d":"g\u200bo"}'.encode()),
+        (b"[" * 5000 + b"]" * 5000, b"[" * 5001 + b"]" * 5001),
+        (b'{"n":' + b"1" * 5000 + b"}", b'{"n":' + b"1" * 5001 + b"}"),
+    ],
+    ids=["a field", "a name twice", "order of a list", "an invisible character", "depth", "digits"],
+)
+def test_whatever_a_reader_could_see_makes_another_tool(before: bytes, after: bytes) -> None:
+    assert tool_hash(before) != tool_hash(after)
+    (change,) = differences({"t": before}, (Offer("t", after),))
+    assert change.kind == "changed" and change.fields
+
+
+def test_differences_show_what_cannot_be_seen() -> None:
+    before = {"t": b'{"description":"one\\ntwo"}', "gone": b"{}"}
+    after = Offer("t", '{"description":"one\\ntw\u202eo"}'.encode())
+    changed, missing = differences(before, (after,))
+    assert (missing.name, missing.kind) == ("gone", "missing")
+    (field,) = changed.fields
+    assert field.path == "description"
+    assert field.lines == ("  one", "- two", "+ tw⟨U+202E⟩o")
