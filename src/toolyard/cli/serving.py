@@ -15,6 +15,7 @@ from toolyard.cli.exits import Exit
 from toolyard.cli.holder import find_holder
 from toolyard.core.errors import ConfigError, ToolyardError
 from toolyard.settings import Settings, read_settings
+from toolyard.stores.mask import install as install_mask
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -67,6 +68,7 @@ def _prepare(settings: Settings) -> None:
         stream=sys.stderr,
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
     )
+    install_mask()
     # It tells of every change to every file, ours among them.
     logging.getLogger("watchfiles").setLevel(logging.WARNING)
 

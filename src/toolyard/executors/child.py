@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import cast
 
 from toolyard.executors.tail import LogFile, Tail, neutral
+from toolyard.stores.mask import MASK, Veil
 
 _EARLY_BYTES = 1024 * 1024  # what may wait for `connect` before reading is paused
 _GRACE = 1.0  # end of output and end of process come as two events; the second is waited for
@@ -25,6 +26,7 @@ class Child:
     def __init__(self, log: LogFile | None = None) -> None:
         self._loop = asyncio.get_running_loop()
         self._tail = Tail()
+        self._veil = Veil(MASK)
         self._log = log
         self._feed: Callable[[bytes], None] | None = None
         self._ended: Callable[[str], None] | None = None
@@ -94,6 +96,8 @@ class Child:
     def lost(self, pipe: int) -> None:
         """Note the end of one pipe."""
         self._lost.add(pipe)
+        if pipe == STDERR:
+            self._show(self._veil.end())
         if {STDOUT, STDERR} <= self._lost:
             self.drained.set()
         self._deaf |= pipe == STDIN and not self._closing
@@ -114,6 +118,7 @@ class Child:
     def close(self) -> None:
         """Drop the pipes; nothing is delivered afterwards but the end, if it was not yet."""
         self._tell()
+        self._show(self._veil.end())
         if self._input is not None and STDIN not in self._lost:
             self._input.abort()
         for transport in self._outputs.values():
@@ -126,15 +131,18 @@ class Child:
             self._outputs[STDOUT].pause_reading()
 
     def _keep(self, data: bytes) -> None:
-        text = neutral(data)
-        self._tail.add(text)
-        if self._log is not None:
-            self._log.add(text)
+        text = self._veil.add(neutral(data))
+        self._show(text)
         if self._flood == 0:
             self._loop.call_later(_FLOOD_TICK, self._ebb)
         before, self._flood = self._flood, self._flood + len(data)
         if before <= _FLOOD_BYTES < self._flood:
             self._outputs[STDERR].pause_reading()
+
+    def _show(self, text: bytes) -> None:
+        self._tail.add(text)
+        if self._log is not None and text:
+            self._log.add(text)
 
     def _ebb(self) -> None:
         paused, self._flood = self._flood > _FLOOD_BYTES, 0

@@ -8,7 +8,6 @@ All of it blocks; on an event loop, use a thread.
 from __future__ import annotations
 
 import hashlib
-import logging
 import time
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
@@ -23,8 +22,6 @@ from toolyard.stores.files import locked, read_bounded, write_atomic
 from toolyard.stores.keyring import NoKeyringError, delete_keyring, read_keyring, write_keyring
 from toolyard.stores.mask import MASK
 from toolyard.stores.secrets import Place, mark_of, read_secret_file
-
-log = logging.getLogger(__name__)
 
 HOLD_SECONDS: Final = 30.0
 """A refresh takes a second; whoever holds the lock longer than this waits for a dead server."""
@@ -77,7 +74,8 @@ class Grants:
 
     def __init__(self, state_dir: Path) -> None:
         self.index = state_dir / "auth.json"
-        self._folder = state_dir / "auth"
+        self.folder = state_dir / "auth"
+        """Where grants are without a keyring."""
 
     def listed(self) -> dict[str, Listed]:
         """All there are, by server.
@@ -103,7 +101,7 @@ class Grants:
         Raises:
             StoreError: Another process did not let go in time.
         """
-        return locked(self._folder / "renewal", HOLD_SECONDS)
+        return locked(self.folder / "renewal", HOLD_SECONDS)
 
     def read(self, url: str) -> Grant | None:
         """The grant for a server, if there is one.
@@ -118,7 +116,7 @@ class Grants:
         text = (
             read_keyring(key)
             if listed.place == "keyring"
-            else read_secret_file(str(self._folder / key))
+            else read_secret_file(str(self.folder / key))
         )
         try:
             grant = msgspec.json.decode(text, type=Grant)
@@ -128,7 +126,7 @@ class Grants:
         return grant
 
     def write(self, grant: Grant) -> Listed:
-        """Keep a grant in the place of any other for its server.
+        """Keep a grant in the place of any other for its server; tells where.
 
         Raises:
             SecretError, StoreError: It cannot be kept.
@@ -173,9 +171,7 @@ class Grants:
         try:
             write_keyring(key, text)
         except NoKeyringError:
-            path = self._folder / key
-            write_atomic(path, text.encode())
-            log.warning("there is no keyring; a login is kept in a file", extra={"file": str(path)})
+            write_atomic(self.folder / key, text.encode())
             return replace(listed, place="file")
         return listed
 
@@ -183,7 +179,7 @@ class Grants:
         if listed.place == "keyring":
             delete_keyring(_key(listed))
         else:
-            (self._folder / _key(listed)).unlink(missing_ok=True)
+            (self.folder / _key(listed)).unlink(missing_ok=True)
 
     def _note(self, listed: Listed, gone: bool = False) -> None:
         with locked(self.index):

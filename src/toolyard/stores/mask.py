@@ -23,6 +23,8 @@ SHORTEST: Final = 6
 """Characters; hiding shorter ones would make logs unreadable, and they protect nothing."""
 FORMS_LIMIT: Final = 20_000
 """Beyond this many the oldest are forgotten: tokens are renewed for as long as a hub runs."""
+WAITING_BYTES: Final = 8192
+"""A longer line is shown before it ends."""
 NAMES: Final = (
     *("accesskey", "apikey", "auth", "cookie", "credential", "passphrase", "passwd"),
     *("password", "privatekey", "pwd", "secret", "token"),
@@ -65,6 +67,27 @@ class Mask:
             if form in text:
                 text = text.replace(form, HIDDEN.encode())
         return text
+
+
+class Veil:
+    """Hides secrets in a stream; a line waits for its end, for a secret may come in two pieces."""
+
+    def __init__(self, mask: Mask) -> None:
+        self._mask = mask
+        self._rest = b""
+
+    def add(self, chunk: bytes) -> bytes:
+        """What can be shown now."""
+        text = self._rest + chunk
+        end = text.rfind(b"\n") + 1
+        if not self._mask or len(text) - end > WAITING_BYTES:
+            end = len(text)
+        self._rest = text[end:]
+        return self._mask.hide_bytes(text[:end])
+
+    def end(self) -> bytes:
+        """What is left at the end of the stream."""
+        return self.add(b"\n") if self._rest else b""
 
 
 MASK: Final = Mask()

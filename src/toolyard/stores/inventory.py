@@ -1,0 +1,74 @@
+"""Which secrets there are, which servers use them, and which are missing; never their values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from toolyard.core.errors import SecretError
+from toolyard.core.model import Server
+from toolyard.stores.catalog import Catalog
+from toolyard.stores.expand import find_secrets
+from toolyard.stores.keyring import read_keyring
+from toolyard.stores.secrets import Kept, Secrets, read_secret_file
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One secret."""
+
+    name: str
+    """Of a file that nobody gave a name, its path."""
+    reference: str
+    """What stands for it in an entry."""
+    place: Literal["keyring", "file", "missing"]
+    used_by: tuple[str, ...] = ()
+    problem: str = ""
+
+
+def take_stock(secrets: Secrets, servers: Iterable[Server]) -> list[Row]:
+    """All secrets that are kept, and all that a server refers to. It blocks.
+
+    Raises:
+        StoreError: The list of names cannot be read.
+    """
+    used = find_uses(servers)
+    known = secrets.known().values()
+    rows = [_row(kept, used.pop(kept.reference[2:-1], ())) for kept in known]
+    for reference, names in used.items():
+        kind, _, name = reference.partition(":")
+        kept = Kept(name, "keyring") if kind == "keyring" else Kept(name, "file", name)
+        rows.append(_row(kept, names))
+    return sorted(rows, key=lambda row: row.name)
+
+
+def find_uses(servers: Iterable[Server]) -> dict[str, tuple[str, ...]]:
+    """Which servers refer to which secret, such as `keyring:name`."""
+    found: dict[str, list[str]] = {}
+    for server in servers:
+        for reference in find_secrets(server.endpoint, server.folder):
+            found.setdefault(reference, []).append(server.id.name)
+    return {reference: tuple(names) for reference, names in found.items()}
+
+
+def with_link(catalog: Catalog, server: Server, error: SecretError) -> SecretError:
+    """The same error, with where to get the secret if the catalog knows. It blocks."""
+    shelved = catalog.load(()).definitions.get(server.id.name)
+    if server.id.source != "catalog" or shelved is None:
+        return error
+    authorization = shelved.definition.authorization
+    links = [each.url for each in authorization.variables if each.secret]
+    link = next((each for each in (*links, authorization.url) if each), "")
+    return SecretError(str(error), f"get it at {link}, then {error.hint}") if link else error
+
+
+def _row(kept: Kept, used_by: tuple[str, ...]) -> Row:
+    try:
+        if kept.place == "keyring":
+            read_keyring(kept.name)
+        else:
+            read_secret_file(kept.path)
+    except SecretError as error:
+        return Row(kept.name, kept.reference, "missing", used_by, f"{error}; {error.hint}")
+    return Row(kept.name, kept.reference, kept.place, used_by)
