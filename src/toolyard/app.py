@@ -31,7 +31,9 @@ from toolyard.core.ports import Source
 from toolyard.executors.local import Local
 from toolyard.executors.usage import memory_of
 from toolyard.hub import Hub
+from toolyard.hub.checks import Checks
 from toolyard.hub.orders import Orders
+from toolyard.hub.pins import Pins, Rules
 from toolyard.links.link import Link
 from toolyard.links.opening import Patience, open_link
 from toolyard.links.pool import Budget, Pool
@@ -52,6 +54,8 @@ from toolyard.stores.database import Database
 from toolyard.stores.expand import Lookup, expand
 from toolyard.stores.history import Bounds, History
 from toolyard.stores.inputs import InputsFile
+from toolyard.stores.locks import read_lock
+from toolyard.stores.pins import PinStore
 from toolyard.stores.profiles import ProfilesFolder
 from toolyard.stores.recall import Recall
 from toolyard.stores.runfile import HubState, RunDir
@@ -64,6 +68,7 @@ from toolyard.surfaces.control.history import HistoryDoor
 from toolyard.surfaces.control.openapi import described
 from toolyard.surfaces.control.parts import yard_parts
 from toolyard.surfaces.control.published import PublishedDoor
+from toolyard.surfaces.control.verification import VerificationDoor
 from toolyard.surfaces.control.yard import Yard
 from toolyard.surfaces.gate import Gate
 from toolyard.surfaces.http import HttpDoor
@@ -88,10 +93,15 @@ class House:
         self.board = Board()
         self.local = Local(settings.state_dir / "log")
         self.recall = Recall(settings.cache_dir / "known")
+        self.database = self._open_database()
+        self.pins = Pins(
+            self.board, PinStore(self.database) if self.database else None, _rules(settings)
+        )
         self.pool = Pool(
             self.board,
             self._open,
             self._patience(),
+            post=self.pins.post,
             budget=_budget(settings),
             memory=self._memory,
         )
@@ -99,12 +109,12 @@ class House:
         self.apps = Apps(folder, os.environ, probe, self.pool.renew)
         self.hub = Hub(self.board, self.pool, self.apps)
         self.relay = Relay(self.hub, _exposure(settings))
-        self.database = self._open_database()
         self.history = History(
             self.database if settings.history == "on" else None, _bounds(settings)
         )
         self.relay.calls.record = self.history.record
         self.catalog = Catalog(settings.data_dir / "catalog")
+        self.checks = Checks(self.hub, self.pins, self.catalog, self.local.last_words)
         profiles = ProfilesFolder(settings.config_file.parent / "profiles")
         self.orders = Orders(self.hub, ServersFile(settings.config_file), profiles)
         self.inputs = InputsFile(settings.state_dir / "inputs.json")
@@ -128,7 +138,8 @@ class House:
         try:
             return Database(path, MIGRATIONS)
         except StoreError as error:
-            problem = Problem("database-failed", str(error), error.hint, str(path))
+            text = f"{error}; tools of your servers wait, for nothing tells what was approved"
+            problem = Problem("database-failed", text, error.hint, str(path))
             self.board.post(Report("database", problems=(problem,)))
             return None
 
@@ -145,7 +156,7 @@ class House:
 
     def _post(self, event: Event) -> None:
         """Post what a source says, with what its servers offered when last seen."""
-        self.board.post(self.recall.fill(event) if isinstance(event, Report) else event)
+        self.pins.post(self.recall.fill(event) if isinstance(event, Report) else event)
 
     async def _remember(self) -> None:
         """Keep what servers offer, until cancelled."""
@@ -253,6 +264,7 @@ async def _serve(
 
     operations = Yard(house.hub, house.relay, stop, link, house.inputs).operations()
     operations += CatalogDoor(house.catalog).operations()
+    operations += VerificationDoor(house.checks).operations()
     operations += PublishedDoor(house.catalog).operations()
     operations += HistoryDoor(house.history, house.relay).operations()
     operations.append(Metrics(house.hub, house.relay, house.history).operation())
@@ -353,6 +365,15 @@ def _others(board: Board, hub: Hub) -> Callable[[], Awaitable[bool]]:
 def _bounds(settings: Settings) -> Bounds:
     bodies = settings.history_bodies == "on"
     return Bounds(settings.history_rows, settings.history_days, bodies)
+
+
+def _rules(settings: Settings) -> Rules:
+    return Rules(
+        new=settings.pins_new,
+        found=settings.pins_found == "on",
+        launches=settings.pins_launch,
+        lock=read_lock(settings.lock_file) if settings.frozen == "on" else None,
+    )
 
 
 def _budget(settings: Settings) -> Budget:

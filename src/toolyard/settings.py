@@ -20,6 +20,8 @@ Expose = Literal["all", "search"]
 Budget = Literal["evict", "refuse"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 Switch = Literal["on", "off"]
+New = Literal["list", "hold"]
+Launches = Literal["catalog", "all", "off"]
 
 PREFIX: Final = "TOOLYARD_"
 HOME: Final = "TOOLYARD_HOME"
@@ -131,6 +133,11 @@ class Settings:
     session_limit: int = 1000
     session_idle: float = 1800.0
     connection_limit: int = 2000
+    pins_new: New = "list"
+    pins_found: Switch = "off"
+    pins_launch: Launches = "catalog"
+    frozen: Switch = "off"
+    lock_file: Path = Path("toolyard.lock")
     history: Switch = "on"
     history_rows: int = 100_000
     history_days: int = 30
@@ -214,6 +221,29 @@ SETTINGS: Final = (
     Setting("session_limit", _count(1), "How many sessions may be open.", "sessions"),
     Setting("session_idle", _seconds, "How long a session may be idle until it is closed.", "s"),
     Setting("connection_limit", _count(1), "How many connections HTTP holds.", "connections"),
+    Setting(
+        "pins_new",
+        _one_of(*get_args(New)),
+        "A tool that a known server offers anew: `list` it and say so, or `hold` it.",
+    ),
+    Setting(
+        "pins_found",
+        _one_of(*get_args(Switch)),
+        "Whether tools of servers that were found (announced, apps) wait too when they change.",
+    ),
+    Setting(
+        "pins_launch",
+        _one_of(*get_args(Launches)),
+        "Whose changed launch waits: that of servers of the `catalog`, of `all`, or none (`off`).",
+    ),
+    Setting(
+        "frozen",
+        _one_of(*get_args(Switch)),
+        "Whether only what is in the lock file counts as approved.",
+        "",
+        "--frozen",
+    ),
+    Setting("lock_file", _path, "The lock file of a frozen hub.", "", "--lock", "LOCK"),
     Setting("history", _one_of(*get_args(Switch)), "Whether calls are recorded: `on` or `off`."),
     Setting("history_rows", _count(1), "How many calls are kept.", "calls"),
     Setting("history_days", _count(1, 36500), "For how many days they are kept.", "days"),

@@ -226,7 +226,7 @@ def test_neither_order_nor_blanks_make_another_tool() -> None:
         (b'{"name":"a"}', b'{"name":"a","x":null}'),
         (b'{"d":"good"}', b'{"d":"evil","d":"good"}'),
         (b'{"d":[1,2]}', b'{"d":[2,1]}'),
-        ('{"d":"go"}'.encode(), '{"d":"g\u200bo"}'.encode()),
+        (b'{"d":"go"}', '{"d":"g\u200bo"}'.encode()),
         (b"[" * 5000 + b"]" * 5000, b"[" * 5001 + b"]" * 5001),
         (b'{"n":' + b"1" * 5000 + b"}", b'{"n":' + b"1" * 5001 + b"}"),
     ],

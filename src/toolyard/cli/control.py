@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
@@ -69,6 +69,27 @@ class Control:
         """Repeat a call of the history; the result as the tool gave it."""
         return self._ask("POST", f"/api/v1/history/{id_}/replay", {}, patience)
 
+    def verify(self, server: str, seconds: float, patience: float) -> dict[str, Any]:
+        """What a server really offers."""
+        return self._ask("POST", f"{_server(server)}/verify", {"seconds": seconds}, patience)
+
+    def changes(self, server: str) -> dict[str, Any]:
+        """How a server differs from what was approved."""
+        return self._ask("GET", f"{_server(server)}/changes")
+
+    def approve(self, server: str, tools: Sequence[str], mark: str) -> dict[str, Any]:
+        """Approve tools of a server, or all of it, if it is still what `mark` stands for."""
+        body = {"tools": list(tools), "hash": mark}
+        return self._ask("POST", f"{_server(server)}/approve", body)
+
+    def order(self, server: str, what: str, patience: float = PATIENCE) -> dict[str, Any]:
+        """Have a server started, rested or the like."""
+        return self._ask("POST", f"{_server(server)}/{what}", {}, patience)
+
+    def lock(self) -> dict[str, Any]:
+        """The yard as a lock file has it."""
+        return self._ask("GET", "/api/v1/lock")
+
     def refresh(self) -> dict[str, Any]:
         """Have every server asked again."""
         return self._ask("POST", "/api/v1/refresh", {})
@@ -130,6 +151,10 @@ class Control:
 
 def _query(wanted: dict[str, Any]) -> str:
     return urlencode({key: value for key, value in wanted.items() if value})
+
+
+def _server(alias: str) -> str:
+    return f"/api/v1/servers/{quote(alias, safe='')}"
 
 
 def _refusal(status: int, body: bytes) -> CommandError:

@@ -37,7 +37,7 @@ def tools_command(desk: Desk, words: tuple[str, ...], server: str, limit: int | 
 
     With words, the best match comes first. Starts a hub in the background if there is none.
     """
-    hub = _hub(desk)
+    hub = find_settled(desk)
     found = hub.tools(" ".join(words), server, limit or 0)
     desk.terminal.answer(found, lambda: _show_tools(desk, found))
 
@@ -60,7 +60,7 @@ def call_command(
 
     Starts a hub in the background if there is none.
     """
-    hub = _hub(desk)
+    hub = find_settled(desk)
     if text == "-":
         text = sys.stdin.read()
     arguments = read_arguments(words, text, _schema(hub, server, tool))
@@ -78,7 +78,8 @@ def finish_call(desk: Desk, server: str, tool: str, result: dict[str, Any]) -> N
         raise click.exceptions.Exit(Exit.REFUSED)
 
 
-def _hub(desk: Desk) -> Control:
+def find_settled(desk: Desk) -> Control:
+    """Give the control door of a hub whose servers had time to say what they offer."""
     hub = desk.start_hub()
     # Later than that, a server that is still starting is one that hangs.
     if hub.status()["uptime_s"] < SETTLE:

@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from toolyard import __version__
 from toolyard.board import Board
@@ -27,6 +27,11 @@ from toolyard.links.keeper import Keeper
 from toolyard.links.pool import Pool
 from toolyard.sources.apps import Apps, describe_app
 from toolyard.sources.scan import Scan
+
+PIN_CHANGED: Final = "pin-changed"
+"""Tools of a server changed since they were approved, or are new where that waits too."""
+NAMED: Final = 10
+"""How many tools a sentence names."""
 
 
 class Hub:
@@ -118,7 +123,6 @@ class Hub:
             **_describe(entry, self.pool.keepers.get(entry.server.id)),
             "launch": _launch(entry.server.endpoint),
             "timeout_s": entry.server.timeout,
-            "held": sorted(entry.held),
             "instructions": entry.peer.instructions if entry.peer else "",
             "offers": {
                 "tools": [offer.key for offer in offers.tools],
@@ -217,14 +221,28 @@ def problems(snapshot: Snapshot) -> Iterator[Problem]:
     for entry in snapshot.entries.values():
         if not entry.server.enabled:
             continue
-        for problem in (entry.server.problem, entry.problem):
+        for problem in (entry.server.problem, entry.problem, _waiting(entry)):
             if problem is not None:
                 yield problem
 
 
+def _waiting(entry: Entry) -> Problem | None:
+    """What there is to approve, unless it is the server as a whole."""
+    if not entry.held or entry.server.problem is not None:
+        return None
+    names = sorted(entry.held)
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return Problem(
+        PIN_CHANGED,
+        f"tools of {entry.alias!r} wait for approval: {', '.join(names[:NAMED])}{more}",
+        f"look with: toolyard changes {entry.alias}; then: toolyard approve {entry.alias}",
+        subject=str(entry.server.id),
+    )
+
+
 def _describe(entry: Entry, keeper: Keeper | None) -> dict[str, Any]:
     server, peer = entry.server, entry.peer
-    problem = server.problem or entry.problem
+    problem = server.problem or entry.problem or _waiting(entry)
     return {
         "name": server.id.name,
         "source": server.id.source,
@@ -242,6 +260,7 @@ def _describe(entry: Entry, keeper: Keeper | None) -> dict[str, Any]:
         "restarts": keeper.restarts if keeper else 0,
         "pid": keeper.link.pid if keeper and keeper.link else 0,
         "problem": _problem(problem) if problem and server.enabled else None,
+        "held": sorted(entry.held),
     }
 
 
