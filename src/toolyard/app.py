@@ -106,7 +106,7 @@ class House:
             memory=self._memory,
         )
         folder = AppsFolder(settings.apps_dir)
-        self.apps = Apps(folder, os.environ, probe, self.pool.renew)
+        self.apps = Apps(folder, os.environ, probe, self.pool.replaced)
         self.hub = Hub(self.board, self.pool, self.apps)
         self.relay = Relay(self.hub, _exposure(settings))
         self.history = History(

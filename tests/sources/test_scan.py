@@ -73,7 +73,7 @@ async def test_a_killed_variant_leaves_after_three_misses_in_a_row(
             assert watcher.scan.states()[3].misses == misses
         await watcher.scan.refresh()
         assert watcher.names == ["e2e"]
-        assert [why for _, why in watcher.renewed] == ["stopped listening"]
+        assert [why for _, why in watcher.replaced] == ["stopped listening"]
 
 
 async def test_a_restart_shorter_than_that_changes_nothing_but_renews_the_link(
@@ -89,7 +89,7 @@ async def test_a_restart_shorter_than_that_changes_nothing_but_renews_the_link(
         await watcher.scan.refresh()
         assert len(watcher.reports) == 1
         assert watcher.scan.states()[3].misses == 0
-        assert [why for _, why in watcher.renewed] == ["stopped listening", "was restarted"]
+        assert [why for _, why in watcher.replaced] == ["stopped listening", "was restarted"]
 
 
 async def test_a_restart_between_two_scans_is_seen_too(six: dict[str, Process]) -> None:
@@ -100,7 +100,7 @@ async def test_a_restart_between_two_scans_is_seen_too(six: dict[str, Process]) 
         six["dev"].start()
         await watcher.scan.refresh()
         assert len(watcher.reports) == 1
-        assert [why for _, why in watcher.renewed] == ["was restarted"]
+        assert [why for _, why in watcher.replaced] == ["was restarted"]
 
 
 async def test_misses_must_come_in_a_row(six: dict[str, Process]) -> None:

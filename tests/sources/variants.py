@@ -87,11 +87,11 @@ def squatter(port: int, uid: int) -> Iterator[subprocess.Popen[str]]:
 
 
 class Watcher:
-    """What a scan posted and whom it had renewed, to be waited for."""
+    """What a scan posted and whom it saw replaced, to be waited for."""
 
     def __init__(self) -> None:
         self.reports: list[Report] = []
-        self.renewed: list[tuple[ServerId, str]] = []
+        self.replaced: list[tuple[ServerId, str]] = []
         self._wake = asyncio.Event()
         self.scan: Scan
 
@@ -99,8 +99,8 @@ class Watcher:
         self.reports.append(report)
         self._wake.set()
 
-    def renew(self, id_: ServerId, why: str) -> None:
-        self.renewed.append((id_, why))
+    def note(self, id_: ServerId, why: str, since: float) -> None:
+        self.replaced.append((id_, why))
 
     @property
     def names(self) -> list[str]:
@@ -128,7 +128,7 @@ async def scanning(app: App, interval: int = 100, **env: str) -> AsyncIterator[W
     """A scan that runs for as long as the block lasts."""
     watcher = Watcher()
     watch, problems = settle(app, {"TOOLYARD_YARDSTICK_SCAN_INTERVAL": str(interval), **env})
-    watcher.scan = Scan(watch, problems, probe, watcher.renew)
+    watcher.scan = Scan(watch, problems, probe, watcher.note)
     async with asyncio.TaskGroup() as group:
         task = group.create_task(watcher.scan.run(watcher.post))
         try:

@@ -97,6 +97,7 @@ class Keeper:
         self._ears = ears
         self._offers = offers
         self._hint: era.Era | None = None
+        self._opened_at = 0.0
         self._wanted = asyncio.Event()
         self._settled = asyncio.Event()
         self._error: ToolyardError | None = None
@@ -166,6 +167,17 @@ class Keeper:
     def rest(self) -> None:
         """End the server as soon as no call is under way; the next call starts it again."""
         self._rest_asked.set()
+
+    def replaced(self, why: str, since: float) -> None:
+        """The server is another since that moment of the loop's clock, or gone.
+
+        A link from before is let go and opened anew at once. A later one may be to the new server
+        already, with calls under way: it is only asked again for what it offers.
+        """
+        if self.link is not None and self._opened_at >= since:
+            self.refresh()
+        else:
+            self.renew(why)
 
     def renew(self, why: str) -> None:
         """The server is another now, or gone: let go of it and try again at once."""
@@ -268,6 +280,7 @@ class Keeper:
             link.on_notice = self._noticed
             offers = await self._list(link, KINDS)
         self.link = link
+        self._opened_at = asyncio.get_running_loop().time()
         self._offers = offers
         self._error = self.failing_since = None
         self._trouble = None

@@ -188,11 +188,11 @@ class Pool:
         """Every keeper, by server."""
         return {id_: kept.keeper for id_, kept in self._kept.items()}
 
-    def renew(self, id_: ServerId, why: str) -> None:
-        """The server is another now, or gone: let go of its link, if any, and open it anew."""
+    def replaced(self, id_: ServerId, why: str, since: float) -> None:
+        """The server is another since that moment of the loop's clock, or gone."""
         kept = self._kept.get(id_)
         if kept is not None:
-            kept.keeper.renew(why)
+            kept.keeper.replaced(why, since)
 
     def catch_up(self) -> None:
         """Follow the picture now: what was just reported can be leased."""

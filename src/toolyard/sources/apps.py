@@ -11,7 +11,7 @@ from typing import Any, Final
 from toolyard.core.apps import App
 from toolyard.core.model import Report, ServerId, Snapshot, Status
 from toolyard.core.watches import settle
-from toolyard.sources.scan import Probe, Renew, Scan, Sight
+from toolyard.sources.scan import Probe, Replaced, Scan, Sight
 from toolyard.stores.apps import AppsFolder, LoadedApps
 
 SOURCE: Final = "apps"
@@ -28,12 +28,12 @@ class Apps:
     """
 
     def __init__(
-        self, folder: AppsFolder, env: Mapping[str, str], probe: Probe, renew: Renew
+        self, folder: AppsFolder, env: Mapping[str, str], probe: Probe, replaced: Replaced
     ) -> None:
         self._folder = folder
         self.env = env
         self._probe = probe
-        self._renew = renew
+        self._replaced = replaced
         self._mark = folder.mark()
         self._loaded = folder.load()
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -81,7 +81,7 @@ class Apps:
 
     def _scan(self, app: App) -> Scan:
         watch, problems = settle(app, self.env)
-        return Scan(watch, problems, self._probe, self._renew)
+        return Scan(watch, problems, self._probe, self._replaced)
 
     def _start(self, scan: Scan, group: asyncio.TaskGroup, post: Post) -> None:
         self._tasks[scan.name] = group.create_task(scan.run(post), name=f"scan {scan.name}")

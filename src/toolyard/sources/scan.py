@@ -35,8 +35,8 @@ SCAN_CONFLICT: Final = "scan-conflict"
 
 Probe = Callable[[str, float], Awaitable[Peer]]
 """Asks an address who it is; leaves nothing behind there. Raises ToolyardError."""
-Renew = Callable[[ServerId, str], None]
-"""What is told of a server whose process is another now, or gone, and why."""
+Replaced = Callable[[ServerId, str, float], None]
+"""Told of a server whose process is another or gone: why, and since when by the loop's clock."""
 Mark = tuple[tuple[int, int], ...]
 """Who listens: owner and number of every socket."""
 
@@ -63,6 +63,8 @@ class _Track:
     variant: Variant
     id: ServerId
     mark: Mark = ()
+    seen_at: float = 0.0
+    """When that listener was last seen, by the loop's clock."""
     confirmed: bool = False
     offered: bool = False
     misses: int = 0
@@ -98,14 +100,14 @@ class Scan:
     """Finds the variants of one app; its name is the app's."""
 
     def __init__(
-        self, watch: Watch, problems: tuple[Problem, ...], probe: Probe, renew: Renew
+        self, watch: Watch, problems: tuple[Problem, ...], probe: Probe, replaced: Replaced
     ) -> None:
         self.watch = watch
         self.scanned_at: float | None = None
         """When the last scan ended, in seconds since the epoch."""
         self._settings = problems
         self._probe = probe
-        self._renew = renew
+        self._replaced = replaced
         app = watch.app.name
         self._tracks = {v.name: _Track(v, ServerId(v.name, app)) for v in watch.variants}
         self._turns = _Turns()
@@ -214,6 +216,7 @@ class Scan:
             await self._ask(track, counts)
         elif track.confirmed:
             track.misses = 0
+            track.seen_at = _now()
         elif track.pause == 0:
             await self._ask(track, counts)
         else:
@@ -238,8 +241,8 @@ class Scan:
         if self.watch.app.is_called(peer.name):
             track.said, track.tries, track.misses, track.confirmed = "", 0, 0, True
             if track.offered:
-                self._renew(track.id, "was restarted")
-            track.offered = True
+                self._replaced(track.id, "was restarted", track.seen_at)
+            track.offered, track.seen_at = True, _now()
         else:
             # It has said who it is, so the app is gone, and this listener need not be asked again.
             track.said, track.pause, track.offered = f"it is {_called(peer)}", -1, False
@@ -255,7 +258,7 @@ class Scan:
 
     def _miss(self, track: _Track, counts: bool) -> None:
         if track.mark and track.offered:
-            self._renew(track.id, "stopped listening")
+            self._replaced(track.id, "stopped listening", _now())
         track.forget()
         if track.offered:
             self._count(track, counts)
@@ -293,6 +296,10 @@ class Scan:
             text = f"port {port} of {title} {track.variant.name} is taken: {track.said}"
             return Problem(SCAN_CONFLICT, text, "stop what has the port, or move it", subject)
         return None
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
 
 
 async def _look(
