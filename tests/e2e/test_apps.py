@@ -81,6 +81,10 @@ async def until(holds: Callable[[], bool], within: float = 15.0) -> None:
         await asyncio.sleep(0.02)
 
 
+async def until_state(hub: RunningHub, name: str, state: str) -> None:
+    await until(lambda: states(hub)[name] == state)
+
+
 async def names(client: Talk) -> list[str]:
     return [tool["name"] for tool in (await client.result("tools/list"))["tools"]]
 
@@ -101,7 +105,7 @@ async def test_six_variants_come_go_and_come_back_with_one_word_each(
             for count, (name, process) in enumerate(six.items(), 1):
                 process.start()
                 await client.wait_heard(TOOLS_CHANGED, count)
-                await until(lambda name=name: states(hub)[name] == "connected")
+                await until_state(hub, name, "connected")
                 assert f"{name}__echo" in await names(client)
             assert f"{NAMES[0]}__echo" in await names(other)
             assert changes(client) == 6
@@ -129,10 +133,10 @@ async def test_a_short_restart_is_told_to_nobody(six: dict[str, Process], place:
             # What is left of the arrivals has long been told when the first restart is over.
             heard.append((changes(client), changes(modern)))
             six[name].kill()
-            await until(lambda name=name: states(hub)[name] == "reconnecting")
+            await until_state(hub, name, "reconnecting")
             assert f"{name}__echo" in await names(client)
             six[name].start()
-            await until(lambda name=name: states(hub)[name] == "connected")
+            await until_state(hub, name, "connected")
             assert text_of(await client.call(f"{name}__echo", {"text": "hi"})) == "hi"
         assert (changes(client), changes(modern)) == (0, heard[1][1])
 
