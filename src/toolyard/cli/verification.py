@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Any
@@ -13,12 +14,14 @@ from toolyard.cli.control import CommandError, Control
 from toolyard.cli.desk import Desk, complete_servers, json_option
 from toolyard.cli.exits import Exit
 from toolyard.cli.terminal import clean
-from toolyard.cli.tools import find_settled
 
 AT_ONCE = 4
 """Servers that are verified together; more would only wait for the processor."""
 MARGIN = 10.0
 """Seconds the hub gets beyond its own limit, so that it is the one to say so."""
+YOUNG = 2.0
+"""Seconds within which a hub has read all its files."""
+PAUSE = 0.05
 COLOURS = {"+": "green", "-": "red"}
 
 one_server = click.argument("name", shell_complete=complete_servers)
@@ -45,7 +48,8 @@ def verify_command(desk: Desk, names: tuple[str, ...], every: bool, timeout: flo
     """
     if bool(names) == every:
         raise click.UsageError("name servers, or give --all, and not both")
-    hub = find_settled(desk)
+    hub = desk.start_hub()
+    _wait_known(hub, names)
     chosen = _enabled(hub) if every else list(dict.fromkeys(names))
     found: list[dict[str, Any]] = []
     failed: dict[str, CommandError] = {}
@@ -63,6 +67,16 @@ def verify_command(desk: Desk, names: tuple[str, ...], every: bool, timeout: flo
     if failed:
         only = next(iter(failed.values())).exit
         raise click.exceptions.Exit(only if len(chosen) == 1 else Exit.FAILED)
+
+
+def _wait_known(hub: Control, names: Sequence[str]) -> None:
+    """Let a young hub read its files; whether their servers answer is what we are to find out."""
+    pause = threading.Event()
+    while (status := hub.status())["uptime_s"] < YOUNG:
+        known = {name for each in status["servers"] for name in (each["alias"], each["name"])}
+        if names and known.issuperset(names):
+            return
+        pause.wait(PAUSE)
 
 
 def _enabled(hub: Control) -> list[str]:

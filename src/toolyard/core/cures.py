@@ -8,7 +8,14 @@ from typing import Final
 _CURES: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
     (
         re.compile(
-            r"(cannot import name .* from '?mcp|No module named '?mcp\.|mcp\.server\.fastmcp)"
+            r"(No module named '?mcp\.server\.(mcpserver|context)|No module named '?mcp_types)"
+        ),
+        "it was written for mcp 2.x and got 1.x: run it with mcp>=2, e.g. uvx --with 'mcp>=2' NAME",
+    ),
+    (
+        re.compile(
+            r"(cannot import name .* from '?mcp|No module named '?mcp\."
+            r"|'Server' object has no attribute '(list|call|get|read)_)"
         ),
         "it was written for mcp 1.x and got 2.x: run it with mcp<2, e.g. uvx --with 'mcp<2' NAME",
     ),

@@ -61,7 +61,7 @@ class Local:
         self._owner = uuid.uuid4().hex
         self._watch = Watch(self._owner)
         self._sweepers = ThreadPoolExecutor(_SWEEPERS, thread_name_prefix="sweep")
-        self._last: dict[str, Child] = {}
+        self._last: dict[str, list[Child]] = {}
 
     @property
     def owner(self) -> str:
@@ -88,7 +88,7 @@ class Local:
         self._watch.begin()
         process = await _start(name, program, env, child)
         child.pid = process.pid
-        self._last[name] = child
+        self._last[name] = [*self._last.get(name, ())[-1:], child]
         run = _Run(self, process, child, f"{warden.INSTANCE}={instance}")
         try:
             await run.begin()
@@ -97,9 +97,12 @@ class Local:
             await _through(run.stop())
 
     def last_words(self, name: str) -> tuple[str, ...]:
-        """The last lines of the stderr of the last process of that name, from its first on."""
-        child = self._last.get(name)
-        return child.stderr if child is not None else ()
+        """The last lines of the stderr of the last process of that name, from its first on.
+
+        One that was just started again and has said nothing yet speaks through the one before.
+        """
+        lines = (child.stderr for child in reversed(self._last.get(name, ())))
+        return next((each for each in lines if each), ())
 
     async def close(self) -> None:
         """Let the warden go; call it when no server runs any more, for it ends what does."""

@@ -1,0 +1,109 @@
+"""Verification of servers that answer late, never, or not as they should."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+
+import pytest
+
+from tests.e2e.hub import entry, new_home, running_hub
+from tests.verify.yard import Json, ask, command, order, says, tool
+from toolyard.core.cures import find_cure
+
+HANGS = "import sys, time; print('waiting for the database', file=sys.stderr, flush=True); "
+HANGS += "time.sleep(600)"
+DIES = "import os; os.environ['SHOP_KEY']"
+
+
+def server(code: str) -> Json:
+    """The entry of a server that does this instead of answering."""
+    return entry([sys.executable, "-c", code])
+
+
+def test_a_server_that_hangs_ends_in_an_error_with_its_last_words_in_time() -> None:
+    with running_hub({"slow": server(HANGS)}, settle=False) as hub:
+        began = time.monotonic()
+        status, refused = ask(hub, "POST", "/api/v1/servers/slow/verify", {"seconds": 1.5})
+        took = time.monotonic() - began
+        assert status == 504 and "did not answer within 1.5 s" in refused["detail"]
+        assert "waiting for the database" in refused["hint"]
+        assert 1.4 < took < 20
+        shown = command(hub.home, "verify", "slow", "--timeout", "1.5")
+        assert shown.returncode == 7 and "waiting for the database" in shown.stdout
+
+
+def test_many_are_verified_at_once_and_one_that_fails_does_not_hide_the_others() -> None:
+    with new_home() as home:
+        names = ["a", "b", "c", "d", "e"]
+        yard = {name: says(home, name, tool("look")) for name in names}
+        yard |= {"slow": server(HANGS), "key": server(DIES)}
+        with running_hub(yard, home=home, settle=False):
+            done = command(home, "verify", "--all", "--timeout", "8")
+            assert done.returncode == 1
+            for name in names:
+                assert f"ok {name} 1: 1 tools, 0 prompts, 0 resources" in done.stdout
+            assert "failing slow: 'slow' did not answer within 8 s" in done.stdout
+            assert "SHOP_KEY" in done.stdout
+            assert [line.split()[0] for line in done.stderr.splitlines()] == [
+                f"{count}/7" for count in range(1, 8)
+            ]
+
+
+def test_the_difference_to_what_was_approved_is_named() -> None:
+    with (
+        new_home() as home,
+        running_hub({"shop": says(home, "shop", tool("look"), tool("buy"))}, home=home) as hub,
+    ):
+        says(home, "shop", tool("look", "looks"), tool("sell"))
+        order(hub, "shop", "restart")
+        done = command(home, "verify", "shop", "--json")
+        (found,) = json.loads(done.stdout)["verified"]
+        assert {each["name"]: each["kind"] for each in found["changes"]} == {
+            "look": "changed",
+            "buy": "missing",
+            "sell": "new",
+        }
+
+
+def test_what_is_not_there_or_not_in_use_is_said() -> None:
+    with new_home() as home:
+        yard = {"off": {**says(home, "off", tool("look")), "disabled": True}}
+        with running_hub(yard, home=home):
+            assert command(home, "verify", "of").returncode == 4
+            off = command(home, "verify", "off")
+            assert off.returncode == 1 and "toolyard enable off" in off.stdout
+            assert command(home, "verify").returncode == 2
+            assert command(home, "verify", "off", "--all").returncode == 2
+
+
+def test_a_server_is_started_and_rests_when_it_is_told() -> None:
+    with (
+        new_home() as home,
+        running_hub({"shop": says(home, "shop", tool("look"))}, home=home) as hub,
+    ):
+        done = command(home, "deactivate", "shop")
+        assert (done.returncode, "rests" in done.stdout) == (0, True)
+        done = command(home, "activate", "shop")
+        assert (done.returncode, done.stdout) == (0, "'shop' is ready\n")
+        assert hub.status()["servers"][0]["status"] == "ready"
+        assert command(home, "activate", "chop").returncode == 4
+
+
+@pytest.mark.parametrize(
+    ("words", "cure"),
+    [
+        ("ImportError: cannot import name 'McpError' from 'mcp.shared.exceptions'", "mcp<2"),
+        ("ModuleNotFoundError: No module named 'mcp.server.fastmcp'", "mcp<2"),
+        ("AttributeError: 'Server' object has no attribute 'list_tools'", "mcp<2"),
+        ("ModuleNotFoundError: No module named 'mcp.server.mcpserver'", "mcp>=2"),
+        ("npm WARN EBADENGINE Unsupported engine {", "newer Node"),
+        ("KeyError: 'API_TOKEN'", "API_TOKEN"),
+        ("Error: GITHUB_TOKEN is not set", "GITHUB_TOKEN"),
+        ("all is well", ""),
+    ],
+)
+def test_known_breakages_are_recognised(words: str, cure: str) -> None:
+    found = find_cure((words,))
+    assert cure in found and bool(found) == bool(cure)
