@@ -38,27 +38,80 @@ def scan_command(desk: Desk, ports: tuple[int, ...]) -> None:
 @click.argument("name")
 @click.option("--as", "alias", metavar="NAME", help="What to call it in the list.")
 @click.option("--force", is_flag=True, help="Replace the server of that name.")
+@click.option("--yes", is_flag=True, help="Do not ask about what an announcement says.")
 @config_option
 @json_option
 @click.pass_obj
-def adopt_command(desk: Desk, name: str, alias: str | None, force: bool) -> None:
+def adopt_command(desk: Desk, name: str, alias: str | None, force: bool, yes: bool) -> None:
     """Take a server that was found into the list.
 
-    NAME is what `toolyard scan` calls it, or its port. It is recognised again by its executable
-    and by what it calls itself, so it may change its port.
+    NAME is what `toolyard scan` calls it, or its port; such a server is recognised again by its
+    executable and by what it calls itself, so it may change its port. Or NAME is what
+    `toolyard announced` calls it; then what would be started or reached is shown first.
     """
     is_port = name.isascii() and name.isdigit()
-    server = _choose(_sweep(desk, (int(name),) if is_port else ()), name)
-    written = alias or server.name
+    announced = None if is_port else _find_announced(name)
+    if announced is not None:
+        written, entry, place = alias or name, announced, _place(announced)
+        _confirm(desk, written, place, yes)
+    else:
+        server = _choose(_sweep(desk, (int(name),) if is_port else ()), name)
+        written, entry, place = alias or server.name, _entry(server), server.url.url
     file = desk.servers_file
     if not force and any(each.id.name == written for each in file.load().servers):
         hint = "use --as to call it otherwise, or --force to replace that one"
         raise CommandError(f"there is a server '{written}' already", hint, Exit.REFUSED)
-    file.put(written, _entry(server))
+    file.put(written, entry)
     path = str(desk.settings.config_file)
-    answer = {"done": "adopted", "server": written, "url": server.url.url, "file": path}
-    said = f"adopted '{written}' at {server.url.url} in {path}"
+    answer = {"done": "adopted", "server": written, "url": place, "file": path}
+    said = f"adopted '{written}' at {place} in {path}"
     desk.terminal.answer(answer, lambda: desk.terminal.say(said))
+
+
+def _find_announced(name: str) -> dict[str, Any] | None:
+    """The entry for a server that is announced in this project or by this user."""
+    from pathlib import Path
+
+    from toolyard.announce import Announcements, project_paths, user_path
+
+    for file in (*project_paths(Path.cwd()), user_path()):
+        for key, said in Announcements(file).read().servers.items():
+            if isinstance(said, dict) and name in (key, said.get("name")):
+                return _from_announcement(said)
+    return None
+
+
+def _from_announcement(said: dict[str, Any]) -> dict[str, Any] | None:
+    """The first way to reach it that we speak, as an entry of the servers file."""
+    http, more = said.get("http"), said.get("transports")
+    ways = [{"type": "http", **http}] if isinstance(http, dict) and http.get("enabled") else []
+    ways += [way for way in (more if isinstance(more, list) else []) if isinstance(way, dict)]
+    for way in ways:
+        command = way.get("command")
+        if way.get("type") in ("http", "sse") and isinstance(way.get("url"), str):
+            return {"type": way["type"], "url": way["url"]}
+        if way.get("type") == "stdio" and isinstance(command, list) and command:
+            return {"command": str(command[0]), "args": [str(word) for word in command[1:]]}
+    return None
+
+
+def _place(entry: dict[str, Any]) -> str:
+    import shlex
+
+    return str(entry["url"]) if "url" in entry else shlex.join([entry["command"], *entry["args"]])
+
+
+def _confirm(desk: Desk, name: str, place: str, yes: bool) -> None:
+    """What a file of somebody else's says is looked at by a person before it is used."""
+    from toolyard.cli.terminal import clean
+
+    if yes:
+        return
+    desk.terminal.note(f"'{clean(name)}' was announced as: {clean(place)}")
+    if desk.terminal.as_json or not click.get_text_stream("stdin").isatty():
+        hint = "look at it, then say --yes"
+        raise CommandError("an announcement is adopted only if you say so", hint, Exit.REFUSED)
+    click.confirm("Adopt it?", abort=True, err=True)
 
 
 def _sweep(desk: Desk, ports: tuple[int, ...]) -> tuple[Found, ...]:
