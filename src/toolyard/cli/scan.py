@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -76,7 +77,7 @@ def _find_announced(name: str) -> dict[str, Any] | None:
 
     for file in (*project_paths(Path.cwd()), user_path()):
         for key, said in Announcements(file).read().servers.items():
-            if isinstance(said, dict) and name in (key, said.get("name")):
+            if name in (key, said.get("name")):
                 return _from_announcement(said)
     return None
 
@@ -108,7 +109,7 @@ def _confirm(desk: Desk, name: str, place: str, yes: bool) -> None:
     if yes:
         return
     desk.terminal.note(f"'{clean(name)}' was announced as: {clean(place)}")
-    if desk.terminal.as_json or not click.get_text_stream("stdin").isatty():
+    if desk.terminal.as_json or not sys.stdin.isatty():
         hint = "look at it, then say --yes"
         raise CommandError("an announcement is adopted only if you say so", hint, Exit.REFUSED)
     click.confirm("Adopt it?", abort=True, err=True)
