@@ -9,15 +9,14 @@ import signal
 import socket
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Final
 
 from toolyard import __version__
 from toolyard.announce import Announcements, describe, user_path
 from toolyard.board import Board
-from toolyard.core.errors import ConfigError, StoreError, ToolyardError
+from toolyard.core.errors import ConfigError, SecretError, StoreError, ToolyardError
 from toolyard.core.model import (
-    Command,
     Endpoint,
     Event,
     Problem,
@@ -32,8 +31,10 @@ from toolyard.executors.local import Local
 from toolyard.executors.usage import memory_of
 from toolyard.hub import Hub
 from toolyard.hub.checks import Checks
+from toolyard.hub.logins import Logins
 from toolyard.hub.orders import Orders
 from toolyard.hub.pins import Pins, Rules
+from toolyard.links.credentials import Credentials
 from toolyard.links.link import Link
 from toolyard.links.opening import Patience, open_link
 from toolyard.links.pool import Budget, Pool
@@ -51,15 +52,18 @@ from toolyard.sources.profiles import Profiles
 from toolyard.stores.apps import AppsFolder
 from toolyard.stores.catalog import Catalog
 from toolyard.stores.database import Database
-from toolyard.stores.expand import Lookup, expand
+from toolyard.stores.expand import Lookup, expand, find_secrets
+from toolyard.stores.grants import Grants
 from toolyard.stores.history import Bounds, History
 from toolyard.stores.inputs import InputsFile
+from toolyard.stores.inventory import with_link
 from toolyard.stores.locks import read_lock
 from toolyard.stores.pins import PinStore
 from toolyard.stores.profiles import ProfilesFolder
 from toolyard.stores.recall import Recall
 from toolyard.stores.runfile import HubState, RunDir
 from toolyard.stores.schema import MIGRATIONS
+from toolyard.stores.secrets import Secrets
 from toolyard.stores.servers import ServersFile
 from toolyard.stores.tokens import TokensFile
 from toolyard.surfaces.control.api import make_app
@@ -68,6 +72,7 @@ from toolyard.surfaces.control.history import HistoryDoor
 from toolyard.surfaces.control.openapi import described
 from toolyard.surfaces.control.parts import yard_parts
 from toolyard.surfaces.control.published import PublishedDoor
+from toolyard.surfaces.control.secrets import SecretsDoor
 from toolyard.surfaces.control.verification import VerificationDoor
 from toolyard.surfaces.control.yard import Yard
 from toolyard.surfaces.gate import Gate
@@ -105,9 +110,14 @@ class House:
             budget=_budget(settings),
             memory=self._memory,
         )
+        self.secrets, self.grants = Secrets(settings.state_dir), Grants(settings.state_dir)
+        self.credentials = Credentials(
+            self.grants, self.secrets, self.pool, lambda: self.board.snapshot
+        )
         folder = AppsFolder(settings.apps_dir)
         self.apps = Apps(folder, os.environ, probe, self.pool.replaced)
         self.hub = Hub(self.board, self.pool, self.apps)
+        self.logins = Logins(self.hub, self.grants)
         self.relay = Relay(self.hub, _exposure(settings))
         self.history = History(
             self.database if settings.history == "on" else None, _bounds(settings)
@@ -172,9 +182,12 @@ class House:
     async def _open(self, server: Server, hint: Era | None) -> AsyncIterator[Link]:
         """Open a link: references become values here, and nowhere else."""
         lookup = Lookup(os.environ, server.folder)
-        if _needs_keyring(server.endpoint):
+        if find_secrets(server.endpoint):
             # A keyring may ask the user to unlock it; the house goes on meanwhile.
-            endpoint = await asyncio.to_thread(expand, server.endpoint, lookup)
+            try:
+                endpoint = await asyncio.to_thread(expand, server.endpoint, lookup)
+            except SecretError as error:
+                raise await asyncio.to_thread(with_link, self.catalog, server, error) from error
         else:
             endpoint = expand(server.endpoint, lookup)
         patience = self._patience()
@@ -184,8 +197,11 @@ class House:
         scan = self.apps.scans.get(server.id.source)
         if scan is not None:
             scan.admit(server)
-        opened = open_link(server.id.name, endpoint, self.local, patience, limit, hint)
-        async with opened as link:
+
+        def opened(place: Endpoint) -> AbstractAsyncContextManager[Link]:
+            return open_link(server.id.name, place, self.local, patience, limit, hint)
+
+        async with self.credentials.open(server, endpoint, opened) as link:
             if scan is not None:
                 scan.recognise(server, link.peer)
             if server.timeout is not None:
@@ -197,12 +213,18 @@ class House:
         try:
             async with asyncio.TaskGroup() as group:
                 tasks = [group.create_task(tend(source, self._post)) for source in self.sources]
-                rooms = (self.pool.run(), self.relay.run(), self._remember())
+                rooms = (
+                    self.pool.run(),
+                    self.relay.run(),
+                    self._remember(),
+                    self.credentials.run(),
+                )
                 tasks += [group.create_task(room) for room in rooms]
                 await doors()
                 for task in tasks:
                     task.cancel()
         finally:
+            await self.logins.close()
             await self.local.close()
             self.history.flush()
             if self.database is not None:
@@ -266,6 +288,7 @@ async def _serve(
     operations += CatalogDoor(house.catalog).operations()
     operations += VerificationDoor(house.checks).operations()
     operations += PublishedDoor(house.catalog).operations()
+    operations += SecretsDoor(house.hub, house.secrets, house.logins).operations()
     operations += HistoryDoor(house.history, house.relay).operations()
     operations.append(Metrics(house.hub, house.relay, house.history).operation())
     operations += yard_parts(
@@ -379,14 +402,6 @@ def _rules(settings: Settings) -> Rules:
 def _budget(settings: Settings) -> Budget:
     evict = settings.budget == "evict"
     return Budget(settings.running_limit, settings.memory_limit << 20, evict)
-
-
-def _needs_keyring(endpoint: Endpoint) -> bool:
-    if isinstance(endpoint, Command):
-        texts = [*endpoint.argv, *(value for _, value in endpoint.env)]
-    else:
-        texts = [endpoint.url, *(value for _, value in endpoint.headers)]
-    return any("${keyring:" in text for text in texts)
 
 
 def _exposure(settings: Settings) -> Exposure:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import re
 import socket
 from typing import Final
 from urllib.parse import urlsplit
@@ -11,6 +12,9 @@ from urllib.parse import urlsplit
 from toolyard.core.errors import LinkError
 
 LONGEST: Final = 8192
+# What an address may hold: nothing that a shell, a terminal or a browser reads otherwise.
+_ADDRESS: Final = re.compile(r"[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=%-]+")
+_HOST: Final = re.compile(r"[a-z0-9][a-z0-9._-]*|[0-9a-f:.]+")
 _NAT64: Final = ipaddress.ip_network("64:ff9b::/96")
 _TRANSLATED: Final = ipaddress.ip_network("64:ff9b:1::/48")
 
@@ -29,8 +33,8 @@ def check_link(url: str) -> str:
         host, _ = parts.hostname, parts.port
     except ValueError:
         host = None
-    visible = len(url) <= LONGEST and all("!" <= each <= "~" for each in url)
-    if not host or not visible or parts.scheme not in ("http", "https"):
+    sound = len(url) <= LONGEST and _ADDRESS.fullmatch(url) and _HOST.fullmatch(host or "")
+    if not host or not sound or parts.scheme not in ("http", "https"):
         raise LinkError("the login page has no address that can be opened", "do not log in there")
     if "@" in parts.netloc or (parts.scheme == "http" and not is_loopback_name(host)):
         raise LinkError(f"the login page at {host!r} is not protected", "do not log in there")

@@ -14,7 +14,7 @@ import traceback
 from collections.abc import Iterator
 from types import TracebackType
 from typing import Final
-from urllib.parse import parse_qsl, quote, quote_plus, urlsplit
+from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
 
 from toolyard.core.model import Command, Endpoint
 
@@ -95,19 +95,20 @@ MASK: Final = Mask()
 
 
 def learn(endpoint: Endpoint, mask: Mask = MASK) -> None:
-    """Add what an expanded endpoint holds under names that secrets have, or in its address."""
+    """Add what an expanded endpoint holds under names that secrets have, or looks like one."""
     if isinstance(endpoint, Command):
-        pairs = [*endpoint.env, *_flags(endpoint.argv)]
+        pairs = [*endpoint.env, *_flags(endpoint.argv), *(("", word) for word in endpoint.argv)]
     else:
-        pairs = list(endpoint.headers)
-        for secret in _in_address(endpoint.url):
-            mask.add(secret)
+        pairs = [*endpoint.headers, ("", endpoint.url)]
     for name, value in pairs:
-        if is_secret_name(name):
+        if is_secret_name(name) or looks_random(value):
             mask.add(value)
             # `Bearer x`, `session=x; other=y`: the parts alone are secret too.
             for part in value.replace(";", " ").split():
                 mask.add(part.partition("=")[2] or part)
+        if "://" in value:
+            for secret in _in_address(value):
+                mask.add(secret)
 
 
 def is_secret_name(name: str) -> bool:
@@ -196,7 +197,7 @@ def _in_address(url: str) -> Iterator[str]:
         parts = urlsplit(url)
     except ValueError:
         return
-    yield parts.password or ""
+    yield unquote(parts.password or "")
     for name, value in parse_qsl(parts.query):
-        if is_secret_name(name):
+        if is_secret_name(name) or looks_random(value):
             yield value

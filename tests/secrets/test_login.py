@@ -1,0 +1,207 @@
+from __future__ import annotations
+
+import logging
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.secrets.conftest import InMemory
+from tests.secrets.issuer import Issuer
+from toolyard.core.errors import LinkError
+from toolyard.core.model import Url
+from toolyard.links.callback import listening
+from toolyard.links.http import AuthNeededError
+from toolyard.links.oauth import Client, login
+from toolyard.links.refresh import refresh
+from toolyard.stores.grants import Grants
+
+
+def visit(url: str) -> int:
+    """Open a page as a browser does; gives the status of where it ended."""
+    try:
+        with urllib.request.urlopen(url, timeout=10) as page:
+            return int(page.status)
+    except urllib.error.HTTPError as error:
+        error.close()
+        return error.code
+
+
+def browser(url: str) -> None:
+    """Follow the login page to its end, beside the login that waits for it."""
+    threading.Thread(target=visit, args=(url,), daemon=True).start()
+
+
+@pytest.fixture
+def grants(tmp_path: Path) -> Grants:
+    return Grants(tmp_path / "state")
+
+
+async def test_a_login_is_done_once_and_kept_in_the_keyring(
+    issuer: Issuer, grants: Grants, a_keyring: InMemory
+) -> None:
+    listed = await login("remote", Url(issuer.mcp), grants, browser)
+
+    assert (listed.url, listed.issuer, listed.place) == (issuer.mcp, issuer.url, "keyring")
+    grant = grants.read(issuer.mcp)
+    assert grant is not None
+    assert grant.access_token in issuer.valid
+    assert issuer.registrations[0]["application_type"] == "native"
+    token = grant.access_token
+    assert token not in repr(grant)
+    written = [file.read_bytes() for file in grants.index.parent.rglob("*") if file.is_file()]
+    assert all(token.encode() not in text for text in written)
+    assert any(token in kept for kept in a_keyring.kept.values())
+
+
+@pytest.mark.usefixtures("no_keyring")
+async def test_without_a_keyring_a_login_is_kept_in_a_file_of_the_user_alone(
+    issuer: Issuer, grants: Grants
+) -> None:
+    listed = await login("remote", Url(issuer.mcp), grants, browser)
+
+    assert listed.place == "file"
+    kept = [file for file in grants.folder.iterdir() if file.name.startswith("login-")]
+    assert [file.stat().st_mode & 0o777 for file in kept] == [0o600]
+    grants.remove(issuer.mcp)
+    assert not kept[0].exists()
+    assert grants.read(issuer.mcp) is None
+
+
+async def test_a_second_login_uses_the_registration_of_the_first(
+    issuer: Issuer, grants: Grants, a_keyring: InMemory
+) -> None:
+    await login("remote", Url(issuer.mcp), grants, browser)
+    await login("remote", Url(issuer.mcp), grants, browser)
+
+    assert len(issuer.registrations) == 1
+
+
+async def test_a_client_that_was_registered_by_hand_is_used(
+    issuer: Issuer, grants: Grants, a_keyring: InMemory
+) -> None:
+    async with listening() as free:
+        port = free.port
+    issuer.clients["mine"] = {
+        "client_id": "mine",
+        "client_secret": "by-hand-0123",
+        "redirect_uris": [f"http://127.0.0.1:{port}/callback"],
+    }
+
+    client = Client(id="mine", secret="by-hand-0123", port=port)
+    await login("remote", Url(issuer.mcp), grants, browser, client)
+
+    assert issuer.registrations == []
+
+
+def deny(issuer: Issuer) -> None:
+    issuer.denies = True
+
+
+def forget_pkce(issuer: Issuer) -> None:
+    issuer.pkce = []
+
+
+def lie_about_iss(issuer: Issuer) -> None:
+    issuer.wrong_iss = True
+
+
+def break_tokens(issuer: Issuer) -> None:
+    issuer.failing = True
+
+
+@pytest.mark.parametrize(
+    ("turn", "text"),
+    [
+        (deny, "was refused"),
+        (forget_pkce, "PKCE"),
+        (lie_about_iss, "iss"),
+        (break_tokens, "503"),
+    ],
+)
+async def test_a_login_that_goes_wrong_says_so_and_keeps_nothing(
+    issuer: Issuer,
+    grants: Grants,
+    a_keyring: InMemory,
+    turn: Callable[[Issuer], None],
+    text: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    turn(issuer)
+    with pytest.raises(LinkError, match=text), caplog.at_level(logging.DEBUG):
+        await login("remote", Url(issuer.mcp), grants, browser, seconds=10)
+
+    assert grants.listed() == {}
+    assert a_keyring.kept == {}
+
+
+async def test_a_person_who_never_comes_back_is_not_waited_for_without_end(
+    issuer: Issuer, grants: Grants, a_keyring: InMemory
+) -> None:
+    with pytest.raises(LinkError, match="nobody finished the login"):
+        await login("remote", Url(issuer.mcp), grants, lambda _: None, seconds=0.05)
+
+
+HOSTILE = [
+    "file:///etc/passwd",
+    "javascript:alert(1)",
+    "data:text/html,x",
+    "http://example.com/authorize",
+    "ftp://127.0.0.1/",
+    "vscode://x",
+    "http://user:pass@127.0.0.1/authorize",
+    "https://a`touch${IFS}x`.example/",
+    "--help",
+    "https://exa\nmple.com/",
+    "$(touch x)",
+]
+
+
+@pytest.mark.parametrize("address", HOSTILE)
+async def test_a_hostile_login_page_is_shown_to_nobody(
+    issuer: Issuer, grants: Grants, a_keyring: InMemory, address: str
+) -> None:
+    issuer.authorize_at = address
+    shown: list[str] = []
+    with pytest.raises(LinkError):
+        await login("remote", Url(issuer.mcp), grants, shown.append, seconds=0.05)
+    # What is shown after all was made an address of by the SDK: one line, https, nothing else.
+    assert [each for each in shown if not each.startswith("https://example.com/")] == []
+
+
+async def test_the_callback_turns_away_who_does_not_know_the_state() -> None:
+    import asyncio
+
+    async with listening() as callback:
+        callback.expect("right")
+        base = callback.address
+        other = base.replace("127.0.0.1", "localhost")
+        assert await asyncio.to_thread(visit, f"{base}?code=x&state=wrong") == 400
+        assert await asyncio.to_thread(visit, f"{base}?code=x") == 400
+        assert await asyncio.to_thread(visit, base.replace("/callback", "/other")) == 404
+        assert await asyncio.to_thread(visit, f"{other}?code=x&state=right") == 421
+        assert await asyncio.to_thread(visit, f"{base}?code=good&state=right") == 200
+        assert (await callback.wait(1))["code"] == "good"
+        assert await asyncio.to_thread(visit, f"{base}?code=evil&state=right") == 400
+
+
+async def test_a_login_is_renewed_with_one_request(
+    issuer: Issuer, grants: Grants, a_keyring: InMemory
+) -> None:
+    await login("remote", Url(issuer.mcp), grants, browser)
+    old = grants.read(issuer.mcp)
+    assert old is not None
+
+    new = await refresh(old)
+
+    assert new.access_token in issuer.valid
+    assert new.access_token != old.access_token
+    assert new.refresh_token != old.refresh_token
+    with pytest.raises(AuthNeededError, match="does not renew"):
+        await refresh(old)
+    issuer.failing = True
+    with pytest.raises(LinkError, match="503"):
+        await refresh(new)

@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+import base64
+import io
+import json
+import logging
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolyard.core.model import Command, Url
+from toolyard.stores.mask import HIDDEN, MASK, Mask, Masked, Veil, learn, looks_random
+
+SECRET = 'p@ss/wörd+"x" 1\\2'
+FORMS = [
+    SECRET,
+    quote(SECRET, safe=""),
+    json.dumps(SECRET)[1:-1],
+    json.dumps(SECRET, ensure_ascii=False)[1:-1],
+    repr(SECRET)[1:-1],
+]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_secret_is_hidden_in_every_form_it_is_written_in(form: str) -> None:
+    mask = Mask()
+    mask.add(SECRET)
+
+    assert mask.hide(f"before {form} after") == f"before {HIDDEN} after"
+    assert mask.hide_bytes(f"before {form} after".encode()) == f"before {HIDDEN} after".encode()
+
+
+@given(before=st.binary(max_size=5), after=st.binary(max_size=5))
+def test_a_secret_is_hidden_inside_anything_in_base64(before: bytes, after: bytes) -> None:
+    mask, secret = Mask(), "t0ken-0123456789"
+    mask.add(secret)
+    for encode in (base64.b64encode, base64.urlsafe_b64encode):
+        shown = mask.hide(encode(before + secret.encode() + after).decode())
+        assert HIDDEN in shown
+        # What is left of the letters at its edges tells no byte of it but the first and last.
+        assert len(shown) - len(HIDDEN) <= (len(before) + len(after)) * 4 / 3 + 10
+
+
+def test_what_is_too_short_to_be_a_secret_is_left_alone() -> None:
+    mask = Mask()
+    mask.add("true")
+    mask.add("")
+
+    assert mask.hide("it is true") == "it is true"
+    assert not mask
+
+
+def test_the_longer_of_two_secrets_is_hidden_whole() -> None:
+    mask = Mask()
+    mask.add("abcdefgh")
+    mask.add("abcdefgh-and-more")
+
+    assert mask.hide("abcdefgh-and-more") == HIDDEN
+
+
+@given(cut=st.integers(0, 40))
+def test_a_secret_that_comes_in_two_pieces_is_hidden(cut: int) -> None:
+    mask = Mask()
+    mask.add("t0ken-0123456789")
+    veil, text = Veil(mask), b"one\nx t0ken-0123456789 y\ntwo"
+
+    shown = veil.add(text[:cut]) + veil.add(text[cut:]) + veil.end()
+
+    assert shown == b"one\nx [secret] y\ntwo\n"
+
+
+def test_a_record_is_masked_with_its_traceback() -> None:
+    MASK.add("t0ken-in-a-record")
+    stream = io.StringIO()
+    handler = logging.StreamHandler(stream)
+    handler.addFilter(Masked())
+    logger = logging.getLogger("toolyard.tests.mask")
+    logger.propagate = False
+    logger.addHandler(handler)
+    try:
+        raise ValueError("bad t0ken-in-a-record")
+    except ValueError:
+        logger.exception("failed with %s", "t0ken-in-a-record")
+
+    assert "ValueError: bad [secret]" in stream.getvalue()
+    assert "failed with [secret]" in stream.getvalue()
+    assert "t0ken" not in stream.getvalue()
+
+
+def test_an_endpoint_teaches_what_stands_under_names_that_secrets_have() -> None:
+    mask = Mask()
+    url = "https://me:passw0rd-a@h/mcp?api_key=query-key-b&page=long-but-plain"
+    learn(Url(url, headers=(("Authorization", "Bearer head-token-c"), ("X", "plain-d"))), mask)
+    learn(Command(("run", "--token=flag-token-e", "--api-key", "flag-key-f"), ()), mask)
+    learn(Command(("run",), (("DB_PASSWORD", "env-pass-g"), ("LANG", "en_GB.UTF-8"))), mask)
+
+    hidden = (
+        "passw0rd-a",
+        "query-key-b",
+        "head-token-c",
+        "flag-token-e",
+        "flag-key-f",
+        "env-pass-g",
+    )
+    assert [each for each in hidden if mask.hide(each) != HIDDEN] == []
+    shown = ("long-but-plain", "plain-d", "en_GB.UTF-8", "run")
+    assert [mask.hide(each) for each in shown] == list(shown)
+
+
+@pytest.mark.parametrize(
+    ("value", "is_random"),
+    [
+        ("ghp_abcdefghijklmnop0123", True),
+        ("0123456789abcdef0123456789abcdef", True),
+        ("/usr/share/python3.11/lib", False),
+        ("https://example.com/v1/api", False),
+        ("production-cluster", False),
+        ("short1", False),
+        ("some words with a 1 in them", False),
+    ],
+)
+def test_a_key_is_told_from_a_word(value: str, is_random: bool) -> None:
+    assert looks_random(value) is is_random
