@@ -280,6 +280,8 @@ class Keeper:
             link.on_notice = self._noticed
             offers = await self._list(link, KINDS)
         self.link = link
+        # Whoever wanted it until now has it; else it would start again as soon as it rests.
+        self._wanted.clear()
         self._opened_at = asyncio.get_running_loop().time()
         self._offers = offers
         self._error = self.failing_since = None

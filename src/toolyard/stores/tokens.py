@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from toolyard.core.errors import ConfigError, StoreError, UnknownNameError
+from toolyard.core.errors import ConfigError, StoreError, TakenError, UnknownNameError
 from toolyard.core.names import closest
 from toolyard.stores.files import locked, read_bounded, write_atomic
 
@@ -70,7 +70,8 @@ class TokensFile:
         """Make a token; give it. It cannot be given again.
 
         Raises:
-            ConfigError: The name cannot be used, or is in use.
+            TakenError: The name is in use.
+            ConfigError: It cannot be used.
             StoreError: The file cannot be read or written.
         """
         if not NAME.fullmatch(name):
@@ -80,7 +81,7 @@ class TokensFile:
         with locked(self.path):
             known = self._read()
             if any(each.name == name for each in known.values()):
-                raise ConfigError(f"there is a token '{name}' already", "revoke it first")
+                raise TakenError(f"there is a token '{name}' already", "revoke it first")
             if len(known) >= MOST:
                 raise ConfigError(f"there are {MOST} tokens already", "revoke what is not used")
             made = AgentToken(name, hash_of(token.encode()), servers, profile, now)

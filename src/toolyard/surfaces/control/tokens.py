@@ -69,7 +69,7 @@ class TokensDoor:
                 body=NewToken,
                 tag="tokens",
                 status=201,
-                errors=(404,),
+                errors=(404, 409),
             ),
             Operation(
                 "DELETE", f"{TOP}/{{name}}", "Revoke a token", self._revoke, Done, tag="tokens"

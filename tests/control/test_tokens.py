@@ -1,0 +1,140 @@
+"""Tokens of agents: the MCP door alone, and there only what is theirs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from tests.control.company import Agent, make_token, open_yard, put_profile, send
+from tests.surfaces.doors import TOKEN, Doors, call
+from tests.surfaces.test_gate import all_routes
+from toolyard.surfaces.gate import OPEN_PATHS
+
+
+@pytest_asyncio.fixture
+async def yard(home: Path) -> AsyncIterator[Doors]:
+    async with open_yard(home) as doors:
+        yield doors
+
+
+async def test_an_agent_reaches_nothing_but_mcp(yard: Doors) -> None:
+    token = await make_token(yard, "agent")
+    head = {"Authorization": f"Bearer {token}"}
+    routes = await all_routes(yard)
+    assert len(routes) > 40
+    for method, path in [*routes, ("GET", "/metrics"), ("GET", "/mcp/x"), ("POST", "/mcpp")]:
+        if path == "/mcp" or path in OPEN_PATHS:
+            continue
+        answer = await yard.ask(method, path, headers=head)
+        assert answer.status == 403, (method, path)
+
+
+async def test_an_agent_with_named_servers_sees_these_alone(yard: Doors) -> None:
+    token = await make_token(yard, "agent", servers=["two"])
+    agent = Agent(yard, token=token)
+    assert set(await agent.tools()) == {"two__echo", "two__tool_0", "two__tool_1"}
+    assert {tool["server"] for tool in await agent.found()} == {"two"}
+    assert "unknown tool" in (await agent.call("one__echo", text="x"))["error"]["message"]
+    assert (await agent.stable("one", "echo", text="x"))["isError"]
+    assert [s["alias"] for s in (await agent.status())["servers"]] == ["two"]
+    read = await agent.ask("resources/read", {"uri": "note://one/readme"})
+    assert "error" in read
+    said = await agent.call("toolyard_activate", server="one")
+    assert said["result"]["isError"]
+
+
+async def test_an_agent_whose_servers_are_gone_sees_nothing(yard: Doors) -> None:
+    token = await make_token(yard, "agent", servers=["elsewhere"])
+    assert await Agent(yard, token=token).tools() == []
+
+
+async def test_an_agent_of_a_profile_sees_that_profile_alone(yard: Doors) -> None:
+    await put_profile(yard, "mine", allow=["two/echo"])
+    await put_profile(yard, "wide")
+    token = await make_token(yard, "agent", profile="mine")
+    for path in ("/mcp", "/mcp/p/mine"):
+        assert await Agent(yard, path, token).tools() == ["two__echo"]
+    assert (await Agent(yard, "/mcp/p/wide", token).post(call("tools/list"))).status == 403
+    assert (await send(yard, "DELETE", "/api/v1/profiles/mine")).status == 200
+    assert (await Agent(yard, "/mcp", token).post(call("initialize"))).status == 404
+
+
+async def test_servers_and_profile_both_limit(yard: Doors) -> None:
+    await put_profile(yard, "echoes", allow=["*/echo"])
+    token = await make_token(yard, "agent", servers=["one"])
+    assert await Agent(yard, "/mcp/p/echoes", token).tools() == ["one__echo"]
+
+
+async def test_a_token_for_a_profile_that_is_not_there_is_not_made(yard: Doors) -> None:
+    answer = await send(yard, "POST", "/api/v1/tokens", {"name": "a", "profile": "nothing"})
+    assert answer.status == 404
+
+
+async def test_a_session_belongs_to_the_token_that_opened_it(yard: Doors) -> None:
+    mine, theirs = await make_token(yard, "mine"), await make_token(yard, "theirs")
+    session = await Agent(yard, token=mine).initialize()
+    assert (await Agent(yard, token=mine).post(call("ping"), session)).status == 200
+    for other in (theirs, TOKEN):
+        agent = Agent(yard, token=other)
+        assert (await agent.post(call("ping"), session)).status == 404
+        gone = await yard.ask("DELETE", "/mcp", headers={**agent.head, **session})
+        assert gone.status == 404
+        listen = {**agent.head, **session, "Accept": "text/event-stream"}
+        assert (await yard.ask("GET", "/mcp", headers=listen)).status == 404
+    assert (await Agent(yard, token=mine).post(call("ping"), session)).status == 200
+
+
+async def test_a_revoked_token_ends_what_was_opened_with_it(yard: Doors) -> None:
+    token = await make_token(yard, "agent")
+    agent = Agent(yard, token=token)
+    session = await agent.initialize()
+    async with yard.connected() as raw:
+        head = {**agent.head, **session, "Accept": "text/event-stream"}
+        await raw.send(yard.request("GET", "/mcp", headers=head))
+        assert (await raw.head())[0] == 200
+        assert (await send(yard, "DELETE", "/api/v1/tokens/agent")).status == 200
+        assert [chunk async for chunk in raw.chunks()] == []
+    assert (await agent.post(call("ping"), session)).status == 401
+    assert (await send(yard, "DELETE", "/api/v1/tokens/agent")).status == 404
+
+
+async def test_a_token_is_shown_once_and_kept_as_a_hash(yard: Doors) -> None:
+    token = await make_token(yard, "agent", servers=["two"])
+    listed = await send(yard, "GET", "/api/v1/tokens")
+    (row,) = listed.json()["tokens"]
+    assert (row["name"], row["servers"]) == ("agent", ["two"])
+    kept = (yard.home / "state" / "tokens.json").read_text()
+    assert token not in kept and token.encode() not in listed.body
+    assert (yard.home / "state" / "tokens.json").stat().st_mode & 0o777 == 0o600
+
+
+async def test_a_name_is_given_once(yard: Doors) -> None:
+    await make_token(yard, "agent")
+    answer = await send(yard, "POST", "/api/v1/tokens", {"name": "agent"})
+    assert answer.status == 409
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"tokens": {"a": {}}}', '{"tokens": 1}'])
+async def test_a_damaged_file_lets_nobody_in(yard: Doors, text: str) -> None:
+    token = await make_token(yard, "agent")
+    (yard.home / "state" / "tokens.json").write_text(text)
+    assert (await Agent(yard, token=token).post(call("ping"))).status == 401
+    assert await Agent(yard).initialize()
+
+
+async def test_tokens_survive_a_restart(home: Path) -> None:
+    async with open_yard(home) as doors:
+        token = await make_token(doors, "agent", servers=["two"])
+    async with open_yard(home) as doors:
+        assert {t.split("__")[0] for t in await Agent(doors, token=token).tools()} == {"two"}
+
+
+async def test_what_is_kept_of_a_token_opens_nothing(yard: Doors) -> None:
+    await make_token(yard, "agent")
+    kept = json.loads((yard.home / "state" / "tokens.json").read_text())
+    digest = kept["tokens"]["agent"]["sha256"]
+    assert (await Agent(yard, token=digest).post(call("ping"))).status == 401
