@@ -124,6 +124,7 @@ class House:
         )
         self.relay.calls.record = self.history.record
         self.catalog = Catalog(settings.data_dir / "catalog")
+        self.catalog.approve = self.pins.approve_definition
         self.checks = Checks(self.hub, self.pins, self.catalog, self.local.last_words)
         profiles = ProfilesFolder(settings.config_file.parent / "profiles")
         self.orders = Orders(self.hub, ServersFile(settings.config_file), profiles)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -143,8 +144,6 @@ def test_without_its_database_the_hub_serves_and_the_users_tools_wait() -> None:
 
 def define(home: Path, entry: Json, argument: str) -> None:
     """Write the definition of a server, as somebody would with an editor."""
-    import json
-
     folder = home / "data" / "catalog" / "custom"
     folder.mkdir(parents=True, exist_ok=True)
     runtime = {**entry, "args": [*entry["args"], argument]}
@@ -166,4 +165,23 @@ def test_a_definition_that_was_changed_outside_of_us_waits() -> None:
             assert ask(hub, "GET", "/api/v1/servers/shop/changes")[1]["launch"]
             order(hub, "shop", "approve")
             until(lambda: described(hub, "shop")["status"] == "ready")
+            assert not hub.status()["problems"]
+
+
+def test_a_definition_that_was_written_through_us_does_not_wait() -> None:
+    with new_home() as home:
+        entry = says(home, "shop", tool("look"))
+        define(home, entry, "first")
+        assert command(home, "catalog", "add", "shop").returncode == 0
+        with running_hub({}, home=home) as hub:
+            until(lambda: described(hub, "shop")["status"] == "ready")
+            runtime = {**entry, "args": [*entry["args"], "other"]}
+            body = {"name": "shop", "runtime": runtime}
+            assert ask(hub, "PUT", "/api/v1/catalog/shop", body)[0] == 200
+
+            def started() -> bool:
+                server = ask(hub, "GET", "/api/v1/servers/shop")[1]
+                return "other" in str(server["launch"]) and server["status"] == "ready"
+
+            until(started)
             assert not hub.status()["problems"]

@@ -179,6 +179,15 @@ def test_the_launch_of_a_definition_is_the_definitions_alone(store: PinStore) ->
     assert yard.entry(given).server.problem is None
 
 
+def test_a_launch_that_another_process_approved_meanwhile_does_not_wait(store: PinStore) -> None:
+    yard = Yard(store)
+    other = replace(of("catalog"), endpoint=Command(("other",)))
+    yard.declare(of("catalog"))
+    PinStore(store._database).approve_launch("files@catalog", launch_hash(other.endpoint))
+    yard.declare(other)
+    assert yard.entry(other).server.problem is None
+
+
 # A lock file instead.
 
 

@@ -6,6 +6,7 @@ It works on the files; a running hub notices by itself.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from toolyard.cli.exits import Exit
 from toolyard.cli.terminal import clean
 
 if TYPE_CHECKING:
+    from toolyard.core.catalog import Definition
     from toolyard.stores.catalog import Catalog, Shelf, Shelved
 
 TITLES = ("name", "title", "category", "transport", "needs", "tools", "in the yard")
@@ -139,6 +141,7 @@ def import_command(desk: Desk, name: str, registry: str, version: str, alias: st
     from toolyard.stores.published import Published
 
     catalog = _open(desk)
+    catalog.approve = lambda written: _approve(desk, written)
     definition = import_published(catalog, Published(registry), name, version, alias)
     found = catalog.load().get(definition.name)
     _done(desk, "imported", definition.name, _launch(found))
@@ -191,6 +194,16 @@ def _open(desk: Desk) -> Catalog:
     catalog = Catalog(desk.settings.data_dir / "catalog")
     catalog.restock()
     return catalog
+
+
+def _approve(desk: Desk, definition: Definition) -> None:
+    """What is imported here is meant to be started so; a hub that runs must not ask again."""
+    from toolyard.stores.database import Database
+    from toolyard.stores.pins import PinStore
+    from toolyard.stores.schema import MIGRATIONS
+
+    with closing(Database(desk.settings.state_dir / "toolyard.db", MIGRATIONS)) as database:
+        PinStore(database).approve_launch(f"{definition.name}@catalog", definition.launch)
 
 
 def _summary(found: Shelved, shelf: Shelf) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import Final, Literal, get_args
 
 from toolyard.core.errors import ConfigError
 from toolyard.core.model import NO_OFFERS, Command, Endpoint, Offers, Pairs, Peer
+from toolyard.core.pins import launch_hash
 
 AuthorizationKind = Literal["none", "api_key", "bearer", "oauth2", "custom"]
 PackageKind = Literal["npm", "pypi", "cargo", "oci", "binary", "nuget", "mcpb", "wasm"]
@@ -123,6 +124,12 @@ class Definition:
     def transport(self) -> str:
         """How it is spoken to."""
         return "stdio" if isinstance(self.endpoint, Command) else self.endpoint.kind
+
+    @property
+    def launch(self) -> str:
+        """What stands for how it is started and what it asks for, whatever users give it."""
+        names = tuple(each.name for each in self.authorization.variables)
+        return launch_hash(self.endpoint, names)
 
     def offers(self) -> Offers | None:
         """What the file says the server offers; None if it was never asked."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from toolyard.board import Board
+from toolyard.core.catalog import Definition
 from toolyard.core.errors import ConfigError, StoreError
 from toolyard.core.fold import LAUNCH_HELD
 from toolyard.core.locks import Lock, Locked
@@ -26,7 +27,8 @@ from toolyard.stores.pins import PinStore
 
 log = logging.getLogger(__name__)
 
-DECLARED: Final = frozenset({"configured", "catalog"})
+CATALOG: Final = "catalog"
+DECLARED: Final = frozenset({"configured", CATALOG})
 """Sources of servers that people chose. All others find servers, which are under development more
 often than not; the bundled one is ours and changes with us."""
 OURS: Final = "bundled"
@@ -57,7 +59,7 @@ class Rules:
     def judges_launch(self, source: str) -> bool:
         """Whether a changed launch of a source's servers waits."""
         if self.launches == "catalog" and self.lock is None:
-            return source == "catalog"
+            return source == CATALOG
         return self.judges(source) and (self.launches != "off" or self.lock is not None)
 
 
@@ -111,7 +113,7 @@ class Pins:
         pinned = self._need().get(str(server.id))
         if pinned is None or not pinned.launch:
             self._need().approve_launch(str(server.id), mark)
-        elif pinned.launch != mark:
+        elif mark not in (pinned.launch, self._need().reread_launch(str(server.id))):
             return _changed_launch(server.id)
         return None
 
@@ -187,6 +189,15 @@ class Pins:
             store.approve_launch(str(id_), launch_mark(entry.server))
         self._board.post(Judgement(id_, entry.held - chosen.keys(), not tools))
         return entry.held & chosen.keys()
+
+    def approve_definition(self, definition: Definition) -> None:
+        """The user wrote this definition through us, and so approves how it is started.
+
+        Raises:
+            StoreError: It cannot be written down.
+        """
+        if self._store is not None:
+            self._store.approve_launch(f"{definition.name}@{CATALOG}", definition.launch)
 
     def definitions(self, id_: ServerId) -> dict[str, bytes]:
         """The definitions of a server's tools that somebody looked at, or were there first.

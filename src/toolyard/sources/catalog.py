@@ -18,7 +18,6 @@ import watchfiles
 from toolyard.core.catalog import Definition
 from toolyard.core.errors import SourceError, StoreError
 from toolyard.core.model import Command, Endpoint, Pairs, Problem, Report, Server, ServerId
-from toolyard.core.pins import launch_hash
 from toolyard.stores.added import Addition
 from toolyard.stores.catalog import Catalog, Shelf
 from toolyard.stores.expand import Lookup, find_unset
@@ -143,12 +142,8 @@ def make_server(definition: Definition, addition: Addition, env: Mapping[str, st
         offers=definition.offers(),
         peer=verification.peer() if verification else None,
         # Of the definition alone: what users give a server, here or in the environment, is theirs.
-        launch=launch_hash(definition.endpoint, _names(definition)),
+        launch=definition.launch,
     )
-
-
-def _names(definition: Definition) -> tuple[str, ...]:
-    return tuple(each.name for each in definition.authorization.variables)
 
 
 def _filled(definition: Definition, values: dict[str, str], env: Mapping[str, str]) -> Endpoint:

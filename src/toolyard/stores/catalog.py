@@ -72,6 +72,8 @@ class Catalog:
 
     def __init__(self, root: Path, shipped: Path = SHIPPED) -> None:
         self.root = root
+        self.approve: Callable[[Definition], None] | None = None
+        """Told of a definition before it is written: what users write through us, they approve."""
         self.added_file = AddedFile(root / "added.json")
         self._shipped = shipped
         # By folder and file name: paths are slow to make and to compare by the thousand.
@@ -118,6 +120,8 @@ class Catalog:
                 raise DefinitionError(
                     f"there is a custom definition '{definition.name}' already", "remove it first"
                 )
+            if self.approve is not None:
+                self.approve(definition)
             write_atomic(path, msgspec.json.format(text, indent=2) + b"\n")
             self._look(path)
         return definition

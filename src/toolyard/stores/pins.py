@@ -98,6 +98,14 @@ class PinStore:
         self._database.write(sql, (server, mark, time.time()))
         self._of(server).launch = mark
 
+    def reread_launch(self, server: str) -> str:
+        """The approved way to start a server, as another process may have left it just now."""
+        sql = "SELECT hash FROM pinned_launches WHERE server = ?"
+        rows = self._database.read(sql, (server,))
+        if rows:
+            self._of(server).launch = rows[0][0]
+        return self._of(server).launch
+
     def forget(self, server: str) -> None:
         """Nothing of this server is approved any more; its next offers are a new baseline."""
         with self._database.change() as connection:
