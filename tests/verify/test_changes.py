@@ -69,6 +69,24 @@ async def test_a_changed_tool_is_hidden_at_every_door_until_it_is_approved(
         assert not hub.status()["problems"]
 
 
+async def test_a_profile_that_wants_a_tool_gets_it_only_once_it_is_approved(
+    hub: RunningHub,
+) -> None:
+    wanted = {"allow": ["shop__buy"], "pin": ["shop__buy"], "rename": {"shop__buy": "purchase"}}
+    status, _ = ask(hub, "PUT", "/api/v1/profiles/mine", wanted)
+    assert status in (200, 201)
+    async with talking(hub, profile="mine") as client:
+        assert await listed(client) == ["purchase"]
+        change(hub, tool("look"), tool("buy", "does it!"))
+        await client.wait_heard(CHANGED)
+        assert await listed(client) == []
+        fault = await client.fault("tools/call", {"name": "purchase", "arguments": {}})
+        assert "unknown tool" in fault["message"]
+        order(hub, "shop", "approve")
+        await client.wait_heard(CHANGED, 2)
+        assert text_of(await client.call("purchase")) == "buy was done"
+
+
 async def test_no_tool_of_the_hub_approves(hub: RunningHub) -> None:
     async with talking(hub) as client:
         tools = (await client.result("tools/list"))["tools"]
@@ -162,7 +180,8 @@ def test_a_definition_that_was_changed_outside_of_us_waits() -> None:
             assert problem["code"] == "pin-launch" and "toolyard approve shop" in problem["hint"]
             status, _ = ask(hub, "POST", "/api/v1/servers/shop/verify", {})
             assert status == 502
-            assert ask(hub, "GET", "/api/v1/servers/shop/changes")[1]["launch"]
+            shown = command(home, "changes", "shop").stdout
+            assert "started in another way" in shown and "other" in shown
             order(hub, "shop", "approve")
             until(lambda: described(hub, "shop")["status"] == "ready")
             assert not hub.status()["problems"]

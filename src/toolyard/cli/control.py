@@ -69,6 +69,10 @@ class Control:
         """Repeat a call of the history; the result as the tool gave it."""
         return self._ask("POST", f"/api/v1/history/{id_}/replay", {}, patience)
 
+    def server(self, server: str) -> dict[str, Any]:
+        """All that is known of one server."""
+        return self._ask("GET", _server(server))
+
     def verify(self, server: str, seconds: float, patience: float) -> dict[str, Any]:
         """What a server really offers."""
         return self._ask("POST", f"{_server(server)}/verify", {"seconds": seconds}, patience)

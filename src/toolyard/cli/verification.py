@@ -125,13 +125,19 @@ def _show_verified(desk: Desk, answer: dict[str, Any]) -> None:
 @click.pass_obj
 def changes_command(desk: Desk, name: str) -> None:
     """Show how a server differs from what was approved."""
-    found = desk.need_hub().changes(name)
-    desk.terminal.answer(found, lambda: _show_waiting(desk, found))
+    hub = desk.need_hub()
+    found = hub.changes(name)
+    desk.terminal.answer(found, lambda: _show_waiting(desk, hub, found))
 
 
-def _show_waiting(desk: Desk, found: dict[str, Any]) -> None:
+def _show_waiting(desk: Desk, hub: Control, found: dict[str, Any]) -> None:
     if found["launch"]:
-        desk.terminal.say("it is started in another way than was approved")
+        launch = hub.server(found["server"])["launch"]
+        now = " ".join(launch.get("command", ())) or launch.get("url", "")
+        desk.terminal.say("it is started in another way than was approved; now it is:")
+        desk.terminal.say(f"  {clean(now)}")
+        if names := [*launch.get("env", ()), *launch.get("headers", ())]:
+            desk.terminal.say(f"  with {', '.join(map(clean, names))}")
     show_changes(desk, found["changes"])
     if found["held"]:
         desk.terminal.say(f"waiting for approval: {', '.join(map(clean, found['held']))}")
@@ -167,7 +173,7 @@ def approve_command(desk: Desk, name: str, tools: tuple[str, ...], yes: bool) ->
     if not yes:
         if not (sys.stdin.isatty() and sys.stdout.isatty()):
             raise click.UsageError("nobody is there to be asked; look at it, then give --yes")
-        _show_waiting(desk, found)
+        _show_waiting(desk, hub, found)
         click.confirm("Approve this?", abort=True)
     # Only what was shown: a server may change while somebody reads.
     answer = hub.approve(name, tools, found["hash"])
