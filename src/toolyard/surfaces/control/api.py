@@ -122,9 +122,9 @@ def make_app(
     paths: dict[str, dict[str, Operation]] = {}
     for each in operations:
         paths.setdefault(each.path, {})[each.method] = each
-    routes = [
-        Route(path, _endpoint(ways, revision), methods=list(ways)) for path, ways in paths.items()
-    ]
+    # What is spelt out comes before what a name may fill in.
+    ordered = sorted(paths.items(), key=lambda each: "{" in each[0])
+    routes = [Route(path, _endpoint(ways, revision), methods=list(ways)) for path, ways in ordered]
     app = Starlette(
         routes=[*routes, *pages],
         exception_handlers={ToolyardError: _failed, 404: _no_route, 405: _no_method},

@@ -10,6 +10,7 @@ import msgspec
 
 from toolyard import __version__
 from toolyard.surfaces.control.api import JSON, PROBLEM, Call, Operation, Refusal
+from toolyard.surfaces.gate import OPEN_PATHS
 from toolyard.wire import jsonrpc
 
 
@@ -81,15 +82,28 @@ def _operation(each: Operation, found: dict[str, Any], parts: dict[str, Any]) ->
             **{str(code): _refusal(found) for code in sorted(refusals)},
         },
     }
+    if each.path in OPEN_PATHS:
+        out["security"] = []
+        del out["responses"]["401"]
     parameters = [*_path_parameters(each), *_query_parameters(each, found, parts)]
     if each.changes:
         parameters.append(_IF_MATCH)
     if parameters:
         out["parameters"] = parameters
     if each.body is not None:
-        body = {"required": True, "content": {JSON: {"schema": found[_key(each.body)]}}}
+        content = {JSON: {"schema": found[_key(each.body)]}}
+        body = {"required": not _may_be_empty(each.body), "content": content}
         out["requestBody"] = body
     return out
+
+
+def _may_be_empty(kind: Any) -> bool:
+    """Whether a request without a body says enough, because all of it has a default."""
+    try:
+        msgspec.convert({}, kind)
+    except msgspec.ValidationError:
+        return False
+    return True
 
 
 def _refusal(found: dict[str, Any]) -> dict[str, Any]:
