@@ -60,6 +60,13 @@ def test_the_longer_of_two_secrets_is_hidden_whole() -> None:
     assert mask.hide("abcdefgh-and-more") == HIDDEN
 
 
+def test_the_lines_of_a_key_are_hidden_one_by_one() -> None:
+    mask = Mask()
+    mask.add("-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG9w0B\nAQEFAASCBKcwggSjAgEA\n-----END-----\n")
+
+    assert mask.hide("line 2 is AQEFAASCBKcwggSjAgEA") == f"line 2 is {HIDDEN}"
+
+
 @given(cut=st.integers(0, 40))
 def test_a_secret_that_comes_in_two_pieces_is_hidden(cut: int) -> None:
     mask = Mask()
@@ -68,7 +75,19 @@ def test_a_secret_that_comes_in_two_pieces_is_hidden(cut: int) -> None:
 
     shown = veil.add(text[:cut]) + veil.add(text[cut:]) + veil.end()
 
-    assert shown == b"one\nx [secret] y\ntwo\n"
+    assert shown == b"one\nx [secret] y\ntwo"
+
+
+def test_a_line_that_has_not_ended_is_shown_up_to_what_may_be_a_secret() -> None:
+    mask = Mask()
+    mask.add("t0ken-0123456789")
+    veil = Veil(mask)
+
+    assert veil.add(b"name: ") == b"name: "
+    assert veil.add(b"the t0k") == b"the "
+    assert veil.is_holding
+    assert veil.add(b"yo") == b"t0kyo"
+    assert veil.add(b" t0ken-01") + veil.end() == b" t0ken-01"
 
 
 def test_a_record_is_masked_with_its_traceback() -> None:

@@ -11,6 +11,7 @@ import json
 import logging
 import sys
 import traceback
+from bisect import bisect_left
 from collections.abc import Iterator
 from types import TracebackType
 from typing import Final
@@ -21,10 +22,9 @@ from toolyard.core.model import Command, Endpoint
 HIDDEN: Final = "[secret]"
 SHORTEST: Final = 6
 """Characters; hiding shorter ones would make logs unreadable, and they protect nothing."""
+LINE_SHORTEST: Final = 16
 FORMS_LIMIT: Final = 20_000
 """Beyond this many the oldest are forgotten: tokens are renewed for as long as a hub runs."""
-WAITING_BYTES: Final = 8192
-"""A longer line is shown before it ends."""
 NAMES: Final = (
     *("accesskey", "apikey", "auth", "cookie", "credential", "passphrase", "passwd"),
     *("password", "privatekey", "pwd", "secret", "token"),
@@ -39,6 +39,7 @@ class Mask:
         self._forms: dict[str, None] = {}
         self._texts: tuple[str, ...] = ()
         self._bytes: tuple[bytes, ...] = ()
+        self._sorted: list[bytes] = []
 
     def __bool__(self) -> bool:
         return bool(self._texts)
@@ -48,11 +49,15 @@ class Mask:
         secret = secret.strip()
         if len(secret) < SHORTEST or secret in self._forms:
             return
-        forms = {**self._forms, **dict.fromkeys(_forms(secret))}
+        # Of a key that has several lines, a log may show each alone.
+        parts = [line for line in secret.splitlines() if len(line) >= LINE_SHORTEST]
+        found = [form for text in {secret, *parts} for form in _forms(text)]
+        forms = {**self._forms, **dict.fromkeys(found)}
         self._forms = dict(list(forms.items())[-FORMS_LIMIT:])
         # The longest first: what is left of a long one, when a part of it went, tells too much.
         self._texts = tuple(sorted(self._forms, key=len, reverse=True))
         self._bytes = tuple(text.encode("utf-8", "surrogatepass") for text in self._texts)
+        self._sorted = sorted(self._bytes)
 
     def hide(self, text: str) -> str:
         """The text without any secret."""
@@ -68,26 +73,43 @@ class Mask:
                 text = text.replace(form, HIDDEN.encode())
         return text
 
+    def begun(self, text: bytes) -> int:
+        """How many bytes at the end of a text may be the beginning of a secret."""
+        if not self._sorted:
+            return 0
+        line = len(text) - text.rfind(b"\n") - 1  # no line end is in a secret that is logged
+        for length in range(min(line, len(self._bytes[0]) - 1), 0, -1):
+            end = text[-length:]
+            at = bisect_left(self._sorted, end)
+            if at < len(self._sorted) and self._sorted[at].startswith(end):
+                return length
+        return 0
+
 
 class Veil:
-    """Hides secrets in a stream; a line waits for its end, for a secret may come in two pieces."""
+    """Hides secrets in a stream; what may be the beginning of one waits for the rest of it."""
 
     def __init__(self, mask: Mask) -> None:
         self._mask = mask
         self._rest = b""
 
+    @property
+    def is_holding(self) -> bool:
+        """Whether something waits."""
+        return bool(self._rest)
+
     def add(self, chunk: bytes) -> bytes:
         """What can be shown now."""
-        text = self._rest + chunk
-        end = text.rfind(b"\n") + 1
-        if not self._mask or len(text) - end > WAITING_BYTES:
-            end = len(text)
+        # Hidden first: what is left of it cannot be taken for the beginning of another.
+        text = self._mask.hide_bytes(self._rest + chunk)
+        end = len(text) - self._mask.begun(text)
         self._rest = text[end:]
-        return self._mask.hide_bytes(text[:end])
+        return text[:end]
 
     def end(self) -> bytes:
-        """What is left at the end of the stream."""
-        return self.add(b"\n") if self._rest else b""
+        """What waited, when no more is to come."""
+        rest, self._rest = self._rest, b""
+        return rest
 
 
 MASK: Final = Mask()
