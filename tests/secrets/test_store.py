@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -8,9 +9,11 @@ import pytest
 from tests.secrets.conftest import InMemory
 from toolyard.core.errors import SecretError, StoreError, UnknownNameError
 from toolyard.core.model import Command, Server, ServerId, Url
+from toolyard.sources.catalog import make_report
+from toolyard.stores.catalog import Catalog
 from toolyard.stores.expand import Lookup, expand, find_secrets, find_unset
 from toolyard.stores.grants import server_key
-from toolyard.stores.inventory import take_stock
+from toolyard.stores.inventory import take_stock, with_link
 from toolyard.stores.keyring import NoKeyringError
 from toolyard.stores.secrets import Secrets
 
@@ -178,3 +181,33 @@ def test_a_server_is_known_by_its_address_without_what_may_be_secret() -> None:
 
     assert key == "https://example.com:8443/mcp"
     assert server_key("http://h") == "http://h/"
+
+
+def test_the_catalog_says_where_to_get_what_is_missing(tmp_path: Path) -> None:
+    catalog = Catalog(tmp_path / "catalog")
+    definition = {
+        "name": "needy",
+        "version": "1.0.0",
+        "title": "Needy",
+        "description": "Needs a key.",
+        "authorization": {
+            "type": "api_key",
+            "required": True,
+            "variables": [
+                {"name": "KEY", "required": True, "secret": True, "url": "https://k.example/"}
+            ],
+        },
+        "runtime": {"command": "x", "env": {"KEY": "${KEY}"}},
+    }
+    catalog.put(json.dumps(definition).encode())
+    catalog.add("needy")
+
+    (server,) = make_report(catalog.load(), {}).servers
+
+    assert server.problem is not None
+    assert server.problem.hint == (
+        "get it at https://k.example/, then run: toolyard secret set KEY; "
+        "toolyard catalog add needy -e 'KEY=${keyring:KEY}'"
+    )
+    found = with_link(catalog, server, SecretError("the keyring has no secret 'KEY'", "set it"))
+    assert found.hint == "get it at https://k.example/, then set it"

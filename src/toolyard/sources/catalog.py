@@ -188,9 +188,13 @@ def _unset(definition: Definition, endpoint: Endpoint, env: Mapping[str, str]) -
     told = {each.name: each.url for each in definition.authorization.variables}
     urls = [told.get(name) for name in names] + [definition.authorization.url]
     url = next((each for each in urls if each), "")
-    give = " ".join(f"-e {name}=..." for name in names)
+    hidden = {each.name for each in definition.authorization.variables if each.secret}
+    keep = "".join(f"toolyard secret set {name}; " for name in names if name in hidden)
+    give = " ".join(
+        f"-e '{name}=${{keyring:{name}}}'" if name in hidden else f"-e {name}=..." for name in names
+    )
     hint = (f"get it at {url}, then " if url else "") + (
-        f"run: toolyard catalog add {definition.name} {give}"
+        f"run: {keep}toolyard catalog add {definition.name} {give}"
     )
     text = f"server '{definition.name}' needs what is not set: {', '.join(names)}"
     return Problem(CATALOG_UNSET, text, hint, f"{definition.name}@{SOURCE}")
