@@ -40,11 +40,11 @@ def test_many_are_verified_at_once_and_one_that_fails_does_not_hide_the_others()
         yard = {name: says(home, name, tool("look")) for name in names}
         yard |= {"slow": server(HANGS), "key": server(DIES)}
         with running_hub(yard, home=home, settle=False):
-            done = command(home, "verify", "--all", "--timeout", "8")
+            done = command(home, "verify", "--all", "--timeout", "6")
             assert done.returncode == 1
             for name in names:
                 assert f"ok {name} 1: 1 tools, 0 prompts, 0 resources" in done.stdout
-            assert "failing slow: 'slow' did not answer within 8 s" in done.stdout
+            assert "failing slow: 'slow' did not answer within 6 s" in done.stdout
             assert "SHOP_KEY" in done.stdout
             assert [line.split()[0] for line in done.stderr.splitlines()] == [
                 f"{count}/7" for count in range(1, 8)
