@@ -202,8 +202,9 @@ async def test_one_server_that_fails_changes_nothing_for_the_others(home: Path, 
             print(
                 f"{kind}: start {started:.2f} s, list {max(lists):.3f} s, call {max(calls):.3f} s"
             )
-            assert max(lists) < 0.2
-            assert max(calls) < 0.3
+            # Somebody else on the machine may cost a sample or two; a bad server would cost all.
+            assert sorted(lists)[-3] < 0.2
+            assert sorted(calls)[-3] < 0.3
 
 
 async def are_listed(doors: Doors) -> bool:
