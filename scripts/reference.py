@@ -39,7 +39,19 @@ def commands_page() -> str:
         assert command is not None
         inner = click.Context(command, info_name=name, parent=context)
         parts += [f"## {name}\n", _help(command, inner)]
+        parts += _members(command, inner)
     return "\n".join(parts)
+
+
+def _members(command: click.Command, context: click.Context) -> list[str]:
+    """The commands of a group, each with a heading of its own."""
+    if not isinstance(command, click.Group):
+        return []
+    parts = []
+    for name, member in command.commands.items():
+        inner = click.Context(member, info_name=name, parent=context)
+        parts += [f"### {context.info_name} {name}\n", _help(member, inner)]
+    return parts
 
 
 def _help(command: click.Command, context: click.Context) -> str:

@@ -33,6 +33,15 @@ async def test_an_agent_reaches_nothing_but_mcp(yard: Doors) -> None:
         assert answer.status == 403, (method, path)
 
 
+@pytest.mark.parametrize("method", ["GET", "POST", "DELETE", "PUT"])
+async def test_the_door_of_a_profile_has_the_same_gate(yard: Doors, method: str) -> None:
+    await put_profile(yard, "mine")
+    for path in ("/mcp/p/mine", "/mcp/p/nothing"):
+        assert (await yard.ask(method, path, leave_out=("Authorization",))).status == 401
+        assert (await yard.ask(method, path, headers={"Host": "evil.example"})).status == 421
+        assert (await yard.ask(method, path, headers={"Origin": "null"})).status == 403
+
+
 async def test_an_agent_with_named_servers_sees_these_alone(yard: Doors) -> None:
     token = await make_token(yard, "agent", servers=["two"])
     agent = Agent(yard, token=token)

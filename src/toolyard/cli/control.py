@@ -94,6 +94,35 @@ class Control:
         """The yard as a lock file has it."""
         return self._ask("GET", "/api/v1/lock")
 
+    def profiles(self) -> dict[str, Any]:
+        """All profiles."""
+        return self._ask("GET", "/api/v1/profiles")
+
+    def profile(self, name: str) -> dict[str, Any]:
+        """One profile."""
+        return self._ask("GET", f"/api/v1/profiles/{quote(name, safe='')}")
+
+    def put_profile(self, name: str, said: object) -> dict[str, Any]:
+        """Write a profile."""
+        return self._ask("PUT", f"/api/v1/profiles/{quote(name, safe='')}", said)
+
+    def remove_profile(self, name: str) -> None:
+        """Delete a profile."""
+        self._ask("DELETE", f"/api/v1/profiles/{quote(name, safe='')}")
+
+    def tokens(self) -> dict[str, Any]:
+        """The tokens of agents, without their secrets."""
+        return self._ask("GET", "/api/v1/tokens")
+
+    def create_token(self, name: str, servers: Sequence[str], profile: str) -> str:
+        """Make a token for an agent; give it."""
+        body = {"name": name, "servers": list(servers), "profile": profile}
+        return str(self._ask("POST", "/api/v1/tokens", body)["token"])
+
+    def revoke_token(self, name: str) -> None:
+        """Make a token worthless."""
+        self._ask("DELETE", f"/api/v1/tokens/{quote(name, safe='')}")
+
     def refresh(self) -> dict[str, Any]:
         """Have every server asked again."""
         return self._ask("POST", "/api/v1/refresh", {})

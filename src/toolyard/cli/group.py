@@ -37,6 +37,11 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "lock": ("lock", "Write the lock file of a team, or check it."),
     "secret": ("secrets", "Keep secrets in the system's keyring, and use them by name."),
     "auth": ("auth", "Log in at remote servers, and see where you are logged in."),
+    "profile": (
+        "profiles",
+        "Select servers and tools for some clients, and show them in other words.",
+    ),
+    "token": ("tokens", "Make tokens for agents, which see only what is theirs."),
     "refresh": ("status", "Ask every server again for what it offers."),
     "version": ("shell", "Show the version."),
     "completions": ("shell", "Print the script that completes commands in a shell."),

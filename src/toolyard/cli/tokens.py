@@ -1,0 +1,105 @@
+"""`token`: tokens for agents, which open the MCP door alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from toolyard.cli.desk import Desk, json_option
+
+if TYPE_CHECKING:
+    from toolyard.stores.tokens import TokensFile
+
+TITLES = ("token", "servers", "profile", "made")
+
+
+@click.group("token")
+@json_option
+def token_command() -> None:
+    """Make tokens for agents, which see only what is theirs."""
+
+
+@token_command.command("create")
+@click.argument("name")
+@click.option("--servers", metavar="A,B", help="It sees these servers alone.")
+@click.option("--profile", default="", metavar="NAME", help="It sees this profile alone.")
+@json_option
+@click.pass_obj
+def create_command(desk: Desk, name: str, servers: str | None, profile: str) -> None:
+    """Make a token for an agent; it is shown this once.
+
+    It opens /mcp and /mcp/p/NAME, and nothing else. Without --servers and --profile it sees the
+    whole yard there.
+    """
+    named = [each.strip() for each in (servers or "").split(",") if each.strip()]
+    if servers is not None and not named:
+        raise click.UsageError("--servers names no server; leave it out for all of them")
+    hub = desk.find_hub()
+    token = hub.create_token(name, named, profile) if hub else _create(desk, name, named, profile)
+    answer = {"name": name, "token": token, "servers": named, "profile": profile}
+    desk.terminal.answer(answer, lambda: _show_once(desk, token))
+
+
+@token_command.command("list")
+@json_option
+@click.pass_obj
+def list_command(desk: Desk) -> None:
+    """List the tokens of agents, without their secrets."""
+    hub = desk.find_hub()
+    rows = hub.tokens()["tokens"] if hub else [_row(each) for each in _file(desk).list()]
+    desk.terminal.answer({"tokens": rows}, lambda: _show(desk, rows))
+
+
+@token_command.command("revoke")
+@click.argument("name")
+@json_option
+@click.pass_obj
+def revoke_command(desk: Desk, name: str) -> None:
+    """Make a token worthless, and end what was opened with it."""
+    hub = desk.find_hub()
+    if hub:
+        hub.revoke_token(name)
+    else:
+        _file(desk).revoke(name)
+    answer = {"done": "revoked", "token": name}
+    desk.terminal.answer(answer, lambda: desk.terminal.say(f"revoked the token '{name}'"))
+
+
+def _file(desk: Desk) -> TokensFile:
+    from toolyard.stores.tokens import TokensFile
+
+    return TokensFile(desk.settings.state_dir / "tokens.json")
+
+
+def _create(desk: Desk, name: str, servers: list[str], profile: str) -> str:
+    from toolyard.stores.profiles import ProfilesFolder
+
+    if profile:
+        ProfilesFolder(desk.settings.config_file.parent / "profiles").get(profile)
+    return _file(desk).create(name, frozenset(servers), profile)
+
+
+def _row(token: Any) -> dict[str, Any]:
+    return {
+        "name": token.name,
+        "servers": sorted(token.servers),
+        "profile": token.profile,
+        "created_at": token.created_at,
+    }
+
+
+def _show_once(desk: Desk, token: str) -> None:
+    desk.terminal.say(token)
+    desk.terminal.note("keep it now; it is not shown again")
+
+
+def _show(desk: Desk, rows: list[dict[str, Any]]) -> None:
+    if not rows:
+        desk.terminal.say("there are no tokens of agents; make one with: toolyard token create")
+        return
+    cells = [
+        [row["name"], ", ".join(row["servers"]) or "all", row["profile"], row["created_at"]]
+        for row in rows
+    ]
+    desk.terminal.table(TITLES, cells)
