@@ -53,9 +53,7 @@ def show_command(desk: Desk, name: str) -> None:
 @click.option("--pin", multiple=True, metavar="TOOL", help="List this tool even with search.")
 @click.option("--rename", multiple=True, metavar="TOOL=NAME", help="Call a tool otherwise.")
 @click.option("--describe", multiple=True, metavar="TOOL=TEXT", help="Describe a tool otherwise.")
-@click.option(
-    "-e", "--env", multiple=True, metavar="K=V", help="For servers of its own."
-)
+@click.option("-e", "--env", multiple=True, metavar="K=V", help="For servers of its own.")
 @click.option("--separator", metavar="__|.|/", help="Put this between server and tool.")
 @click.option("--expose", type=click.Choice(["all", "search"]), help="List all, or to search.")
 @click.option("--title", metavar="TEXT", help="What it is for.")
