@@ -73,8 +73,13 @@ class Running:
         return sum(cpu_of(process) for process in self._own())
 
     def rss(self) -> float:
-        """Resident memory in MB, counted alike."""
-        return float(sum(process.memory_info().rss for process in self._own())) / 1e6
+        """Memory in MB: resident of the process, and what its children alone take besides.
+
+        A child of ours runs the same Python; the pages it shares are counted once.
+        """
+        root, *children = self._own()
+        alone = sum(child.memory_full_info().uss for child in children)
+        return float(root.memory_info().rss + alone) / 1e6
 
     def _own(self) -> list[psutil.Process]:
         root = psutil.Process(self.process.pid)

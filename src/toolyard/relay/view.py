@@ -92,6 +92,10 @@ class Route:
         return self._schema
 
 
+Made = tuple[bytes, Route]
+"""An offer under its exposed name: its bytes, and where it leads."""
+
+
 @dataclass(slots=True)
 class Listing:
     """One list, cut into pages of ready-made bytes."""
@@ -147,7 +151,8 @@ class View:
         """By alias."""
         self.extensions: dict[str, Any] = {}
         self.has_tasks = False
-        self.renamed: dict[tuple[Offer, str], bytes] = {}
+        self.made: dict[tuple[Offer, str], Made] = {}
+        """What the next view can take over."""
         self._index: Index | None = None
 
     def table(self, kind: str) -> dict[str, Route]:
@@ -194,7 +199,7 @@ def make_view(
         UnknownNameError: There is no such profile.
     """
     view = _begin(snapshot, exposure)
-    old = before.renamed if before is not None else {}
+    old = before.made if before is not None else {}
     listed: dict[str, list[bytes]] = {kind: [] for kind in KINDS}
     taken: dict[str, set[str]] = {kind: set() for kind in KINDS}
     if not exposure.server:
@@ -258,7 +263,7 @@ def _add(
     entry: Entry,
     listed: dict[str, list[bytes]],
     taken: dict[str, set[str]],
-    old: dict[tuple[Offer, str], bytes],
+    old: Mapping[tuple[Offer, str], Made],
 ) -> None:
     for kind in KINDS:
         offers = view.selection.offers(entry, kind)
@@ -267,11 +272,14 @@ def _add(
             name = names.get(offer.key)
             if name is None:
                 continue
-            view.table(kind)[name] = route = Route(entry.server.id, offer.key, offer, entry.alias)
+            made = old.get((offer, name))
+            if made is None or (made[1].server, made[1].alias) != (entry.server.id, entry.alias):
+                route = Route(entry.server.id, offer.key, offer, entry.alias)
+                made = (_rename(offer, FIELDS[kind][1], name), route)
+            view.made[offer, name] = made
+            raw, view.table(kind)[name] = made
             if kind == "templates":
-                view.patterns.append((pattern(name), route))
-            raw = old.get((offer, name)) or _rename(offer, FIELDS[kind][1], name)
-            view.renamed[offer, name] = raw
+                view.patterns.append((pattern(name), made[1]))
             raw = rewrap(raw, view.wrapped.get(entry.server.id))
             if kind != "tools" or _is_listed(view, entry, offer.key, name):
                 listed[kind].append(raw)
