@@ -63,8 +63,12 @@ class Calls:
         except BaseException as error:
             self._note(exchange, method, fields, route, began, error)
             raise
-        self._note(exchange, method, fields, route, began, message)
-        if route.server in view.wrapped and message.result:
+        if self.record is not None and method == "tools/call":
+            # As in `_note`, without the price of a call.
+            session, asked = exchange.session, fields.get("arguments", jsonrpc.NOTHING)
+            who = session.agent or session.info
+            self.record(who, route.alias, route.key, asked, began, message)
+        if view.wrapped and route.server in view.wrapped and message.result:
             message.result = Raw(rewrap(bytes(message.result), view.wrapped[route.server]))
         return message
 

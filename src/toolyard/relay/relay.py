@@ -52,6 +52,7 @@ class Relay:
         self.subscriptions = Subscriptions(hub.pool)
         self.news = News(hub.board, self.subscriptions, self.view)
         self._views: dict[Exposure, View] = {}
+        self._usual: View | None = None
         self.tasks = TaskTable(self.calls)
         self._both: dict[str, Answer] = {
             "tools/call": self._call_tool,
@@ -79,12 +80,18 @@ class Relay:
 
     def view(self, exposure: Exposure | None = None) -> View:
         """What clients see now."""
+        snapshot = self.hub.snapshot
+        if exposure is None and self._usual is not None:
+            # Nearly every call comes this way; even to look an exposure up would cost more.
+            if self._usual.revision == snapshot.revision:
+                return self._usual
         wanted = exposure or self.exposure
         view = self._views.get(wanted)
-        snapshot = self.hub.snapshot
         if view is None or view.revision != snapshot.revision:
             own = self._own_offers(wanted.app) if wanted.app else OWN
             view = self._views[wanted] = make_view(snapshot, wanted, view, own)
+        if exposure is None:
+            self._usual = view
         return view
 
     def _own_offers(self, app: str) -> Mapping[str, tuple[Offer, ...]]:
