@@ -31,15 +31,6 @@ def yard() -> Iterator[RunningHub]:
             yield hub
 
 
-@pytest.fixture(scope="module")
-def silent() -> Iterator[RunningHub]:
-    """A hub as it is by default, but for its database, which is none."""
-    with new_home() as home:
-        (home / "state" / "toolyard.db").mkdir(parents=True)
-        with running_hub({"old": stdio_stub("old", home, "--era", "legacy")}, home=home) as hub:
-            yield hub
-
-
 def ask(hub: RunningHub, method: str, path: str, body: Any = None) -> tuple[int, Any]:
     connection = http.client.HTTPConnection(hub.url.removeprefix("http://"), timeout=20)
     headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
@@ -215,15 +206,28 @@ def test_the_operations_are_in_the_document(yard: RunningHub) -> None:
     assert {"server", "tool", "agent", "outcome", "text", "since", "before", "limit"} == names
 
 
-async def test_a_hub_without_its_database_serves_and_says_so(silent: RunningHub) -> None:
-    async with talking(silent) as client:
-        await client.call("old__echo", {"text": "hello"})
+def test_a_hub_whose_database_cannot_be_opened_serves_and_says_so() -> None:
+    with new_home() as home:
+        (home / "state" / "toolyard.db").mkdir(parents=True)
+        with running_hub({"old": stdio_stub("old", home, "--era", "legacy")}, home=home) as hub:
+            problems = {each["code"]: each for each in hub.status()["problems"]}
+            refused, refusal = ask(hub, "GET", "/api/v1/history")
 
-    problems = {each["code"]: each for each in silent.status()["problems"]}
     assert "toolyard.db" in problems["database-failed"]["text"]
     assert problems["database-failed"]["hint"]
-    assert ask(silent, "GET", "/api/v1/history")[0] == 422
-    assert 'toolyard_calls_total{server="old",outcome="ok"} 1' in silent.get("/metrics")[1].decode()
+    assert (refused, "keeps no history" in refusal["detail"]) == (422, True)
+
+
+def test_a_hub_that_is_told_so_keeps_no_history_but_counts() -> None:
+    with new_home() as home:
+        servers = {"old": stdio_stub("old", home, "--era", "legacy")}
+        with running_hub(servers, home=home, env={"TOOLYARD_HISTORY": "off"}) as hub:
+            ask(hub, "POST", "/api/v1/call", {"server": "old", "tool": "echo", "arguments": {}})
+            refused, refusal = ask(hub, "GET", "/api/v1/history")
+            metrics = hub.get("/metrics")[1].decode()
+
+    assert (refused, "TOOLYARD_HISTORY=on" in refusal["hint"]) == (422, True)
+    assert 'toolyard_calls_total{server="old",outcome="ok"} 1' in metrics
 
 
 def test_calls_are_kept_when_the_hub_stops_and_starts_again() -> None:

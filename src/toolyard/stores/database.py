@@ -13,7 +13,6 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,9 +24,6 @@ BATCH: Final = 500
 WAITING: Final = 50_000
 """Rows that may wait to be written; beyond this they are dropped and counted."""
 
-TOGETHER: Final = 50
-"""Rows that one statement inserts: each statement gives up the interpreter, and a busy loop gives
-it back late, so one statement per row would cost more in waiting than in writing."""
 SETTLE_SECONDS: Final = 10.0
 
 Row = tuple[Any, ...]
@@ -39,7 +35,8 @@ class _Rows:
 
     sql: str
     rows: Sequence[Row]
-    make: Callable[[Row], Row] | None = None
+    make: Callable[[Row], Row] | None
+    count: int
 
 
 class Database:
@@ -105,17 +102,24 @@ class Database:
         self.later_all(sql, (values,))
 
     def later_all(
-        self, sql: str, rows: Sequence[Row], make: Callable[[Row], Row] | None = None
+        self,
+        sql: str,
+        rows: Sequence[Row],
+        make: Callable[[Row], Row] | None = None,
+        count: int = 0,
     ) -> bool:
         """Write many rows soon; `make` turns what was given into a row, in the thread.
 
+        Where a row holds several things, `count` says how many.
+
         False if they are dropped, because too many wait already.
         """
-        if self._given - self._taken + len(rows) > WAITING:
-            self.dropped += len(rows)
+        count = count or len(rows)
+        if self._given - self._taken + count > WAITING:
+            self.dropped += count
             return False
-        self._given += len(rows)
-        self._pass_on(_Rows(sql, rows, make))
+        self._given += count
+        self._pass_on(_Rows(sql, rows, make, count))
         return True
 
     def settle(self) -> None:
@@ -147,9 +151,9 @@ class Database:
                 self._write(batch)
             except Exception as error:
                 # Whatever is wrong with these rows, those to come must be written.
-                self.dropped += sum(len(each.rows) for each in batch)
+                self.dropped += sum(each.count for each in batch)
                 log.warning("rows were not written", extra={"why": str(error)})
-            self._taken += sum(len(each.rows) for each in batch)
+            self._taken += sum(each.count for each in batch)
             for each in waiters:
                 each.set()
 
@@ -158,8 +162,8 @@ class Database:
             return
         with self.change() as connection:
             for each in batch:
-                rows = list(map(each.make, each.rows)) if each.make is not None else each.rows
-                _run(connection, each.sql, rows)
+                rows = map(each.make, each.rows) if each.make is not None else each.rows
+                connection.executemany(each.sql, rows)
 
     def _batch(
         self, item: _Rows | threading.Event | None
@@ -173,7 +177,7 @@ class Database:
                 waiters.append(item)
             else:
                 batch.append(item)
-                rows += len(item.rows)
+                rows += item.count
             if rows >= BATCH or self._waiting.empty():
                 return batch, waiters, False
             item = self._waiting.get_nowait()
@@ -186,15 +190,3 @@ class Database:
                 yield
             except sqlite3.Error as error:
                 raise StoreError(f"the database {self.path.name} failed ({error})") from error
-
-
-def _run(connection: sqlite3.Connection, sql: str, rows: Sequence[Row]) -> None:
-    """Run a statement for all rows; rows are inserted several at a time."""
-    head, values, row = sql.partition(" VALUES ")
-    whole = len(rows) // TOGETHER * TOGETHER if values else 0
-    if whole:
-        many = head + values + ", ".join([row] * TOGETHER)
-        for start in range(0, whole, TOGETHER):
-            together = rows[start : start + TOGETHER]
-            connection.execute(many, tuple(chain.from_iterable(together)))
-    connection.executemany(sql, rows[whole:])

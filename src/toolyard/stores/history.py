@@ -1,59 +1,66 @@
 """Every call that is over, in the database: bounded, searchable, written off the hot path.
 
-While calls are answered, `record` only takes values down. They are made into rows in
-the database's own thread, some hundred at a time.
+While calls are answered, `record` only takes them down. They are counted, packed and
+written many at a time, by the database's own thread; a search unpacks them again.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import lru_cache
+from operator import itemgetter
 from time import monotonic, time
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Raw
 
 from toolyard.core.errors import ConfigError, UnknownNameError
-from toolyard.core.history import ERROR_LENGTH, Call, Outcome, Timing, redact
+from toolyard.core.history import Call, Outcome, Timing
 from toolyard.stores.database import Database, Row
+from toolyard.stores.taken import (
+    BODY_BYTES,
+    PLAIN,
+    SMALL,
+    Packed,
+    Taken,
+    agent_name,
+    ending,
+    find_error,
+    finish,
+    pack,
+    says_error,
+    unpack,
+    unpack_bodies,
+    without_secrets,
+)
 from toolyard.stores.tally import Tally
-from toolyard.wire import jsonrpc
-from toolyard.wire.jsonrpc import NOTHING, Message
+from toolyard.wire.jsonrpc import Message
 
 BATCH: Final = 1000
-BATCH_SECONDS: Final = 0.5
-BODY_BYTES: Final = 64 * 1024
+BATCH_SECONDS: Final = 1.0
+"""What a crash may cost; each batch costs a transaction, however small it is."""
+BATCH_BYTES: Final = 4 * 1024 * 1024
 HELD_BYTES: Final = 32 * 1024 * 1024
-"""Bodies that may wait to be written; beyond this, calls are recorded without them."""
-DAYS_SECONDS: Final = 3600.0
-"""How often calls that are too old are looked for, which reads all."""
-EDGE: Final = 200
-"""Where `isError` is looked for: so many bytes at both ends of a result."""
+"""Arguments and results that may wait; beyond this, calls are recorded without them."""
 FAILED: Final = "failed"
 """Stands for every outcome that is an error, in a search."""
-TOO_LARGE: Final = b'"[larger than 64 KiB: not kept]"'
-NO_JSON: Final = b'"[no JSON: not kept]"'
 
-_INSERT: Final = (
-    "INSERT INTO calls (at, agent, server, tool, ms, asked, answered, outcome, error, arguments,"
-    " result) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_END: Final = "coalesce((SELECT first + number FROM calls ORDER BY first DESC LIMIT 1), 1)"
+_INSERT: Final = f"INSERT INTO calls VALUES ({_END}, ?, ?, ?, ?, ?, ?)"  # noqa: S608
+_PRUNE_ROWS: Final = f"DELETE FROM calls WHERE first <= {_END} - ?"  # noqa: S608
+_PRUNE_DAYS: Final = "DELETE FROM calls WHERE until < ?"
+_SELECT: Final = (
+    "SELECT first, epoch, rows, bodies IS NOT NULL FROM calls WHERE first < ? AND until >= ?"
+    " ORDER BY first DESC LIMIT ?"
 )
-_COLUMNS: Final = "id, at, agent, server, tool, ms, asked, answered, outcome, error"
-_PRUNE_ROWS: Final = "DELETE FROM calls WHERE id <= (SELECT max(id) FROM calls) - ?"
-_PRUNE_DAYS: Final = "DELETE FROM calls WHERE at < ?"
-_TEXTS: Final = (
-    "server",
-    "tool",
-    "agent",
-    "error",
-    "CAST(arguments AS TEXT)",
-    "CAST(result AS TEXT)",
-)
-_OK: Final = str(Outcome.OK)
-_ERROR: Final = str(Outcome.ERROR)
-_TOOL_ERROR: Final = str(Outcome.TOOL_ERROR)
+_BODIES: Final = "SELECT bodies FROM calls WHERE first = ?"
+PRUNE_EVERY: Final = 10_000
+AT_ONCE: Final = 32
+"""Batches that a search takes at a time."""
+DAYS_SECONDS: Final = 3600.0
+"""How often calls that are too old are looked for, which reads all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +106,19 @@ class History:
         self.bounds = bounds
         self.tally = Tally()
         self._database = database
-        self._rows: list[Row] = []
+        self._taken: list[Taken] = []
+        self._bodies: list[Row] = []
+        self._weight = self._held = self._let_go = 0
+        self._odd = False
+        """Whether some of what was taken down did not end well."""
+        self._due = self._steady = False
+        """Whether a flush is due, and whether there is nothing else to do for a call."""
         self._days_due = 0.0
-        self._held = self._let_go = 0
+        self._unpruned = PRUNE_EVERY
 
     @property
     def dropped(self) -> int:
-        """How many calls could not be written."""
+        """How many calls could not be recorded."""
         return self._database.dropped if self._database is not None else 0
 
     # While calls are answered: on the loop, as little as possible.
@@ -120,83 +133,106 @@ class History:
         answer: Message | BaseException,
     ) -> None:
         """Take down a call that is over; `agent` is a name or a raw `clientInfo`."""
-        ms = (monotonic() - began) * 1000
-        at = time() - ms / 1000
-        outcome, raw = _OK, NOTHING
-        error: str | bytes | None = None
-        if not isinstance(answer, Message):
-            outcome, error = _ended(answer)
-        elif answer.error:
-            outcome, raw = _ERROR, answer.error
-            error = _start(raw)
-        else:
+        ended = monotonic()
+        if agent.__class__ is bytes:
+            agent = agent_name(agent)
+        taken = self._taken
+        if answer.__class__ is Message and not answer.error:
             raw = answer.result
-            if _says_error(raw):
-                outcome, error = _TOOL_ERROR, _start(raw)
-        arguments = result = None
-        if self.bounds.bodies:
-            arguments, result = self._bodies(asked, raw)
-        rows = self._rows
-        rows.append(
-            (at, agent, server, tool, ms, len(asked), len(raw), outcome, error, arguments, result)
-        )
-        if len(rows) >= BATCH:
-            self.flush()
-        elif len(rows) == 1:
-            asyncio.get_running_loop().call_later(BATCH_SECONDS, self.flush)
+            size = len(raw)
+            if not (find_error(raw) if size <= SMALL else says_error(raw)):
+                taken.append((agent, server, tool, began, ended, len(asked), size))
+                if self._steady and len(taken) < BATCH:
+                    return
+                self._taken_one(asked, answer)
+                return
+        size, outcome, said = ending(answer)
+        taken.append((agent, server, tool, began, ended, len(asked), size, outcome, said))
+        self._odd = True
+        self._taken_one(asked, answer)
 
-    def _bodies(self, *raws: Raw | bytes) -> tuple[bytes | None, ...]:
+    def _taken_one(self, asked: Raw | bytes, answer: Message | BaseException) -> None:
+        """What is seldom to do once a call is taken down."""
+        if self.bounds.bodies:
+            self._keep_bodies(asked, answer)
+        if len(self._taken) >= BATCH or self._weight > BATCH_BYTES:
+            self.flush()
+        elif not self._due:
+            self._due = True
+            asyncio.get_running_loop().call_later(BATCH_SECONDS, self._flush_due)
+        self._steady = self._due and not self.bounds.bodies
+
+    def _keep_bodies(self, asked: Raw | bytes, answer: Message | BaseException) -> None:
         if self._held - self._let_go > HELD_BYTES or self._database is None:
-            return None, None
-        bodies = tuple(bytes(raw) if len(raw) <= BODY_BYTES else TOO_LARGE for raw in raws)
-        self._held += sum(map(len, bodies))
-        return bodies
+            return
+        said = (answer.error or answer.result) if isinstance(answer, Message) else b""
+        bodies = [bytes(raw) if len(raw) <= BODY_BYTES else None for raw in (asked, said)]
+        weight = sum(len(body) for body in bodies if body)
+        self._weight += weight
+        self._held += weight
+        self._bodies.append((len(self._taken) - 1, *bodies))
+
+    def _flush_due(self) -> None:
+        self._due = self._steady = False
+        self.flush()
 
     def flush(self) -> None:
         """Hand over what was taken down so far."""
-        rows, self._rows = self._rows, []
-        if not rows:
+        taken, self._taken = self._taken, []
+        bodies, self._bodies = self._bodies, []
+        weight, self._weight = self._weight, 0
+        odd, self._odd = self._odd, False
+        if not taken:
             return
-        if self._database is None or not self._database.later_all(_INSERT, rows, self._finish):
-            for row in rows:
-                self._finish(row)
-            return
-        self._database.later(_PRUNE_ROWS, (self.bounds.rows,))
+        self.tally.add(taken, odd)
+        if self._database is not None:
+            self._hand_over(self._database, (time() - monotonic(), taken, odd, bodies, weight))
+
+    def _hand_over(self, database: Database, row: Row) -> None:
+        _, taken, odd, bodies, weight = row
+        if odd or bodies:
+            if not database.later_all(_INSERT, [row], self._pack, len(taken)):
+                self._let_go += weight
+        else:
+            # So quick that a switch of threads would cost more.
+            database.later_all(_INSERT, [self._pack(row)], None, len(taken))
+        self._unpruned += len(taken)
+        if self._unpruned >= PRUNE_EVERY:
+            self._unpruned = 0
+            self._prune(database)
+
+    def _prune(self, database: Database) -> None:
+        # By the key alone, which is quick; a search keeps to the bounds exactly.
+        database.later(_PRUNE_ROWS, (self.bounds.rows + BATCH,))
         if monotonic() > self._days_due:
             self._days_due = monotonic() + DAYS_SECONDS
-            self._database.later(_PRUNE_DAYS, (self._oldest(),))
+            database.later(_PRUNE_DAYS, (self._oldest(),))
 
-    # In the thread of the database.
-
-    def _finish(self, row: Row) -> Row:
-        """Make what was taken down a row: texts read, secrets left out."""
-        at, agent, server, tool, ms, asked, answered, outcome, error, arguments, result = row
-        if error is None and arguments is None and isinstance(agent, str):
-            self.tally.add(server, outcome, ms)
-            return row
-        if isinstance(agent, bytes):
-            agent = _name(agent)
-        if error is not None:
-            outcome, error = _why(outcome, error)
-        if arguments is not None:
-            self._let_go += len(arguments) + len(result)
-            arguments, result = _redacted(arguments), _redacted(result)
-        self.tally.add(server, outcome, ms)
-        return (at, agent, server, tool, ms, asked, answered, outcome, error, arguments, result)
+    def _pack(self, row: Row) -> Row:
+        """Make a row of what was taken down: errors read, secrets left out."""
+        epoch, taken, odd, bodies, weight = row
+        self._let_go += weight
+        calls = [each if len(each) == PLAIN else finish(each) for each in taken] if odd else taken
+        starts = list(map(_BEGAN, calls))
+        since, until = epoch + min(starts), epoch + max(starts)
+        kept = [(place, *map(without_secrets, pair)) for place, *pair in bodies]
+        return (len(calls), since, until, epoch, pack(calls), pack(kept) if kept else None)
 
     # Questions. They wait for the disk: ask from a thread, after `flush`.
 
     def search(self, wanted: Search) -> list[Call]:
         """The calls that match, newest first."""
-        conditions, values = _conditions(wanted)
-        sql = f"SELECT {_COLUMNS} FROM calls WHERE {conditions} ORDER BY id DESC LIMIT ?"  # noqa: S608
-        return [_call(row) for row in self._read(sql, (*values, wanted.limit))]
+        found: list[Call] = []
+        for id_, at, each in self._matching(wanted):
+            found.append(_call(id_, at, each))
+            if len(found) == wanted.limit:
+                break
+        return found
 
     def timings(self, wanted: Search) -> list[Timing]:
         """What statistics need of all the calls that match."""
-        conditions, values = _conditions(wanted)
-        sql = f"SELECT server, tool, outcome, ms FROM calls WHERE {conditions}"  # noqa: S608
-        return [Timing(*row) for row in self._read(sql, values)]
+        found = self._matching(wanted)
+        return [Timing(each.server, each.tool, each.outcome, each.ms) for _, _, each in found]
 
     def get(self, id_: int) -> Kept:
         """One call.
@@ -204,118 +240,85 @@ class History:
         Raises:
             UnknownNameError: It is not, or no more, in the history.
         """
-        sql = f"SELECT {_COLUMNS}, arguments, result FROM calls WHERE id = ?"  # noqa: S608
-        for *columns, arguments, result in self._read(sql, (id_,)):
-            return Kept(_call(tuple(columns)), arguments, result)
+        for found, at, each in self._matching(Search(before=id_ + 1)):
+            if found != id_:
+                break
+            return Kept(_call(id_, at, each), *self._bodies_of(id_))
         text = f"there is no call {id_} in the history"
         raise UnknownNameError(text, "see which there are: toolyard history")
 
-    def _read(self, sql: str, values: tuple[Any, ...]) -> list[Row]:
+    def _bodies_of(self, id_: int) -> tuple[bytes | None, bytes | None]:
+        sql = "SELECT first, bodies FROM calls WHERE first <= ? ORDER BY first DESC LIMIT 1"
+        for first, bodies in self._open().read(sql, (id_,)):
+            for place, arguments, result in unpack_bodies(bodies) if bodies else ():
+                if first + place == id_:
+                    return arguments, result
+        return None, None
+
+    def _open(self) -> Database:
         if self._database is None:
             text = "this hub keeps no history"
             raise ConfigError(text, "start it with TOOLYARD_HISTORY=on; see toolyard doctor")
-        self._database.settle()
-        # What is shown keeps to the bounds exactly, whenever it was last tidied up.
-        self._database.write(_PRUNE_ROWS, (self.bounds.rows,))
-        self._database.write(_PRUNE_DAYS, (self._oldest(),))
-        return self._database.read(sql, values)
+        return self._database
+
+    def _matching(self, wanted: Search) -> Iterator[tuple[int, float, Packed]]:
+        """Id, time and content of what matches, newest first, unpacked as far as it is wanted."""
+        database = self._open()
+        database.settle()
+        ((end,),) = database.read(f"SELECT {_END}")
+        least = max(end - self.bounds.rows, 1)
+        before = min(wanted.before or end, end)
+        since = max(wanted.since, self._oldest())
+        while before > least:
+            batches = database.read(_SELECT, (before, since, AT_ONCE))
+            for first, epoch, rows, has_bodies in batches:
+                calls = unpack(rows)
+                said = self._said(database, first) if wanted.text and has_bodies else {}
+                for id_ in range(min(first + len(calls), before) - 1, max(first, least) - 1, -1):
+                    each = calls[id_ - first]
+                    at = epoch + each.began
+                    if at >= since and _matches(each, wanted, said.get(id_ - first, "")):
+                        yield id_, at, each
+            if len(batches) < AT_ONCE:
+                return
+            before = batches[-1][0]
+
+    @staticmethod
+    def _said(database: Database, first: int) -> dict[int, str]:
+        """What was kept of arguments and results in a batch, by place, as text."""
+        ((bodies,),) = database.read(_BODIES, (first,))
+        return {
+            place: f"{arguments.decode()} {result.decode()}".lower()
+            for place, arguments, result in unpack_bodies(bodies)
+        }
 
     def _oldest(self) -> float:
         return time() - self.bounds.days * 86400.0
 
 
-def _says_error(raw: Raw) -> bool:
-    if len(raw) <= 2 * EDGE:
-        edges = bytes(raw)
-    else:
-        view = memoryview(raw)
-        edges = bytes(view[:EDGE]) + b" " + bytes(view[-EDGE:])
-    return b'"isError":true' in edges or b'"isError": true' in edges
+_BEGAN: Final = itemgetter(3)
 
 
-def _ended(error: BaseException) -> tuple[str, str | None]:
-    """The outcome of a call that has no answer, and why."""
-    if isinstance(error, asyncio.CancelledError):
-        return str(Outcome.CANCELLED), None
-    return _ERROR, str(error)
-
-
-def _start(raw: Raw) -> bytes:
-    return bytes(raw if len(raw) <= BODY_BYTES else memoryview(raw)[:BODY_BYTES])
-
-
-@lru_cache(256)
-def _name(info: bytes) -> str:
-    """What a client calls itself."""
-    try:
-        name = jsonrpc.to_python(jsonrpc.fields(info).get("name", b'""'))
-    except jsonrpc.MalformedError:
-        return ""
-    return name[:100] if isinstance(name, str) else ""
-
-
-def _why(outcome: str, said: str | bytes) -> tuple[str, str | None]:
-    """What went wrong, in short; a result that only looked like an error is none."""
-    if isinstance(said, bytes):
-        text = jsonrpc.read_fault(said).message if outcome == _ERROR else _complaint(said)
-    else:
-        text = said
-    if text is None:
-        return _OK, None
-    short: str = redact(text)[:ERROR_LENGTH]
-    return outcome, short
-
-
-def _complaint(raw: bytes) -> str | None:
-    """What a tool's result says went wrong; None if it does not say so."""
-    try:
-        result = jsonrpc.to_python(raw)
-    except jsonrpc.MalformedError:  # cut, because it was too long
-        return raw[: 2 * ERROR_LENGTH].decode("utf-8", "replace")
-    if not isinstance(result, dict) or result.get("isError") is not True:
-        return None
-    content = result.get("content")
-    parts = content if isinstance(content, list) else []
-    texts = [part.get("text") for part in parts if isinstance(part, dict)]
-    return next((text for text in texts if isinstance(text, str)), "")
-
-
-def _redacted(raw: bytes) -> bytes:
-    try:
-        return jsonrpc.encode(redact(jsonrpc.to_python(raw)))
-    except jsonrpc.MalformedError:
-        return NO_JSON if raw else b"null"
-
-
-def _conditions(wanted: Search) -> tuple[str, tuple[Any, ...]]:
-    """The condition of a query, and the values it holds."""
-    named = {"server": wanted.server, "tool": wanted.tool, "agent": wanted.agent}
-    parts: list[tuple[str, tuple[Any, ...]]] = [
-        (f"{column} = ?", (value,)) for column, value in named.items() if value
-    ]
+def _matches(each: Packed, wanted: Search, said: str) -> bool:
+    """Whether a call is wanted; `said` is what was kept of its arguments and result."""
+    for asked, has in (
+        (wanted.server, each.server),
+        (wanted.tool, each.tool),
+        (wanted.agent, each.agent),
+    ):
+        if asked and asked != has:
+            return False
     if wanted.outcome == FAILED:
-        parts.append(("outcome IN (?, ?)", (_ERROR, _TOOL_ERROR)))
-    elif wanted.outcome:
-        parts.append(("outcome = ?", (wanted.outcome,)))
-    if wanted.text:
-        likes = " OR ".join(f"{column} LIKE ? ESCAPE '\\'" for column in _TEXTS)
-        parts.append((f"({likes})", (_pattern(wanted.text),) * len(_TEXTS)))
-    if wanted.since:
-        parts.append(("at >= ?", (wanted.since,)))
-    if wanted.before:
-        parts.append(("id < ?", (wanted.before,)))
-    conditions = " AND ".join(condition for condition, _ in parts) or "1"
-    return conditions, tuple(value for _, values in parts for value in values)
+        if each.outcome not in (Outcome.ERROR, Outcome.TOOL_ERROR):
+            return False
+    elif wanted.outcome and wanted.outcome != each.outcome:
+        return False
+    text = wanted.text.lower()
+    names = f"{each.server} {each.tool} {each.agent} {each.error}".lower() if text else ""
+    return text in names or text in said
 
 
-def _pattern(text: str) -> str:
-    for each in ("\\", "%", "_"):
-        text = text.replace(each, "\\" + each)
-    return f"%{text}%"
-
-
-def _call(row: Row) -> Call:
-    id_, at, agent, server, tool, ms, asked, answered, outcome, error = row
-    when = datetime.fromtimestamp(at, UTC)
-    ended = Outcome(outcome)
-    return Call(id_, when, agent, server, tool, round(ms, 3), asked, answered, ended, error or "")
+def _call(id_: int, at: float, each: Packed) -> Call:
+    when, sizes = datetime.fromtimestamp(at, UTC), (each.asked, each.answered)
+    ended = (each.outcome, each.error)
+    return Call(id_, when, each.agent, each.server, each.tool, each.ms, *sizes, *ended)

@@ -9,22 +9,17 @@ from typing import Final
 
 from toolyard.stores import pins
 
-# One row per call that is over, in order of time. No index beside the key: each would be paid for
-# with every call, while questions are rare and may well read all the rows there can be.
+# Calls that are over, many to a row: one row each would cost more than all the rest of recording.
+# `rows` and `bodies` are MessagePack; see stores/taken.py. Ids run on from `first`.
 _CALLS: Final = """
 CREATE TABLE calls (
-    id INTEGER PRIMARY KEY,
-    at REAL NOT NULL,
-    agent TEXT NOT NULL,
-    server TEXT NOT NULL,
-    tool TEXT NOT NULL,
-    ms REAL NOT NULL,
-    asked INTEGER NOT NULL,
-    answered INTEGER NOT NULL,
-    outcome TEXT NOT NULL,
-    error TEXT,
-    arguments BLOB,
-    result BLOB
+    first INTEGER PRIMARY KEY,
+    number INTEGER NOT NULL,
+    since REAL NOT NULL,
+    until REAL NOT NULL,
+    epoch REAL NOT NULL,
+    rows BLOB NOT NULL,
+    bodies BLOB
 );
 """
 

@@ -13,7 +13,7 @@ from toolyard.core.model import Status
 from toolyard.hub import Hub, problems
 from toolyard.relay.relay import Relay
 from toolyard.stores.history import History
-from toolyard.stores.tally import BOUNDS_MS, Counts
+from toolyard.stores.tally import BOUNDS, Counts
 from toolyard.surfaces.control.api import Call, Operation
 
 MEDIA: Final = "text/plain; version=0.0.4; charset=utf-8"
@@ -78,11 +78,11 @@ def _calls(servers: list[tuple[str, Counts]]) -> Iterator[Sample]:
 def _durations(servers: list[tuple[str, Counts]]) -> Iterator[Sample]:
     for server, counts in servers:
         so_far = 0
-        bounds = [f"{bound / 1000:g}" for bound in BOUNDS_MS]
+        bounds = [f"{bound:g}" for bound in BOUNDS]
         for bound, count in zip([*bounds, "+Inf"], list(counts.classes), strict=True):
             so_far += count
             yield "_bucket" + _labels(server=server, le=bound), so_far
-        yield "_sum" + _labels(server=server), round(counts.total_ms / 1000, 6)
+        yield "_sum" + _labels(server=server), round(counts.seconds, 6)
         yield "_count" + _labels(server=server), so_far
 
 
