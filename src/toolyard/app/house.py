@@ -1,21 +1,17 @@
-"""Builds the house, starts it, stops it: the only module that knows every room."""
+"""Every room, built and wired."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import os
-import signal
-import socket
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Final
 
-from toolyard import __version__
-from toolyard.announce import Announcements, describe, user_path
 from toolyard.board import Board
-from toolyard.core.errors import ConfigError, SecretError, StoreError, ToolyardError
+from toolyard.core.errors import SecretError, StoreError, ToolyardError
 from toolyard.core.model import (
     Endpoint,
     Event,
@@ -61,33 +57,16 @@ from toolyard.stores.locks import read_lock
 from toolyard.stores.pins import PinStore
 from toolyard.stores.profiles import ProfilesFolder
 from toolyard.stores.recall import Recall
-from toolyard.stores.runfile import HubState, RunDir
 from toolyard.stores.schema import MIGRATIONS
 from toolyard.stores.secrets import Secrets
 from toolyard.stores.servers import ServersFile
 from toolyard.stores.tokens import TokensFile
-from toolyard.surfaces.control.api import make_app
-from toolyard.surfaces.control.catalog import CatalogDoor
-from toolyard.surfaces.control.history import HistoryDoor
-from toolyard.surfaces.control.openapi import described
-from toolyard.surfaces.control.parts import yard_parts
-from toolyard.surfaces.control.published import PublishedDoor
-from toolyard.surfaces.control.secrets import SecretsDoor
-from toolyard.surfaces.control.verification import VerificationDoor
-from toolyard.surfaces.control.yard import Yard
-from toolyard.surfaces.gate import Gate
-from toolyard.surfaces.http import HttpDoor
-from toolyard.surfaces.lines import SocketDoor, serve_stdio
-from toolyard.surfaces.metrics import Metrics
-from toolyard.surfaces.server import HttpServer, bind
-from toolyard.surfaces.web import Pages, Passes
 from toolyard.wire.era import Era
 
 log = logging.getLogger(__name__)
 
 FIRST_PAUSE: Final = 1.0
 LONGEST_PAUSE: Final = 60.0
-PORTS_TRIED: Final = 20
 
 
 class House:
@@ -232,120 +211,6 @@ class House:
                 await asyncio.to_thread(self.database.close)
 
 
-async def run(
-    settings: Settings,
-    *,
-    stdio: Mapping[str, str] | None = None,
-    ready: Callable[[str], None] | None = None,
-) -> None:
-    """Serve until told to stop; `stdio` is what the one client on our stdin and stdout wishes.
-
-    Raises:
-        AlreadyRunningError: This user's hub is running already.
-        ConfigError: The address cannot be used.
-    """
-    if stdio is not None:
-        house = House(settings)
-        await house.live(lambda: serve_stdio(house.relay, settings.client_message_limit, stdio))
-        return
-    place = RunDir(settings.runtime_dir)
-    with place.hold():
-        token = settings.token or place.token()
-        sock = _bind(settings)
-        house = House(settings)
-        try:
-            await house.live(lambda: _serve(house, place, sock, token, ready))
-        finally:
-            place.clear()
-
-
-async def _serve(
-    house: House,
-    place: RunDir,
-    sock: socket.socket,
-    token: str,
-    ready: Callable[[str], None] | None,
-) -> None:
-    settings, stop = house.settings, house.stopping
-    port: int = sock.getsockname()[1]
-    house.hub.url = f"http://{_shown(settings.host)}:{port}"
-    passes = Passes()
-    gate = Gate(
-        port,
-        token,
-        settings.allowed_hosts,
-        settings.allowed_origins,
-        has_cookie=passes.admits,
-        find_agent=house.tokens.find,
-    )
-    door = HttpDoor(
-        house.relay, sessions=settings.session_limit, idle_seconds=settings.session_idle
-    )
-
-    def link() -> str:
-        return f"{house.hub.url}/open?code={passes.new_code()}"
-
-    operations = Yard(house.hub, house.relay, stop, link, house.inputs).operations()
-    operations += CatalogDoor(house.catalog).operations()
-    operations += VerificationDoor(house.checks).operations()
-    operations += PublishedDoor(house.catalog).operations()
-    operations += SecretsDoor(house.hub, house.secrets, house.logins).operations()
-    operations += HistoryDoor(house.history, house.relay).operations()
-    operations.append(Metrics(house.hub, house.relay, house.history).operation())
-    operations += yard_parts(
-        house.hub, settings, house.orders, house.inputs, house.tokens, door.dismiss, stop
-    )
-    rest = make_app(
-        [*operations, described(operations)],
-        Pages(house.hub, passes).routes(),
-        lambda: house.board.snapshot.revision,
-    )
-    server = HttpServer(
-        gate,
-        door,
-        rest,
-        limit=settings.client_message_limit,
-        connections=settings.connection_limit,
-    )
-    lines = SocketDoor(house.relay, place.socket, settings.client_message_limit)
-    opened = asyncio.Event()
-    with _Signals(stop):
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(lines.run(opened.set)), group.create_task(door.sweep())]
-            serving = group.create_task(server.run(sock, stop))
-            await opened.wait()
-            place.write(
-                HubState.of_this_process(
-                    house.hub.url, port, __version__, str(settings.config_file)
-                )
-            )
-            announced = Announcing(house.hub.url)
-            await announced.begin()
-            if ready is not None:
-                ready(house.hub.url)
-            await serving
-            await announced.end()
-            for task in tasks:
-                task.cancel()
-
-
-class Announcing:
-    """The hub makes itself known, as it wants servers to."""
-
-    def __init__(self, url: str) -> None:
-        self._file = Announcements(user_path())
-        self._id = f"toolyard_{os.getpid()}"
-        self._entry = describe("toolyard", f"{url}/mcp", version=__version__)
-
-    async def begin(self) -> None:
-        """Enter the file; a failure is logged there and costs nothing else."""
-        await asyncio.to_thread(self._file.register_server, self._id, self._entry)
-
-    async def end(self) -> None:
-        """Leave the file."""
-        await asyncio.to_thread(self._file.unregister_server, self._id)
-
-
 async def tend(source: Source, post: Callable[[Event], None]) -> None:
     """Run a source for ever: trouble becomes a problem on the picture, and a pause."""
     pause = FIRST_PAUSE
@@ -412,42 +277,3 @@ def _exposure(settings: Settings) -> Exposure:
         pinned=frozenset(settings.pinned),
         page=settings.page_size,
     )
-
-
-def _bind(settings: Settings) -> socket.socket:
-    tries = 1 if settings.port_fixed else PORTS_TRIED
-    for port in range(settings.port, settings.port + tries):
-        try:
-            return bind(settings.host, port)
-        except OSError as error:
-            last = error
-    text = (
-        f"cannot listen on {settings.host}:{settings.port} ({(last.strerror or str(last)).lower()})"
-    )
-    raise ConfigError(text, "choose another with --port") from last
-
-
-def _shown(host: str) -> str:
-    return f"[{host}]" if ":" in host else host
-
-
-class _Signals:
-    """While inside, SIGTERM and SIGINT ask the hub to stop; a second one ends it at once."""
-
-    def __init__(self, stop: asyncio.Event) -> None:
-        self._stop = stop
-
-    def __enter__(self) -> None:
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self._asked)
-
-    def __exit__(self, *_: object) -> None:
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.remove_signal_handler(number)
-
-    def _asked(self) -> None:
-        if self._stop.is_set():
-            os._exit(130)
-        self._stop.set()

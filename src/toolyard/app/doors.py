@@ -1,0 +1,178 @@
+"""The doors of a running hub: HTTP, the socket, and the way to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+from collections.abc import Callable
+from typing import Final
+
+from toolyard import __version__
+from toolyard.announce import Announcements, describe, user_path
+from toolyard.app.house import House
+from toolyard.core.errors import ConfigError
+from toolyard.settings import Settings
+from toolyard.stores.runfile import HubState, RunDir
+from toolyard.surfaces.asgi import App
+from toolyard.surfaces.control.api import make_app
+from toolyard.surfaces.control.catalog import CatalogDoor
+from toolyard.surfaces.control.history import HistoryDoor
+from toolyard.surfaces.control.openapi import described
+from toolyard.surfaces.control.parts import yard_parts
+from toolyard.surfaces.control.published import PublishedDoor
+from toolyard.surfaces.control.secrets import SecretsDoor
+from toolyard.surfaces.control.verification import VerificationDoor
+from toolyard.surfaces.control.yard import Yard
+from toolyard.surfaces.gate import Gate
+from toolyard.surfaces.http import HttpDoor
+from toolyard.surfaces.lines import SocketDoor
+from toolyard.surfaces.metrics import Metrics
+from toolyard.surfaces.server import HttpServer, bind
+from toolyard.surfaces.web import Pages, Passes
+
+PORTS_TRIED: Final = 20
+
+
+async def open_doors(
+    house: House,
+    place: RunDir,
+    sock: socket.socket,
+    token: str,
+    ready: Callable[[str], None] | None,
+) -> None:
+    """Serve all doors of a house until it is told to stop; `ready` gets the address."""
+    settings, stop = house.settings, house.stopping
+    port: int = sock.getsockname()[1]
+    house.hub.url = f"http://{_shown(settings.host)}:{port}"
+    passes = Passes()
+    gate = Gate(
+        port,
+        token,
+        settings.allowed_hosts,
+        settings.allowed_origins,
+        has_cookie=passes.admits,
+        find_agent=house.tokens.find,
+    )
+    door = HttpDoor(
+        house.relay, sessions=settings.session_limit, idle_seconds=settings.session_idle
+    )
+
+    def link() -> str:
+        return f"{house.hub.url}/open?code={passes.new_code()}"
+
+    rest = _make_rest(house, door, passes, link)
+    server = HttpServer(
+        gate,
+        door,
+        rest,
+        limit=settings.client_message_limit,
+        connections=settings.connection_limit,
+    )
+    lines = SocketDoor(house.relay, place.socket, settings.client_message_limit)
+    opened = asyncio.Event()
+    with _Signals(stop):
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(lines.run(opened.set)), group.create_task(door.sweep())]
+            serving = group.create_task(server.run(sock, stop))
+            await opened.wait()
+            place.write(
+                HubState.of_this_process(
+                    house.hub.url, port, __version__, str(settings.config_file)
+                )
+            )
+            announced = Announcing(house.hub.url)
+            await announced.begin()
+            if ready is not None:
+                ready(house.hub.url)
+            await serving
+            await announced.end()
+            for task in tasks:
+                task.cancel()
+
+
+def _make_rest(house: House, door: HttpDoor, passes: Passes, link: Callable[[], str]) -> App:
+    """The application of all doors but MCP's: the control API and the page."""
+    operations = Yard(house.hub, house.relay, house.stopping, link, house.inputs).operations()
+    operations += CatalogDoor(house.catalog).operations()
+    operations += VerificationDoor(house.checks).operations()
+    operations += PublishedDoor(house.catalog).operations()
+    operations += SecretsDoor(house.hub, house.secrets, house.logins).operations()
+    operations += HistoryDoor(house.history, house.relay).operations()
+    operations.append(Metrics(house.hub, house.relay, house.history).operation())
+    operations += yard_parts(
+        house.hub,
+        house.settings,
+        house.orders,
+        house.inputs,
+        house.tokens,
+        door.dismiss,
+        house.stopping,
+    )
+    return make_app(
+        [*operations, described(operations)],
+        Pages(house.hub, passes).routes(),
+        lambda: house.board.snapshot.revision,
+    )
+
+
+class Announcing:
+    """The hub makes itself known, as it wants servers to."""
+
+    def __init__(self, url: str) -> None:
+        self._file = Announcements(user_path())
+        self._id = f"toolyard_{os.getpid()}"
+        self._entry = describe("toolyard", f"{url}/mcp", version=__version__)
+
+    async def begin(self) -> None:
+        """Enter the file; a failure is logged there and costs nothing else."""
+        await asyncio.to_thread(self._file.register_server, self._id, self._entry)
+
+    async def end(self) -> None:
+        """Leave the file."""
+        await asyncio.to_thread(self._file.unregister_server, self._id)
+
+
+def bind_door(settings: Settings) -> socket.socket:
+    """The socket of the HTTP doors: the port that was told, or the next free one.
+
+    Raises:
+        ConfigError: It cannot be had.
+    """
+    tries = 1 if settings.port_fixed else PORTS_TRIED
+    for port in range(settings.port, settings.port + tries):
+        try:
+            return bind(settings.host, port)
+        except OSError as error:
+            last = error
+    text = (
+        f"cannot listen on {settings.host}:{settings.port} ({(last.strerror or str(last)).lower()})"
+    )
+    raise ConfigError(text, "choose another with --port") from last
+
+
+def _shown(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+class _Signals:
+    """While inside, SIGTERM and SIGINT ask the hub to stop; a second one ends it at once."""
+
+    def __init__(self, stop: asyncio.Event) -> None:
+        self._stop = stop
+
+    def __enter__(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._asked)
+
+    def __exit__(self, *_: object) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.remove_signal_handler(number)
+
+    def _asked(self) -> None:
+        if self._stop.is_set():
+            os._exit(130)
+        self._stop.set()
