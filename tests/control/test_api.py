@@ -269,3 +269,13 @@ async def test_the_file_that_was_written_is_one_people_can_read(yard: Doors) -> 
     text = (yard.home / "profiles" / "mine.json").read_text()
     assert json.loads(text) == {"allow": ["one"]}
     assert text.startswith("{\n")
+
+
+async def test_a_call_that_the_server_refuses_says_so(yard: Doors) -> None:
+    new = {"name": "odd", "entry": entry("odd", "--only", "error")}
+    assert (await send(yard, "POST", "/api/v1/servers", new)).status == 201
+
+    answer = await send(yard, "POST", "/api/v1/call", {"server": "odd", "tool": "error"})
+
+    assert answer.status == 502
+    assert "'odd' refused the call" in answer.json()["title"]

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Raw
 from starlette.responses import Response, StreamingResponse
 
-from toolyard.core.errors import UnknownNameError
+from toolyard.core.errors import LinkError, UnknownNameError
 from toolyard.hub import Hub
 from toolyard.relay.answers import describe, unknown
 from toolyard.relay.relay import Relay
@@ -120,7 +120,7 @@ class Yard:
                 self._call,
                 dict[str, Any],
                 body=ToolCall,
-                errors=(404,),
+                errors=(404, 502),
             ),
             Operation(
                 "GET",
@@ -170,6 +170,9 @@ class Yard:
         fields = {"arguments": Raw(jsonrpc.encode(named))}
         view = self._relay.view()
         message = await self._relay.answers.call(exchange, "toolyard_call", fields, view)
+        if message.error:
+            fault = jsonrpc.read_fault(message.error)
+            raise LinkError(f"{asked.server!r} refused the call: {fault.message} ({fault.code})")
         return bytes(message.result)
 
     async def _log(self, call: Call) -> Response:
