@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import signal
 import socket
@@ -32,7 +33,11 @@ from toolyard.surfaces.metrics import Metrics
 from toolyard.surfaces.server import HttpServer, bind
 from toolyard.surfaces.web import Pages, Passes
 
+log = logging.getLogger(__name__)
+
 PORTS_TRIED: Final = 20
+PICTURE_SECONDS: Final = 2.0
+"""How long the doors stay shut for files that cannot be read in time."""
 
 
 async def open_doors(
@@ -72,11 +77,14 @@ async def open_doors(
     )
     lines = SocketDoor(house.relay, place.socket, settings.client_message_limit)
     opened = asyncio.Event()
+    house.pool.hold_back()
+    await _wait_first_picture(house)
     with _Signals(stop):
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(lines.run(opened.set)), group.create_task(door.sweep())]
             serving = group.create_task(server.run(sock, stop))
             await opened.wait()
+            house.pool.let_in()
             place.write(
                 HubState.of_this_process(
                     house.hub.url, port, __version__, str(settings.config_file)
@@ -90,6 +98,17 @@ async def open_doors(
             await announced.end()
             for task in tasks:
                 task.cancel()
+
+
+async def _wait_first_picture(house: House) -> None:
+    """Wait until the files have been read: whoever comes in then sees all that is known."""
+    board, files = house.board, {"configured", "catalog"}
+    try:
+        async with asyncio.timeout(PICTURE_SECONDS):
+            while not files <= board.snapshot.sources.keys():
+                await board.wait_after(board.snapshot.revision)
+    except TimeoutError:
+        log.warning("the doors open before all files were read")
 
 
 def _make_rest(house: House, door: HttpDoor, passes: Passes, link: Callable[[], str]) -> App:

@@ -59,8 +59,19 @@ class Pool:
         self._starts = asyncio.Semaphore(STARTS_AT_ONCE)
         self._kept: dict[ServerId, _Kept] = {}
         self._ending: set[asyncio.Task[None]] = set()
+        self._waiting: list[Keeper] | None = None
         self.on_notice: Notice = _ignore
         self.on_ready: Ready = _ignore
+
+    def hold_back(self) -> None:
+        """Start nothing on our own until somebody is let in; a call still starts its server."""
+        self._waiting = []
+
+    def let_in(self) -> None:
+        """The doors are open: find out what servers offer, after the first client's answer."""
+        waiting, self._waiting = self._waiting or [], None
+        for keeper in waiting:
+            asyncio.get_running_loop().call_later(LET_IN_SECONDS, keeper.want)
 
     async def run(self) -> None:
         """Follow the picture until cancelled, then end every link."""
@@ -100,9 +111,11 @@ class Pool:
             entry.offers,
         )
         if entry.offers == NO_OFFERS or entry.server.steady:
-            # Nobody knows yet what it offers: finding out is the first need, but not before
-            # whoever waited for the door has had a first answer.
-            asyncio.get_running_loop().call_later(LET_IN_SECONDS, keeper.want)
+            # Nobody knows yet what it offers: finding out is the first need.
+            if self._waiting is None:
+                keeper.want()
+            else:
+                self._waiting.append(keeper)
         task = asyncio.get_running_loop().create_task(
             keeper.run(), name=f"keeper {entry.server.id}"
         )
