@@ -38,6 +38,8 @@ class Issuer:
         self.clients: dict[str, dict[str, Any]] = {}
         self.registrations: list[dict[str, Any]] = []
         self.refreshes = 0
+        self.denied = 0
+        """Renewals that were asked for and not given."""
         self.failures = 0
         self.refused = 0
         self.asked: list[str] = []
@@ -98,6 +100,7 @@ class Issuer:
             return 401, {"error": "invalid_client"}
         if form["grant_type"] == "refresh_token":
             if not self.renews or form["refresh_token"] not in self.refresh_tokens:
+                self.denied += 1
                 return 400, {"error": "invalid_grant"}
             assert form["resource"] == self.mcp
             self.refresh_tokens.discard(form["refresh_token"])

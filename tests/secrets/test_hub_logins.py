@@ -139,6 +139,8 @@ def test_a_login_that_nobody_renews_parks_the_server(issuer: Issuer, hub: Runnin
     issuer.life, issuer.renews = 2, False
     log_in(hub)
 
+    # Parked it was before the login as well; it is the end of this login that counts.
+    until(lambda: issuer.denied, "nobody tried to renew it")
     until(lambda: code(hub) == "auth-needed", f"not parked: {server(hub)}")
 
     asked = len(issuer.asked)
