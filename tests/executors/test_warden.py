@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 from tests.executors.children import ECHO, ESCAPING, STUBBORN, Ear, leaves, marked, python
+from toolyard.core.placement import Run
 from toolyard.executors import warden
 from toolyard.executors.local import Local
 
@@ -16,14 +17,16 @@ HUB = f"""
 import asyncio, sys
 from contextlib import AsyncExitStack
 from tests.executors.children import Ear, python
+from toolyard.core.placement import Run
 from toolyard.executors.local import Local
 
 async def main():
     local = Local()
+    open_ = lambda name, code: local.open(Run(name, python(code)))
     async with AsyncExitStack() as stack:
-        stubborn = await stack.enter_async_context(local.open("stubborn", python({STUBBORN!r})))
+        stubborn = await stack.enter_async_context(open_("stubborn", {STUBBORN!r}))
         await Ear(stubborn).line()
-        escaping = await stack.enter_async_context(local.open("escaping", python({ESCAPING!r})))
+        escaping = await stack.enter_async_context(open_("escaping", {ESCAPING!r}))
         escaped = int(await Ear(escaping).line())
         print(local.owner, escaped, local.warden, flush=True)
         await asyncio.Event().wait()
@@ -56,7 +59,7 @@ async def test_a_killed_hub_leaves_nothing_behind() -> None:
 
 async def test_the_warden_is_one_small_and_deaf_to_the_terminal(local: Local) -> None:
     assert local.warden is None
-    async with local.open("one", python(ECHO)), local.open("two", python(ECHO)):
+    async with local.open(Run("one", python(ECHO))), local.open(Run("two", python(ECHO))):
         pid = local.warden
         assert pid is not None
         assert os.getsid(pid) == pid
@@ -71,12 +74,12 @@ async def test_the_warden_is_one_small_and_deaf_to_the_terminal(local: Local) ->
 
 
 async def test_a_lost_warden_is_replaced_with_the_next_server(local: Local) -> None:
-    async with local.open("one", python(ECHO)):
+    async with local.open(Run("one", python(ECHO))):
         first = local.warden
         assert first is not None
         os.kill(first, signal.SIGKILL)
         assert await leaves(first, within=5)
-        async with local.open("two", python(ECHO)) as pipes:
+        async with local.open(Run("two", python(ECHO))) as pipes:
             assert local.warden not in (None, first)
             ear = Ear(pipes)
             pipes.write(b"served\n")

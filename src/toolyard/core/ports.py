@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 from typing import Protocol
 
-from toolyard.core.model import Command, Report
+from toolyard.core.model import Report, Url
+from toolyard.core.placement import Run
 
 
 class Source(Protocol):
@@ -46,6 +48,11 @@ class Pipes(Protocol):
         ...
 
     @property
+    def where(self) -> str:
+        """Where it runs, in words for people: `pid 4711`, `container 3f2a…`, `pod yard/git-x`."""
+        ...
+
+    @property
     def unsent(self) -> int:
         """How many queued bytes the server has not taken yet."""
         ...
@@ -56,13 +63,46 @@ class Pipes(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a running server that speaks HTTP is reached from here."""
+
+    url: Url
+    where: str
+    """As `Pipes.where`."""
+    ended: Callable[[], str]
+    """Why it ended; empty while it runs."""
+
+
 class Executor(Protocol):
     """A place where servers run."""
 
-    def open(self, name: str, command: Command) -> AbstractAsyncContextManager[Pipes]:
-        """Start the server called `name`; leaving the context stops it and all it started.
+    def open(self, run: Run) -> AbstractAsyncContextManager[Pipes | Address]:
+        """Start a server; leaving the context stops it and all it started.
+
+        Pipes for one that speaks on stdin and stdout, an address if its placement has a port.
 
         Raises:
             StartError: It could not be started.
         """
+        ...
+
+    def reach(self, port: int) -> AbstractAsyncContextManager[str]:
+        """Give the host and port by which processes there reach a loopback port of this machine.
+
+        Raises:
+            StartError: There is no way.
+        """
+        ...
+
+    async def sweep(self) -> tuple[str, ...]:
+        """End what earlier hubs of this user left there; give what it was.
+
+        Raises:
+            StartError: The place cannot be reached.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Let go of connections; call it when no server runs there any more."""
         ...

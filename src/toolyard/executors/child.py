@@ -67,6 +67,11 @@ class Child:
             pipe.write(data)
 
     @property
+    def where(self) -> str:
+        """Where it runs."""
+        return f"pid {self.pid}"
+
+    @property
     def unsent(self) -> int:
         """How many queued bytes the server has not taken yet."""
         if self._input is None or STDIN in self._lost:

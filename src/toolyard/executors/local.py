@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from toolyard.core.model import Command
+from toolyard.core.placement import Placement, Run
 from toolyard.core.ports import Pipes
 from toolyard.executors import portable, posix, warden
 from toolyard.executors.child import Child
@@ -74,12 +74,13 @@ class Local:
         return self._watch.pid
 
     @asynccontextmanager
-    async def open(self, name: str, command: Command) -> AsyncIterator[Pipes]:
-        """Start the server called `name`; leaving the context stops it and all it started.
+    async def open(self, run: Run) -> AsyncIterator[Pipes]:
+        """Start a server; leaving the context stops it and all it started.
 
         Raises:
             StartError: It could not be started.
         """
+        name, command = run.name, run.command
         instance = uuid.uuid4().hex
         marks = ((warden.OWNER, self._owner), (warden.INSTANCE, instance))
         env = environment(command.env, marks)
@@ -89,12 +90,21 @@ class Local:
         process = await _start(name, program, env, child)
         child.pid = process.pid
         self._last[name] = [*self._last.get(name, ())[-1:], child]
-        run = _Run(self, process, child, f"{warden.INSTANCE}={instance}")
+        life = _Life(self, process, child, f"{warden.INSTANCE}={instance}")
         try:
-            await run.begin()
+            await life.begin(_bounds(run.placement, self._limits))
             yield child
         finally:
-            await _through(run.stop())
+            await _through(life.stop())
+
+    @asynccontextmanager
+    async def reach(self, port: int) -> AsyncIterator[str]:
+        """Give the host and port by which processes here reach a loopback port."""
+        yield f"127.0.0.1:{port}"
+
+    async def sweep(self) -> tuple[str, ...]:
+        """End what earlier hubs left: nothing, for the warden of a hub ends all when it dies."""
+        return ()
 
     def last_words(self, name: str) -> tuple[str, ...]:
         """The last lines of the stderr of the last process of that name, from its first on.
@@ -109,7 +119,7 @@ class Local:
         await self._watch.close()
 
 
-class _Run:
+class _Life:
     """One server from start to the last of its processes."""
 
     def __init__(
@@ -122,9 +132,9 @@ class _Run:
         seen = warden.look(process.pid)
         self._start = seen.start if seen else 0
 
-    async def begin(self) -> None:
+    async def begin(self, limits: Limits) -> None:
         self._local._watch.add(self._process.pid, self._start)
-        _limit(self._process.pid, self._local._limits)
+        _limit(self._process.pid, limits)
         await self._process.attach()
 
     async def stop(self) -> None:
@@ -176,6 +186,15 @@ async def _start(
         return posix.start(program, env, child)
     except (OSError, ValueError) as error:
         raise refusal(name, program, error) from error
+
+
+def _bounds(placement: Placement, usual: Limits) -> Limits:
+    """The limits of one server: its own, else those of all."""
+    return Limits(
+        descriptors=placement.descriptors or usual.descriptors,
+        memory=placement.memory << 20 or usual.memory,
+        processes=placement.processes or usual.processes,
+    )
 
 
 def _limit(pid: int, limits: Limits) -> None:

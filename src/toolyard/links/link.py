@@ -109,6 +109,8 @@ class Link:
     def __init__(self, name: str, patience: float) -> None:
         self.name = name
         self.patience = patience
+        self.where = ""
+        """Where the server runs, in words for people; empty if nobody here started it."""
         self.peer = Peer(era="legacy", version="")
         self.capabilities: dict[str, Any] = {}
         self.closed: asyncio.Future[str] = asyncio.get_running_loop().create_future()

@@ -15,7 +15,8 @@ from typing import Any, Final
 from toolyard import __version__
 from toolyard.core.errors import LinkError, StartError
 from toolyard.core.model import Command, Endpoint, Peer, Url
-from toolyard.core.ports import Executor
+from toolyard.core.placement import Run
+from toolyard.core.ports import Address, Executor, Pipes
 from toolyard.links.eventstream import EventStreamChannel
 from toolyard.links.http import HttpChannel, HttpStatusError, Post
 from toolyard.links.link import Flight, Link, RefusedError
@@ -69,11 +70,31 @@ async def open_link(
         LinkError: It did not answer as an MCP server does.
     """
     if isinstance(endpoint, Command):
-        opened = _over_pipes(name, endpoint, executor, patience, limit, hint)
+        opened = open_run(Run(name, endpoint), executor, patience, limit, hint)
     else:
         opened = open_url(name, endpoint, patience, limit, hint)
     async with opened as link:
         yield link
+
+
+@asynccontextmanager
+async def open_run(
+    run: Run, executor: Executor, patience: Patience, limit: int, hint: era.Era | None
+) -> AsyncIterator[Link]:
+    """Give a link to a server that is started for it; leaving stops the server.
+
+    Raises:
+        StartError: The server could not be started or reached.
+        LinkError: It did not answer as an MCP server does.
+    """
+    async with executor.open(run) as running:
+        if isinstance(running, Address):
+            opened = open_url(run.name, running.url, patience, limit, hint)
+        else:
+            opened = _over_pipes(run.name, running, patience, limit, hint)
+        async with opened as link:
+            link.where = running.where
+            yield link
 
 
 @asynccontextmanager
@@ -96,23 +117,17 @@ async def open_url(
 
 @asynccontextmanager
 async def _over_pipes(
-    name: str,
-    command: Command,
-    executor: Executor,
-    patience: Patience,
-    limit: int,
-    hint: era.Era | None,
+    name: str, pipes: Pipes, patience: Patience, limit: int, hint: era.Era | None
 ) -> AsyncIterator[Link]:
-    async with executor.open(name, command) as pipes:
-        link = Link(name, patience.call)
-        channel = StdioChannel(link, pipes, limit)
-        try:
-            await _greet_over_pipes(link, patience, hint)
-            yield link
-        finally:
-            link.lose("was stopped")
-            channel.close()
-            await link.tasks.close()
+    link = Link(name, patience.call)
+    channel = StdioChannel(link, pipes, limit)
+    try:
+        await _greet_over_pipes(link, patience, hint)
+        yield link
+    finally:
+        link.lose("was stopped")
+        channel.close()
+        await link.tasks.close()
 
 
 async def _greet_over_pipes(link: Link, patience: Patience, hint: era.Era | None) -> None:
