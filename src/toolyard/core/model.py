@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
 
+from toolyard.core.agents import Roster
+from toolyard.core.passport import Override
 from toolyard.core.profiles import Profile
 
 Pairs = tuple[tuple[str, str], ...]
@@ -97,6 +99,8 @@ class Server:
     """What it said of itself then."""
     held: frozenset[str] = frozenset()
     """Of these offers the tools that wait for approval."""
+    agents: frozenset[str] = frozenset()
+    """The agents it is for, if it is on their lists and nowhere else; empty for everybody."""
     launch: str = ""
     """What stands for how it is started, where the endpoint also holds what a user gave it."""
 
@@ -109,6 +113,9 @@ class Report:
     servers: tuple[Server, ...] = ()
     problems: tuple[Problem, ...] = ()
     profiles: tuple[Profile, ...] = ()
+    passports: tuple[Override, ...] = ()
+    roster: Roster | None = None
+    """Agents, policies and executors, from the one source that knows them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +157,7 @@ class Offers:
 
 
 NO_OFFERS = Offers()
+NO_ROSTER = Roster()
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +231,18 @@ class Snapshot:
         """The profiles that sources report, by name."""
         reports = (state.report for state in self.sources.values())
         return {profile.name: profile for report in reports for profile in report.profiles}
+
+    @property
+    def roster(self) -> Roster:
+        """Who the agents are, what each is given, and what executors allow."""
+        reports = (state.report for state in self.sources.values())
+        return next((each.roster for each in reports if each.roster is not None), NO_ROSTER)
+
+    @property
+    def overrides(self) -> dict[str, Override]:
+        """What the user says of clients, by name."""
+        reports = (state.report for state in self.sources.values())
+        return {each.name: each for report in reports for each in report.passports}
 
 
 Event = Report | SourceFailed | Observation | Judgement

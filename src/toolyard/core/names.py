@@ -19,7 +19,7 @@ SEPARATORS: Final = ("__", ".", "/", "")
 
 
 def exposed_names(
-    alias: str, names: Iterable[str], separator: str, taken: set[str]
+    alias: str, names: Iterable[str], separator: str, taken: set[str], longest: int = LONGEST
 ) -> dict[str, str]:
     """Map each of a server's names to the name clients see; `taken` grows with them.
 
@@ -29,28 +29,28 @@ def exposed_names(
     table: dict[str, str] = {}
     for name in names:
         plain = alias + separator + name if separator else name
-        fitted = _fit(plain, separator)
+        fitted = _fit(plain, separator, longest)
         if fitted in taken:
-            fitted = _hashed(fitted, f"{alias}\0{name}")
+            fitted = _hashed(fitted, f"{alias}\0{name}", longest)
         while fitted in taken:
-            fitted = _hashed(fitted, f"{alias}\0{name}\0{fitted}")
+            fitted = _hashed(fitted, f"{alias}\0{name}\0{fitted}", longest)
         taken.add(fitted)
         table[name] = fitted
     return table
 
 
-def _fit(plain: str, separator: str) -> str:
+def _fit(plain: str, separator: str, longest: int) -> str:
     """A valid name; what had to be changed is told apart by a hash."""
     keep = separator if separator in (".", "/") else ""
     clean = "".join(c if c == keep or not _BAD.match(c) else "_" for c in plain)
-    if clean == plain and len(clean) <= LONGEST:
+    if clean == plain and len(clean) <= longest:
         return clean
-    return _hashed(clean, plain)
+    return _hashed(clean, plain, longest)
 
 
-def _hashed(clean: str, meaning: str) -> str:
+def _hashed(clean: str, meaning: str, longest: int = LONGEST) -> str:
     digest = hashlib.sha256(meaning.encode("utf-8", "surrogatepass")).hexdigest()[:_HASH]
-    return f"{clean[: LONGEST - _HASH - 1]}_{digest}"
+    return f"{clean[: longest - _HASH - 1]}_{digest}"
 
 
 def aliases(names: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Final, Literal, get_args
+from dataclasses import dataclass
+from typing import Final
 
-from toolyard.core.model import Command, Pairs
-
-SiteType = Literal["local", "docker", "ssh", "kubernetes"]
-SITE_TYPES: Final[tuple[SiteType, ...]] = get_args(SiteType)
+from toolyard.core.model import Command
+from toolyard.core.sites import Site as Site
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,19 +46,3 @@ class Run:
     placement: Placement = ANYWHERE
     owner: str = ""
     """The session it runs for; empty if it is shared."""
-
-
-@dataclass(frozen=True, slots=True)
-class Site:
-    """An executor as a person named and configured it."""
-
-    name: str
-    type: SiteType
-    host: str = ""
-    """`unix:///run/docker.sock`, `tcp://box:2376`, `ssh://user@box`, a context: by its type."""
-    options: Pairs = field(default=())
-    """What else its type understands, e.g. `image` or `namespace`."""
-
-    def option(self, name: str, default: str = "") -> str:
-        """One of the options."""
-        return next((value for key, value in self.options if key == name), default)

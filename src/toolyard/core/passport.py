@@ -1,0 +1,130 @@
+"""What each client can do and cannot, as far as it is known, and what the user says otherwise.
+
+A client is known by the name it gives itself (`clientInfo.name`). Where nothing is known of a
+client, nothing is changed for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from toolyard.core.errors import ConfigError, UnknownNameError
+from toolyard.core.names import LONGEST, closest
+
+Proof = Literal["recorded", "documented", "reported", "hearsay"]
+"""How a fact is known: seen on the wire, said by its makers, shown by others, or told on."""
+
+SHORTEST_NAME: Final = 24
+"""No limit of names may be smaller: the hub's own tools must fit."""
+FEWEST_TOOLS: Final = 10
+"""No limit of tools may be smaller: the hub's own tools come first, and must leave room."""
+SMALLEST_RESULT: Final = 2048
+"""No limit of results may be smaller: the mark where one was cut needs room."""
+MOST: Final = 2**31 - 1
+OVERRIDES: Final = 200
+"""Overrides that are kept; who has more has another problem."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """Where one entry of a passport comes from."""
+
+    field: str
+    proof: Proof
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Passport:
+    """What one client can do and cannot; 0 and None stand for what is not known."""
+
+    name: str
+    title: str
+    matches: tuple[str, ...]
+    """Patterns of what it calls itself, in lower case."""
+    transports: tuple[str, ...] = ()
+    era: str = ""
+    """The newest protocol revision it is known to speak."""
+    relists: bool | None = None
+    """Whether it reads the tool list again when it is told that it changed."""
+    longest_name: int = 0
+    """Characters of a tool's name, without what the client itself puts before it."""
+    most_tools: int = 0
+    largest_result: int = 0
+    """Bytes of one result."""
+    facts: tuple[Fact, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Override:
+    """What the user says of a client; None leaves an entry as it is, 0 lifts a limit."""
+
+    name: str
+    """Of a passport, or what a client that has none calls itself."""
+    relists: bool | None = None
+    longest_name: int | None = None
+    most_tools: int | None = None
+    largest_result: int | None = None
+
+    @property
+    def said(self) -> dict[str, bool | int]:
+        """Only what it sets, as it is written down."""
+        entries = {field: getattr(self, field) for field in FIELDS}
+        return {field: value for field, value in entries.items() if value is not None}
+
+
+_BOUNDS: Final = {
+    "longest_name": (SHORTEST_NAME, LONGEST),
+    "most_tools": (FEWEST_TOOLS, MOST),
+    "largest_result": (SMALLEST_RESULT, MOST),
+}
+FIELDS: Final = ("relists", *_BOUNDS)
+"""What may be said otherwise."""
+
+
+# How an override is written down.
+
+
+def read_override(name: str, said: Any) -> Override:
+    """Make an override of what a file or a request says.
+
+    Raises:
+        ConfigError: It cannot be used.
+    """
+    if not 0 < len(name) <= 100 or not name.isprintable():
+        raise ConfigError(
+            f"{name[:80]!r} cannot name a client", "use the name the client gives itself"
+        )
+    if not isinstance(said, Mapping) or not said:
+        raise ConfigError(
+            f"what is said of {name!r} is not an object with entries",
+            f'write it as "{name}": {{"longest_name": 60}}',
+        )
+    for field, value in said.items():
+        _check(str(field), value)
+    return Override(name, **said)
+
+
+def _check(field: str, value: Any) -> None:
+    if field not in FIELDS:
+        raise ConfigError(f"there is no '{field}' in a passport", f"there are: {', '.join(FIELDS)}")
+    if field == "relists":
+        if not isinstance(value, bool):
+            raise ConfigError("'relists' must be true or false")
+        return
+    least, most = _BOUNDS[field]
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    if not is_number or not (value == 0 or least <= value <= most):
+        raise ConfigError(
+            f"'{field}' is {value!r}", f"allowed is a whole number from {least} to {most}, or 0"
+        )
+
+
+def unknown_passport(name: str, known: Iterable[str]) -> UnknownNameError:
+    """The error for a client of which the user has said nothing."""
+    names = list(known)
+    near = closest(name, names) or names[:20]
+    hint = f"there are: {', '.join(near)}" if names else "nothing was set for any client"
+    return UnknownNameError(f"nothing was set for the client {name[:80]!r}", hint)

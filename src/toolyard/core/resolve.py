@@ -1,0 +1,379 @@
+"""Decides which servers a run of an agent gets, how each is reached, and why: pure, no I/O.
+
+    load -> policy -> mode -> agent
+
+Every server that was asked for comes out as a plan or as a refusal, whatever becomes of the
+others, and each carries the steps that led there. Secrets stay references.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal
+from urllib.parse import quote
+
+from toolyard.core.agents import (
+    OPEN_POLICY,
+    Agent,
+    AgentConfig,
+    AgentServer,
+    Mode,
+    Override,
+    Pairs,
+    Policy,
+    Transport,
+    matching,
+)
+from toolyard.core.model import Command, Endpoint, ServerId, Url
+from toolyard.core.names import closest
+from toolyard.core.rewrite import at_host, is_loopback, rewrite
+
+Stage = Literal["load", "policy", "mode", "agent"]
+Via = Literal["direct", "hub"]
+TOKEN: Final = "Bearer ${TOOLYARD_TOKEN}"  # noqa: S105 - a reference, filled in at delivery
+TWINS: Final[Mapping[Transport, Transport]] = {
+    "http": "streamable_http",
+    "streamable_http": "http",
+}
+"""Two names of one thing on the wire."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One thing that happened to a server on its way: where, by which rule, and what."""
+
+    stage: Stage
+    rule: str
+    text: str
+    decides: bool = False
+    """Whether it made the plan other than was asked for, or refused it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How one server will run for one agent."""
+
+    name: str
+    transport: Transport
+    mode: Mode
+    endpoint: Endpoint
+    """What the agent is given: a command for pipes of its own, or an address."""
+    process: Endpoint
+    """What the hub starts or reaches when it stands in: as seen from the hub's own machine."""
+    via: Via = "direct"
+    server: ServerId | None = None
+    """The server of the yard that it is."""
+    steps: tuple[Step, ...] = ()
+
+    @property
+    def env(self) -> Pairs:
+        """The variables of its process, with what the policy injects."""
+        return self.process.env if isinstance(self.process, Command) else ()
+
+    @property
+    def headers(self) -> Pairs:
+        """The headers to send to its address."""
+        return self.endpoint.headers if isinstance(self.endpoint, Url) else ()
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a server that was asked for is left out."""
+
+    name: str
+    code: str
+    rule: str
+    text: str
+    hint: str
+    steps: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """What one run gets: plans and refusals in the order of their names."""
+
+    agent: str
+    executor: str
+    session: str
+    enabled: bool
+    plans: tuple[Plan, ...] = ()
+    refusals: tuple[Refusal, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What resolving must know of a server of the yard."""
+
+    id: ServerId
+    endpoint: Endpoint
+    enabled: bool = True
+    trouble: str = ""
+    """Why it may not be started as declared."""
+    hint: str = ""
+    shareable: bool | None = None
+    """Whether sessions can share a process of it, if that was ever tried."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Everything that decides: the agent, its list, the executor, and what is around."""
+
+    agent: Agent
+    config: AgentConfig
+    executor: str = "local"
+    policy: Policy = OPEN_POLICY
+    policy_of: str = "the default"
+    override: Override | None = None
+    session: str = ""
+    yard: Mapping[str, Known] = field(default_factory=dict)
+    """By alias and by `name@source`."""
+    hub: str = ""
+    """The hub's address as it is seen from the executor; empty if it cannot be reached there."""
+    loopback: str = ""
+    """The host that stands for our loopback there; empty where it is the same machine."""
+    program: tuple[str, ...] = ("toolyard",)
+    """How the command line is started there."""
+
+
+class _RefusedError(Exception):
+    def __init__(self, code: str, rule: str, text: str, hint: str) -> None:
+        super().__init__(text)
+        self.code, self.rule, self.hint = code, rule, hint
+
+
+def resolve(terms: Terms) -> Resolution:
+    """Decide about every server on an agent's list; the same terms give the same answer."""
+    override = terms.override
+    enabled = terms.config.enabled
+    if override is not None and override.enabled is not None:
+        enabled = override.enabled
+    made = Resolution(terms.agent.id, terms.executor, terms.session, enabled)
+    if not enabled:
+        return made
+    wanted = {server.name: (server, "list") for server in terms.config.servers}
+    without: frozenset[str] = frozenset()
+    if override is not None:
+        wanted |= {server.name: (server, "override") for server in override.servers}
+        without = frozenset(override.without)
+    plans: list[Plan] = []
+    refusals: list[Refusal] = []
+    for name in sorted(wanted):
+        draft = _Draft(terms, *wanted[name])
+        try:
+            plans.append(draft.resolve(left_out=name in without))
+        except _RefusedError as no:
+            last = Step(draft.stage, no.rule, str(no), decides=True)
+            steps = (*draft.steps, last)
+            refusals.append(Refusal(name, no.code, no.rule, str(no), no.hint, steps))
+    return replace(made, plans=tuple(plans), refusals=tuple(refusals))
+
+
+class _Draft:
+    """One server on its way through the stages."""
+
+    def __init__(self, terms: Terms, wanted: AgentServer, origin: str) -> None:
+        self.terms = terms
+        self.wanted = wanted
+        self.origin = origin
+        self.name = wanted.name
+        self.stage: Stage = "load"
+        self.steps: list[Step] = []
+        self.via: Via = "direct"
+        self.server: ServerId | None = None
+        self.shareable: bool | None = None
+        self.transport: Transport = "stdio"
+        self.process: Endpoint = Command(())
+        self.mode: Mode = wanted.mode
+
+    def note(self, rule: str, text: str, *, decides: bool = False) -> None:
+        self.steps.append(Step(self.stage, rule, text, decides))
+
+    def resolve(self, *, left_out: bool) -> Plan:
+        self._load(left_out=left_out)
+        self.stage = "policy"
+        self._check_lists()
+        self._check_transport()
+        self._inject()
+        self.stage = "mode"
+        self._choose_mode()
+        self.stage = "agent"
+        endpoint = self._deliver()
+        return Plan(
+            self.name,
+            self.transport,
+            self.mode,
+            endpoint,
+            self.process,
+            self.via,
+            self.server,
+            tuple(self.steps),
+        )
+
+    # 1. Load.
+
+    def _load(self, *, left_out: bool) -> None:
+        wanted, terms = self.wanted, self.terms
+        pair = f"{terms.agent.id} x {terms.executor}"
+        if left_out:
+            raise _RefusedError(
+                "left-out",
+                f"override {pair}",
+                f"the override for {pair} leaves it out",
+                f"see: toolyard agent show {terms.agent.id} --executor {terms.executor}",
+            )
+        whose = f"override {pair}" if self.origin == "override" else f"the list of {terms.agent.id}"
+        if wanted.server:
+            self._refer(whose)
+            return
+        self.note(whose, f"defined there, over {wanted.type}")
+        self.transport = wanted.type or "stdio"
+        if self.transport == "stdio":
+            argv = (wanted.command, *wanted.args)
+            self.process = Command(argv, wanted.env, wanted.cwd or None)
+        else:
+            kind: Literal["http", "sse"] = "sse" if self.transport == "sse" else "http"
+            self.process = Url(wanted.url, kind, wanted.headers)
+
+    def _refer(self, whose: str) -> None:
+        known = self.terms.yard.get(self.wanted.server)
+        if known is None:
+            near = closest(self.wanted.server, self.terms.yard)
+            hint = f"did you mean {', '.join(near)}?" if near else "see: toolyard list"
+            text = f"the yard knows no server {self.wanted.server!r}"
+            raise _RefusedError("unknown-server", whose, text, hint)
+        if not known.enabled:
+            text = f"the yard's server {str(known.id)!r} is switched off"
+            hint = f"switch it on with: toolyard enable {known.id.name}"
+            raise _RefusedError("switched-off", str(known.id), text, hint)
+        if known.trouble:
+            raise _RefusedError("not-usable", str(known.id), known.trouble, known.hint)
+        self.server, self.process, self.shareable = known.id, known.endpoint, known.shareable
+        if isinstance(known.endpoint, Url):
+            self.transport = "sse" if known.endpoint.kind == "sse" else "http"
+        self.note(whose, f"stands for the yard's server '{known.id}', over {self.transport}")
+
+    # 2. What the executor's policy allows and changes.
+
+    def _check_lists(self) -> None:
+        policy, of = self.terms.policy, self.terms.policy_of
+        if pattern := matching(policy.deny, self.name):
+            text = f"the policy of {of} denies {pattern!r}"
+            hint = f"take it off 'deny': toolyard policy show {self.terms.executor}"
+            raise _RefusedError("denied", f"deny {pattern!r}", text, hint)
+        if policy.allow:
+            pattern = matching(policy.allow, self.name)
+            if not pattern:
+                text = f"the policy of {of} allows only {', '.join(policy.allow)}"
+                hint = f"put it on 'allow': toolyard policy show {self.terms.executor}"
+                raise _RefusedError("not-allowed", "allow", text, hint)
+            self.note(f"allow {pattern!r}", f"allowed by the policy of {of}")
+
+    def _check_transport(self) -> None:
+        policy, transport = self.terms.policy, self.transport
+        if policy.allows(transport):
+            return
+        rule = f"allow_{transport} = false"
+        text = f"the policy of {self.terms.policy_of} does not allow {transport}"
+        if transport == "stdio" and policy.stdio_proxy and self.terms.hub:
+            self.via = "hub"
+            self.note(rule, f"{text}; the hub runs it and offers it over HTTP", decides=True)
+            return
+        hint = f"allow it: toolyard policy set {self.terms.executor} allow_{transport}=true"
+        if transport == "stdio":
+            hint += ", or stdio_proxy=true so that the hub offers it over HTTP"
+        raise _RefusedError("transport-refused", rule, text, hint)
+
+    def _inject(self) -> None:
+        process, policy = self.process, self.terms.policy
+        if not isinstance(process, Command) or not policy.env_injection:
+            return
+        env = dict(process.env)
+        may = matching(policy.env_override, self.name)
+        for name, value in policy.env_injection:
+            own = name in env and env[name] != value
+            if own and may:
+                text = f"its own {name} is kept: 'env_override' allows it"
+                self.note(f"env_override {may!r}", text, decides=True)
+                continue
+            text = f"{name} is set by the policy of {self.terms.policy_of}"
+            self.note("env_injection", f"{text}, over its own" if own else text, decides=own)
+            env[name] = value
+        self.process = replace(process, env=tuple(env.items()))
+
+    def _rewrite(self, url: Url) -> Url:
+        """The address as it is from the executor; a rule of the policy goes before all else."""
+        changed, rule = rewrite(url.url, self.terms.policy.http_url_rewrite)
+        if rule:
+            self.steps.append(Step("policy", f"http_url_rewrite {rule!r}", "rewritten", True))
+            return replace(url, url=changed)
+        if self.terms.loopback and is_loopback(url.url):
+            text = f"this machine is {self.terms.loopback!r} there"
+            self.steps.append(Step("policy", f"reach {self.terms.executor}", text, True))
+            return replace(url, url=at_host(url.url, self.terms.loopback))
+        return url
+
+    # 3. One process for all, or one for each session.
+
+    def _choose_mode(self) -> None:
+        stdio = isinstance(self.process, Command)
+        if self.mode == "auto":
+            if stdio and self.shareable:
+                self.mode = "shared"
+                self.note("auto", "shared: sessions were tried and can share a process of it")
+            else:
+                self.mode = "per_session" if stdio else "shared"
+                self.note("auto", f"{self.mode}, as usual for {self.transport}")
+        if self.mode == "shared" and stdio and self.via == "direct":
+            if not self.terms.policy.stdio_proxy or not self.terms.hub:
+                why = (
+                    "is off" if self.terms.hub else f"cannot be reached from {self.terms.executor}"
+                )
+                text = f"a stdio server is shared through the hub's own endpoint, which {why}"
+                hint = f"set stdio_proxy=true for {self.terms.executor}, or mode 'per_session'"
+                raise _RefusedError("shared-stdio", "stdio_proxy = false", text, hint)
+            self.via = "hub"
+            self.note("stdio_proxy", "one process for all sessions, behind the hub's own endpoint")
+
+    # 4. What the agent itself can take.
+
+    def _deliver(self) -> Endpoint:
+        agent = self.terms.agent
+        if self.via == "direct":
+            if self._respell(self.transport):
+                own = self.process
+                return self._rewrite(own) if isinstance(own, Url) else own
+            rule, said = f"{agent.id} takes {', '.join(agent.transports)}", self.transport
+            if not self.terms.hub or not self.terms.policy.stdio_proxy:
+                hint = "give it a server over another transport, or let the hub stand in"
+                raise _RefusedError("agent-cannot", rule, f"{agent.title} takes no {said}", hint)
+            self.via = "hub"
+            text = f"{agent.title} takes no {said}; the hub stands in"
+            self.note(rule, text, decides=True)
+        return self._behind_hub()
+
+    def _respell(self, transport: Transport) -> bool:
+        """Whether agent and policy take a transport, under this name or its twin's."""
+        for each in (transport, TWINS.get(transport)):
+            if each in self.terms.agent.transports and self.terms.policy.allows(each):
+                if each != self.transport:
+                    self.note(f"{self.terms.agent.id} calls it {each}", f"{transport} is {each}")
+                self.transport = each
+                return True
+        return False
+
+    def _behind_hub(self) -> Endpoint:
+        """The hub's endpoint for this one server, as an address or as a command."""
+        terms = self.terms
+        if self._respell("http"):
+            where = f"/mcp/a/{quote(terms.agent.id)}/e/{quote(terms.executor)}/s/{quote(self.name)}"
+            url = Url(terms.hub.rstrip("/") + where, "http", (("Authorization", TOKEN),))
+            return self._rewrite(url)
+        if "stdio" in terms.agent.transports and terms.policy.allow_stdio:
+            self.transport = "stdio"
+            flags = ("--agent", terms.agent.id, "--executor", terms.executor)
+            return Command((*terms.program, "mcp", *flags, "--server", self.name))
+        rule = f"{terms.agent.id} takes {', '.join(terms.agent.transports)}"
+        text = f"no transport is left that {terms.agent.title} takes and the policy allows"
+        hint = f"allow http or stdio: toolyard policy show {terms.executor}"
+        raise _RefusedError("agent-cannot", rule, text, hint)

@@ -1,0 +1,122 @@
+"""What agents' own definitions are on the picture: each server once, whoever lists it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Final, Literal
+
+from toolyard.core.agents import AgentServer, Roster
+from toolyard.core.model import Command, Endpoint, Server, ServerId, Snapshot, Url
+from toolyard.core.resolve import Known, Resolution, Terms, resolve
+
+SOURCE: Final = "agents"
+
+
+def declared(roster: Roster) -> tuple[Server, ...]:
+    """The servers that agents define for themselves; what several define alike is one server.
+
+    The first agent by name gives a server its name; another with that name for something else
+    gets its own behind it.
+    """
+    found: dict[Endpoint, Server] = {}
+    taken: set[str] = set()
+    for agent, wanted in _definitions(roster):
+        endpoint = endpoint_of(wanted)
+        known = found.get(endpoint)
+        if known is not None:
+            found[endpoint] = replace(known, agents=known.agents | {agent})
+            continue
+        name, number = wanted.name, 1
+        while name in taken:
+            name = f"{wanted.name}-{agent}" if number == 1 else f"{wanted.name}-{agent}-{number}"
+            number += 1
+        taken.add(name)
+        found[endpoint] = Server(ServerId(name, SOURCE), endpoint, agents=frozenset({agent}))
+    return tuple(found.values())
+
+
+def endpoint_of(wanted: AgentServer) -> Endpoint:
+    """How a server that is defined on a list is started or reached."""
+    if wanted.type == "stdio":
+        return Command((wanted.command, *wanted.args), wanted.env, wanted.cwd or None)
+    kind: Literal["http", "sse"] = "sse" if wanted.type == "sse" else "http"
+    return Url(wanted.url, kind, wanted.headers)
+
+
+def _definitions(roster: Roster) -> Iterator[tuple[str, AgentServer]]:
+    for agent in sorted(roster.configs):
+        yield from ((agent, each) for each in roster.configs[agent].servers if not each.server)
+    for agent, executor in sorted(roster.overrides):
+        override = roster.overrides[agent, executor]
+        yield from ((agent, each) for each in override.servers if not each.server)
+
+
+class Yard:
+    """One picture, made ready for resolving; make one per picture and ask it often."""
+
+    def __init__(self, snapshot: Snapshot, shareable: Mapping[str, bool] | None = None) -> None:
+        self.roster = snapshot.roster
+        self._known: dict[str, Known] = {}
+        self._own: dict[Endpoint, ServerId] = {}
+        tried = shareable or {}
+        for id_, entry in snapshot.entries.items():
+            server = entry.server
+            if id_.source == SOURCE:
+                self._own[server.endpoint] = id_
+            trouble = server.problem
+            known = Known(
+                id_,
+                server.endpoint,
+                server.enabled,
+                trouble.text if trouble else "",
+                trouble.hint if trouble else "",
+                tried.get(str(id_)),
+            )
+            self._known[str(id_)] = known
+            if not server.agents:
+                self._known[entry.alias] = known
+
+    def terms(
+        self,
+        agent: str,
+        executor: str = "",
+        session: str = "",
+        *,
+        hub: str = "",
+        loopback: str = "",
+    ) -> Terms:
+        """Everything that decides for one run.
+
+        Raises:
+            UnknownNameError: There is no such agent or executor.
+        """
+        who = self.roster.agent(agent)
+        where = self.roster.executor(executor)
+        policy, of = self.roster.policy(where)
+        return Terms(
+            who,
+            self.roster.config(who.id),
+            where,
+            policy,
+            of,
+            self.roster.overrides.get((who.id, where)),
+            session,
+            self._known,
+            hub,
+            loopback,
+        )
+
+    def resolve(self, terms: Terms) -> Resolution:
+        """Resolve, and say of each plan which server of the picture it is."""
+        made = resolve(terms)
+        plans = (
+            plan if plan.server else replace(plan, server=self._find(terms, plan.name))
+            for plan in made.plans
+        )
+        return replace(made, plans=tuple(plans))
+
+    def _find(self, terms: Terms, name: str) -> ServerId | None:
+        lists = (terms.override.servers if terms.override else (), terms.config.servers)
+        wanted = next(each for servers in lists for each in servers if each.name == name)
+        return self._own.get(endpoint_of(wanted))
