@@ -1,0 +1,135 @@
+"""What is known of clients: found by what they call themselves, and said otherwise by the user."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from toolyard.core.errors import ConfigError
+from toolyard.core.known_clients import TABLE, passport_for, passports
+from toolyard.core.names import LONGEST, exposed_names
+from toolyard.core.passport import FIELDS, SHORTEST_NAME, Override, read_override
+
+NAMES = st.text("ab_-. /é\0\U0001f600", min_size=1, max_size=70) | st.text(min_size=1, max_size=90)
+
+
+@pytest.mark.parametrize(
+    ("client", "name"),
+    [
+        ("codex-mcp-client", "codex"),
+        ("opencode", "opencode"),
+        ("grok-shell-toolyard", "grok"),
+        ("inspector-cli", "inspector"),
+        ("mcporter", "mcporter"),
+        ("mcp-test-client", "probe"),
+        ("claude-code", "claude-code"),
+        ("claude-ai", "claude-desktop"),
+        ("claude-ai (via mcp-remote 0.1.37)", "claude-desktop"),
+        ("cursor-vscode", "cursor"),
+        ("Visual Studio Code - Insiders", "vscode"),
+        ("Windsurf", "windsurf"),
+        ("mcp", "python-sdk"),
+    ],
+)
+def test_a_client_is_known_by_what_it_calls_itself(client: str, name: str) -> None:
+    found = passport_for(client, {})
+
+    assert found is not None
+    assert found.name == name
+
+
+@pytest.mark.parametrize("client", ["", "   ", "talk", "codex-mcp-clients", "my-mcp"])
+def test_of_any_other_client_nothing_is_known(client: str) -> None:
+    assert passport_for(client, {}) is None
+
+
+def test_what_the_user_says_wins_and_leaves_the_rest_as_it_is() -> None:
+    plain = passport_for("codex-mcp-client", {})
+    changed = passport_for("codex-mcp-client", {"codex": Override("codex", longest_name=30)})
+
+    assert plain is not None
+    assert changed is not None
+    assert (changed.longest_name, changed.relists) == (30, plain.relists)
+    assert changed.largest_result == plain.largest_result
+
+
+def test_a_limit_is_lifted_by_saying_none() -> None:
+    found = passport_for("cursor-vscode", {"cursor": Override("cursor", most_tools=0)})
+
+    assert found is not None
+    assert found.most_tools == 0
+
+
+def test_the_user_can_speak_of_a_client_that_nobody_knows() -> None:
+    found = passport_for("Editor 9", {"editor *": Override("editor *", relists=False)})
+
+    assert found is not None
+    assert (found.name, found.relists, found.longest_name) == ("editor *", False, 0)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {},
+        [],
+        None,
+        {"longest": 60},
+        {"longest_name": "60"},
+        {"longest_name": True},
+        {"longest_name": SHORTEST_NAME - 1},
+        {"longest_name": LONGEST + 1},
+        {"most_tools": -1},
+        {"largest_result": 10},
+        {"relists": 1},
+    ],
+)
+def test_what_cannot_be_meant_is_refused(said: Any) -> None:
+    with pytest.raises(ConfigError):
+        read_override("codex", said)
+
+
+def test_an_override_is_written_as_it_was_read() -> None:
+    said = {"relists": False, "longest_name": 0, "most_tools": 40, "largest_result": 5000}
+
+    assert read_override("codex", said).said == said
+    assert list(said) == list(FIELDS)
+
+
+def test_every_entry_of_the_table_says_where_it_comes_from() -> None:
+    for each in TABLE:
+        said = {fact.field for fact in each.facts}
+        set_ = {field for field in FIELDS if getattr(each, field) not in (None, 0)}
+        assert set_ | ({"era"} if each.era else set()) <= said, each.name
+
+
+def test_every_passport_is_found_by_its_own_patterns_and_has_a_name_of_its_own() -> None:
+    names = [each.name for each in passports({})]
+
+    assert len(names) == len(set(names))
+    for each in TABLE:
+        for pattern in each.matches:
+            assert pattern == pattern.lower()
+            found = passport_for(pattern.replace("*", "x"), {})
+            assert found == each
+
+
+@settings(max_examples=150)
+@given(
+    st.lists(NAMES, max_size=8, unique=True),
+    st.sampled_from(["__", ".", "/", ""]),
+    st.integers(SHORTEST_NAME, LONGEST),
+)
+def test_any_name_fits_any_limit_and_stays_one_of_its_kind(
+    names: list[str], separator: str, longest: int
+) -> None:
+    table = exposed_names("server", names, separator, set(), longest)
+
+    assert list(table) == names
+    assert len(set(table.values())) == len(names)
+    valid = re.compile(rf"[A-Za-z0-9_./-]{{1,{longest}}}")
+    assert all(valid.fullmatch(name) for name in table.values())
+    assert table == exposed_names("server", names, separator, set(), longest)
