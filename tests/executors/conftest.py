@@ -10,6 +10,8 @@ import uvloop
 
 from toolyard.executors.local import Local, Patience
 
+pytest.register_assert_rewrite("tests.executors.contract")
+
 
 def pytest_asyncio_loop_factories(
     config: pytest.Config, item: pytest.Item
