@@ -44,6 +44,7 @@ from toolyard.sources.apps import Apps
 from toolyard.sources.bundled import Bundled
 from toolyard.sources.catalog import Added
 from toolyard.sources.configured import Configured
+from toolyard.sources.passports import Passports
 from toolyard.sources.profiles import Profiles
 from toolyard.stores.apps import AppsFolder
 from toolyard.stores.catalog import Catalog
@@ -54,6 +55,7 @@ from toolyard.stores.history import Bounds, History
 from toolyard.stores.inputs import InputsFile
 from toolyard.stores.inventory import with_link
 from toolyard.stores.locks import read_lock
+from toolyard.stores.passports import FILE, PassportsFile
 from toolyard.stores.pins import PinStore
 from toolyard.stores.profiles import ProfilesFolder
 from toolyard.stores.recall import Recall
@@ -106,10 +108,14 @@ class House:
         self.catalog.approve = self.pins.approve_definition
         self.checks = Checks(self.hub, self.pins, self.catalog, self.local.last_words)
         profiles = ProfilesFolder(settings.config_file.parent / "profiles")
-        self.orders = Orders(self.hub, ServersFile(settings.config_file), profiles)
+        passports = PassportsFile(settings.config_file.parent / FILE)
+        servers = ServersFile(settings.config_file)
+        self.orders = Orders(self.hub, servers, profiles, passports)
         self.inputs = InputsFile(settings.state_dir / "inputs.json")
         self.profiles = Profiles(profiles)
+        self.passports = Passports(passports)
         self.board.post(self.profiles.report)
+        self.board.post(self.passports.report)
         self.tokens = TokensFile(settings.state_dir / "tokens.json")
         self.sources: list[Source] = [
             Configured(settings.config_file, os.environ),
@@ -117,6 +123,7 @@ class House:
             Announced(self.hub.project_folders),
             self.apps,
             self.profiles,
+            self.passports,
             Bundled(_others(self.board, self.hub)),
         ]
         self.hub.expected = frozenset({"configured", "catalog", *self.apps.scans})

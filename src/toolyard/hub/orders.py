@@ -8,8 +8,10 @@ from typing import Any, Final
 
 from toolyard.core.errors import NotOursError, TakenError
 from toolyard.core.model import Server, ServerId, Snapshot
+from toolyard.core.passport import Override
 from toolyard.core.profiles import Profile
 from toolyard.hub import Hub
+from toolyard.stores.passports import PassportsFile
 from toolyard.stores.profiles import ProfilesFolder
 from toolyard.stores.servers import SOURCE, ServersFile
 
@@ -23,10 +25,17 @@ class Orders:
     Each order says whether its effect was seen on the picture before it returned.
     """
 
-    def __init__(self, hub: Hub, servers: ServersFile, profiles: ProfilesFolder) -> None:
+    def __init__(
+        self,
+        hub: Hub,
+        servers: ServersFile,
+        profiles: ProfilesFolder,
+        passports: PassportsFile,
+    ) -> None:
         self._hub = hub
         self._servers = servers
         self._profiles = profiles
+        self._passports = passports
 
     # Servers of the user's file.
 
@@ -125,6 +134,33 @@ class Orders:
         """
         await asyncio.to_thread(self._profiles.remove, name)
         return await self._noticed(lambda snapshot: name not in snapshot.profiles)
+
+    # What is said of clients.
+
+    async def put_passport(self, override: Override) -> bool:
+        """Say something of a client, beside what was said before.
+
+        Raises:
+            ConfigError, StoreError: It cannot be used or written.
+        """
+        await asyncio.to_thread(self._passports.put, override)
+        wanted = override.said.items()
+
+        def holds(snapshot: Snapshot) -> bool:
+            found = snapshot.overrides.get(override.name)
+            return found is not None and wanted <= found.said.items()
+
+        return await self._noticed(holds)
+
+    async def remove_passport(self, name: str) -> bool:
+        """Take back what was said of a client.
+
+        Raises:
+            UnknownNameError: Nothing was.
+            ConfigError, StoreError: The file cannot be read or written.
+        """
+        await asyncio.to_thread(self._passports.remove, name)
+        return await self._noticed(lambda snapshot: name not in snapshot.overrides)
 
     async def _noticed(self, holds: Callable[[Snapshot], bool]) -> bool:
         snapshot = self._hub.snapshot

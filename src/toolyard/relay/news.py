@@ -17,11 +17,16 @@ class News:
     """Compares what each kind of client was told with what it would see now."""
 
     def __init__(
-        self, board: Board, subscriptions: Subscriptions, look: Callable[[Exposure | None], View]
+        self,
+        board: Board,
+        subscriptions: Subscriptions,
+        look: Callable[[Exposure | None], View],
+        refit: Callable[[], None] = lambda: None,
     ) -> None:
         self._board = board
         self._subscriptions = subscriptions
         self._look = look
+        self._refit = refit
         self._told: dict[Exposure | None, Digests] = {}
 
     def expect(self, exposure: Exposure | None) -> None:
@@ -43,6 +48,7 @@ class News:
 
     def _tell(self) -> bool:
         """Tell what changed; false if there was nothing to tell anybody."""
+        self._refit()
         used = self._subscriptions.exposures
         before, self._told = self._told, {e: self._digests(e) for e in {None, *used}}
         changed = {e: _kinds(before[e], now) for e, now in self._told.items() if e in before}

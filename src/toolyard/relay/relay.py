@@ -19,8 +19,10 @@ from toolyard.relay.apps import AppAnswers
 from toolyard.relay.calls import Calls, ClientRefusedError
 from toolyard.relay.news import News
 from toolyard.relay.offers import OWN
+from toolyard.relay.passports import Passports
+from toolyard.relay.results import PREFIX
 from toolyard.relay.session import LEVELS, Exchange, Session
-from toolyard.relay.subscriptions import Subscriptions, until_told
+from toolyard.relay.subscriptions import CHANGED, Subscriptions, until_told
 from toolyard.relay.tasks import TaskTable
 from toolyard.relay.view import CACHED, Exposure, Route, View, make_view, rewrap
 from toolyard.wire import era, headers, jsonrpc
@@ -50,7 +52,8 @@ class Relay:
         self.answers = Answers(hub, self.calls)
         self._apps: dict[str, AppAnswers] = {}
         self.subscriptions = Subscriptions(hub.pool)
-        self.news = News(hub.board, self.subscriptions, self.view)
+        self.passports = Passports(hub, exposure)
+        self.news = News(hub.board, self.subscriptions, self.view, self._refit)
         self._views: dict[Exposure, View] = {}
         self._usual: View | None = None
         self.tasks = TaskTable(self.calls)
@@ -165,11 +168,15 @@ class Relay:
                 return _error(era.HEADER_MISMATCH, wrong)
         if route.server is None:
             desk = self._desk(exchange.session)
-            return self._signed(exchange, await desk.call(exchange, route.key, fields, view))
-        fields["name"] = route.raw_key
-        reply = await self.calls.send(exchange, "tools/call", fields, route, view)
-        if "task" in fields:
-            self.tasks.note(exchange, route.server, reply)
+            reply = self._signed(exchange, await desk.call(exchange, route.key, fields, view))
+        else:
+            fields["name"] = route.raw_key
+            reply = await self.calls.send(exchange, "tools/call", fields, route, view)
+            if "task" in fields:
+                self.tasks.note(exchange, route.server, reply)
+        if len(reply.result) > exchange.session.largest:
+            keeps = b'"outputSchema"' in route.offer.raw
+            reply.result = self.passports.cut(exchange.session, reply.result, keeps=keeps)
         return reply
 
     async def _get_prompt(self, exchange: Exchange, fields: Fields) -> Message:
@@ -184,10 +191,14 @@ class Relay:
     async def _read(self, exchange: Exchange, fields: Fields) -> Message:
         view = self.view(exchange.session.exposure)
         uri = _text(fields.get("uri"))
+        if uri.startswith(PREFIX):
+            kept = self.passports.results.read(exchange.client, uri)
+            if kept is None:
+                return _no_resource(exchange, uri, "this result is not kept any more; call again")
+            return self._signed(exchange, Message(result=Raw(kept)), CACHED)
         route = self._route_uri(view, uri)
         if route is None:
-            code = era.INVALID_PARAMS if exchange.is_modern else era.RESOURCE_NOT_FOUND
-            return _error(code, f"unknown resource {uri!r}", {"uri": uri})
+            return _no_resource(exchange, uri, f"unknown resource {uri!r}")
         if route.server is None:
             message = Message(result=Raw(self._desk(exchange.session).read(uri, view)))
             return self._signed(exchange, message, CACHED)
@@ -246,15 +257,28 @@ class Relay:
         session.capabilities = said if isinstance(said, dict) else {}
         session.info = bytes(fields.get("clientInfo", b""))
         session.agent = _agent(session.info)
+        self.passports.apply(session)
         self.subscriptions.sessions.add(session)
         self.news.expect(session.exposure)
         result = {
             "protocolVersion": session.version,
             "capabilities": self._capabilities(session, modern=False),
             "serverInfo": self._desk(session).identity,
-            "instructions": self._desk(session).instructions,
+            "instructions": self._instructions(session),
         }
         return Message(result=Raw(jsonrpc.encode(result)))
+
+    def _instructions(self, session: Session) -> str:
+        """What a client is told of the hub, and of its own limits."""
+        hints = self.passports.hints(session, self.view(session.exposure))
+        return self._desk(session).instructions + hints
+
+    def _refit(self) -> None:
+        """Let what the user says of clients reach those that are there."""
+        for session in self.passports.refit(self.subscriptions.sessions):
+            self.news.expect(session.exposure)
+            if session.ready:
+                session.push(jsonrpc.notification(CHANGED["tools"][0]))
 
     def _capabilities(self, session: Session, *, modern: bool) -> dict[str, Any]:
         view = self.view(session.exposure)
@@ -275,7 +299,7 @@ class Relay:
         result = {
             "supportedVersions": [era.MODERN],
             "capabilities": self._capabilities(exchange.session, modern=True),
-            "instructions": self._desk(exchange.session).instructions,
+            "instructions": self._instructions(exchange.session),
         }
         return self._signed(exchange, Message(result=Raw(jsonrpc.encode(result))), CACHED)
 
@@ -325,7 +349,10 @@ class Relay:
         return _EMPTY
 
     async def _follow_task(self, exchange: Exchange, fields: Fields) -> Message:
-        return await self.tasks.follow(exchange, exchange.method, fields, self.view())
+        reply = await self.tasks.follow(exchange, exchange.method, fields, self.view())
+        if len(reply.result) > exchange.session.largest:
+            reply.result = self.passports.cut(exchange.session, reply.result, keeps=True)
+        return reply
 
     async def _list_tasks(self, exchange: Exchange, fields: Fields) -> Message:
         return await self.tasks.list(exchange, self.hub.pool)
@@ -360,6 +387,7 @@ class Relay:
             self._unwatch(session, uri)
         session.close()
         self.calls.leave(session.principal)
+        self.passports.results.leave(session.principal)
 
     def _noticed(self, server: Server, link: Link, method: str, params: bytes) -> None:
         if method == "notifications/resources/updated":
@@ -393,6 +421,11 @@ class Relay:
         comma = b"" if inner == b"}" else b","
         meta = _meta(self._desk(exchange.session).identity)
         return Message(result=Raw(b"{" + head + meta + comma + inner))
+
+
+def _no_resource(exchange: Exchange, uri: str, text: str) -> Message:
+    code = era.INVALID_PARAMS if exchange.is_modern else era.RESOURCE_NOT_FOUND
+    return _error(code, text, {"uri": uri})
 
 
 def _meta(identity: Mapping[str, str]) -> bytes:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable
 from typing import Any, Final
 
 from msgspec import Raw
 
 from toolyard.core.errors import LinkError
+from toolyard.core.passport import Passport
 from toolyard.links.link import Flight, Link
 from toolyard.relay.view import Exposure
 from toolyard.wire import era, jsonrpc
@@ -35,13 +37,16 @@ class Session:
         "_asked",
         "agent",
         "asks",
+        "base",
         "capabilities",
         "elicitations",
         "exchanges",
         "exposure",
         "info",
         "is_modern",
+        "largest",
         "log_level",
+        "passport",
         "principal",
         "push",
         "raw_capabilities",
@@ -64,6 +69,11 @@ class Session:
         self.ready = False
         self.exposure: Exposure | None = None
         """How servers are shown to it, if not as to everybody."""
+        self.base: Exposure | None = None
+        """How its door shows them, before its passport is looked at."""
+        self.passport: Passport | None = None
+        self.largest = sys.maxsize
+        """Bytes of a result it takes; what is larger is cut."""
         self.elicitations: set[str] = set()
         """Ids of questions it was sent to a web page for."""
         self.exchanges: dict[bytes, Exchange] = {}

@@ -16,15 +16,18 @@ from urllib.parse import quote
 from msgspec import Raw
 
 from toolyard.core.model import Entry, Offer, ServerId, Snapshot
-from toolyard.core.names import exposed_names
+from toolyard.core.names import LONGEST, exposed_names
 from toolyard.core.profiles import unknown_profile
+from toolyard.core.roster import Yard
 from toolyard.core.search import Index
 from toolyard.relay.offers import OWN
 from toolyard.relay.selection import Selection
+from toolyard.relay.shortlist import shortened
 from toolyard.relay.uris import fill, pattern, quote_uri
 from toolyard.wire import headers, jsonrpc
 
 KINDS: Final = ("tools", "prompts", "resources", "templates")
+HERE: Final = "http://127.0.0.1"
 _MARK: Final = headers.MARK.encode()
 FIELDS: Final = {
     "tools": ("tools", "name"),
@@ -49,13 +52,21 @@ class Exposure:
     """The one app to show, as its own hub would; empty for the whole yard."""
     profile: str = ""
     """The profile that selects; looked up in each picture, so that a change reaches everybody."""
+    agent: str = ""
+    """The agent whose servers are shown, as they are resolved for it; empty for the whole yard."""
+    executor: str = ""
+    """Where that agent runs."""
     only: frozenset[str] = frozenset()
     """The servers a client is limited to, by alias or full name; empty for no limit."""
+    longest: int = LONGEST
+    """Characters of a tool's name."""
+    most: int = 0
+    """Tools in the list; 0 for no limit."""
 
     @property
     def is_limited(self) -> bool:
         """Whether a client sees less than the whole yard."""
-        return bool(self.profile or self.only)
+        return bool(self.profile or self.only or self.agent)
 
 
 class Route:
@@ -151,6 +162,8 @@ class View:
         """By alias."""
         self.extensions: dict[str, Any] = {}
         self.has_tasks = False
+        self.left_out = 0
+        """Tools that are not in the list because it would be too long."""
         self.made: dict[tuple[Offer, str], Made] = {}
         """What the next view can take over."""
         self._index: Index | None = None
@@ -202,7 +215,7 @@ def make_view(
     old = before.made if before is not None else {}
     listed: dict[str, list[bytes]] = {kind: [] for kind in KINDS}
     taken: dict[str, set[str]] = {kind: set() for kind in KINDS}
-    if not exposure.server:
+    if not exposure.server and not exposure.agent:
         _add_own(view, own, listed, taken)
     if view.selection.profile is not None:
         # Kept free for those who were given these names.
@@ -214,6 +227,7 @@ def make_view(
             view.entries[entry.alias] = entry
             _add(view, entry, listed, taken, old)
             _note_capabilities(view, entry)
+    listed["tools"] = shortened(view, listed["tools"])
     for kind in KINDS:
         digest = hashlib.sha256(b"\0".join(listed[kind])).hexdigest()[:16]
         view.lists[kind] = Listing(digest, listed[kind], exposure.page, FIELDS[kind][0])
@@ -239,10 +253,29 @@ def _begin(snapshot: Snapshot, exposure: Exposure) -> View:
 def _shown(snapshot: Snapshot, exposure: Exposure) -> list[Entry]:
     """The servers to show; in the view of an app, a variant is called as the app calls it."""
     entries = snapshot.entries.values()
+    if exposure.agent:
+        return _planned(snapshot, exposure)
     if not exposure.app:
-        return list(entries)
+        return [entry for entry in entries if not entry.server.agents]
     variants = [entry for entry in entries if entry.server.id.source == exposure.app]
     return [replace(entry, alias=entry.server.id.name) for entry in variants]
+
+
+def _planned(snapshot: Snapshot, exposure: Exposure) -> list[Entry]:
+    """The servers that an agent is given, under the names it gives them.
+
+    Raises:
+        UnknownNameError: There is no such agent or executor.
+    """
+    yard = Yard(snapshot)
+    # Whoever asks has reached the hub, so it can be reached from there.
+    terms = yard.terms(exposure.agent, exposure.executor, hub=HERE)
+    found = []
+    for plan in yard.resolve(terms).plans:
+        entry = snapshot.entries.get(plan.server) if plan.server is not None else None
+        if entry is not None:
+            found.append(replace(entry, alias=plan.name))
+    return found
 
 
 def _add_own(
@@ -292,7 +325,8 @@ def _names(
     if kind == "tools":
         given = {o.key: name for o in offers if (name := view.selection.renamed(entry, o.key))}
         rest = (offer.key for offer in offers if offer.key not in given)
-        return exposed_names(entry.alias, rest, separator, taken) | _given(view, given, taken)
+        made = exposed_names(entry.alias, rest, separator, taken, view.exposure.longest)
+        return made | _given(view, given, taken)
     if kind == "prompts":
         return exposed_names(entry.alias, (o.key for o in offers), separator, taken)
     names: dict[str, str] = {}
@@ -311,8 +345,12 @@ def _given(view: View, given: dict[str, str], taken: set[str]) -> dict[str, str]
     """The names a profile gives; of two tools that would share one, the first has it."""
     names: dict[str, str] = {}
     for key, name in given.items():
+        longest = view.exposure.longest
         is_free = name not in view.tools and name not in names.values()
-        names[key] = name if is_free else exposed_names("", [name], "", taken)[name]
+        if is_free and len(name) <= longest:
+            names[key] = name
+        else:
+            names[key] = exposed_names("", [name], "", taken, longest)[name]
     return names
 
 

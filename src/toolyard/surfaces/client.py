@@ -26,7 +26,7 @@ class Client:
         self.hung_up: set[Exchange] = set()
         """Requests under way whose connections have ended."""
         self.session = Session(principal, self.push)
-        self.session.exposure = exposure
+        self.session.exposure = self.session.base = exposure
         self.listening: Stream | None = None
         self.unheard: list[bytes] = []
         self.seen = 0.0

@@ -10,15 +10,15 @@ from typing import Final
 from msgspec import Raw
 
 from toolyard.core.errors import UnknownNameError
-from toolyard.core.profiles import unknown_profile
 from toolyard.relay.relay import Relay
 from toolyard.relay.session import Exchange, Session
 from toolyard.relay.view import Exposure
 from toolyard.surfaces.asked import Asked, disagreement, is_modern, take_envelope
 from toolyard.surfaces.client import JSON, Back, Client
-from toolyard.surfaces.gate import MCP, MCP_PROFILE, Grant
+from toolyard.surfaces.gate import Grant
 from toolyard.surfaces.reply import Reply, Request
 from toolyard.surfaces.stream import Stream
+from toolyard.surfaces.ways import MCP, PATHS, WHOLE, Way, exposed, read_way
 from toolyard.wire import era, jsonrpc
 from toolyard.wire.jsonrpc import Message
 from toolyard.wire.tasks import Tasks
@@ -72,17 +72,20 @@ class HttpDoor:
         """How the yard is shown here to whoever sent this; None for as usual.
 
         Raises:
-            UnknownNameError: There is no such profile. Never is everything shown instead.
+            UnknownNameError: There is no such path, profile, agent or server.
         """
         grant, path = request.grant, request.path
-        profile = path.removeprefix(MCP_PROFILE) if path != MCP else grant.profile
-        if path == MCP and not profile and not grant.servers:
+        if path == MCP and not grant.is_agent:
             return None
-        if path != MCP or profile:
-            profiles = self._relay.hub.snapshot.profiles
-            if profile not in profiles:
-                raise unknown_profile(profile, profiles)
-        return replace(self._relay.exposure, profile=profile, only=grant.servers)
+        way = read_way(path)
+        if way is None:
+            raise UnknownNameError("there is nothing at this path", f"there are: {PATHS}")
+        if way == WHOLE:
+            way = Way(profile=grant.profile, agent=grant.agent)
+        usual = self._relay.exposure
+        shown = exposed(usual, way, self._relay.hub.snapshot)
+        shown = replace(shown, only=grant.servers)
+        return shown if shown != usual else None
 
     def dismiss(self, grant: Grant) -> None:
         """A token is worthless from now on: what was opened with it ends."""
@@ -167,7 +170,7 @@ class HttpDoor:
         client = self._clients.get(asked.session)
         if client is None or client.grant != asked.grant:
             return None
-        return client if client.session.exposure == asked.exposure else None
+        return client if client.session.base == asked.exposure else None
 
     async def _open(self, asked: Asked, message: Message, reply: Reply) -> None:
         if len(self._clients) >= self._most and not self._evict():
@@ -246,10 +249,11 @@ class HttpDoor:
         # Nothing else tells one stateless client from another; it decides only who gets a question.
         said = bytes(meta.get(era.META_CLIENT, b"")).decode("utf-8", "replace")
         session = Session(f"{asked.grant.name} modern {said}", _mute, is_modern=True)
-        session.exposure = asked.exposure
+        session.exposure = session.base = asked.exposure
         session.version = era.MODERN
         exchange = Exchange(session, bytes(message.id), _mute)
         take_envelope(exchange, meta)
+        self._relay.passports.apply(session)
         exchange.params_head = asked.params
         exchange.checks_params = True
         self._tasks.start(self._serve(None, exchange, message, asked, reply))

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, cast
 
+from toolyard.core.agents import spelled
 from toolyard.core.names import SEPARATORS
 from toolyard.relay.relay import Relay
 from toolyard.relay.session import Exchange, Session
@@ -51,7 +52,9 @@ class LineClient:
         principal = f"line {id(self)}"
         self._legacy = Session(principal, self.send)
         self._modern = Session(principal, self.send, is_modern=True)
-        self._legacy.exposure = self._modern.exposure = _exposure(relay.exposure, wish or {})
+        shown = _exposure(relay.exposure, wish or {})
+        for session in (self._legacy, self._modern):
+            session.exposure = session.base = shown
         self.feed = self._lines.feed
 
     def send(self, message: bytes) -> None:
@@ -114,6 +117,7 @@ class LineClient:
                 self.send(jsonrpc.error(message.id, jsonrpc.fault(*wrong)))
                 return
             take_envelope(exchange, jsonrpc.fields(jsonrpc.fields(message.params)["_meta"]))
+            self._relay.passports.apply(session)
         exchange.task = asyncio.current_task()
         session.exchanges[exchange.id] = exchange
         try:
@@ -230,8 +234,8 @@ def _preamble(line: bytes) -> dict[str, Any] | None:
 
 def _exposure(usual: Exposure, wish: Mapping[str, Any]) -> Exposure | None:
     """How the yard is shown to a client that wants less than all of it; None for as usual."""
-    keys = ("app", "server", "separator", "profile")
-    app, server, separator, profile = (_wished(wish, key) for key in keys)
+    keys = ("app", "server", "separator", "profile", "agent", "executor")
+    app, server, separator, profile, agent, executor = (_wished(wish, key) for key in keys)
     shown = replace(usual, separator=separator) if separator in SEPARATORS[:-1] else usual
     if app:
         shown = replace(shown, app=app)
@@ -239,6 +243,9 @@ def _exposure(usual: Exposure, wish: Mapping[str, Any]) -> Exposure | None:
         shown = replace(shown, server=server, separator="")
     if profile:
         shown = replace(shown, profile=profile)
+    if agent:
+        where = spelled(executor) or "local"
+        shown = replace(shown, agent=spelled(agent), executor=where)
     return shown if shown != usual else None
 
 

@@ -1,0 +1,136 @@
+"""Meets each client as its passport says: names, number of tools, size of results, hints."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from msgspec import Raw
+
+from toolyard.core.known_clients import passport_for
+from toolyard.core.model import SourceState
+from toolyard.core.names import LONGEST
+from toolyard.core.passport import Passport
+from toolyard.hub import Hub
+from toolyard.relay.results import Results
+from toolyard.relay.session import Session
+from toolyard.relay.view import Exposure, View
+from toolyard.wire import era, jsonrpc
+
+SOURCE: Final = "passports"
+"""The source that reports what the user says of clients."""
+REMEMBERED: Final = 256
+"""Clients told apart by all they say of themselves; more than that, and we look again."""
+UNLIMITED: Final = sys.maxsize
+ONCE: Final = """
+This client reads the list of tools once. What appears later is not in it: look with \
+toolyard_tools, and call it with toolyard_call."""
+FEWER: Final = """
+Only {listed} of {all} tools are listed, for {title} takes no more. Find the others with \
+toolyard_tools, and call them with toolyard_call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A client as it made itself known."""
+
+    client: str
+    version: str
+    passport: Passport | None
+
+
+class Passports:
+    """Finds the passport of a client when it says who it is, and applies it."""
+
+    def __init__(self, hub: Hub, usual: Exposure) -> None:
+        self._hub = hub
+        self._usual = usual
+        self._state: SourceState | None = None
+        self._fitted_to: SourceState | None = None
+        """What the user said when all sessions were last looked at."""
+        self._known: dict[bytes, Known] = {}
+        self.results = Results()
+
+    @property
+    def known(self) -> list[Known]:
+        """The clients that made themselves known since the start, or since an override changed."""
+        return list(self._known.values())
+
+    def apply(self, session: Session) -> None:
+        """Fit what a session sees to the client that speaks in it."""
+        passport = self._find(session.info).passport
+        if passport is session.passport:
+            return
+        session.passport = passport
+        session.largest = (passport.largest_result if passport else 0) or UNLIMITED
+        session.exposure = self._fitted(session.base, passport)
+
+    def refit(self, sessions: Iterable[Session]) -> list[Session]:
+        """Apply what the user says now; the sessions that see something else after it."""
+        state = self._hub.snapshot.sources.get(SOURCE)
+        if state is self._fitted_to:
+            return []
+        self._fitted_to = state
+        moved = []
+        for session in list(sessions):
+            before = session.exposure
+            self.apply(session)
+            if session.exposure != before:
+                moved.append(session)
+        return moved
+
+    def _find(self, info: bytes) -> Known:
+        state = self._hub.snapshot.sources.get(SOURCE)
+        if state is not self._state or len(self._known) >= REMEMBERED:
+            self._known.clear()
+            self._state = state
+        found = self._known.get(info)
+        if found is None:
+            client, version = _read(info)
+            passport = passport_for(client, self._hub.snapshot.overrides)
+            found = self._known[info] = Known(client, version, passport)
+        return found
+
+    def _fitted(self, base: Exposure | None, passport: Passport | None) -> Exposure | None:
+        """What the door shows, within the limits; the very same where none is narrower."""
+        shown = base or self._usual
+        longest = min(passport.longest_name or LONGEST, LONGEST) if passport else LONGEST
+        most = passport.most_tools if passport else 0
+        if shown.server or shown.app:
+            most = 0  # without the hub's tools nobody would find what is not listed
+        if (longest, most) == (shown.longest, shown.most):
+            return base
+        return replace(shown, longest=longest, most=most)
+
+    def hints(self, session: Session, view: View) -> str:
+        """What a client should be told on its way, besides the usual."""
+        passport = session.passport
+        if passport is None or view.exposure.server or view.exposure.app:
+            return ""
+        said = ONCE if passport.relists is False else ""
+        if view.left_out:
+            listed = len(view.lists["tools"].items)
+            said += FEWER.format(listed=listed, all=listed + view.left_out, title=passport.title)
+        return said
+
+    def cut(self, session: Session, result: Raw, *, keeps: bool) -> Raw:
+        """A result that is too large for its client, cut."""
+        version = era.MODERN if session.is_modern else session.version
+        most = session.largest
+        made = self.results.cut(session.principal, version, bytes(result), most, keeps=keeps)
+        return Raw(made)
+
+
+def _read(info: bytes) -> tuple[str, str]:
+    try:
+        said = jsonrpc.to_python(info) if info else {}
+    except jsonrpc.MalformedError:
+        said = {}
+    fields = said if isinstance(said, dict) else {}
+    name, version = fields.get("name"), fields.get("version")
+    return (
+        name[:100] if isinstance(name, str) else "",
+        version[:100] if isinstance(version, str) else "",
+    )

@@ -1,0 +1,185 @@
+"""Results that are too large for their client: cut with a mark, and kept for a while to be read.
+
+Only text is cut. What is kept is as large as the server's answer was, so both the number and the
+bytes of what is kept have a limit; the oldest goes first.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections import OrderedDict
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any, Final
+
+import msgspec
+from msgspec import Raw
+
+from toolyard.wire import jsonrpc
+
+PREFIX: Final = "toolyard://result/"
+KEPT: Final = 200
+KEPT_BYTES: Final = 64 << 20
+KEPT_SECONDS: Final = 600.0
+"""Long enough for a model to come back to it, short enough not to fill the memory."""
+LINKS_SINCE: Final = "2025-06-18"
+"""The first protocol revision with links to resources in results."""
+_ROOM: Final = 1024
+"""Bytes for the mark and the link."""
+_LEAST: Final = 256
+"""Bytes of text that are shown in any case."""
+_blocks: Final = msgspec.json.Decoder(list[Raw]).decode
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The text of one result, in pieces that each fit; JSON without its quotes."""
+
+    owner: str
+    pieces: tuple[bytes, ...]
+    size: int
+    until: float
+
+
+class Results:
+    """What was cut, until it is too old or too much."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[str, Kept] = OrderedDict()
+        self._bytes = 0
+
+    def keep(self, owner: str, pieces: tuple[bytes, ...]) -> str:
+        """Keep a text for one client; the URI it can read it at."""
+        id_ = secrets.token_urlsafe(12)
+        size = sum(map(len, pieces))
+        self._kept[id_] = Kept(owner, pieces, size, monotonic() + KEPT_SECONDS)
+        self._bytes += size
+        self._sweep()
+        return PREFIX + id_
+
+    def read(self, owner: str, uri: str) -> bytes | None:
+        """The result of reading a URI; None if it is not this client's, or is gone."""
+        self._sweep()
+        id_, slash, number = uri.removeprefix(PREFIX).partition("/")
+        kept = self._kept.get(id_)
+        if kept is None or kept.owner != owner:
+            return None
+        pieces = kept.pieces
+        if slash:
+            if not number.isascii() or not number.isdigit() or not 0 < int(number) <= len(pieces):
+                return None
+            pieces = pieces[int(number) - 1 : int(number)]
+        block = b'{"uri":%b,"mimeType":"text/plain","text":"%b"}'
+        return b'{"contents":[%b]}' % (block % (jsonrpc.encode(uri), b"".join(pieces)))
+
+    def leave(self, owner: str) -> None:
+        """A client is gone, and with it whoever could read this."""
+        for id_ in [id_ for id_, kept in self._kept.items() if kept.owner == owner]:
+            self._forget(id_)
+
+    def _sweep(self) -> None:
+        now = monotonic()
+        while self._kept:
+            id_, oldest = next(iter(self._kept.items()))
+            if (
+                oldest.until > now
+                and len(self._kept) <= KEPT
+                and (self._bytes <= KEPT_BYTES or len(self._kept) == 1)
+            ):
+                return
+            self._forget(id_)
+
+    def _forget(self, id_: str) -> None:
+        self._bytes -= self._kept.pop(id_).size
+
+    def cut(self, owner: str, version: str, result: bytes, most: int, *, keeps: bool) -> bytes:
+        """A result of at most so many bytes, as far as its text can be cut.
+
+        `keeps` leaves `structuredContent` in it, however large: the tool has promised it.
+        """
+        try:
+            fields = jsonrpc.fields(result)
+            blocks = _blocks(fields["content"]) if "content" in fields else []
+            parts = [jsonrpc.fields(block) for block in blocks]
+        except jsonrpc.MalformedError:
+            return result
+        texts = [part for part in parts if _is_text(part)]
+        other = len(result) - sum(len(part["text"]) for part in texts)
+        whole = "\n".join(_text(part["text"]) for part in texts)
+        structured = fields.get("structuredContent")
+        drops = structured is not None and not keeps and other + _ROOM + _LEAST > most
+        if structured is not None and drops:
+            del fields["structuredContent"]
+            other -= len(structured)
+            if len(whole) < len(structured):  # else the text says the same, as it should
+                whole = "\n".join(filter(None, [whole, bytes(structured).decode()]))
+        pieces = _pieces(whole, max(most - other - _ROOM, _LEAST), most - _ROOM)
+        if len(pieces) == 1 and not drops:
+            return result  # what is large is no text
+        head: dict[str, Any] = {**(texts[0] if texts else {"type": "text"})}
+        rest = [block for block, part in zip(blocks, parts, strict=True) if not _is_text(part)]
+        fields["content"] = Raw(jsonrpc.encode([*self._said(owner, version, head, pieces), *rest]))
+        return jsonrpc.encode(fields)
+
+    def _said(
+        self, owner: str, version: str, head: dict[str, Any], pieces: tuple[bytes, ...]
+    ) -> list[Any]:
+        """The first piece, and where the others are."""
+        if len(pieces) == 1:
+            return [{**head, "text": Raw(b'"%b"' % pieces[0])}]
+        uri = self.keep(owner, pieces)
+        shown = {**head, "text": Raw(b'"%b%b"' % (pieces[0], _mark(uri, pieces)))}
+        return [shown, _link(uri, len(pieces))] if version >= LINKS_SINCE else [shown]
+
+
+def _is_text(part: jsonrpc.Fields) -> bool:
+    return bytes(part.get("type", b"")) == b'"text"' and "text" in part
+
+
+def _text(raw: Raw) -> str:
+    value = jsonrpc.to_python(raw)
+    return value if isinstance(value, str) else ""
+
+
+def _pieces(text: str, first: int, others: int) -> tuple[bytes, ...]:
+    """A text in pieces of so many bytes of JSON."""
+    pieces: list[bytes] = []
+    at, room = 0, first
+    while at < len(text) or not pieces:
+        size = _fitting(text[at : at + room], room)
+        pieces.append(jsonrpc.encode(text[at : at + size])[1:-1])
+        at, room = at + size, others
+    return tuple(pieces)
+
+
+def _fitting(text: str, room: int) -> int:
+    """How many characters fit into so many bytes of JSON; one in any case."""
+    low, high = 1, max(len(text), 1)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if len(jsonrpc.encode(text[:middle])) - 2 <= room:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _mark(uri: str, pieces: tuple[bytes, ...]) -> bytes:
+    count = len(pieces)
+    rest = f"{uri}/2" if count == 2 else f"{uri}/2 to {uri}/{count}"
+    said = (
+        f"\n\n[cut by toolyard: {len(pieces[0])} of {sum(map(len, pieces))} bytes are shown, as "
+        f"many as this client takes. The rest is in the resource {rest}, the whole in {uri}; "
+        f"kept for {KEPT_SECONDS / 60:g} minutes.]"
+    )
+    return jsonrpc.encode(said)[1:-1]
+
+
+def _link(uri: str, count: int) -> dict[str, Any]:
+    return {
+        "type": "resource_link",
+        "uri": f"{uri}/2",
+        "name": f"result, part 2 of {count}",
+        "description": "What follows where this result was cut.",
+        "mimeType": "text/plain",
+    }
