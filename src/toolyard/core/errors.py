@@ -10,6 +10,7 @@ ToolyardError
 │   ├── LinkTimeoutError it did not answer in time
 │   └── BusyError        it has more calls waiting than it may
 ├── TakenError           the name is in use
+├── ConflictError        somebody else changed it first
 ├── NotOursError         it is declared elsewhere, and changed there
 └── UnknownNameError     nobody offers that name
 """
@@ -63,6 +64,10 @@ class UnknownNameError(ToolyardError):
 
 class TakenError(ToolyardError):
     """The name is in use."""
+
+
+class ConflictError(ToolyardError):
+    """Somebody else changed it first."""
 
 
 class NotOursError(ToolyardError):

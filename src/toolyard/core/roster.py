@@ -17,23 +17,33 @@ def declared(roster: Roster) -> tuple[Server, ...]:
     """The servers that agents define for themselves; what several define alike is one server.
 
     The first agent by name gives a server its name; another with that name for something else
-    gets its own behind it.
+    gets its own behind it. One that is only on lists that are switched off is not in use.
     """
+    active = _active(roster)
     found: dict[Endpoint, Server] = {}
     taken: set[str] = set()
     for agent, wanted in _definitions(roster):
         endpoint = endpoint_of(wanted)
         known = found.get(endpoint)
         if known is not None:
-            found[endpoint] = replace(known, agents=known.agents | {agent})
+            enabled = known.enabled or agent in active
+            found[endpoint] = replace(known, agents=known.agents | {agent}, enabled=enabled)
             continue
         name, number = wanted.name, 1
         while name in taken:
             name = f"{wanted.name}-{agent}" if number == 1 else f"{wanted.name}-{agent}-{number}"
             number += 1
         taken.add(name)
-        found[endpoint] = Server(ServerId(name, SOURCE), endpoint, agents=frozenset({agent}))
+        found[endpoint] = Server(
+            ServerId(name, SOURCE), endpoint, enabled=agent in active, agents=frozenset({agent})
+        )
     return tuple(found.values())
+
+
+def _active(roster: Roster) -> frozenset[str]:
+    """The agents that are given servers, with one executor at least."""
+    by_list = {agent for agent, config in roster.configs.items() if config.enabled}
+    return frozenset(by_list | {o.agent for o in roster.overrides.values() if o.enabled})
 
 
 def endpoint_of(wanted: AgentServer) -> Endpoint:

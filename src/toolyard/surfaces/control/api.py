@@ -19,6 +19,7 @@ from starlette.routing import Route
 from toolyard.core.errors import (
     BusyError,
     ConfigError,
+    ConflictError,
     LinkError,
     LinkTimeoutError,
     NotOursError,
@@ -32,10 +33,6 @@ from toolyard.wire import jsonrpc
 
 PROBLEM: Final = "application/problem+json"
 JSON: Final = "application/json"
-
-
-class ConflictError(ToolyardError):
-    """Somebody else changed it first."""
 
 
 class Refusal(msgspec.Struct):

@@ -9,9 +9,10 @@ import msgspec
 from msgspec import Meta
 
 from toolyard.core.pins import Change
+from toolyard.core.errors import ConflictError
 from toolyard.hub.checks import Checks, MovedOnError
 from toolyard.stores.locks import plain_lock
-from toolyard.surfaces.control.api import Call, ConflictError, Operation
+from toolyard.surfaces.control.api import Call, Operation
 
 SECONDS_MOST: Final = 600.0
 

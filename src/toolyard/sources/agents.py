@@ -1,0 +1,65 @@
+"""Reports what agents are given, what executors allow, and the servers agents define themselves."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Final
+
+from toolyard.core.model import Problem, Report, Server
+from toolyard.core.roster import SOURCE, declared
+from toolyard.stores.agents import AgentStore, Records
+from toolyard.stores.expand import Lookup, explain, find_unset
+
+LOOK_SECONDS: Final = 0.2
+"""How often to look for changes of other processes; it is one number in one row."""
+UNSET: Final = "agents-unset"
+"""The problem of a server that refers to what is not set."""
+
+
+class Agents:
+    """Reports the whole roster at once, and again after every change to a record of it."""
+
+    def __init__(self, store: AgentStore, env: Mapping[str, str]) -> None:
+        self._store = store
+        self._env = env
+        self._revision = store.records.revision
+        self.report = self._report(store.records)
+        """What is known; true from the start, so that no client comes too early."""
+
+    @property
+    def name(self) -> str:
+        """A short, stable name."""
+        return SOURCE
+
+    async def run(self, post: Callable[[Report], None]) -> None:
+        """Follow the store until cancelled."""
+        post(self.report)
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            if await asyncio.to_thread(self._look):
+                post(self.report)
+
+    def _look(self) -> bool:
+        """Read what changed, if anything did; whether the report is another now."""
+        if self._store.revision() == self._revision:
+            return False
+        records = self._store.load()
+        self._revision = records.revision
+        before, self.report = self.report, self._report(records)
+        return self.report != before
+
+    def _report(self, records: Records) -> Report:
+        servers = tuple(self._judged(server) for server in declared(records.roster))
+        return Report(SOURCE, servers, records.problems, roster=records.roster)
+
+    def _judged(self, server: Server) -> Server:
+        """A server, with what it refers to and is not set as its problem."""
+        unset = find_unset(server.endpoint, Lookup(self._env))
+        if not unset:
+            return server
+        text, hint = explain(unset)
+        who = ", ".join(sorted(server.agents))
+        text = f"server '{server.id.name}' of {who} refers to what is {text}"
+        return replace(server, problem=Problem(UNSET, text, hint, str(server.id)))

@@ -1,0 +1,102 @@
+"""How agents, lists, policies and executors stand in the rows of the database."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, Literal, cast, get_args
+
+import msgspec
+
+from toolyard.core.agentfiles import (
+    NAME,
+    read_agent,
+    read_config,
+    read_override,
+    read_policy,
+    write_config,
+    write_override,
+    write_policy,
+)
+from toolyard.core.agents import Agent, AgentConfig, Override, Policy
+from toolyard.core.errors import ConfigError
+from toolyard.core.sites import SITE_TYPES, Site, SiteType
+
+Kind = Literal["agent", "config", "override", "policy", "site"]
+KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
+Value = Agent | AgentConfig | Override | Policy | Site
+Key = tuple[Kind, str]
+SHUT: Final = Policy(False, False, False, False, stdio_proxy=False)
+"""Stands in for a policy that cannot be read: better nothing than what it would have refused."""
+
+
+def pair(agent: str, executor: str) -> str:
+    """The key of an override; no name has a blank."""
+    return f"{agent} {executor}"
+
+
+def write_value(value: Value) -> str:
+    """The text of a row."""
+    said: dict[str, Any]
+    match value:
+        case Agent():
+            said = {"title": value.title, "transports": list(value.transports)}
+        case AgentConfig():
+            said = write_config(value)
+            del said["agent_id"]
+        case Override():
+            said = write_override(value)
+        case Policy():
+            said = write_policy(value)
+        case Site():
+            said = {"type": value.type, "host": value.host, "options": dict(value.options)}
+    return msgspec.json.encode(said).decode()
+
+
+def read_value(kind: Kind, key: str, text: str) -> Value:
+    """What a row stands for.
+
+    Raises:
+        ConfigError: It cannot be used.
+    """
+    try:
+        said = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeError) as error:
+        raise ConfigError(f"it is not JSON: {error}") from error
+    match kind:
+        case "agent":
+            return read_agent(key, said)
+        case "config":
+            return read_config(key, said)
+        case "override":
+            return read_override(*key.split(" ", 1), said)
+        case "policy":
+            return read_policy(said)
+        case "site":
+            return read_site(key, said)
+
+
+def stand_in(kind: Kind, key: str) -> Value | None:
+    """What counts in place of a row that cannot be read: nothing is given that it may forbid."""
+    if kind == "policy":
+        return SHUT
+    if kind == "override" and " " in key:
+        return Override(*key.split(" ", 1), enabled=False)
+    return None
+
+
+def read_site(name: str, said: Any) -> Site:
+    """Make an executor of what was written: `{type, host, options}`.
+
+    Raises:
+        ConfigError: It cannot be used.
+    """
+    if not NAME.fullmatch(name) or not isinstance(said, Mapping):
+        raise ConfigError(f"{name[:80]!r} is no executor", "write it as {type, host, options}")
+    type_, host, options = said.get("type"), said.get("host", ""), said.get("options") or {}
+    if type_ not in SITE_TYPES:
+        raise ConfigError("there is no such type", f"use one of {', '.join(SITE_TYPES)}")
+    plain = isinstance(options, Mapping) and all(isinstance(v, str) for v in options.values())
+    if not isinstance(host, str) or not plain:
+        raise ConfigError("'host' or 'options' is not text", "put values in double quotes")
+    pairs = tuple((str(each), str(value)) for each, value in options.items())
+    return Site(name, cast("SiteType", type_), host, pairs)
