@@ -25,6 +25,7 @@ FAREWELL = 10.0
 LOOK = 0.1
 """Seconds between looks whether the client still reads them."""
 RUN_USER = "/run/user"
+FLAGS = ("--server", "--app", "--separator", "--profile", "--agent", "--executor", "--config")
 
 
 class Wish:
@@ -35,6 +36,8 @@ class Wish:
         self.app = ""
         self.separator = ""
         self.profile = ""
+        self.agent = ""
+        self.executor = ""
         self.config = ""
         self.standalone = False
 
@@ -47,7 +50,7 @@ def parse(words: list[str]) -> Wish | None:
         name, equals, value = word.partition("=")
         if word == "--standalone":
             wish.standalone = True
-        elif name in ("--server", "--app", "--separator", "--profile", "--config"):
+        elif name in FLAGS:
             value = value if equals else next(rest, "")
             if not value or value.startswith("-"):
                 return None
@@ -93,7 +96,7 @@ def preamble(cwd: str, wish: Wish) -> bytes:
 def wishes(wish: Wish) -> dict[str, str]:
     """What the hub must know of the wish: which part of the yard to show, and how."""
     said = {"server": wish.server, "app": wish.app, "separator": wish.separator}
-    said["profile"] = wish.profile
+    said |= {"profile": wish.profile, "agent": wish.agent, "executor": wish.executor}
     return {key: value for key, value in said.items() if value or key == "server"}
 
 

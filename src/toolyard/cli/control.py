@@ -110,13 +110,25 @@ class Control:
         """Delete a profile."""
         self._ask("DELETE", f"/api/v1/profiles/{quote(name, safe='')}")
 
+    def passports(self) -> dict[str, Any]:
+        """What is known of clients, and who is there."""
+        return self._ask("GET", "/api/v1/passports")
+
+    def put_passport(self, name: str, said: object) -> dict[str, Any]:
+        """Say otherwise of a client."""
+        return self._ask("PUT", f"/api/v1/passports/{quote(name, safe='')}", said)
+
+    def reset_passport(self, name: str) -> None:
+        """Take back what was said of a client."""
+        self._ask("DELETE", f"/api/v1/passports/{quote(name, safe='')}")
+
     def tokens(self) -> dict[str, Any]:
         """The tokens of agents, without their secrets."""
         return self._ask("GET", "/api/v1/tokens")
 
-    def create_token(self, name: str, servers: Sequence[str], profile: str) -> str:
+    def create_token(self, name: str, servers: Sequence[str], profile: str, agent: str = "") -> str:
         """Make a token for an agent; give it."""
-        body = {"name": name, "servers": list(servers), "profile": profile}
+        body = {"name": name, "servers": list(servers), "profile": profile, "agent": agent}
         return str(self._ask("POST", "/api/v1/tokens", body)["token"])
 
     def revoke_token(self, name: str) -> None:

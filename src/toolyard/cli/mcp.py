@@ -13,6 +13,8 @@ from toolyard.cli import attach
 @click.option("--server", default="", metavar="NAME", help="Offer this server alone.")
 @click.option("--app", default="", metavar="NAME", help="Stand in for the hub of this app.")
 @click.option("--profile", default="", metavar="NAME", help="Show what this profile selects.")
+@click.option("--agent", default="", metavar="NAME", help="Show what this agent is given.")
+@click.option("--executor", default="", metavar="NAME", help="Where that agent runs, if not here.")
 @click.option(
     "--separator",
     default="",
@@ -21,15 +23,14 @@ from toolyard.cli import attach
 )
 @click.option("--config", default="", metavar="FILE", help="The servers file, if a hub is started.")
 @click.option("--standalone", is_flag=True, help="Be a hub of its own instead of sharing one.")
-def mcp_command(
-    server: str, app: str, profile: str, separator: str, config: str, standalone: bool
-) -> None:
+def mcp_command(standalone: bool, **wished: str) -> None:
     """Serve one MCP client on stdin and stdout.
 
     This is what clients start. It attaches to the running hub, starting one in the background if
     there is none, and leaves when its stdin closes.
     """
     wish = attach.Wish()
-    wish.server, wish.app, wish.separator = server, app, separator
-    wish.profile, wish.config, wish.standalone = profile, config, standalone
+    wish.standalone = standalone
+    for name, value in wished.items():
+        setattr(wish, name, value)
     sys.exit(attach.run(wish))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,7 +12,7 @@ from toolyard.cli.desk import Desk, json_option
 if TYPE_CHECKING:
     from toolyard.stores.tokens import TokensFile
 
-TITLES = ("token", "servers", "profile", "made")
+TITLES = ("token", "agent", "servers", "profile", "made")
 
 
 @click.group("token")
@@ -24,20 +25,25 @@ def token_command() -> None:
 @click.argument("name")
 @click.option("--servers", metavar="A,B", help="It sees these servers alone.")
 @click.option("--profile", default="", metavar="NAME", help="It sees this profile alone.")
+@click.option("--agent", default="", metavar="NAME", help="It sees what this agent is given.")
 @json_option
 @click.pass_obj
-def create_command(desk: Desk, name: str, servers: str | None, profile: str) -> None:
+def create_command(desk: Desk, name: str, servers: str | None, profile: str, agent: str) -> None:
     """Make a token for an agent; it is shown this once.
 
-    It opens /mcp and /mcp/p/NAME, and nothing else. Without --servers and --profile it sees the
+    It opens the MCP door and nothing else. Without --servers, --profile and --agent it sees the
     whole yard there.
     """
     named = [each.strip() for each in (servers or "").split(",") if each.strip()]
     if servers is not None and not named:
         raise click.UsageError("--servers names no server; leave it out for all of them")
-    hub = desk.find_hub()
-    token = hub.create_token(name, named, profile) if hub else _create(desk, name, named, profile)
-    answer = {"name": name, "token": token, "servers": named, "profile": profile}
+    if agent:
+        token = desk.need_hub().create_token(name, named, profile, agent)
+    else:
+        hub = desk.find_hub()
+        make = hub.create_token if hub else partial(_create, desk)
+        token = make(name, named, profile)
+    answer = {"name": name, "token": token, "servers": named, "profile": profile, "agent": agent}
     desk.terminal.answer(answer, lambda: _show_once(desk, token))
 
 
@@ -86,6 +92,7 @@ def _row(token: Any) -> dict[str, Any]:
         "servers": sorted(token.servers),
         "profile": token.profile,
         "created_at": token.created_at,
+        "agent": token.agent,
     }
 
 
@@ -99,7 +106,10 @@ def _show(desk: Desk, rows: list[dict[str, Any]]) -> None:
         desk.terminal.say("there are no tokens of agents; make one with: toolyard token create")
         return
     cells = [
-        [row["name"], ", ".join(row["servers"]) or "all", row["profile"], row["created_at"]]
+        [
+            *(row["name"], row.get("agent", ""), ", ".join(row["servers"]) or "all"),
+            *(row["profile"], row["created_at"]),
+        ]
         for row in rows
     ]
     desk.terminal.table(TITLES, cells)

@@ -41,6 +41,8 @@ class AgentToken:
     profile: str = ""
     """The profile it is limited to; empty for any."""
     created_at: str = ""
+    agent: str = ""
+    """The agent whose servers it is for; empty for the yard's."""
 
 
 class TokensFile:
@@ -66,7 +68,7 @@ class TokensFile:
         """
         return sorted(self._read().values(), key=lambda each: each.name)
 
-    def create(self, name: str, servers: frozenset[str], profile: str) -> str:
+    def create(self, name: str, servers: frozenset[str], profile: str, agent: str = "") -> str:
         """Make a token; give it. It cannot be given again.
 
         Raises:
@@ -84,7 +86,7 @@ class TokensFile:
                 raise TakenError(f"there is a token '{name}' already", "revoke it first")
             if len(known) >= MOST:
                 raise ConfigError(f"there are {MOST} tokens already", "revoke what is not used")
-            made = AgentToken(name, hash_of(token.encode()), servers, profile, now)
+            made = AgentToken(name, hash_of(token.encode()), servers, profile, now, agent)
             self._write({**known, made.digest: made})
         return token
 
@@ -133,6 +135,7 @@ class TokensFile:
                 "servers": sorted(each.servers),
                 "profile": each.profile,
                 "created_at": each.created_at,
+                "agent": each.agent,
             }
             for each in sorted(tokens.values(), key=lambda each: each.name)
         }
@@ -146,10 +149,11 @@ def hash_of(token: bytes) -> str:
 
 def _token(name: str, said: Any) -> AgentToken:
     digest, servers = said["sha256"], said.get("servers", [])
-    texts = [name, digest, said.get("profile", ""), said.get("created_at", ""), *servers]
+    own = [said.get(key, "") for key in ("profile", "created_at", "agent")]
+    texts = [name, digest, *own, *servers]
     if not isinstance(servers, list) or not all(isinstance(each, str) for each in texts):
         raise ValueError(f"the token {name!r} is not what it should be")
-    return AgentToken(name, digest, frozenset(servers), texts[2], texts[3])
+    return AgentToken(name, digest, frozenset(servers), *own)
 
 
 def _mark(path: Path) -> Mark:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from toolyard.stores.tokens import AgentToken
+from toolyard.surfaces.ways import WHOLE, read_way
 
 Pairs = list[tuple[bytes, bytes]]
 Refusal = tuple[int, str]
@@ -21,8 +22,6 @@ OPEN_PATHS: Final = frozenset({"/health/live", "/open", "/style.css"})
 """What answers without a token: says that it lives, takes a code, gives a style sheet."""
 PAGE_PATHS: Final = frozenset({"/"})
 """What a browser may see with its cookie; the cookie opens nothing else."""
-MCP: Final = "/mcp"
-MCP_PROFILE: Final = "/mcp/p/"
 _SCHEME: Final = b"Bearer "
 
 
@@ -35,6 +34,8 @@ class Grant:
     """The servers it may see; empty for all."""
     profile: str = ""
     """The one profile it may use; empty for any."""
+    agent: str = ""
+    """The one agent whose servers it may use; empty for any."""
     is_agent: bool = False
 
 
@@ -45,7 +46,7 @@ NOBODY: Final = Grant("")
 
 def grant_of(agent: AgentToken) -> Grant:
     """What the token of an agent gives."""
-    return Grant(agent.name, agent.servers, agent.profile, is_agent=True)
+    return Grant(agent.name, agent.servers, agent.profile, agent.agent, is_agent=True)
 
 
 class Gate:
@@ -106,10 +107,14 @@ class Gate:
 
 
 def _admit(agent: AgentToken, path: str) -> Grant | Refusal:
-    """An agent's token opens the MCP door and no other; one of a profile, only that profile's."""
-    if path != MCP and not path.startswith(MCP_PROFILE):
+    """An agent's token opens the MCP door and no other, and there what it is for alone."""
+    way = read_way(path)
+    if way is None:
         return 403, "the token of an agent opens the MCP door alone; this needs the hub's own token"
-    wanted = path.removeprefix(MCP_PROFILE) if path != MCP else agent.profile
-    if agent.profile and wanted != agent.profile:
+    if agent.agent and way.agent != agent.agent and way != WHOLE:
+        return 403, f"this token is for the agent {agent.agent!r} alone"
+    if agent.profile and way != WHOLE and way.profile != agent.profile:
         return 403, f"this token is for the profile {agent.profile!r} alone"
+    if agent.servers and way.agent:
+        return 403, "this token is for some servers alone, whatever agents are given"
     return grant_of(agent)

@@ -8,9 +8,10 @@ from typing import Final
 
 from toolyard.surfaces.asgi import App, serve_app
 from toolyard.surfaces.connection import Connection
-from toolyard.surfaces.gate import MCP, MCP_PROFILE, Gate, Grant
+from toolyard.surfaces.gate import Gate, Grant
 from toolyard.surfaces.http import HttpDoor
 from toolyard.surfaces.reply import Reply, Request
+from toolyard.surfaces.ways import BELOW, MCP
 from toolyard.wire import jsonrpc
 from toolyard.wire.tasks import Tasks
 
@@ -88,7 +89,7 @@ class HttpServer:
 
     def serve(self, request: Request, reply: Reply) -> None:
         """Take a request to its door."""
-        if request.path == MCP or request.path.startswith(MCP_PROFILE):
+        if request.path == MCP or request.path.startswith(BELOW):
             self._mcp.serve(request, reply)
         else:
             self._tasks.start(serve_app(self._rest, request, reply))

@@ -9,9 +9,10 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from toolyard.core.errors import ConfigError
 from toolyard.core.profiles import unknown_profile
 from toolyard.hub import Hub
-from toolyard.stores.tokens import TokensFile
+from toolyard.stores.tokens import AgentToken, TokensFile
 from toolyard.surfaces.control.api import Call, Done, Operation
 from toolyard.surfaces.gate import Grant, grant_of
 
@@ -25,6 +26,7 @@ class TokenRow(msgspec.Struct):
     servers: list[str]
     profile: str
     created_at: str
+    agent: str = ""
 
 
 class TokenList(msgspec.Struct):
@@ -39,6 +41,7 @@ class NewToken(msgspec.Struct, forbid_unknown_fields=True):
     name: Annotated[str, Meta(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$")]
     servers: list[Annotated[str, Meta(min_length=1, max_length=200)]] = []
     profile: str = ""
+    agent: str = ""
 
 
 class MadeToken(msgspec.Struct):
@@ -78,7 +81,7 @@ class TokensDoor:
 
     async def _list(self, call: Call) -> TokenList:
         found = await asyncio.to_thread(self._tokens.list)
-        rows = [TokenRow(t.name, sorted(t.servers), t.profile, t.created_at) for t in found]
+        rows = [_row(each) for each in found]
         return TokenList(rows)
 
     async def _create(self, call: Call) -> MadeToken:
@@ -86,8 +89,14 @@ class TokensDoor:
         profiles = self._hub.snapshot.profiles
         if new.profile and new.profile not in profiles:
             raise unknown_profile(new.profile, profiles)
-        servers = frozenset(new.servers)
-        token = await asyncio.to_thread(self._tokens.create, new.name, servers, new.profile)
+        agent = self._hub.snapshot.roster.agent(new.agent).id if new.agent else ""
+        if agent and (new.servers or new.profile):
+            raise ConfigError(
+                "a token is for an agent, or for servers and a profile", "leave one of them out"
+            )
+        token = await asyncio.to_thread(
+            self._tokens.create, new.name, frozenset(new.servers), new.profile, agent
+        )
         return MadeToken(new.name, token)
 
     async def _revoke(self, call: Call) -> Done:
@@ -98,3 +107,8 @@ class TokensDoor:
             if each.name == name:
                 self._dismiss(grant_of(each))
         return Done()
+
+
+def _row(token: AgentToken) -> TokenRow:
+    servers = sorted(token.servers)
+    return TokenRow(token.name, servers, token.profile, token.created_at, token.agent)

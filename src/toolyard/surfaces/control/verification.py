@@ -8,8 +8,8 @@ from typing import Annotated, Any, Final
 import msgspec
 from msgspec import Meta
 
-from toolyard.core.pins import Change
 from toolyard.core.errors import ConflictError
+from toolyard.core.pins import Change
 from toolyard.hub.checks import Checks, MovedOnError
 from toolyard.stores.locks import plain_lock
 from toolyard.surfaces.control.api import Call, Operation
