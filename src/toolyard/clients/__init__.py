@@ -1,0 +1,1 @@
+"""The clients' own configuration files: read, previewed, written, and put back as they were."""

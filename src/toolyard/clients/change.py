@@ -1,0 +1,307 @@
+"""Changes of clients' files: planned and shown first, then made, and undone to the last byte."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from toolyard.clients.difference import difference
+from toolyard.clients.formats import put, raw_entry, remove
+from toolyard.clients.journal import LARGEST, Journal, Record, What, hash_of, new_id
+from toolyard.clients.known import find_client
+from toolyard.clients.ours import NAME, is_ours
+from toolyard.clients.places import Place, refuse_links
+from toolyard.core.errors import ConfigError, StoreError, TakenError
+from toolyard.core.model import Endpoint
+from toolyard.stores.entries import EntryError
+from toolyard.stores.files import read_bounded, write_atomic
+
+OWN_MODE: Final = 0o600
+SHARED_MODE: Final = 0o644
+"""Of a new file in a project, which is for everybody who works on it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A change that was not made yet."""
+
+    place: Place
+    what: What
+    before: bytes | None
+    """What the file holds; None if there is none."""
+    after: bytes | None
+    """What it is to hold; None if it is to go."""
+
+    @property
+    def changes(self) -> bool:
+        """Whether there is anything to do."""
+        return self.before != self.after
+
+    @property
+    def difference(self) -> str:
+        """The change as a unified difference, without secrets; empty if there is none."""
+        return difference(self.place.path, self.before, self.after)
+
+
+class Changes:
+    """Puts our entry into clients' files and takes it out; keeps how to undo that."""
+
+    def __init__(self, journal: Journal) -> None:
+        self.journal = journal
+
+    def plan_connect(self, place: Place, endpoint: Endpoint) -> Plan:
+        """What putting the hub into a file would change.
+
+        Raises:
+            TakenError: The name is in use for something else.
+            ConfigError: The file cannot be used as it is, or the client cannot take it.
+            StoreError: The file cannot be read.
+        """
+        raw = place.client.shape.write(endpoint)
+        before = read_file(place)
+        with _about(place):
+            found = _entry(place, before)
+            if found is not None and not _holds_ours(place, found):
+                raise TakenError(
+                    f"{place.client.title} has another server '{NAME}' in '{place.path}'",
+                    "rename it there, and try again",
+                )
+            same = found == raw
+            after = before if same else _put(place, before or b"", raw)
+        return Plan(place, "connected", before, after)
+
+    def plan_disconnect(self, place: Place) -> Plan:
+        """What taking the hub out of a file would change.
+
+        A file that nobody touched since it was connected becomes what it was before, every byte.
+
+        Raises:
+            TakenError: What has the name is not ours.
+            ConfigError: The file cannot be used as it is.
+            StoreError: The file cannot be read.
+        """
+        before = read_file(place)
+        with _about(place):
+            found = _entry(place, before)
+            if before is None or found is None:
+                return Plan(place, "disconnected", before, before)
+            if not _holds_ours(place, found):
+                raise TakenError(
+                    f"the server '{NAME}' in '{place.path}' is not this hub", "it was left alone"
+                )
+            known, earlier = self._earlier(place, before)
+            after = earlier if known else _remove(place, before)
+        return Plan(place, "disconnected", before, after)
+
+    def _earlier(self, place: Place, data: bytes) -> tuple[bool, bytes | None]:
+        """What the file was before we came into it, if all changes since were ours."""
+        records = [each for each in self.journal.records() if each.path == str(place.path)]
+        earlier: bytes | None = data
+        for each in records:  # the newest first, so this goes back in time
+            if each.undone or each.after != hash_of(earlier):
+                continue
+            try:
+                earlier = self.journal.backup(each)
+            except StoreError:
+                return False, None
+            if _entry(place, earlier) is None:
+                return True, earlier
+        return False, None
+
+    def apply(self, plan: Plan) -> Record | None:
+        """Make a change; None if there was nothing to do.
+
+        Raises:
+            ConfigError: The file is another than it was when the change was planned.
+            StoreError: It cannot be written.
+        """
+        with self.journal.alone():
+            if read_file(plan.place) != plan.before:
+                raise ConfigError(
+                    f"'{plan.place.path}' was changed meanwhile, and was left alone", "try again"
+                )
+            if not plan.changes:
+                return None
+            record = _record(plan)
+            self.journal.add(record, plan.before)
+            try:
+                _write(plan.place, plan.after)
+            except StoreError:
+                self.journal.forget(record)
+                raise
+            return record
+
+    def plan_undo(self, id_: str = "") -> tuple[Record, Plan]:
+        """What undoing a change would do; without an id the newest that was not undone.
+
+        Raises:
+            UnknownNameError: There is none.
+            ConfigError: It cannot be undone any more.
+            StoreError: The file or the backup cannot be read.
+        """
+        record = self._chosen(id_)
+        place = place_of(record)
+        now = read_file(place)
+        was = self.journal.backup(record)
+        what: What = "disconnected" if record.what == "connected" else "connected"
+        if hash_of(now) == record.after:
+            return record, Plan(place, what, now, was)
+        with _about(place):
+            return record, Plan(place, what, now, self._merged(record, place, now, was))
+
+    def _merged(
+        self, record: Record, place: Place, now: bytes | None, was: bytes | None
+    ) -> bytes | None:
+        """The file as it is, with only our entry put back to what it was."""
+        if now == was:
+            return now
+        if _hash_entry(_entry(place, now)) != record.entry:
+            raise ConfigError(
+                f"the entry '{NAME}' was changed since",
+                f"look at it; what the file held is in {self.journal.backup_file(record)}",
+            )
+        entry = _entry(place, was)
+        data = now or b""
+        return _remove(place, data) if entry is None else _put(place, data, entry)
+
+    def undo(self, record: Record, plan: Plan) -> None:
+        """Undo a change as planned.
+
+        Raises:
+            ConfigError: The file is another than it was when this was planned.
+            StoreError: It cannot be written.
+        """
+        with self.journal.alone():
+            if read_file(plan.place) != plan.before:
+                raise ConfigError(f"'{plan.place.path}' was changed meanwhile", "try again")
+            if plan.changes:
+                _write(plan.place, plan.after)
+            if plan.after is None:
+                _remove_folders(record.made)
+            now = datetime.now(UTC).isoformat(timespec="seconds")
+            self.journal.write(msgspec.structs.replace(record, undone=now))
+
+    def _chosen(self, id_: str) -> Record:
+        if id_:
+            record = self.journal.get(id_)
+            if record.undone:
+                raise ConfigError(
+                    f"the change '{id_}' was undone already", "there is no more to do"
+                )
+            return record
+        for each in self.journal.records():
+            if not each.undone:
+                return each
+        raise ConfigError("there is no change to undo", "see them with: toolyard undo --list")
+
+
+def read_file(place: Place) -> bytes | None:
+    """What a client's file holds; None if there is none.
+
+    Raises:
+        ConfigError: A link leads to it, or it is no file.
+        StoreError: It cannot be read.
+    """
+    refuse_links(place)
+    try:
+        return read_bounded(place.path, LARGEST)
+    except FileNotFoundError:
+        return None
+
+
+def place_of(record: Record) -> Place:
+    """The file a record is about.
+
+    Raises:
+        UnknownNameError: Its client is not known any more.
+    """
+    client = find_client(record.client)
+    return Place(client, Path(record.base), Path(record.path), record.project)
+
+
+@contextmanager
+def _about(place: Place) -> Iterator[None]:
+    """Say of which file an error is, and that it was left alone."""
+    try:
+        yield
+    except ConfigError as error:
+        hint = error.hint or "correct the file, and try again"
+        raise ConfigError(f"'{place.path}' was left alone: {error}", hint) from error
+
+
+def _entry(place: Place, data: bytes | None) -> Any:
+    return None if data is None else raw_entry(place.client.shape, data, NAME)
+
+
+def _put(place: Place, data: bytes, raw: Any) -> bytes:
+    return put(place.client.shape, data, NAME, raw)
+
+
+def _remove(place: Place, data: bytes) -> bytes:
+    return remove(place.client.shape, data, NAME)
+
+
+def _holds_ours(place: Place, raw: Any) -> bool:
+    try:
+        endpoint, _ = place.client.shape.read(raw)
+    except EntryError:
+        return False
+    return is_ours(NAME, endpoint)
+
+
+def _hash_entry(raw: Any) -> str:
+    if raw is None:
+        return ""
+    return hash_of(json.dumps(raw, sort_keys=True, default=str).encode())
+
+
+def _record(plan: Plan) -> Record:
+    id_, at = new_id()
+    place = plan.place
+    return Record(
+        id=id_,
+        at=at,
+        client=place.client.name,
+        path=str(place.path),
+        what=plan.what,
+        before=hash_of(plan.before),
+        after=hash_of(plan.after),
+        entry=_hash_entry(_entry(place, plan.after)),
+        base=str(place.base),
+        project=place.project,
+        made=tuple(map(str, _missing_folders(place.path.parent))),
+    )
+
+
+def _missing_folders(folder: Path) -> list[Path]:
+    missing = [each for each in (folder, *folder.parents) if not each.exists()]
+    return missing[::-1]
+
+
+def _write(place: Place, data: bytes | None) -> None:
+    if data is None:
+        try:
+            place.path.unlink()
+        except OSError as error:
+            raise StoreError(
+                f"cannot remove '{place.path}': {error.strerror}", "remove it by hand"
+            ) from error
+        return
+    if place.is_shared:
+        with suppress(OSError):  # writing says what is wrong
+            place.path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomic(place.path, data, SHARED_MODE if place.is_shared else OWN_MODE)
+
+
+def _remove_folders(folders: tuple[str, ...]) -> None:
+    for each in reversed(folders):
+        with suppress(OSError):  # somebody put something into it
+            os.rmdir(each)

@@ -1,0 +1,109 @@
+"""A client's file as bytes: the servers in it read, one of them put in or taken out.
+
+Bytes outside of that one entry stay as they are, whatever they hold.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from toolyard.clients.shapes import Raw, Shape
+from toolyard.clients.toml import parse_toml, remove_table, set_table
+from toolyard.core.errors import ConfigError
+from toolyard.core.model import Endpoint, Problem
+from toolyard.stores.edit import remove_member, set_member
+from toolyard.stores.entries import EntryError
+from toolyard.stores.jsonc import Document, Member, parse
+
+CLIENT_ENTRY = "client-entry"
+"""One entry of a client's file cannot be used."""
+
+Keys = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One server of a client's file."""
+
+    name: str
+    endpoint: Endpoint
+    enabled: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What a client's file says of servers."""
+
+    entries: tuple[Entry, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+
+def read(shape: Shape, data: bytes, keys: Keys = ()) -> Read:
+    """Read every server; an entry that cannot be used becomes a problem.
+
+    Raises:
+        ConfigError: The file cannot be read; the message names the line.
+    """
+    entries, problems = [], []
+    for name, (raw, line) in _found(shape, data, keys or (shape.top,)).items():
+        try:
+            entries.append(Entry(name, *shape.read(raw)))
+        except EntryError as error:
+            where = f"line {line}" if line else ""
+            text = f"server '{name}' cannot be used: {error}"
+            problems.append(Problem(CLIENT_ENTRY, text, error.hint, where))
+    return Read(tuple(entries), tuple(problems))
+
+
+def raw_entry(shape: Shape, data: bytes, name: str, keys: Keys = ()) -> Any:
+    """Give an entry in plain values, all of it; None if there is none.
+
+    Raises:
+        ConfigError: The file cannot be read.
+    """
+    return _found(shape, data, keys or (shape.top,)).get(name, (None, 0))[0]
+
+
+def put(shape: Shape, data: bytes, name: str, raw: Raw, keys: Keys = ()) -> bytes:
+    """Give the file with this entry in it.
+
+    Raises:
+        ConfigError: The file cannot be read, or what it has there cannot be changed.
+    """
+    path = (*(keys or (shape.top,)), name)
+    return set_table(data, path, raw) if shape.syntax == "toml" else set_member(data, path, raw)
+
+
+def remove(shape: Shape, data: bytes, name: str, keys: Keys = ()) -> bytes:
+    """Give the file without that entry; unchanged if there is none.
+
+    Raises:
+        ConfigError: The file cannot be read, or what it has there cannot be changed.
+    """
+    path = (*(keys or (shape.top,)), name)
+    return remove_table(data, path) if shape.syntax == "toml" else remove_member(data, path)
+
+
+def _found(shape: Shape, data: bytes, keys: Keys) -> dict[str, tuple[Any, int]]:
+    """Every entry in plain values, with its line where that is known."""
+    if shape.syntax == "toml":
+        said: Any = parse_toml(data)
+        for key in keys:
+            said = said.get(key, {}) if isinstance(said, dict) else {}
+        return {name: (raw, 0) for name, raw in said.items()} if isinstance(said, dict) else {}
+    document = parse(data)
+    members = _members(document, keys)
+    return {each.key: (each.node.plain(), document.line(each)) for each in members}
+
+
+def _members(document: Document, keys: Keys) -> tuple[Member, ...]:
+    node = document.root
+    if node is not None and node.kind != "object":
+        raise ConfigError(
+            f"the file holds no object at line {document.line(node)}", "write it as { ... }"
+        )
+    for key in keys:
+        member = node.member(key) if node else None
+        node = member.node if member else None
+    return node.members if node else ()

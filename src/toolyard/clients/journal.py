@@ -1,0 +1,148 @@
+"""What we changed in clients' files: one record each, with what the file held before.
+
+A folder in our own state: `ID.json` says what was done, `ID.before` is the file as it was. Both
+are for their owner alone, because clients' files hold secrets.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, Literal
+
+import msgspec
+
+from toolyard.core.errors import StoreError, UnknownNameError
+from toolyard.stores.files import locked, read_bounded, write_atomic
+from toolyard.stores.places import make_private
+
+KEPT: Final = 500
+"""Changes; older ones are forgotten with their backups."""
+LARGEST: Final = 32 * 1024 * 1024
+"""Bytes; some clients keep much else in the same file."""
+What = Literal["connected", "disconnected"]
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True):
+    """One change of one file."""
+
+    id: str
+    """Begins with the time, so that ids sort by it."""
+    at: str
+    client: str
+    path: str
+    what: What
+    before: str
+    """The hash of the file as it was; empty if there was none."""
+    after: str
+    """The hash of what was written; empty if the file was taken away."""
+    entry: str
+    """The hash of our entry in what was written; empty if it has none."""
+    base: str
+    project: str = ""
+    made: tuple[str, ...] = ()
+    """Folders that were made for it, the outermost first."""
+    undone: str = ""
+    """When it was undone."""
+
+
+class Journal:
+    """The folder with the records."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """While inside, no other process of ours changes a client's file.
+
+        Raises:
+            StoreError: Another one does, for too long.
+        """
+        make_private(str(self.folder))
+        with locked(self.folder / "changes"):
+            yield
+
+    def records(self) -> list[Record]:
+        """All changes, the newest first; what cannot be read is left out."""
+        found = []
+        for file in self.folder.glob("*.json") if self.folder.is_dir() else ():
+            with suppress(OSError, StoreError, msgspec.DecodeError):
+                found.append(msgspec.json.decode(read_bounded(file), type=Record))
+        return sorted(found, key=lambda each: each.id, reverse=True)
+
+    def get(self, id_: str) -> Record:
+        """One change.
+
+        Raises:
+            UnknownNameError: There is none of that id.
+        """
+        for each in self.records():
+            if each.id == id_:
+                return each
+        raise UnknownNameError(
+            f"there is no change {id_[:80]!r}", "see them with: toolyard undo --list"
+        )
+
+    def backup(self, record: Record) -> bytes | None:
+        """What the file held before a change; None if there was no file.
+
+        Raises:
+            StoreError: The backup is gone or damaged.
+        """
+        if not record.before:
+            return None
+        file = self.backup_file(record)
+        try:
+            data = read_bounded(file, LARGEST)
+        except FileNotFoundError:
+            raise StoreError(f"the backup '{file}' is gone", "change the file by hand") from None
+        if hash_of(data) != record.before:
+            raise StoreError(f"the backup '{file}' is damaged", "change the file by hand")
+        return data
+
+    def backup_file(self, record: Record) -> Path:
+        """Where the backup of a change is."""
+        return self.folder / f"{record.id}.before"
+
+    def add(self, record: Record, before: bytes | None) -> None:
+        """Keep a change, before it is made: a backup that is not needed does no harm.
+
+        Raises:
+            StoreError: It cannot be written.
+        """
+        if before is not None:
+            write_atomic(self.backup_file(record), before)
+        self.write(record)
+        for old in self.records()[KEPT:]:
+            self.forget(old)
+
+    def write(self, record: Record) -> None:
+        """Write a record anew.
+
+        Raises:
+            StoreError: It cannot be written.
+        """
+        write_atomic(self.folder / f"{record.id}.json", msgspec.json.encode(record) + b"\n")
+
+    def forget(self, record: Record) -> None:
+        """Take a record and its backup away."""
+        for ending in ("json", "before"):
+            with suppress(OSError):
+                (self.folder / f"{record.id}.{ending}").unlink()
+
+
+def new_id() -> tuple[str, str]:
+    """A new id, and the time it begins with."""
+    now = datetime.now(UTC)
+    stamp = now.strftime("%Y%m%d-%H%M%S%f")[:-3]
+    return f"{stamp}-{secrets.token_hex(2)}", now.isoformat(timespec="seconds")
+
+
+def hash_of(data: bytes | None) -> str:
+    """What tells one content from another; empty for no file."""
+    return "" if data is None else hashlib.sha256(data).hexdigest()

@@ -1,0 +1,66 @@
+"""The hub's own entry in a client's file: what it says, and how it is known again.
+
+There is no mark in it: clients complain about keys they do not know, or drop them.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from toolyard.core.model import Command, Endpoint, Url
+from toolyard.settings import HOME, Settings, read_settings
+
+NAME: Final = "toolyard"
+LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
+
+
+def own_command(settings: Settings, agent: str = "") -> Command:
+    """Give the command with which a client starts us, wherever it runs; for an agent if named."""
+    argv = (*_program(), "mcp")
+    env = os.environ
+    # Clients pass on little of their environment, so what is not usual must be said.
+    usual = {key: env[key] for key in env if not key.startswith("TOOLYARD_") or key == HOME}
+    if settings.config_file != read_settings({}, usual).config_file:
+        argv += ("--config", str(settings.config_file))
+    if agent:
+        argv += ("--agent", agent)
+    home = env.get(HOME)
+    return Command(argv, ((HOME, os.path.abspath(os.path.expanduser(home))),) if home else ())
+
+
+def own_address(url: str, token: str, agent: str = "") -> Url:
+    """Give the address of the hub, with the header that lets a client in."""
+    path = f"/mcp/a/{agent}" if agent else "/mcp"
+    return Url(f"{url}{path}", "http", (("Authorization", f"Bearer {token}"),))
+
+
+def is_ours(name: str, endpoint: Endpoint) -> bool:
+    """Whether an entry leads to a hub of ours: by the command, or by name and address."""
+    if isinstance(endpoint, Command):
+        return _is_our_command(endpoint.argv)
+    try:
+        parts = urlsplit(endpoint.url)
+    except ValueError:
+        return False
+    is_door = parts.path == "/mcp" or parts.path.startswith("/mcp/")
+    return name == NAME and is_door and parts.hostname in LOOPBACK
+
+
+def _is_our_command(argv: tuple[str, ...]) -> bool:
+    words = [*argv]
+    if "-m" in words[:4]:
+        words = words[words.index("-m") + 1 :]
+    program = words[0].replace("\\", "/").rsplit("/", 1)[-1].removesuffix(".exe") if words else ""
+    return program == NAME and "mcp" in words[1:2]
+
+
+def _program() -> tuple[str, ...]:
+    script = Path(sys.argv[0])
+    if script.name == NAME and (found := shutil.which(str(script))):
+        return (os.path.abspath(found),)
+    return (sys.executable, "-P", "-m", NAME)

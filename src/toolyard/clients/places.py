@@ -1,0 +1,142 @@
+"""Where the clients' files are on this machine, and which clients are here."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from toolyard.clients.known import Client
+from toolyard.core.errors import ConfigError, NotOursError
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What decides where files are: the environment, the home directory and the system."""
+
+    env: Mapping[str, str] = field(repr=False)
+    home: Path
+    platform: str = sys.platform
+
+    @classmethod
+    def here(cls) -> Surroundings:
+        """Those of this process."""
+        return cls(dict(os.environ), Path(os.path.expanduser("~")))
+
+    def named(self, variable: str) -> Path | None:
+        """The folder that a variable names; blank counts as unset."""
+        said = self.env.get(variable, "").strip()
+        return Path(os.path.abspath(os.path.join(self.home, said))) if said else None
+
+    def folder(self, client: Client) -> tuple[Path, str]:
+        """The folder a client's files are below, and the way from there."""
+        if client.folder == "home":
+            return self.home, ""
+        if client.folder == "config" or self.platform not in ("darwin", "win32"):
+            moved = self.named("XDG_CONFIG_HOME")
+            return (moved, "") if moved else (self.home, ".config")
+        if self.platform == "darwin":
+            return self.home, "Library/Application Support"
+        moved = self.named("APPDATA")
+        return (moved, "") if moved else (self.home, "AppData/Roaming")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One file of a client: for the user, or in a project."""
+
+    client: Client
+    base: Path
+    """The folder above which links are the user's business."""
+    path: Path
+    project: str = ""
+    """The project it is for; empty for the user's own file."""
+    keys: tuple[str, ...] = ()
+    """Where in the file the servers stand, if not at the usual key."""
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether it lies in a project, so that others may have written it."""
+        return bool(self.project) and not self.keys
+
+
+def user_places(client: Client, around: Surroundings) -> list[Place]:
+    """All files of a client for the user: those there, or the one it would make."""
+    moved = around.named(client.moved[0]) if client.moved else None
+    if client.moved and moved:
+        return [Place(client, moved, moved / client.moved[1])]
+    base, way = around.folder(client)
+    return _there([Place(client, base, base / way / file) for file in client.files])
+
+
+def project_places(client: Client, around: Surroundings, project: Path) -> list[Place]:
+    """All files of a client for a project; empty if it has no such thing."""
+    told = str(project)
+    places = [Place(client, project, project / file, told) for file in client.project]
+    return _there(places)
+
+
+def local_places(client: Client, around: Surroundings, project: Path) -> list[Place]:
+    """What the user's own file says for one project alone."""
+    if not client.local:
+        return []
+    keys = ("projects", str(project), client.shape.top)
+    own = user_places(client, around)[0]
+    return [Place(client, own.base, own.path, str(project), keys)]
+
+
+def one_place(client: Client, around: Surroundings, project: Path | None = None) -> Place:
+    """The file to write to.
+
+    Raises:
+        NotOursError: The client has no file for projects.
+    """
+    if project is None:
+        return user_places(client, around)[0]
+    places = project_places(client, around, project)
+    if not places:
+        raise NotOursError(
+            f"{client.title} has no file for projects", "connect it for the user, without --project"
+        )
+    return places[0]
+
+
+def is_installed(client: Client, around: Surroundings) -> bool:
+    """Whether the client seems to be here: its file, its folder, or its program."""
+    for place in user_places(client, around):
+        if place.path.exists() or (place.path.parent != place.base and place.path.parent.is_dir()):
+            return True
+    if any((around.home / mark).is_dir() for mark in client.marks):
+        return True
+    path = around.env.get("PATH", "")
+    return any(shutil.which(program, path=path) for program in client.programs)
+
+
+def refuse_links(place: Place) -> None:
+    """Make sure that no link leads from the base to the file.
+
+    Raises:
+        ConfigError: One does, or what is there is no file.
+    """
+    inside = place.path.relative_to(place.base).parts
+    for count in range(1, len(inside) + 1):
+        step = place.base.joinpath(*inside[:count])
+        try:
+            mode = step.lstat().st_mode
+        except OSError:
+            return  # not there, or for reading it to say
+        if stat.S_ISLNK(mode):
+            raise ConfigError(
+                f"'{step}' is a symbolic link, and nothing is written through one",
+                f"put what it points to in its place, or change '{place.path}' by hand",
+            )
+    if not stat.S_ISREG(mode):
+        raise ConfigError(f"'{place.path}' is not a regular file", "move it away")
+
+
+def _there(places: list[Place]) -> list[Place]:
+    return [each for each in places if os.path.lexists(each.path)] or places[:1]

@@ -1,0 +1,172 @@
+"""How a client writes one server down, and how what it wrote is understood.
+
+A shape says in which words: all clients mean the same two things, a command or an address.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Literal
+
+from toolyard.core.errors import ConfigError
+from toolyard.core.model import Command, Endpoint, Pairs
+from toolyard.stores.entries import read_entry
+from toolyard.stores.jsonc import parse
+
+Raw = dict[str, Any]
+"""An entry as the client has it, in plain values."""
+Syntax = Literal["json", "toml"]
+Mend = Callable[[Raw], Raw]
+Change = Callable[[str], str]
+
+
+def _same(raw: Raw) -> Raw:
+    return raw
+
+
+def _as_it_is(text: str) -> str:
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The words of one client, or of several that use the same."""
+
+    top: str = "mcpServers"
+    """The key under which servers stand."""
+    syntax: Syntax = "json"
+    fixed: tuple[tuple[str, Any], ...] = ()
+    """What every entry begins with."""
+    words: Mapping[str, str] = field(default_factory=dict)
+    """What `type` says, by stdio, http and sse; without a word there is no `type`."""
+    addresses: Mapping[str, str] = field(default_factory=dict)
+    """The key of the address, by http and sse; what is missing the client cannot take."""
+    one_list: bool = False
+    """The command and its arguments are one list."""
+    env: str = "env"
+    headers: str = "headers"
+    mend: Mend = _same
+    """Makes of an entry one in the words that all understand."""
+    refer: Change = _as_it_is
+    """Makes of the client's references to variables those of ours."""
+
+    def takes(self, kind: str) -> bool:
+        """Whether the client can be given an address of that kind."""
+        return kind in self.addresses
+
+    def write(self, endpoint: Endpoint) -> Raw:
+        """Give the entry for an endpoint.
+
+        Raises:
+            ConfigError: The client cannot take it.
+        """
+        raw = dict(self.fixed)
+        kind = "stdio" if isinstance(endpoint, Command) else endpoint.kind
+        if word := self.words.get(kind):
+            raw["type"] = word
+        if isinstance(endpoint, Command):
+            return raw | self._command(endpoint)
+        key = self.addresses.get(kind)
+        if key is None:
+            raise ConfigError(
+                f"this client takes no address that is spoken to by {kind}",
+                "give it a command, as 'toolyard connect' does without --http",
+            )
+        return raw | {key: endpoint.url} | _filled(self.headers, endpoint.headers)
+
+    def _command(self, command: Command) -> Raw:
+        if self.one_list:
+            raw: Raw = {"command": list(command.argv)}
+        else:
+            raw = {"command": command.argv[0], "args": list(command.argv[1:])}
+        raw |= _filled(self.env, command.env)
+        return raw | ({"cwd": command.cwd} if command.cwd else {})
+
+    def read(self, raw: object) -> tuple[Endpoint, bool]:
+        """Give the endpoint of an entry, and whether it is switched on.
+
+        Raises:
+            EntryError: It cannot be used.
+        """
+        if isinstance(raw, dict):
+            raw = self.mend(raw)
+        document = parse(json.dumps(raw, default=str).encode())
+        assert document.root is not None
+        entry = read_entry(document, document.root)
+        return change_texts(entry.endpoint, self.refer), entry.enabled
+
+
+def change_texts(endpoint: Endpoint, change: Change) -> Endpoint:
+    """Give the endpoint with every text in it changed; names stay."""
+    if isinstance(endpoint, Command):
+        return Command(
+            tuple(map(change, endpoint.argv)),
+            _changed(endpoint.env, change),
+            change(endpoint.cwd) if endpoint.cwd else None,
+        )
+    return replace(endpoint, url=change(endpoint.url), headers=_changed(endpoint.headers, change))
+
+
+def _changed(pairs: Pairs, change: Change) -> Pairs:
+    return tuple((name, change(value)) for name, value in pairs)
+
+
+def _filled(key: str, pairs: Pairs) -> Raw:
+    return {key: dict(pairs)} if pairs else {}
+
+
+# What clients write in words of their own.
+
+
+def bare_url_is_sse(raw: Raw) -> Raw:
+    """For clients that say `httpUrl` for HTTP, and `url` for the older way."""
+    is_bare = raw.get("url") and not raw.get("httpUrl") and not raw.get("type")
+    return {**raw, "type": "sse"} if is_bare else raw
+
+
+def nested_command(raw: Raw) -> Raw:
+    """For a command with its path, arguments and variables inside."""
+    inner = raw.get("command")
+    if not isinstance(inner, dict):
+        return raw
+    outer = {key: value for key, value in raw.items() if key != "command"}
+    return (
+        outer
+        | {key: inner[key] for key in ("args", "env") if inner.get(key)}
+        | {"command": inner.get("path")}
+    )
+
+
+def headers_by_variable(raw: Raw) -> Raw:
+    """For headers and variables that are given by the name of a variable."""
+    headers = dict(raw.get("http_headers") or {})
+    for name, variable in dict(raw.get("env_http_headers") or {}).items():
+        headers[name] = f"${{{variable}}}"
+    if variable := raw.get("bearer_token_env_var"):
+        headers["Authorization"] = f"Bearer ${{{variable}}}"
+    passed = raw.get("env_vars") or ()
+    env = {name: f"${{{name}}}" for name in passed if isinstance(name, str)}
+    mended = raw | ({"headers": headers} if headers else {})
+    return mended | ({"env": env | dict(raw.get("env") or {})} if env else {})
+
+
+_SHELL: Final = re.compile(r"\$(?!\$)([A-Za-z_][A-Za-z0-9_]*)")
+_BRACES: Final = re.compile(r"(?<!\$)\{(env|file):([^{}]+)\}")
+
+
+def literal(text: str) -> str:
+    """For clients that know no references: what looks like one is meant as it stands."""
+    return text.replace("${", "$${")
+
+
+def from_shell(text: str) -> str:
+    """For clients that also write `$NAME`."""
+    return _SHELL.sub(r"${\1}", text)
+
+
+def from_braces(text: str) -> str:
+    """For clients that write `{env:NAME}` and `{file:path}`."""
+    return _BRACES.sub(r"${\1:\2}", literal(text))
