@@ -26,6 +26,7 @@ from toolyard.core.ports import Source
 from toolyard.executors.local import Local
 from toolyard.executors.usage import memory_of
 from toolyard.hub import Hub
+from toolyard.hub.agents import Agents
 from toolyard.hub.checks import Checks
 from toolyard.hub.logins import Logins
 from toolyard.hub.orders import Orders
@@ -39,6 +40,7 @@ from toolyard.links.sweep import find_again
 from toolyard.relay.relay import Relay
 from toolyard.relay.view import Exposure
 from toolyard.settings import Settings
+from toolyard.sources.agents import Agents as AgentsSource
 from toolyard.sources.announced import Announced
 from toolyard.sources.apps import Apps
 from toolyard.sources.bundled import Bundled
@@ -46,6 +48,7 @@ from toolyard.sources.catalog import Added
 from toolyard.sources.configured import Configured
 from toolyard.sources.passports import Passports
 from toolyard.sources.profiles import Profiles
+from toolyard.stores.agents import AgentStore
 from toolyard.stores.apps import AppsFolder
 from toolyard.stores.catalog import Catalog
 from toolyard.stores.database import Database
@@ -116,6 +119,10 @@ class House:
         self.passports = Passports(passports)
         self.board.post(self.profiles.report)
         self.board.post(self.passports.report)
+        records = AgentStore(self.database)
+        self.agents = Agents(self.hub, records)
+        self.roster = AgentsSource(records, os.environ)
+        self._post(self.roster.report)
         self.tokens = TokensFile(settings.state_dir / "tokens.json")
         self.sources: list[Source] = [
             Configured(settings.config_file, os.environ),
@@ -124,6 +131,7 @@ class House:
             self.apps,
             self.profiles,
             self.passports,
+            self.roster,
             Bundled(_others(self.board, self.hub)),
         ]
         self.hub.expected = frozenset({"configured", "catalog", *self.apps.scans})

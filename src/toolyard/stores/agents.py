@@ -24,7 +24,17 @@ from toolyard.core.model import Problem
 from toolyard.core.names import closest
 from toolyard.core.sites import Site
 from toolyard.stores.database import Database
-from toolyard.stores.records import KINDS, Key, Kind, Value, pair, read_value, stand_in, write_value
+from toolyard.stores.records import (
+    KINDS,
+    Key,
+    Kind,
+    Value,
+    apart,
+    pair,
+    read_value,
+    stand_in,
+    write_value,
+)
 
 MIGRATION: Final = """
 CREATE TABLE roster (
@@ -248,7 +258,7 @@ def _fold(revision: int, values: Mapping[Key, tuple[int, Value | None, Problem |
     parts: dict[str, dict[Any, Any]] = {kind: {} for kind in KINDS}
     for (kind, name), (_, value, _) in sorted(values.items()):
         if value is not None:
-            key = tuple(name.split(" ", 1)) if kind == "override" else name
+            key = apart(name) if kind == "override" else name
             parts[kind][key] = value
     roster = Roster(
         cast("Mapping[str, Agent]", MappingProxyType({**KNOWN_AGENTS, **parts["agent"]})),

@@ -34,6 +34,12 @@ def pair(agent: str, executor: str) -> str:
     return f"{agent} {executor}"
 
 
+def apart(key: str) -> tuple[str, str]:
+    """The agent and the executor that the key of an override names."""
+    agent, _, executor = key.partition(" ")
+    return agent, executor
+
+
 def write_value(value: Value) -> str:
     """The text of a row."""
     said: dict[str, Any]
@@ -68,7 +74,8 @@ def read_value(kind: Kind, key: str, text: str) -> Value:
         case "config":
             return read_config(key, said)
         case "override":
-            return read_override(*key.split(" ", 1), said)
+            agent, executor = apart(key)
+            return read_override(agent, executor, said)
         case "policy":
             return read_policy(said)
         case "site":
@@ -79,8 +86,9 @@ def stand_in(kind: Kind, key: str) -> Value | None:
     """What counts in place of a row that cannot be read: nothing is given that it may forbid."""
     if kind == "policy":
         return SHUT
-    if kind == "override" and " " in key:
-        return Override(*key.split(" ", 1), enabled=False)
+    if kind == "override":
+        agent, executor = apart(key)
+        return Override(agent, executor, enabled=False)
     return None
 
 

@@ -1,0 +1,236 @@
+"""What agents are given, and why: the questions and orders of every door."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from toolyard.core.agentfiles import (
+    Fault,
+    FaultsError,
+    read_agent,
+    read_config,
+    read_override,
+    read_policy,
+)
+from toolyard.core.agents import EXECUTORS, Policy, Roster
+from toolyard.core.model import Snapshot
+from toolyard.core.resolve import Resolution
+from toolyard.core.roster import Yard
+from toolyard.hub import Hub
+from toolyard.hub.preview import Change, Checked, check, compare, with_config, with_policy
+from toolyard.hub.why import Story, tell
+from toolyard.stores.agents import ANY, AgentStore, Records
+
+NOTICE_SECONDS: Final = 3.0
+"""How long an order waits until it is seen; the source looks several times a second."""
+Holds = Callable[[Roster], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """An order was written down."""
+
+    version: str
+    noticed: bool
+    """Whether the picture shows it already."""
+    warnings: tuple[Fault, ...] = ()
+
+
+class Agents:
+    """Everything there is to ask and to order about agents."""
+
+    def __init__(self, hub: Hub, store: AgentStore) -> None:
+        self._hub = hub
+        self._store = store
+        self._yard: tuple[Snapshot, Yard] | None = None
+        self._made: dict[tuple[str, str], Resolution] = {}
+
+    # Questions.
+
+    @property
+    def records(self) -> Records:
+        """All that was written, with versions."""
+        return self._store.records
+
+    @property
+    def roster(self) -> Roster:
+        """All that was written, and the agents that are known from the start."""
+        return self._store.records.roster
+
+    def reach_of(self, executor: str) -> tuple[str, str]:
+        """The hub's address as an executor sees it, and the host that stands for our loopback."""
+        return self._hub.url, ""
+
+    def resolution(self, agent: str, executor: str = "", session: str = "") -> Resolution:
+        """What a run of an agent gets, and what it does not; made once per picture.
+
+        Raises:
+            UnknownNameError: There is no such agent or executor.
+        """
+        yard = self.yard
+        who, where = yard.roster.agent(agent).id, yard.roster.executor(executor)
+        made = self._made.get((who, where))
+        if made is None:
+            made = self._made[who, where] = self._resolve(yard, who, where)
+        return replace(made, session=session) if session else made
+
+    def why(self, name: str, agent: str, executor: str = "") -> Story:
+        """How it comes that an agent is given a server or tool, or is not.
+
+        Raises:
+            UnknownNameError: Nobody knows such an agent, executor, server or tool.
+        """
+        return tell(name, self.resolution(agent, executor), self._hub.snapshot, self.yard)
+
+    def preview_policy(self, executor: str, said: Any) -> list[Change]:
+        """Whose plans a policy would change; None stands for taking it back.
+
+        Raises:
+            UnknownNameError: There is no such executor.
+            FaultsError: It is no policy.
+        """
+        yard = self.yard
+        where = yard.roster.executor(executor)
+        policy = None if said is None else read_policy(said)
+        after = with_policy(yard, where, policy)
+        reached = [
+            each
+            for each in dict.fromkeys((*EXECUTORS, *yard.roster.sites))
+            if yard.roster.policy(each)[0] != after.roster.policy(each)[0]
+        ]
+        return compare(yard, after, reached, self._resolve)
+
+    def validate(self, agent: str, said: Any, executor: str = "") -> Checked:
+        """What is wrong with a list, and what will not work with an executor; nothing is saved.
+
+        Raises:
+            UnknownNameError: There is no such agent or executor.
+        """
+        yard = self.yard
+        who, where = yard.roster.agent(agent).id, yard.roster.executor(executor)
+        try:
+            config = read_config(who, said)
+        except FaultsError as error:
+            return Checked(error.faults, ())
+        after = with_config(yard, replace(config, enabled=True))
+        return check(config, self._resolve(after, who, where))
+
+    @property
+    def yard(self) -> Yard:
+        """The picture, made ready for resolving."""
+        snapshot = self._hub.snapshot
+        if self._yard is None or self._yard[0] is not snapshot:
+            self._yard = snapshot, Yard(snapshot)
+            self._made = {}
+        return self._yard[1]
+
+    def _resolve(self, yard: Yard, agent: str, executor: str) -> Resolution:
+        hub, loopback = self.reach_of(executor)
+        return yard.resolve(yard.terms(agent, executor, hub=hub, loopback=loopback))
+
+    # Orders; all of them raise ConflictError and StoreError as the store does.
+
+    async def put_config(
+        self, agent: str, said: Any, executor: str = "", seen: frozenset[str] = ANY
+    ) -> Saved:
+        """Write an agent's list.
+
+        Raises:
+            UnknownNameError: There is no such agent or executor.
+            FaultsError: It cannot be used; nothing of it was stored.
+        """
+        checked = self.validate(agent, said, executor)
+        if checked.faults:
+            raise FaultsError(checked.faults)
+        config = read_config(self.roster.agent(agent).id, said)
+
+        def holds(roster: Roster) -> bool:
+            return roster.configs.get(config.agent) == config
+
+        return await self._order(self._store.put_config, config, seen, holds, checked.warnings)
+
+    async def put_override(
+        self, agent: str, executor: str, said: Any, seen: frozenset[str] = ANY
+    ) -> Saved:
+        """Write what differs for an agent with one executor; raises like `put_config`."""
+        who, where = self.roster.agent(agent).id, self.roster.executor(executor)
+        override = read_override(who, where, said)
+
+        def holds(roster: Roster) -> bool:
+            return roster.overrides.get((who, where)) == override
+
+        return await self._order(self._store.put_override, override, seen, holds)
+
+    async def put_policy(self, executor: str, said: Any, seen: frozenset[str] = ANY) -> Saved:
+        """Write what an executor allows and changes; raises like `put_config`."""
+        where, policy = self.roster.executor(executor), read_policy(said)
+
+        def put(policy: Policy, seen: frozenset[str]) -> int:
+            return self._store.put_policy(where, policy, seen)
+
+        return await self._order(put, policy, seen, lambda r: r.policies.get(where) == policy)
+
+    async def put_agent(self, agent: str, said: Any, seen: frozenset[str] = ANY) -> Saved:
+        """Define an agent.
+
+        Raises:
+            FaultsError: It cannot be used.
+        """
+        made = read_agent(agent, said)
+        return await self._order(
+            self._store.put_agent, made, seen, lambda r: r.agents.get(made.id) == made
+        )
+
+    async def remove_agent(self, agent: str, seen: frozenset[str] = ANY) -> bool:
+        """Forget an agent that a user defined.
+
+        Raises:
+            UnknownNameError, NotOursError: Nobody defined it.
+        """
+        who = self.roster.agent(agent).id
+        await asyncio.to_thread(self._store.remove_agent, who, seen)
+        return await self._noticed(lambda r: who not in r.agents or not r.agents[who].own)
+
+    async def remove_override(self, agent: str, executor: str, seen: frozenset[str] = ANY) -> bool:
+        """Let an agent be with an executor as with any other.
+
+        Raises:
+            UnknownNameError: There is no such override.
+        """
+        who, where = self.roster.agent(agent).id, self.roster.executor(executor)
+        await asyncio.to_thread(self._store.remove_override, who, where, seen)
+        return await self._noticed(lambda roster: (who, where) not in roster.overrides)
+
+    async def remove_policy(self, executor: str, seen: frozenset[str] = ANY) -> bool:
+        """Let an executor be as its kind is, or as usual.
+
+        Raises:
+            UnknownNameError: It has no policy of its own.
+        """
+        where = self.roster.executor(executor)
+        await asyncio.to_thread(self._store.remove_policy, where, seen)
+        return await self._noticed(lambda roster: where not in roster.policies)
+
+    async def _order(
+        self,
+        put: Callable[[Any, frozenset[str]], int],
+        value: Any,
+        seen: frozenset[str],
+        holds: Holds,
+        warnings: tuple[Fault, ...] = (),
+    ) -> Saved:
+        version = await asyncio.to_thread(put, value, seen)
+        return Saved(str(version), await self._noticed(holds), warnings)
+
+    async def _noticed(self, holds: Holds) -> bool:
+        snapshot = self._hub.snapshot
+        try:
+            async with asyncio.timeout(NOTICE_SECONDS):
+                while not holds(snapshot.roster):
+                    snapshot = await self._hub.board.wait_after(snapshot.revision)
+        except TimeoutError:
+            return False
+        return True

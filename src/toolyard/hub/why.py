@@ -1,0 +1,183 @@
+"""The story of one server or tool for one agent: what decided, and what led there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from toolyard.core.agents import AgentServer
+from toolyard.core.errors import UnknownNameError
+from toolyard.core.model import Entry, Snapshot
+from toolyard.core.names import closest
+from toolyard.core.resolve import Plan, Refusal, Resolution, Step
+from toolyard.core.roster import Yard, endpoint_of
+
+Verdict = Literal["given", "refused", "disabled", "not-listed", "held", "failing"]
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """Why an agent is given something, or is not."""
+
+    name: str
+    agent: str
+    executor: str
+    verdict: Verdict
+    text: str
+    hint: str = ""
+    server: str = ""
+    """The name on the agent's list, or in the yard if it is not on the list."""
+    tool: str = ""
+    decided: Step | None = None
+    """The first step that made it other than was asked for."""
+    steps: tuple[Step, ...] = ()
+    plan: Plan | None = None
+    refusal: Refusal | None = None
+    also: tuple[str, ...] = field(default=())
+    """Other servers on the list with a tool of that name."""
+
+
+def tell(name: str, made: Resolution, snapshot: Snapshot, yard: Yard) -> Story:
+    """Tell the story of a name: of a server on the list, of a tool, or of a server of the yard.
+
+    Raises:
+        UnknownNameError: Nobody knows it.
+    """
+    return _Teller(name, made, snapshot, yard).tell()
+
+
+class _Teller:
+    def __init__(self, name: str, made: Resolution, snapshot: Snapshot, yard: Yard) -> None:
+        self.name = name
+        self.made = made
+        self.snapshot = snapshot
+        self.roster = yard.roster
+        self.title = yard.roster.agent(made.agent).title
+
+    def story(self, verdict: Verdict, text: str, hint: str = "", **more: Any) -> Story:
+        made = self.made
+        return Story(self.name, made.agent, made.executor, verdict, text, hint, **more)
+
+    def tell(self) -> Story:
+        if not self.made.enabled:
+            return self._disabled()
+        asked: tuple[Plan | Refusal, ...] = (*self.made.plans, *self.made.refusals)
+        for each in asked:
+            if each.name == self.name:
+                return self._of(each)
+        offering = [(each, tool) for each in asked for tool in self._tools(each)]
+        if offering:
+            (first, tool), *others = offering
+            return self._of(first, tool, tuple(each.name for each, _ in others))
+        return self._elsewhere()
+
+    def _disabled(self) -> Story:
+        agent, executor = self.made.agent, self.made.executor
+        override = self.roster.overrides.get((agent, executor))
+        if override is not None and override.enabled is False:
+            text = f"{self.title} is given nothing with {executor}: the override switches it off"
+            hint = f"see: toolyard agent show {agent} --executor {executor}"
+            step = Step("load", f"override {agent} x {executor}", "enabled is false", decides=True)
+        else:
+            text = f"{self.title} is given nothing: its list is switched off"
+            hint = f"switch it on with: toolyard agent enable {agent}"
+            step = Step("load", f"the list of {agent}", "enabled is false", decides=True)
+        return self.story("disabled", text, hint, decided=step, steps=(step,))
+
+    def _of(self, each: Plan | Refusal, tool: str = "", also: tuple[str, ...] = ()) -> Story:
+        """Of one that is on the list, and perhaps of one of its tools."""
+        decided = next((step for step in each.steps if step.decides), None)
+        facts: dict[str, Any] = {
+            "server": each.name,
+            "tool": tool,
+            "also": also,
+            "decided": decided,
+        }
+        what = f"{tool!r} of {each.name!r}" if tool else f"{each.name!r}"
+        if isinstance(each, Refusal):
+            text = f"{what} is left out: {each.text}"
+            return self.story("refused", text, each.hint, **facts, steps=each.steps, refusal=each)
+        state = self._state(self._entry(each), each, tool)
+        facts |= {"steps": each.steps, "plan": each}
+        if state is not None:
+            return self.story(*state, **facts)
+        how = f"over {each.transport}, {each.mode.replace('_', ' ')}"
+        by = ", through the hub" if each.via == "hub" else ""
+        return self.story("given", f"{self.title} is given {what} {how}{by}", **facts)
+
+    def _state(self, entry: Entry | None, plan: Plan, tool: str) -> tuple[Verdict, str, str] | None:
+        """What keeps a server or tool that is given from being used, if anything does."""
+        if entry is None:
+            return None
+        if tool and tool in entry.held:
+            text = f"{tool!r} of {plan.name!r} changed since it was approved, and waits"
+            return "held", text, f"look with: toolyard changes {entry.alias}"
+        problem = entry.server.problem or entry.problem
+        if problem is not None:
+            return "failing", f"{plan.name!r} is given, and fails: {problem.text}", problem.hint
+        return None
+
+    def _elsewhere(self) -> Story:
+        agent = self.made.agent
+        for entry in self.snapshot.entries.values():
+            if entry.server.agents:
+                continue
+            tool = next(_matches(self.name, (entry.alias,), entry), "")
+            if tool or self.name in (entry.alias, str(entry.server.id)):
+                what = f"{tool!r} is a tool of {entry.alias!r}, which" if tool else repr(self.name)
+                step = Step("load", f"the list of {agent}", "it is not on it", decides=True)
+                return self.story(
+                    "not-listed",
+                    f"{what} is in the yard, and not on the list of {self.title}",
+                    f"give it: toolyard agent add-server {agent} {entry.alias}"
+                    f" --server {entry.alias}",
+                    server=entry.alias,
+                    tool=tool,
+                    decided=step,
+                    steps=(step,),
+                )
+        raise self._unknown()
+
+    def _unknown(self) -> UnknownNameError:
+        known = [each.name for each in (*self.made.plans, *self.made.refusals)]
+        for entry in self.snapshot.entries.values():
+            if not entry.server.agents or self.made.agent in entry.server.agents:
+                known += [entry.alias, *(offer.key for offer in entry.offers.tools)]
+        near = closest(self.name, dict.fromkeys(known))
+        hint = f"did you mean {', '.join(near)}?" if near else "see: toolyard tools"
+        return UnknownNameError(f"nobody knows a server or tool {self.name[:80]!r}", hint)
+
+    def _tools(self, each: Plan | Refusal) -> Iterator[str]:
+        entry = self._entry(each)
+        if entry is not None:
+            yield from _matches(self.name, (each.name, entry.alias), entry)
+
+    def _entry(self, each: Plan | Refusal) -> Entry | None:
+        """The server of the picture that is meant, also if it was refused."""
+        if isinstance(each, Plan):
+            return self.snapshot.entries.get(each.server) if each.server else None
+        override = self.roster.overrides.get((self.made.agent, self.made.executor))
+        servers = self.roster.config(self.made.agent).servers
+        if override is not None:
+            servers = (*override.servers, *servers)
+        wanted = next((server for server in servers if server.name == each.name), None)
+        if wanted is None:
+            return None
+        for entry in self.snapshot.entries.values():
+            names = (entry.alias, str(entry.server.id))
+            if wanted.server in names if wanted.server else _is_own(entry, wanted):
+                return entry
+        return None
+
+
+def _is_own(entry: Entry, wanted: AgentServer) -> bool:
+    return bool(entry.server.agents) and entry.server.endpoint == endpoint_of(wanted)
+
+
+def _matches(name: str, prefixes: tuple[str, ...], entry: Entry) -> Iterator[str]:
+    """The tools of a server that a name may mean: its own name, or the one clients see."""
+    for offer in entry.offers.tools:
+        spellings = {f"{prefix}{mark}{offer.key}" for prefix in prefixes for mark in ("__", "/")}
+        if name == offer.key or name in spellings:
+            yield offer.key
