@@ -17,6 +17,7 @@ import click
 
 from toolyard.cli.entry import root
 from toolyard.cli.exits import MEANINGS
+from toolyard.core.known_clients import TABLE
 from toolyard.settings import HOME, SETTINGS, Settings
 
 PAGES = Path(__file__).resolve().parents[1] / "docs" / "reference"
@@ -92,6 +93,30 @@ def exits_table() -> str:
     return "\n".join(rows)
 
 
+def passports_table() -> str:
+    """The table of all passports, and where each entry comes from."""
+    rows = [
+        "| Client | Calls itself | Lists again | Name | Tools | Result | Revision | Transports |",
+        "|---|---|---|---:|---:|---:|---|---|",
+    ]
+    for each in TABLE:
+        calls = ", ".join(f"`{pattern}`" for pattern in each.matches)
+        relists = {True: "yes", False: "no", None: ""}[each.relists]
+        limits = [
+            f"{value:,}" if value else ""
+            for value in (each.longest_name, each.most_tools, each.largest_result)
+        ]
+        cells = [f"`{each.name}`", calls, relists, *limits, each.era, ", ".join(each.transports)]
+        rows.append(f"| {' | '.join(cells)} |")
+    rows += ["", "| Client | Entry | Known | From |", "|---|---|---|---|"]
+    rows += [
+        f"| `{each.name}` | {fact.field} | {fact.proof} | {fact.text} |"
+        for each in TABLE
+        for fact in each.facts
+    ]
+    return "\n".join(rows)
+
+
 def with_part(page: str, part: str) -> str:
     """A page with what is between its marks replaced."""
     before, begin, rest = page.partition(BEGIN)
@@ -104,10 +129,12 @@ def with_part(page: str, part: str) -> str:
 def pages() -> dict[Path, str]:
     """Every page as it should be."""
     settings, exits = PAGES / "settings.md", PAGES / "exit-codes.md"
+    passports = PAGES / "passports.md"
     return {
         PAGES / "cli.md": commands_page(),
         settings: with_part(settings.read_text("utf-8"), settings_table()),
         exits: with_part(exits.read_text("utf-8"), exits_table()),
+        passports: with_part(passports.read_text("utf-8"), passports_table()),
     }
 
 

@@ -22,6 +22,7 @@ from toolyard.surfaces.control.catalog import CatalogDoor
 from toolyard.surfaces.control.history import HistoryDoor
 from toolyard.surfaces.control.openapi import described
 from toolyard.surfaces.control.parts import yard_parts
+from toolyard.surfaces.control.passports import PassportsDoor
 from toolyard.surfaces.control.published import PublishedDoor
 from toolyard.surfaces.control.secrets import SecretsDoor
 from toolyard.surfaces.control.verification import VerificationDoor
@@ -118,6 +119,7 @@ def _make_rest(house: House, door: HttpDoor, passes: Passes, link: Callable[[], 
     operations += VerificationDoor(house.checks).operations()
     operations += PublishedDoor(house.catalog).operations()
     operations += SecretsDoor(house.hub, house.secrets, house.logins).operations()
+    operations += PassportsDoor(house.hub, house.relay, house.orders).operations()
     operations += HistoryDoor(house.history, house.relay).operations()
     operations.append(Metrics(house.hub, house.relay, house.history).operation())
     operations += yard_parts(

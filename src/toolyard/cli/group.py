@@ -41,6 +41,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
         "profiles",
         "Select servers and tools for some clients, and show them in other words.",
     ),
+    "passports": ("passports", "Show what each client can do and cannot, or say otherwise."),
     "token": ("tokens", "Make tokens for agents, which see only what is theirs."),
     "refresh": ("status", "Ask every server again for what it offers."),
     "version": ("shell", "Show the version."),

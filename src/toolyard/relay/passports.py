@@ -36,6 +36,8 @@ toolyard_tools, and call them with toolyard_call."""
 class Known:
     """A client as it made itself known."""
 
+    info: bytes
+    """All it said of itself."""
     client: str
     version: str
     passport: Passport | None
@@ -90,7 +92,7 @@ class Passports:
         if found is None:
             client, version = _read(info)
             passport = passport_for(client, self._hub.snapshot.overrides)
-            found = self._known[info] = Known(client, version, passport)
+            found = self._known[info] = Known(info, client, version, passport)
         return found
 
     def _fitted(self, base: Exposure | None, passport: Passport | None) -> Exposure | None:

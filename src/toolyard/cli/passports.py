@@ -1,0 +1,150 @@
+"""`passports`: what is known of clients, and what you say otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from toolyard.cli.desk import Desk, config_option, json_option
+
+if TYPE_CHECKING:
+    from toolyard.cli.control import Control
+    from toolyard.stores.passports import PassportsFile
+
+TITLES = ("client", "lists again", "name", "tools", "result", "revision", "there now")
+Row = dict[str, Any]
+
+
+@click.group("passports", invoke_without_command=True)
+@config_option
+@json_option
+@click.pass_context
+def passports_command(context: click.Context) -> None:
+    """Show what each client can do and cannot, or say otherwise.
+
+    A limit is marked with * if you have set it.
+    """
+    if context.invoked_subcommand is None:
+        desk = context.ensure_object(Desk)
+        hub = _hub(desk)
+        found = hub.passports() if hub else {"passports": _from_file(desk), "strangers": []}
+        desk.terminal.answer(found, lambda: _show(desk, found))
+
+
+@passports_command.command("set")
+@click.argument("client")
+@click.argument("entries", nargs=-1, required=True, metavar="ENTRY=VALUE...")
+@config_option
+@json_option
+@click.pass_obj
+def set_command(desk: Desk, client: str, entries: tuple[str, ...]) -> None:
+    r"""Say otherwise of a client; what is not named stays as it is, 0 lifts a limit.
+
+    CLIENT is the name of a passport, or what a client without one calls itself. ENTRY is one of
+    relists (yes or no), longest_name, most_tools, largest_result (bytes).
+
+    \b
+    toolyard passports set codex longest_name=60
+    toolyard passports set my-editor relists=no most_tools=40
+    """
+    from toolyard.core.passport import read_override
+
+    override = read_override(client, _entries(entries))
+    hub = _hub(desk)
+    if hub:
+        hub.put_passport(client, override.said)
+    else:
+        _file(desk).put(override)
+    answer = {"done": "set", "client": client, **override.said}
+    desk.terminal.answer(answer, lambda: desk.terminal.say(f"set for the client '{client}'"))
+
+
+@passports_command.command("reset")
+@click.argument("client")
+@config_option
+@json_option
+@click.pass_obj
+def reset_command(desk: Desk, client: str) -> None:
+    """Take back all that you have said of a client."""
+    hub = _hub(desk)
+    if hub:
+        hub.reset_passport(client)
+    else:
+        _file(desk).remove(client)
+    answer = {"done": "reset", "client": client}
+    desk.terminal.answer(answer, lambda: desk.terminal.say(f"reset the client '{client}'"))
+
+
+def _hub(desk: Desk) -> Control | None:
+    return None if desk.told_config else desk.find_hub()
+
+
+def _file(desk: Desk) -> PassportsFile:
+    from toolyard.stores.passports import FILE, PassportsFile
+
+    return PassportsFile(desk.settings.config_file.parent / FILE)
+
+
+def _entries(words: Sequence[str]) -> dict[str, bool | int | str]:
+    entries: dict[str, bool | int | str] = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not equals or not key:
+            raise click.UsageError("entries must be given as ENTRY=VALUE")
+        entries[key] = _value(value.strip().lower())
+    return entries
+
+
+def _value(text: str) -> bool | int | str:
+    if text in ("yes", "true", "no", "false"):
+        return text in ("yes", "true")
+    return int(text) if text.isascii() and text.isdigit() else text
+
+
+def _from_file(desk: Desk) -> list[Row]:
+    from dataclasses import asdict
+
+    from toolyard.core.known_clients import passports
+
+    loaded = _file(desk).load()
+    for problem in loaded.problems:
+        desk.terminal.note(f"note: {problem.text}")
+    said = {each.name: each for each in loaded.overrides}
+    return [
+        {
+            **asdict(each),
+            "overridden": list(said[each.name].said) if each.name in said else [],
+            "clients": [],
+        }
+        for each in passports(said)
+    ]
+
+
+def _show(desk: Desk, found: Row) -> None:
+    desk.terminal.table(TITLES, [_cells(row) for row in found["passports"]])
+    for row in found["passports"]:
+        for client in row["clients"]:
+            if client["left_out"]:
+                note = f"{client['left_out']} tools are not listed to {row['title']}"
+                desk.terminal.note(f"note: {note}, which takes {row['most_tools']}")
+    strangers = ", ".join(_client(client) for client in found["strangers"])
+    if strangers:
+        desk.terminal.note(f"note: nothing is known of {strangers}")
+
+
+def _cells(row: Row) -> list[str]:
+    relists = {True: "yes", False: "no", None: ""}[row["relists"]]
+    limits = [str(row[key] or "") for key in ("longest_name", "most_tools", "largest_result")]
+    cells = []
+    keys = ("relists", "longest_name", "most_tools", "largest_result")
+    for key, cell in zip(keys, (relists, *limits), strict=True):
+        cells.append(f"{cell or 'none'}*" if key in row["overridden"] else cell)
+    there = ", ".join(_client(client) for client in row["clients"])
+    return [row["name"], *cells, row["era"], there]
+
+
+def _client(client: Row) -> str:
+    name = " ".join(filter(None, [client["name"] or "a client without a name", client["version"]]))
+    return f"{name} ({client['sessions']})" if client["sessions"] > 1 else name
