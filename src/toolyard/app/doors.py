@@ -17,13 +17,17 @@ from toolyard.core.errors import ConfigError
 from toolyard.settings import Settings
 from toolyard.stores.runfile import HubState, RunDir
 from toolyard.surfaces.asgi import App
+from toolyard.surfaces.control.agents import AgentsDoor
 from toolyard.surfaces.control.api import make_app
 from toolyard.surfaces.control.catalog import CatalogDoor
 from toolyard.surfaces.control.history import HistoryDoor
 from toolyard.surfaces.control.openapi import described
 from toolyard.surfaces.control.parts import yard_parts
 from toolyard.surfaces.control.passports import PassportsDoor
+from toolyard.surfaces.control.policies import PoliciesDoor
 from toolyard.surfaces.control.published import PublishedDoor
+from toolyard.surfaces.control.resolving import ResolvingDoor
+from toolyard.surfaces.control.runs import RunsDoor
 from toolyard.surfaces.control.secrets import SecretsDoor
 from toolyard.surfaces.control.verification import VerificationDoor
 from toolyard.surfaces.control.yard import Yard
@@ -120,6 +124,10 @@ def _make_rest(house: House, door: HttpDoor, passes: Passes, link: Callable[[], 
     operations += PublishedDoor(house.catalog).operations()
     operations += SecretsDoor(house.hub, house.secrets, house.logins).operations()
     operations += PassportsDoor(house.hub, house.relay, house.orders).operations()
+    operations += AgentsDoor(house.agents).operations()
+    operations += PoliciesDoor(house.agents).operations()
+    operations += ResolvingDoor(house.agents).operations()
+    operations += RunsDoor(house.hub, house.agents, house.tokens, door.dismiss).operations()
     operations += HistoryDoor(house.history, house.relay).operations()
     operations.append(Metrics(house.hub, house.relay, house.history).operation())
     operations += yard_parts(

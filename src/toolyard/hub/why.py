@@ -140,7 +140,8 @@ class _Teller:
         raise self._unknown()
 
     def _unknown(self) -> UnknownNameError:
-        known = [each.name for each in (*self.made.plans, *self.made.refusals)]
+        known = [plan.name for plan in self.made.plans]
+        known += [refusal.name for refusal in self.made.refusals]
         for entry in self.snapshot.entries.values():
             if not entry.server.agents or self.made.agent in entry.server.agents:
                 known += [entry.alias, *(offer.key for offer in entry.offers.tools)]

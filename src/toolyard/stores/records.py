@@ -66,7 +66,7 @@ def read_value(kind: Kind, key: str, text: str) -> Value:
     """
     try:
         said = msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeError) as error:
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise ConfigError(f"it is not JSON: {error}") from error
     match kind:
         case "agent":

@@ -6,16 +6,18 @@ arrives and make the OpenAPI document, so that the two cannot differ.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import msgspec
+from msgspec import UNSET, UnsetType
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from toolyard.core.agentfiles import Fault, FaultsError
 from toolyard.core.errors import (
     BusyError,
     ConfigError,
@@ -35,6 +37,15 @@ PROBLEM: Final = "application/problem+json"
 JSON: Final = "application/json"
 
 
+class FaultRow(msgspec.Struct):
+    """One thing that is wrong with what was said, or should be told of it."""
+
+    server: str
+    field: str
+    text: str
+    hint: str
+
+
 class Refusal(msgspec.Struct):
     """What went wrong, as problem+json."""
 
@@ -42,6 +53,9 @@ class Refusal(msgspec.Struct):
     status: int
     detail: str = ""
     hint: str = ""
+    errors: list[FaultRow] | UnsetType = UNSET
+    """Everything that is wrong with what was said."""
+    success: bool | UnsetType = UNSET
 
 
 class Done(msgspec.Struct):
@@ -94,6 +108,10 @@ class Operation:
     media: str = JSON
     changes: bool = False
     """Whether it changes the picture, so that `If-Match` counts."""
+    versioned: bool = False
+    """Whether it changes a record with an ETag of its own, and looks at `If-Match` itself."""
+    shape: Any = None
+    """The type that describes its body, where the operation says more exactly what is wrong."""
 
 
 STATUS: Final[tuple[tuple[type[ToolyardError], int], ...]] = (
@@ -166,7 +184,16 @@ async def _read(operation: Operation, request: Request) -> Call:
     if operation.body is not None:
         raw = await request.body()
         body = msgspec.json.decode(raw or b"{}", type=operation.body)
+    elif operation.shape is not None:
+        body = _decode(await request.body() or b"{}")
     return Call(request, dict(request.path_params), query, body)
+
+
+def _decode(raw: bytes) -> Any:
+    try:
+        return msgspec.json.decode(raw)
+    except RecursionError:
+        raise msgspec.DecodeError("it is nested too deeply") from None
 
 
 def _write(operation: Operation, answer: Any) -> Response:
@@ -180,13 +207,27 @@ def _write(operation: Operation, answer: Any) -> Response:
     return Response(body, reply.status, headers, media_type=operation.media)
 
 
-def problem(status: int, title: str, detail: str = "", hint: str = "") -> Response:
+def problem(
+    status: int,
+    title: str,
+    detail: str = "",
+    hint: str = "",
+    errors: list[FaultRow] | UnsetType = UNSET,
+    success: bool | UnsetType = UNSET,
+) -> Response:
     """An error in the one form all errors have."""
-    body = jsonrpc.encode(Refusal(title, status, detail or title, hint))
+    body = jsonrpc.encode(Refusal(title, status, detail or title, hint, errors, success))
     return Response(body, status, {"cache-control": "no-store"}, media_type=PROBLEM)
 
 
+def fault_rows(faults: Iterable[Fault]) -> list[FaultRow]:
+    """What is wrong, as the API says it."""
+    return [FaultRow(each.server, each.field, each.text, each.hint) for each in faults]
+
+
 async def _failed(request: Request, error: Exception) -> Response:
+    if isinstance(error, FaultsError):
+        return problem(422, str(error), str(error), error.hint, fault_rows(error.faults))
     status = next((code for kind, code in STATUS if isinstance(error, kind)), 500)
     return problem(status, str(error), str(error), getattr(error, "hint", ""))
 

@@ -17,7 +17,10 @@ from toolyard.wire import jsonrpc
 def document(operations: Sequence[Operation]) -> dict[str, Any]:
     """An OpenAPI 3.1 document of all operations."""
     types = [
-        t for each in operations for t in (each.answer, each.body, each.query) if t is not None
+        kind
+        for each in operations
+        for kind in (each.answer, each.body or each.shape, each.query)
+        if kind is not None
     ]
     template = "#/components/schemas/{name}"
     schemas, parts = msgspec.json.schema_components([*types, Refusal], ref_template=template)
@@ -58,6 +61,10 @@ _IF_MATCH: Final = {
     "description": "The ETag of the picture this change was decided on; another now means 412.",
     "schema": {"type": "string"},
 }
+_IF_MATCH_RECORD: Final = {
+    **_IF_MATCH,
+    "description": "The ETag of the record this change was decided on; another now means 412.",
+}
 
 
 def _key(kind: Any) -> str:
@@ -67,9 +74,10 @@ def _key(kind: Any) -> str:
 def _operation(each: Operation, found: dict[str, Any], parts: dict[str, Any]) -> dict[str, Any]:
     schema = found[_key(each.answer)] if each.answer is not None else {}
     refusals = {401, 403, 421, *each.errors}
-    refusals |= {400, 422} if each.body is not None or each.query is not None else set()
+    body = each.body or each.shape
+    refusals |= {400, 422} if body is not None or each.query is not None else set()
     refusals |= {404} if "{" in each.path else set()
-    refusals |= {412} if each.changes else set()
+    refusals |= {412} if each.changes or each.versioned else set()
     out: dict[str, Any] = {
         "operationId": _name(each),
         "summary": each.summary,
@@ -86,14 +94,13 @@ def _operation(each: Operation, found: dict[str, Any], parts: dict[str, Any]) ->
         out["security"] = []
         del out["responses"]["401"]
     parameters = [*_path_parameters(each), *_query_parameters(each, found, parts)]
-    if each.changes:
-        parameters.append(_IF_MATCH)
+    if each.changes or each.versioned:
+        parameters.append(_IF_MATCH if each.changes else _IF_MATCH_RECORD)
     if parameters:
         out["parameters"] = parameters
-    if each.body is not None:
-        content = {JSON: {"schema": found[_key(each.body)]}}
-        body = {"required": not _may_be_empty(each.body), "content": content}
-        out["requestBody"] = body
+    if body is not None:
+        content = {JSON: {"schema": found[_key(body)]}}
+        out["requestBody"] = {"required": not _may_be_empty(body), "content": content}
     return out
 
 

@@ -1,0 +1,222 @@
+"""What the control API says and takes about agents, as types."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from toolyard.core.agents import Mode, Transport
+from toolyard.surfaces.control.api import FaultRow
+
+Name = Annotated[str, Meta(min_length=1, max_length=200)]
+Texts = list[str] | None
+Table = dict[str, str] | None
+
+
+class AgentServerBody(msgspec.Struct, forbid_unknown_fields=True):
+    """A server on a list: a definition, or in `server` the name of one that the yard knows."""
+
+    type: str | UnsetType | None = UNSET
+    command: str | UnsetType | None = UNSET
+    args: Texts | UnsetType = UNSET
+    env: Table | UnsetType = UNSET
+    cwd: str | UnsetType | None = UNSET
+    url: str | UnsetType | None = UNSET
+    headers: Table | UnsetType = UNSET
+    mode: str | UnsetType | None = UNSET
+    server: str | UnsetType | None = UNSET
+
+
+class MetaBody(msgspec.Struct, forbid_unknown_fields=True):
+    """What people see of a server on a list."""
+
+    name: str | UnsetType | None = UNSET
+    description: str | UnsetType | None = UNSET
+    url: str | UnsetType | None = UNSET
+    icon: str | UnsetType | None = UNSET
+
+
+Servers = dict[str, AgentServerBody] | None
+
+
+class AgentConfigBody(msgspec.Struct, forbid_unknown_fields=True):
+    """Which servers an agent is given; `mcpServers` is another word for `servers`."""
+
+    enabled: bool | None
+    servers: Servers | UnsetType = UNSET
+    mcpServers: Servers | UnsetType = UNSET  # noqa: N815 - the word of the clients' files
+    meta: dict[str, MetaBody] | UnsetType | None = UNSET
+
+
+class OverrideBody(msgspec.Struct, forbid_unknown_fields=True):
+    """What differs with one executor; a server that is null is left out there."""
+
+    enabled: bool | UnsetType | None = UNSET
+    servers: dict[str, AgentServerBody | None] | UnsetType | None = UNSET
+
+
+class AgentBody(msgspec.Struct, forbid_unknown_fields=True):
+    """An agent of one's own: the transports it takes, in the order in which it likes them."""
+
+    transports: list[str]
+    title: str | UnsetType | None = UNSET
+
+
+class PolicyBody(msgspec.Struct, forbid_unknown_fields=True):
+    """What an executor allows and changes; what is left out is as usual."""
+
+    allow_stdio: bool | UnsetType | None = UNSET
+    allow_http: bool | UnsetType | None = UNSET
+    allow_sse: bool | UnsetType | None = UNSET
+    allow_streamable_http: bool | UnsetType | None = UNSET
+    http_url_rewrite: Table | UnsetType = UNSET
+    env_injection: Table | UnsetType = UNSET
+    env_override: Texts | UnsetType = UNSET
+    allow: Texts | UnsetType = UNSET
+    deny: Texts | UnsetType = UNSET
+    stdio_proxy: bool | UnsetType | None = UNSET
+
+
+class AgentConfigRow(msgspec.Struct):
+    """Which servers an agent is given."""
+
+    agent_id: str
+    enabled: bool
+    servers: dict[str, AgentServerBody]
+    meta: dict[str, MetaBody]
+
+
+class SavedConfig(AgentConfigRow):
+    """A list as it was saved; `noticed` says whether the picture shows it already."""
+
+    noticed: bool
+    warnings: list[FaultRow]
+    success: bool = True
+
+
+class AgentRow(msgspec.Struct):
+    """One agent, in short."""
+
+    id: str
+    title: str
+    transports: list[Transport]
+    own: bool
+    """Whether a user defined it."""
+    enabled: bool
+    configured: bool
+    servers: int
+    overrides: list[str]
+    """The executors with which something differs."""
+
+
+class AgentList(msgspec.Struct):
+    """Every agent."""
+
+    agents: list[AgentRow]
+
+
+class PolicyRow(msgspec.Struct):
+    """What an executor allows and changes."""
+
+    executor: str
+    kind: str
+    policy_of: str
+    """Whose policy counts: its own, that of its kind, or the default."""
+    policy: PolicyBody
+
+
+class PolicyList(msgspec.Struct):
+    """The policies of all executors."""
+
+    policies: list[PolicyRow]
+
+
+class ChangeRow(msgspec.Struct):
+    """How the plans of one agent with one executor would change."""
+
+    agent: str
+    executor: str
+    gained: list[str]
+    lost: list[str]
+    changed: list[str]
+
+
+class Preview(msgspec.Struct):
+    """Whose plans would change."""
+
+    executor: str
+    changes: list[ChangeRow]
+
+
+class Checked(msgspec.Struct):
+    """What is wrong with a list; nothing was saved."""
+
+    valid: bool
+    errors: list[FaultRow]
+    warnings: list[FaultRow]
+
+
+class StepRow(msgspec.Struct):
+    """One thing that happened to a server on its way."""
+
+    stage: str
+    rule: str
+    text: str
+    decides: bool
+
+
+class PlanRow(msgspec.Struct):
+    """How one server will run for one agent; references stand for secrets."""
+
+    name: str
+    transport: Transport
+    mode: Mode
+    via: Literal["direct", "hub"]
+    server: str
+    """The server of the yard that it is."""
+    endpoint: dict[str, Any]
+    env: dict[str, str]
+    headers: dict[str, str]
+    steps: list[StepRow]
+
+
+class RefusalRow(msgspec.Struct):
+    """Why a server that was asked for is left out."""
+
+    name: str
+    code: str
+    rule: str
+    text: str
+    hint: str
+    steps: list[StepRow]
+
+
+class ResolutionRow(msgspec.Struct):
+    """What one run gets."""
+
+    agent: str
+    executor: str
+    session: str
+    enabled: bool
+    servers: list[PlanRow]
+    refusals: list[RefusalRow]
+
+
+class StoryRow(msgspec.Struct):
+    """Why an agent is given a server or tool, or is not."""
+
+    name: str
+    agent: str
+    executor: str
+    verdict: str
+    text: str
+    hint: str
+    server: str
+    tool: str
+    decided: StepRow | None
+    """The first step that made it other than was asked for."""
+    steps: list[StepRow]
+    plan: PlanRow | None
+    also: list[str]

@@ -1,0 +1,185 @@
+"""Agents and their lists over the control API: as `/api/mcp-config`, and in full."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from starlette.responses import Response
+
+from toolyard.core.agentfiles import FaultsError, write_config, write_override
+from toolyard.core.agents import Agent, Override
+from toolyard.core.errors import UnknownNameError
+from toolyard.hub.agents import Agents, Saved
+from toolyard.stores.records import pair
+from toolyard.surfaces.control.agentrows import (
+    AgentBody,
+    AgentConfigBody,
+    AgentConfigRow,
+    AgentList,
+    AgentRow,
+    Name,
+    OverrideBody,
+    SavedConfig,
+)
+from toolyard.surfaces.control.api import Call, Operation, Reply, fault_rows, problem
+from toolyard.surfaces.control.rows import Ordered
+
+SHORT = "/api/mcp-config"
+TOP = "/api/v1/agents"
+ONE = "/api/v1/agents/{id}"
+CONFIG = "/api/v1/agents/{id}/config"
+OVERRIDE = "/api/v1/agents/{id}/overrides/{executor}"
+
+
+class AgentQuery(msgspec.Struct):
+    """Whose list."""
+
+    agent: Name
+    executor: str = ""
+    """The executor for which the list is checked when it is saved."""
+
+
+class ExecutorQuery(msgspec.Struct):
+    """With which executor; with none, on this machine."""
+
+    executor: str = ""
+
+
+class AgentsDoor:
+    """Questions and orders about agents, their lists, and what differs with an executor."""
+
+    def __init__(self, agents: Agents) -> None:
+        self._agents = agents
+
+    def operations(self) -> list[Operation]:
+        """What this part of the API can do."""
+        return [*self._short(), *self._whole()]
+
+    def _short(self) -> list[Operation]:
+        what: dict[str, Any] = {"tag": "agents", "query": AgentQuery, "errors": (404,)}
+        return [
+            Operation("GET", SHORT, "The list of an agent", self._get, AgentConfigRow, **what),
+            Operation(
+                "POST",
+                SHORT,
+                "Write it",
+                self._post,
+                SavedConfig,
+                shape=AgentConfigBody,
+                versioned=True,
+                **what,
+            ),
+        ]
+
+    def _whole(self) -> list[Operation]:
+        tag: dict[str, Any] = {"tag": "agents"}
+        order: dict[str, Any] = {"tag": "agents", "versioned": True}
+        put = {**order, "shape": AgentBody}
+        config = {**order, "shape": AgentConfigBody, "query": ExecutorQuery}
+        override = {**order, "shape": OverrideBody}
+        return [
+            Operation("GET", TOP, "All agents", self._list, AgentList, **tag),
+            Operation("GET", ONE, "One agent", self._one, AgentRow, **tag),
+            Operation("PUT", ONE, "Define an agent", self._define, Ordered, **put),
+            Operation("DELETE", ONE, "Forget it", self._forget, Ordered, errors=(409,), **order),
+            Operation("GET", CONFIG, "Its list", self._config, AgentConfigRow, **tag),
+            Operation("PUT", CONFIG, "Write its list", self._put, SavedConfig, **config),
+            Operation("GET", OVERRIDE, "What differs", self._override, OverrideBody, **tag),
+            Operation("PUT", OVERRIDE, "Write that", self._put_override, Ordered, **override),
+            Operation("DELETE", OVERRIDE, "No difference", self._drop_override, Ordered, **order),
+        ]
+
+    # Lists.
+
+    async def _get(self, call: Call) -> Reply:
+        return self._row(call.query.agent)
+
+    async def _config(self, call: Call) -> Reply:
+        return self._row(call.path["id"])
+
+    def _row(self, agent: str) -> Reply:
+        records = self._agents.records
+        config = records.roster.config(records.roster.agent(agent).id)
+        return Reply(write_config(config), etag=records.version("config", config.agent))
+
+    async def _post(self, call: Call) -> Reply | Response:
+        query: AgentQuery = call.query
+        try:
+            return await self._save(query.agent, query.executor, call)
+        except FaultsError as error:
+            return problem(
+                400, str(error), str(error), error.hint, fault_rows(error.faults), success=False
+            )
+
+    async def _put(self, call: Call) -> Reply:
+        return await self._save(call.path["id"], call.query.executor, call)
+
+    async def _save(self, agent: str, executor: str, call: Call) -> Reply:
+        saved = await self._agents.put_config(agent, call.body, executor, call.if_match)
+        roster = self._agents.roster
+        said = write_config(roster.config(roster.agent(agent).id))
+        more = {"noticed": saved.noticed, "warnings": fault_rows(saved.warnings)}
+        return Reply({"success": True, **said, **more}, etag=saved.version)
+
+    # Agents.
+
+    async def _list(self, call: Call) -> AgentList:
+        agents = self._agents.roster.agents
+        return AgentList([self._described(agents[name]) for name in sorted(agents)])
+
+    async def _one(self, call: Call) -> Reply:
+        agent = self._agents.roster.agent(call.path["id"])
+        return Reply(self._described(agent), etag=self._agents.records.version("agent", agent.id))
+
+    def _described(self, agent: Agent) -> AgentRow:
+        roster = self._agents.roster
+        config = roster.config(agent.id)
+        return AgentRow(
+            agent.id,
+            agent.title,
+            list(agent.transports),
+            agent.own,
+            config.enabled,
+            agent.id in roster.configs,
+            len(config.servers),
+            sorted(executor for name, executor in roster.overrides if name == agent.id),
+        )
+
+    async def _define(self, call: Call) -> Reply:
+        name = call.path["id"]
+        return _ordered(name, await self._agents.put_agent(name, call.body, call.if_match))
+
+    async def _forget(self, call: Call) -> Ordered:
+        name = call.path["id"]
+        return Ordered(name, await self._agents.remove_agent(name, call.if_match))
+
+    # What differs with an executor.
+
+    async def _override(self, call: Call) -> Reply:
+        override = self._find(call)
+        key = pair(override.agent, override.executor)
+        return Reply(write_override(override), etag=self._agents.records.version("override", key))
+
+    def _find(self, call: Call) -> Override:
+        roster = self._agents.roster
+        agent, executor = roster.agent(call.path["id"]).id, roster.executor(call.path["executor"])
+        found = roster.overrides.get((agent, executor))
+        if found is None:
+            hint = f"what counts there is the list of {agent!r}"
+            raise UnknownNameError(f"nothing differs for {agent!r} with {executor!r}", hint)
+        return found
+
+    async def _put_override(self, call: Call) -> Reply:
+        agent, executor = call.path["id"], call.path["executor"]
+        saved = await self._agents.put_override(agent, executor, call.body, call.if_match)
+        return _ordered(f"{agent} x {executor}", saved)
+
+    async def _drop_override(self, call: Call) -> Ordered:
+        agent, executor = call.path["id"], call.path["executor"]
+        noticed = await self._agents.remove_override(agent, executor, call.if_match)
+        return Ordered(f"{agent} x {executor}", noticed)
+
+
+def _ordered(name: str, saved: Saved) -> Reply:
+    return Reply(Ordered(name, saved.noticed), etag=saved.version)
