@@ -14,7 +14,7 @@ from tests.surfaces.doors import Answer, Doors, open_doors
 
 SHORT = "/api/mcp-config?agent="
 AGENTS = "/api/v1/agents"
-DEFINED = {
+DEFINED: dict[str, dict[str, Any]] = {
     "docs": {"url": "http://localhost:9/mcp"},
     "local": {"command": "no-such-program", "args": ["-x"], "env": {"LEVEL": "1"}},
 }
