@@ -1,0 +1,185 @@
+"""What is said to the shell on a remote host: how to start a server, and what ends it for sure.
+
+Everything goes over the stdin of one constant command, so neither arguments nor environment pass
+through the login shell there, and no value is ever on a command line where `ps` shows it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from toolyard.core.errors import StartError
+from toolyard.core.placement import Run
+
+# One line without backslash, newline or exclamation mark: csh and fish read it as sh does.
+LOADER: Final = (
+    "exec sh -c 'echo toolyard-shell $$; while IFS= read -r _ty; do eval \"$_ty\"; done' toolyard"
+)
+SIGN: Final = b"toolyard-shell "
+"""How a line of ours begins; whatever a profile there prints before does not."""
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+# Names of ours begin with `_ty`, so that none is one the server declares.
+_NEWLINE = r"_ty_n=$(printf '\n_'); _ty_n=${_ty_n%_}"
+
+
+def lines(texts: Iterable[str]) -> bytes:
+    """Give the lines as the shell there reads them."""
+    return os.fsencode("".join(f"{text}\n" for text in (_NEWLINE, *texts)))
+
+
+def word(text: str) -> str:
+    """Give the text as one word of sh, on one line."""
+    return "'" + text.replace("'", "'\"'\"'").replace("\n", "'\"$_ty_n\"'") + "'"
+
+
+def launch(run: Run, marks: Iterable[tuple[str, str]]) -> bytes:
+    """Give what turns the waiting shell into the server: folder, environment, program.
+
+    It says `ok` before it does, or what is wrong: `cwd`, `missing PATH`, `script INTERPRETER`.
+
+    Raises:
+        StartError: The command cannot be a command.
+    """
+    _check(run)
+    command = run.command
+    texts = [f"export {name}={word(value)}" for name, value in (*command.env, *marks)]
+    if command.cwd is not None:
+        texts.append(f"cd {word(command.cwd)} 2>/dev/null || {{ {_say('cwd')}; exit 126; }}")
+    texts += [f"_ty_p={word(command.argv[0])}", f"eval {word(_LOOK)}", _say("ok"), "unset _ty_p"]
+    return lines([*texts, "exec " + " ".join(map(word, command.argv))])
+
+
+def warden(hub: str, owner: str, trunk: str) -> bytes:
+    """Give the program that ends what a connection started once that connection is gone.
+
+    The marks are parts of the environment of the processes it may end: all of this hub, all of
+    this start of it, all of this connection.
+    """
+    names = f"hub={word(hub)} owner={word(owner)} trunk={word(trunk)}"
+    return lines([names, f"eval {word(_WARDEN)}", "exit"])
+
+
+def _say(text: str) -> str:
+    return f"echo {SIGN.decode().strip()} {text}"
+
+
+def _check(run: Run) -> None:
+    command = run.command
+    if not command.argv or not command.argv[0]:
+        raise StartError(
+            f'cannot start "{run.name}": its command is empty', "name a program to run"
+        )
+    if any("\0" in text for text in (*command.argv, command.cwd or "")):
+        raise StartError(
+            f'cannot start "{run.name}": its command holds a zero byte',
+            "remove it from the command",
+        )
+    for name, value in command.env:
+        if not _NAME.fullmatch(name) or "\0" in value:
+            raise StartError(
+                f'cannot start "{run.name}": the environment variable {name!r} cannot be set there',
+                "names consist of letters, digits and underscores, values hold no zero byte",
+            )
+
+
+# A shell tells a missing program only after it has become it, so look before.
+_LOOK: Final = f"""
+case $_ty_p in
+  */*) [ -f "$_ty_p" ] && [ -x "$_ty_p" ] || {{ {_say('missing "$PATH"')}; exit 127; }} ;;
+  *) _ty_p=$(command -v "$_ty_p") || {{ {_say('missing "$PATH"')}; exit 127; }} ;;
+esac
+_ty=
+case $_ty_p in */*) {{ IFS= read -r _ty < "$_ty_p"; }} 2>/dev/null ;; esac
+case $_ty in
+  '#!'*) set -- ${{_ty#??}}; [ -x "$1" ] || {{ {_say('script "$1"')}; exit 126; }} ;;
+esac
+"""
+
+# Hears `add PID`, `del PID`, `stop KEY MARK PID ROUNDS`, `sweep KEY` and answers `KEY …`. A round
+# is half a second. Ours is who leads or is in the session of a pid that was added, who carries the
+# mark, and all their descendants; a pid counts only while its start time is that of the one added.
+# Its input ends with the connection, however that ends.
+_WARDEN: Final = r"""
+trap '' HUP INT TERM PIPE
+exec 2>/dev/null
+cd /
+known=
+start_of() { IFS= read -r stat < "/proc/$1/stat" || return; set -- ${stat##*) }; echo "${20}"; }
+entry_of() { for each in $known; do case $each in "$1":*) echo "$each" ;; esac; done; }
+sessions() {
+  for each; do
+    pid=${each%%:*}
+    [ -d "/proc/$pid" ] && [ "$(start_of "$pid")" != "${each#*:}" ] || echo "$pid"
+  done
+}
+marked() {
+  set -- "$1" "$2" $(grep -lF -e "$1" /proc/[0-9]*/environ)
+  with=$2; shift 2
+  [ $# -eq 0 ] || if [ "$with" ]; then grep -LF -e "$with" "$@"; else echo "$@"; fi
+}
+family() {
+  cat /proc/[0-9]*/status | awk -v roots="$1" -v marked="$2" '
+    BEGIN { split(roots, r, " "); for (i in r) session[r[i]]; split(marked, m, " ") }
+    /^State:/ { dead = $2 ~ /[ZX]/ }
+    /^Pid:/ { pid = $2 }
+    /^PPid:/ { if (!dead) parent[pid] = $2 }
+    /^NSsid:/ { if (!dead && ($2 in session || pid in session)) ours[pid] }
+    END {
+      for (i in m) ours[m[i]]
+      do {
+        more = 0
+        for (p in parent) if (!(p in ours) && parent[p] in ours) { ours[p]; more = 1 }
+      } while (more)
+      for (p in ours) if (p in parent) print p
+    }'
+}
+ours() {
+  mark=$1 without=$2; shift 2
+  if [ -r /proc/self/status ]; then
+    found=$(marked "$mark" "$without" | tr -cs '0-9' ' ')
+    family "$(sessions "$@" | tr '\n' ' ')" "$found"
+  else
+    for each; do kill -0 -- "-${each%%:*}" && echo "-${each%%:*}"; done
+  fi
+}
+nap() {
+  for tick in 1 2 3 4 5; do
+    sleep 0.1 || sleep 1
+    alive=; for each; do kill -0 -- "$each" && alive=1; done
+    [ "$alive" ] || return
+  done
+}
+end() {
+  rounds=$1 round=0; shift
+  while [ $round -lt $((rounds + 10)) ]; do
+    left=$(ours "$@")
+    [ "$left" ] || return
+    if [ $round -ge "$rounds" ]; then kill -s KILL -- $left
+    elif [ $round -eq 0 ]; then kill -s TERM -- $left
+    fi
+    nap $left
+    round=$((round + 1))
+  done
+}
+sweep() {
+  for each in $(ours "$hub" "$owner"); do
+    echo "$each($(tr -cd 'A-Za-z0-9._-' < "/proc/$each/comm"))"
+  done | tr '\n' ' '
+  end 2 "$hub" "$owner"
+}
+echo 0
+while read -r verb key mark pid rounds; do
+  case $verb in
+    add) known="$known $key:$(start_of "$key")" ;;
+    del) gone=$(entry_of "$key"); kept=
+         for each in $known; do [ "$each" = "$gone" ] || kept="$kept $each"; done; known=$kept ;;
+    stop) { end "$rounds" "$mark" '' $(entry_of "$pid"); echo "$key"; } & ;;
+    sweep) { swept=$(sweep); echo "$key $swept"; } & ;;
+  esac
+done
+end 6 "$trunk" '' $known
+"""
