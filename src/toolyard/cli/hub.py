@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import sys
 import threading
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -191,17 +189,11 @@ def _welcome(desk: Desk, url: str, link: str, entry: dict[str, Any]) -> None:
 
 def _entry(desk: Desk) -> dict[str, Any]:
     """What a client must be told to start us, wherever it runs."""
-    script = Path(sys.argv[0])
-    if script.name == "toolyard" and (found := shutil.which(str(script))):
-        entry: dict[str, Any] = {"command": os.path.abspath(found), "args": ["mcp"]}
-    else:
-        entry = {"command": sys.executable, "args": ["-P", "-m", "toolyard", "mcp"]}
-    if desk.told_config:
-        entry["args"] += ["--config", str(desk.settings.config_file)]
-    # Clients pass on little of their environment.
-    if home := os.environ.get("TOOLYARD_HOME"):
-        entry["env"] = {"TOOLYARD_HOME": os.path.abspath(os.path.expanduser(home))}
-    return entry
+    from toolyard.clients.ours import own_command
+
+    command = own_command(desk.settings)
+    entry: dict[str, Any] = {"command": command.argv[0], "args": list(command.argv[1:])}
+    return entry | ({"env": dict(command.env)} if command.env else {})
 
 
 def _stop(desk: Desk) -> HubState | None:

@@ -95,11 +95,11 @@ def _done(desk: Desk, what: str, name: str) -> None:
     file = str(desk.settings.config_file)
     answer = {"done": what, "server": name, "file": file}
     desk.terminal.answer(answer, lambda: desk.terminal.say(f"{what} '{name}' in {file}"))
-    if what in ("added", "removed") and not _is_noticed(desk, name, what == "added"):
+    if what in ("added", "removed") and not is_noticed(desk, name, what == "added"):
         desk.terminal.note("note: the running hub has not noticed; does it read another file?")
 
 
-def _is_noticed(desk: Desk, name: str, wanted: bool) -> bool:
+def is_noticed(desk: Desk, name: str, wanted: bool) -> bool:
     """Wait until a running hub knows, so that the next command finds what this one did."""
     hub = desk.find_hub()
     pause, deadline = threading.Event(), time.monotonic() + NOTICE

@@ -29,7 +29,6 @@ _PIECE: Final = re.compile(
     re.DOTALL,
 )
 _EMPTY_LINE: Final = re.compile(r"(?<=\n)\r?\n\Z")
-_PLACE: Final = re.compile(r"\s*\(at (.*)\)$")
 
 Keys = tuple[str, ...]
 
@@ -46,10 +45,12 @@ def parse_toml(data: bytes) -> dict[str, Any]:
         line = data.count(b"\n", 0, error.start) + 1
         raise ConfigError(f"text that is not UTF-8 at line {line}", "save it as UTF-8") from error
     except tomllib.TOMLDecodeError as error:
-        text = str(error)
-        where = _PLACE.search(text)
-        said = _PLACE.sub("", text)
-        text = f"{said[:1].lower()}{said[1:]} at {where.group(1)}" if where else said
+        # It says "... (at line 3, column 4)" or "... (at end of document)".
+        said, _, where = str(error).rpartition(" (at ")
+        if "line" not in where:
+            last = data.rstrip().count(b"\n") + 1
+            where = f"line {last}, the end)"
+        text = f"{said[:1].lower()}{said[1:]} at {where.removesuffix(')')}"
         raise ConfigError(text, "correct it there") from error
 
 

@@ -1,0 +1,365 @@
+"""`clients`, `connect`, `disconnect`, `undo`: the hub in the files of your clients."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from toolyard.cli.control import CommandError
+from toolyard.cli.desk import Decorated, Desk, config_option, json_option
+from toolyard.cli.exits import Exit
+from toolyard.cli.terminal import clean
+from toolyard.core.errors import ConfigError, TakenError, ToolyardError, UnknownNameError
+
+if TYPE_CHECKING:
+    from toolyard.clients.change import Plan
+    from toolyard.clients.connecting import Connecting, Row
+    from toolyard.clients.journal import Record
+
+TITLES = ("client", "installed", "connected", "file")
+CHANGE_TITLES = ("id", "client", "what", "file", "undone")
+COLOURS = {"+": "green", "-": "red", "@": "cyan"}
+
+project_option = click.option(
+    "--project",
+    is_flag=False,
+    flag_value=".",
+    metavar="[DIR]",
+    help="The file of this project, or of the one here, instead of your own.",
+)
+yes_option = click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+dry_option = click.option("--dry-run", is_flag=True, help="Show what would change, and stop.")
+
+
+def _which(command: Decorated) -> Decorated:
+    """Add the clients, and `--all`."""
+    every = click.option("--all", "every", is_flag=True, help="All clients that are installed.")
+    names = click.argument("names", nargs=-1, metavar="[CLIENT]...", shell_complete=_complete)
+    return names(every(command))
+
+
+def _complete(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    from toolyard.clients.known import BY_NAME
+
+    return [each for each in BY_NAME if each.startswith(incomplete)]
+
+
+@click.command("clients")
+@project_option
+@json_option
+@click.pass_obj
+def clients_command(desk: Desk, project: str | None) -> None:
+    """Show which clients are here, and which of them use the hub."""
+    rows = [_plain(each) for each in open_connecting(desk).rows(folder(project))]
+    desk.terminal.answer({"clients": rows}, lambda: _show(desk, rows))
+
+
+def _plain(row: Row) -> dict[str, Any]:
+    return {
+        "client": row.client.name,
+        "title": row.client.title,
+        "installed": row.installed,
+        "connected": bool(row.how),
+        "how": row.how,
+        "file": str(row.path),
+        "problem": row.problem,
+    }
+
+
+def _show(desk: Desk, rows: list[dict[str, Any]]) -> None:
+    cells = [
+        [
+            row["client"],
+            "yes" if row["installed"] else "no",
+            row["how"] or ("?" if row["problem"] else "no"),
+            row["file"],
+        ]
+        for row in rows
+    ]
+    desk.terminal.table(TITLES, cells)
+    for row in rows:
+        if row["problem"]:
+            desk.terminal.note(f"note: {clean(row['problem'])}")
+
+
+@click.command("connect")
+@_which
+@project_option
+@click.option("--http", is_flag=True, help="By address and a token of its own, not by command.")
+@click.option("--agent", default="", metavar="NAME", help="Connect it as this agent.")
+@dry_option
+@yes_option
+@config_option
+@json_option
+@click.pass_obj
+def connect_command(
+    desk: Desk,
+    /,
+    names: tuple[str, ...],
+    every: bool,
+    project: str | None,
+    http: bool,
+    agent: str,
+    dry_run: bool,
+    yes: bool,
+) -> None:
+    r"""Put the hub into the files of clients.
+
+    Shows the difference and asks. All else in the file stays as it is; `toolyard undo` puts back
+    every byte.
+
+    \b
+    toolyard connect cursor codex
+    toolyard connect --all --dry-run
+    toolyard connect vscode --project .
+    """
+    from toolyard.clients.connecting import Wish
+    from toolyard.core.agentfiles import NAME, NAME_HINT
+
+    if agent and not NAME.fullmatch(agent):
+        raise CommandError(f"{agent[:80]!r} cannot name an agent", NAME_HINT, Exit.USAGE)
+    connecting = open_connecting(desk)
+    wish = Wish(folder(project), http, agent)
+    _change(
+        desk,
+        _chosen(connecting, names, every),
+        lambda name: connecting.plan(name, wish),
+        lambda plan: connecting.connect(plan, wish),
+        (dry_run, yes),
+    )
+
+
+@click.command("disconnect")
+@_which
+@project_option
+@dry_option
+@yes_option
+@json_option
+@click.pass_obj
+def disconnect_command(
+    desk: Desk, names: tuple[str, ...], every: bool, project: str | None, dry_run: bool, yes: bool
+) -> None:
+    """Take the hub out of the files of clients.
+
+    A file that nobody changed since it was connected becomes what it was before, every byte.
+    """
+    connecting = open_connecting(desk)
+    where = folder(project)
+    _change(
+        desk,
+        _chosen(connecting, names, every),
+        lambda name: connecting.plan_disconnect(name, where),
+        connecting.changes.apply,
+        (dry_run, yes),
+    )
+    _name_tokens(desk, names)
+
+
+def _name_tokens(desk: Desk, names: Sequence[str]) -> None:
+    """An undo may need the token again, so it is left, and named."""
+    from toolyard.clients.connecting import token_name
+    from toolyard.stores.tokens import TokensFile
+
+    known = {each.name for each in TokensFile(desk.settings.state_dir / "tokens.json").list()}
+    for each in map(token_name, names):
+        if each in known and not desk.terminal.as_json:
+            desk.terminal.note(
+                f"note: its token still works; to end it: toolyard token revoke {each}"
+            )
+
+
+def _change(
+    desk: Desk,
+    names: Sequence[str],
+    make_plan: Callable[[str], Plan],
+    apply: Callable[[Plan], Record | None],
+    how: tuple[bool, bool],
+) -> None:
+    """Plan all, show all, ask once, and do what can be done."""
+    dry_run, yes = how
+    plans: list[Plan] = []
+    failed: list[tuple[str, ToolyardError]] = []
+    for name in names:
+        try:
+            plans.append(make_plan(name))
+        except UnknownNameError:
+            raise  # a slip of the pen: nothing is done
+        except ToolyardError as error:
+            failed.append((name, error))
+    if not dry_run:
+        ask(desk, yes, plans)
+    rows = []
+    for plan in plans:
+        try:
+            rows.append(_row(plan, None if dry_run else apply(plan)))
+        except ToolyardError as error:
+            failed.append((plan.place.client.name, error))
+    _answer(desk, rows, failed, dry_run, shown=not dry_run and not yes)
+
+
+def ask(desk: Desk, yes: bool, plans: Sequence[Plan]) -> None:
+    """Show what would change, and have it confirmed.
+
+    Raises:
+        click.UsageError: Nobody is there to be asked.
+    """
+    if yes or not any(each.changes for each in plans):
+        return
+    if not (sys.stdin.isatty() and sys.stdout.isatty()) or desk.terminal.as_json:
+        raise click.UsageError("nobody is there to be asked; see --dry-run, then give --yes")
+    for plan in plans:
+        show_difference(desk, plan.difference)
+    click.confirm("Write this?", abort=True)
+
+
+def show_difference(desk: Desk, text: str) -> None:
+    """Show a difference, line by line."""
+    for line in text.splitlines():
+        colour = COLOURS.get(line[:1])
+        shown = "".join(each if each.isprintable() or each == "\t" else "?" for each in line)
+        desk.terminal.say(desk.terminal.paint(shown, colour) if colour else shown)
+
+
+def _row(plan: Plan, record: Record | None) -> dict[str, Any]:
+    return {
+        "client": plan.place.client.name,
+        "file": str(plan.place.path),
+        "what": plan.what,
+        "changed": plan.changes,
+        "difference": plan.difference,
+        "id": record.id if record else "",
+    }
+
+
+def _answer(
+    desk: Desk,
+    rows: list[dict[str, Any]],
+    failed: list[tuple[str, ToolyardError]],
+    dry_run: bool,
+    shown: bool,
+) -> None:
+    faults = [{"client": name, "text": str(e), "hint": e.hint} for name, e in failed]
+    answer = {"dry_run": dry_run, "changes": rows, "failed": faults}
+    if len(failed) == 1 and not rows:
+        raise _as_refusal(failed[0][1])
+    desk.terminal.answer(answer, lambda: _tell(desk, rows, dry_run, shown))
+    for each in faults if not desk.terminal.as_json else ():
+        desk.terminal.note(f"{each['client']}: {clean(each['text'])}")
+        desk.terminal.note(f"hint: {clean(each['hint'])}")
+    if failed:
+        raise click.exceptions.Exit(Exit.FAILED)
+
+
+def _as_refusal(error: ToolyardError) -> CommandError:
+    exit_ = Exit.CONFIG if isinstance(error, ConfigError) else Exit.FAILED
+    exit_ = Exit.REFUSED if isinstance(error, TakenError) else exit_
+    return CommandError(str(error), error.hint, exit_)
+
+
+def _tell(desk: Desk, rows: list[dict[str, Any]], dry_run: bool, shown: bool) -> None:
+    for row in rows:
+        if not row["changed"]:
+            desk.terminal.say(f"{row['client']}: nothing to do in {row['file']}")
+            continue
+        if not shown:
+            show_difference(desk, row["difference"])
+        if not dry_run:
+            desk.terminal.say(f"{row['what']} {row['client']} in {row['file']}")
+    if any(row["changed"] for row in rows) and not dry_run:
+        desk.terminal.note(
+            "to take it back: toolyard undo; clients read their file when they start"
+        )
+
+
+@click.command("undo")
+@click.argument("id_", metavar="[ID]", required=False)
+@click.option("--list", "listed", is_flag=True, help="List the changes, the newest first.")
+@dry_option
+@yes_option
+@json_option
+@click.pass_obj
+def undo_command(desk: Desk, id_: str | None, listed: bool, dry_run: bool, yes: bool) -> None:
+    """Undo the last change of a client's file, or the one named.
+
+    A file that was changed since keeps these changes: only the hub's entry is put back.
+    """
+    changes = open_connecting(desk).changes
+    if listed:
+        rows = [_listed(each) for each in changes.journal.records()]
+        desk.terminal.answer({"changes": rows}, lambda: _list(desk, rows))
+        return
+    record, plan = changes.plan_undo(id_ or "")
+    if not dry_run:
+        ask(desk, yes, [plan])
+        changes.undo(record, plan)
+    answer = {"dry_run": dry_run, "id": record.id, **_row(plan, record)}
+    desk.terminal.answer(answer, lambda: _undone(desk, answer, shown=not dry_run and not yes))
+
+
+def _undone(desk: Desk, answer: dict[str, Any], shown: bool) -> None:
+    if not shown:
+        show_difference(desk, answer["difference"])
+    if not answer["dry_run"]:
+        desk.terminal.say(f"undid {answer['id']}: {answer['what']} {answer['client']}")
+
+
+def _listed(record: Record) -> dict[str, Any]:
+    return {
+        "id": record.id,
+        "at": record.at,
+        "client": record.client,
+        "what": record.what,
+        "file": record.path,
+        "undone": record.undone,
+    }
+
+
+def _list(desk: Desk, rows: list[dict[str, Any]]) -> None:
+    if not rows:
+        desk.terminal.say("no client's file was changed")
+        return
+    desk.terminal.table(CHANGE_TITLES, [[row[key] for key in CHANGE_TITLES] for row in rows])
+
+
+def open_connecting(desk: Desk) -> Connecting:
+    """What connects clients, for the hub that runs or would run."""
+    from toolyard.clients.connecting import Connecting
+    from toolyard.clients.places import Surroundings
+    from toolyard.stores.tokens import TokensFile
+
+    settings = desk.settings
+    state = desk.run_dir.read()
+    url = state.url if state else f"http://{settings.host}:{settings.port}"
+    tokens = TokensFile(settings.state_dir / "tokens.json")
+    return Connecting(settings, Surroundings.here(), url, tokens)
+
+
+def folder(project: str | None) -> Path | None:
+    """The project that was named.
+
+    Raises:
+        CommandError: There is no such folder.
+    """
+    if project is None:
+        return None
+    path = Path(project).expanduser().resolve()
+    if not path.is_dir():
+        raise CommandError(f"there is no folder '{path}'", "correct the path", Exit.NOT_FOUND)
+    return path
+
+
+def _chosen(connecting: Connecting, names: Sequence[str], every: bool) -> list[str]:
+    if bool(names) == every:
+        raise click.UsageError("name clients, or give --all, and not both")
+    chosen = connecting.installed() if every else list(dict.fromkeys(names))
+    if not chosen:
+        raise CommandError(
+            "no client was found on this machine",
+            "name one: toolyard connect cursor",
+            Exit.NOT_FOUND,
+        )
+    return chosen

@@ -1,0 +1,159 @@
+"""What the clients' files have that the yard has not: found, merged by what it runs, and named."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from toolyard.clients.formats import Entry, read
+from toolyard.clients.journal import LARGEST
+from toolyard.clients.known import Client
+from toolyard.clients.ours import is_ours
+from toolyard.clients.places import (
+    Place,
+    Surroundings,
+    local_places,
+    project_places,
+    user_places,
+)
+from toolyard.clients.shapes import change_texts
+from toolyard.core.errors import ToolyardError
+from toolyard.core.model import Command, Endpoint, Problem
+from toolyard.stores.files import read_bounded
+
+CLIENT_FILE: Final = "client-file"
+"""The file of a client cannot be read."""
+NAME_LONGEST: Final = 64
+_ODD: Final = re.compile(r"[^A-Za-z0-9_.-]+")
+_WORKSPACE: Final = "${workspaceFolder}"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A server that clients have; `places` are the files that name it."""
+
+    name: str
+    endpoint: Endpoint
+    enabled: bool
+    places: tuple[Place, ...]
+    present: str = ""
+    """The name under which the yard has it already."""
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether only files of projects name it, which others may have written."""
+        return all(each.is_shared for each in self.places)
+
+    def entry(self) -> dict[str, Any]:
+        """It as an entry of the servers file."""
+        endpoint = self.endpoint
+        if isinstance(endpoint, Command):
+            said: dict[str, Any] = {"command": endpoint.argv[0], "args": list(endpoint.argv[1:])}
+            said |= {"env": dict(endpoint.env), "cwd": endpoint.cwd}
+        else:
+            said = {"type": endpoint.kind, "url": endpoint.url, "headers": dict(endpoint.headers)}
+        said["disabled"] = not self.enabled
+        return {key: value for key, value in said.items() if value or key == "args"}
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """All that was found, and what could not be read."""
+
+    found: tuple[Found, ...]
+    problems: tuple[Problem, ...]
+
+
+def places_to_read(
+    clients: Iterable[Client], around: Surroundings, project: Path | None
+) -> list[Place]:
+    """The files of clients that are there: for the user, and for a project if one is named."""
+    places: list[Place] = []
+    for client in clients:
+        places += user_places(client, around)
+        if project is not None:
+            places += local_places(client, around, project)
+            places += project_places(client, around, project)
+    return [each for each in places if each.path.is_file()]
+
+
+def gather(places: Sequence[Place], present: Mapping[str, Endpoint]) -> Gathered:
+    """Read the files, and merge what runs the same; `present` is what the yard has, by name."""
+    merged: dict[object, Found] = {}
+    problems: list[Problem] = []
+    for place in places:
+        entries, trouble = _read(place)
+        problems += trouble
+        for each in entries:
+            _merge(merged, each, place)
+    return Gathered(tuple(_named(merged, present)), tuple(problems))
+
+
+def _read(place: Place) -> tuple[list[Entry], list[Problem]]:
+    try:
+        found = read(place.client.shape, read_bounded(place.path, LARGEST), place.keys)
+    except (OSError, ToolyardError) as error:
+        text = f"'{place.path}' cannot be read: {error}"
+        hint = getattr(error, "hint", "") or "correct the file"
+        return [], [Problem(CLIENT_FILE, text, hint, str(place.path))]
+    problems = [
+        replace(each, text=f"'{place.path}' {each.subject}: {each.text}", subject=str(place.path))
+        for each in found.problems
+    ]
+    kept = [each for each in found.entries if not is_ours(each.name, each.endpoint)]
+    return [replace(each, endpoint=_settled(each.endpoint, place)) for each in kept], problems
+
+
+def _settled(endpoint: Endpoint, place: Place) -> Endpoint:
+    """What is meant from within a project, said so that it means the same from anywhere."""
+    if not place.project:
+        return endpoint
+    endpoint = change_texts(endpoint, lambda text: text.replace(_WORKSPACE, place.project))
+    if isinstance(endpoint, Command):
+        cwd = os.path.join(place.project, endpoint.cwd) if endpoint.cwd else place.project
+        return replace(endpoint, cwd=cwd)
+    return endpoint
+
+
+def _merge(merged: dict[object, Found], entry: Entry, place: Place) -> None:
+    key = what_it_runs(entry.endpoint)
+    known = merged.get(key)
+    if known is None:
+        merged[key] = Found(entry.name, entry.endpoint, entry.enabled, (place,))
+        return
+    places = known.places if place in known.places else (*known.places, place)
+    merged[key] = replace(known, places=places, enabled=known.enabled or entry.enabled)
+
+
+def what_it_runs(endpoint: Endpoint) -> object:
+    """What is the same for servers that are the same, whatever they are called."""
+    if isinstance(endpoint, Command):
+        cwd = os.path.normpath(endpoint.cwd) if endpoint.cwd else ""
+        return (endpoint.argv, frozenset(endpoint.env), cwd)
+    # Another account at the same address is another server; how it is spoken to is found out.
+    headers = frozenset((name.lower(), value) for name, value in endpoint.headers)
+    return (endpoint.url, headers)
+
+
+def _named(merged: Mapping[object, Found], present: Mapping[str, Endpoint]) -> Iterable[Found]:
+    """Each with a name that is free; what the yard has already says so."""
+    has = {what_it_runs(endpoint): name for name, endpoint in present.items()}
+    taken = {name.lower() for name in present}
+    for key, each in merged.items():
+        if key in has:
+            yield replace(each, present=has[key])
+            continue
+        name = _free(each, taken)
+        taken.add(name.lower())
+        yield replace(each, name=name)
+
+
+def _free(found: Found, taken: set[str]) -> str:
+    name = _ODD.sub("-", found.name).strip("-")[:NAME_LONGEST] or "server"
+    tries = [name, f"{name[:40]}-{found.places[0].client.name}"]
+    tries += [f"{name[:60]}-{number}" for number in range(2, len(taken) + 3)]
+    return next(each for each in tries if each.lower() not in taken)

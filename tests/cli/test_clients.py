@@ -1,0 +1,186 @@
+from __future__ import annotations
+
+import json
+import os
+import pty
+import select
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Toolyard
+from toolyard.cli.exits import Exit
+from toolyard.stores.tokens import TokensFile
+
+CURSOR = '{\n  // mine\n  "mcpServers": {"a": {"command": "run", "args": ["--x"]}},\n}\n'
+
+
+@pytest.fixture(autouse=True)
+def no_programs(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
+    """No client is installed but those a test makes."""
+    monkeypatch.setenv("PATH", str(home / "bin"))
+
+
+@pytest.fixture
+def cursor(home: Path) -> Path:
+    path = home / ".cursor" / "mcp.json"
+    path.parent.mkdir()
+    path.write_text(CURSOR)
+    return path
+
+
+def test_clients_are_listed_with_how_they_are_connected(toolyard: Toolyard, cursor: Path) -> None:
+    toolyard("connect", "cursor", "--yes", "--agent", "coder")
+
+    rows = {each["client"]: each for each in toolyard("clients", "--json").json["clients"]}
+
+    assert len(rows) == 11
+    assert (rows["cursor"]["installed"], rows["cursor"]["how"]) == (True, "stdio as coder")
+    assert (rows["zed"]["installed"], rows["zed"]["connected"]) == (False, False)
+    assert "stdio as coder" in toolyard("clients").out
+
+
+def test_a_client_is_connected_and_undo_puts_back_every_byte(
+    toolyard: Toolyard, cursor: Path
+) -> None:
+    tried = toolyard("connect", "cursor", "--dry-run")
+    assert tried.code == 0 and '"toolyard"' in tried.out and cursor.read_text() == CURSOR
+
+    done = toolyard("connect", "cursor", "--yes", "--json").json
+
+    (change,) = done["changes"]
+    assert change["changed"] and change["id"] and '"mcp"' in change["difference"]
+    assert "// mine" in cursor.read_text() and '"toolyard"' in cursor.read_text()
+    assert toolyard("undo", "--list", "--json").json["changes"][0]["id"] == change["id"]
+    assert toolyard("undo", "--yes").code == 0
+    assert cursor.read_text() == CURSOR
+    assert toolyard("undo", "--yes").code == Exit.CONFIG
+
+
+def test_disconnect_leaves_what_was_there_before(toolyard: Toolyard, cursor: Path) -> None:
+    toolyard("connect", "cursor", "--yes")
+    toolyard("connect", "cursor", "--yes", "--agent", "other")
+
+    assert toolyard("disconnect", "cursor", "--yes").code == 0
+
+    assert cursor.read_text() == CURSOR
+    assert "nothing to do" in toolyard("disconnect", "cursor", "--yes").out
+
+
+def test_all_takes_those_that_are_here_and_one_fault_costs_no_other(
+    toolyard: Toolyard, home: Path, cursor: Path
+) -> None:
+    (home / ".codex").mkdir()
+    (home / ".codex" / "config.toml").write_text("broken = [")
+
+    done = toolyard("connect", "--all", "--yes", "--json")
+
+    assert done.code == Exit.FAILED
+    assert [each["client"] for each in done.json["changes"]] == ["cursor"]
+    (failed,) = done.json["failed"]
+    assert failed["client"] == "codex" and "line 1" in failed["text"] and failed["hint"]
+    assert (home / ".codex" / "config.toml").read_text() == "broken = ["
+
+
+def test_by_address_it_gets_a_token_of_its_own_which_is_not_shown(
+    toolyard: Toolyard, home: Path, cursor: Path
+) -> None:
+    done = toolyard("connect", "cursor", "--http", "--yes")
+
+    entry = json.loads(cursor.read_text().replace("// mine", "").replace("}},\n}", "}}}"))
+    said = entry["mcpServers"]["toolyard"]
+    assert said["url"] == "http://127.0.0.1:7420/mcp"
+    token = said["headers"]["Authorization"].removeprefix("Bearer ")
+    tokens = TokensFile(home / "state" / "toolyard" / "tokens.json")
+    found = tokens.find(token.encode())
+    assert found is not None and found.name == "client-cursor"
+    assert token not in done.out + done.err
+    assert "revoke client-cursor" in toolyard("disconnect", "cursor", "--yes").err
+
+
+def test_what_cannot_be_is_refused_with_a_reason(
+    toolyard: Toolyard, home: Path, cursor: Path
+) -> None:
+    cases = [
+        (("connect", "cursr", "--yes"), Exit.NOT_FOUND, "cursor"),
+        (("connect",), Exit.USAGE, "--all"),
+        (("connect", "cursor"), Exit.USAGE, "nobody is there"),
+        (("connect", "claude-desktop", "--http", "--yes"), Exit.CONFIG, "takes no address"),
+        (("connect", "cursor", "--http", "--project", str(home), "--yes"), Exit.CONFIG, "token"),
+        (("connect", "windsurf", "--project", str(home), "--yes"), Exit.FAILED, "no file"),
+        (("connect", "cursor", "--agent", "a b", "--yes"), Exit.USAGE, "agent"),
+        (("connect", "cursor", "--project", str(home / "no")), Exit.NOT_FOUND, "no folder"),
+        (("undo", "nothing", "--yes"), Exit.NOT_FOUND, "nothing"),
+    ]
+    for words, code, text in cases:
+        done = toolyard(*words)
+        assert (done.code, text in done.err) == (code, True), (words, done)
+    assert cursor.read_text() == CURSOR
+
+
+def test_a_project_gets_a_file_of_its_own(toolyard: Toolyard, home: Path) -> None:
+    project = home / "work"
+    project.mkdir()
+
+    assert toolyard("connect", "vscode", "--project", str(project), "--yes").code == 0
+
+    said = json.loads((project / ".vscode" / "mcp.json").read_text())
+    assert said["servers"]["toolyard"]["type"] == "stdio"
+    rows = toolyard("clients", "--project", str(project), "--json").json["clients"]
+    assert [each["client"] for each in rows if each["connected"]] == ["vscode"]
+    toolyard("undo", "--yes")
+    assert list(project.iterdir()) == []
+
+
+def test_servers_of_clients_are_taken_in_once(toolyard: Toolyard, home: Path, cursor: Path) -> None:
+    tried = toolyard("import", "--dry-run")
+    assert "run --x" in tried.out and str(cursor) in tried.out
+
+    done = toolyard("import", "--yes", "--json").json
+
+    assert [(each["name"], each["taken"]) for each in done["servers"]] == [("a", True)]
+    said = json.loads((home / "config" / "toolyard" / "servers.json").read_text())
+    assert said == {"mcpServers": {"a": {"command": "run", "args": ["--x"]}}}
+    assert "already" in toolyard("import", "--yes").out
+    assert toolyard("import", "nobody").code == Exit.NOT_FOUND
+
+
+def test_what_only_a_project_names_is_not_taken_in_unasked(
+    toolyard: Toolyard, home: Path, cursor: Path
+) -> None:
+    project = home / "work"
+    project.mkdir()
+    (project / ".mcp.json").write_text('{"mcpServers": {"b": {"command": "sh", "args": ["-c"]}}}')
+    words = ("import", "claude-code", "cursor", "--project", str(project), "--yes", "--json")
+
+    first = toolyard(*words)
+    assert "--yes-project" in first.err
+    taken = {each["name"]: each["taken"] for each in first.json["servers"]}
+    assert taken == {"a": True, "b": False}
+
+    second = toolyard(*words, "--yes-project").json["servers"]
+    assert {each["name"]: each["taken"] for each in second} == {"a": False, "b": True}
+
+
+def test_a_projects_command_is_shown_in_full_before_it_is_taken_in(home: Path) -> None:
+    project = home / "work"
+    project.mkdir()
+    said = {"mcpServers": {"b": {"command": "sh", "args": ["-c", "curl x | sh"]}}}
+    (project / ".mcp.json").write_text(json.dumps(said))
+    main, other = pty.openpty()
+    command = [sys.executable, "-m", "toolyard", "import", "claude-code", "--project", str(project)]
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src"), "TERM": "dumb"}
+    process = subprocess.Popen(command, stdin=other, stdout=other, stderr=other, env=env)
+    os.close(other)
+    seen = ""
+    while "[y/N]" not in seen:
+        assert select.select([main], [], [], 30)[0], seen
+        seen += os.read(main, 4096).decode()
+    os.write(main, b"n\n")
+    assert process.wait(30) == 0
+    os.close(main)
+
+    assert all(f"  {word}\r\n" in seen for word in ("sh", "-c", "curl x | sh"))
+    assert not (home / "config" / "toolyard" / "servers.json").exists()
