@@ -7,16 +7,19 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 SOURCES := src tests $(wildcard scripts) $(wildcard bench)
 
 .DEFAULT_GOAL := help
-.PHONY: stress help up test check format conformance bench lock clean
+.PHONY: stress help up test test-executors check format conformance bench lock clean
 
 help: ## list these commands
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 up: $(VENV)/.runtime ## set everything up and start the hub (ARGS="--port 8000" to add flags)
 	@exec $(BIN)/toolyard up $(ARGS)
 
 test: $(VENV)/.dev ## set everything up and run all tests (ARGS="-k names" to choose)
 	@$(BIN)/python -m pytest $(ARGS)
+
+test-executors: $(VENV)/.dev ## run servers for real on docker, ssh and kubernetes, where they are
+	@$(BIN)/python -m pytest -m executors $(ARGS)
 
 check: $(VENV)/.dev ## format, lint, types and the staircase of imports
 	@$(BIN)/ruff format --check $(SOURCES)
