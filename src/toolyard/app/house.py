@@ -261,7 +261,8 @@ def _others(board: Board, hub: Hub) -> Callable[[], Awaitable[bool]]:
             snapshot = await board.wait_after(seen)
             seen = snapshot.revision
             if hub.expected <= snapshot.sources.keys():
-                return any(id_.source != "bundled" for id_ in snapshot.entries)
+                own = ("bundled", "agents")  # what agents list themselves is no reason to go
+                return any(id_.source not in own for id_ in snapshot.entries)
 
     return wait
 

@@ -24,6 +24,8 @@ class CommandError(ToolyardError):
     def __init__(self, text: str, hint: str = "", exit_: Exit = Exit.FAILED) -> None:
         super().__init__(text, hint)
         self.exit = exit_
+        self.errors: list[dict[str, str]] = []
+        """All that is wrong with what was said, where that is several things."""
 
 
 class Control:
@@ -135,6 +137,15 @@ class Control:
         """Make a token worthless."""
         self._ask("DELETE", f"/api/v1/tokens/{quote(name, safe='')}")
 
+    def begin_run(self, agent: str, executor: str, session: str) -> dict[str, Any]:
+        """What a run of an agent is to be handed, and a token for it."""
+        body = {"agent": agent, "executor": executor, "session": session}
+        return self._ask("POST", "/api/v1/runs", body)
+
+    def end_run(self, session: str) -> None:
+        """Make the token of a run worthless."""
+        self._ask("DELETE", f"/api/v1/runs/{quote(session, safe='')}")
+
     def refresh(self) -> dict[str, Any]:
         """Have every server asked again."""
         return self._ask("POST", "/api/v1/refresh", {})
@@ -158,11 +169,22 @@ class Control:
             while line := response.readline():
                 yield line.decode("utf-8", "replace").rstrip("\r\n")
 
+    def record(
+        self, method: str, path: str, body: object = None, match: str = ""
+    ) -> tuple[dict[str, Any], str]:
+        """Read or write a record, the latter if it still has the ETag `match`; it and its ETag."""
+        with self._request(method, path, body, PATIENCE, match) as response:
+            answer, tag = response.read(), response.headers.get("ETag", "")
+        return self._read(answer), tag
+
     def _ask(
         self, method: str, path: str, body: object = None, patience: float = PATIENCE
     ) -> dict[str, Any]:
         with self._request(method, path, body, patience) as response:
             answer = response.read()
+        return self._read(answer)
+
+    def _read(self, answer: bytes) -> dict[str, Any]:
         try:
             value = json.loads(answer)
         except ValueError:
@@ -173,11 +195,12 @@ class Control:
 
     @contextmanager
     def _request(
-        self, method: str, path: str, body: object, patience: float | None
+        self, method: str, path: str, body: object, patience: float | None, match: str = ""
     ) -> Iterator[http.client.HTTPResponse]:
         connection = http.client.HTTPConnection(self._host, self._port, timeout=patience)
         data = None if body is None else json.dumps(body).encode()
         headers = self._headers | ({"Content-Type": "application/json"} if data else {})
+        headers |= {"If-Match": match} if match else {}
         try:
             connection.request(method, path, data, headers)
             response = connection.getresponse()
@@ -204,14 +227,18 @@ def _server(alias: str) -> str:
 
 def _refusal(status: int, body: bytes) -> CommandError:
     """What the hub said no to, in its own words."""
+    errors: list[dict[str, str]] = []
     try:
         said = json.loads(body)
         text, hint = str(said.get("detail") or said["title"]), str(said.get("hint", ""))
+        errors = list(said.get("errors", ()))
     except (ValueError, KeyError, AttributeError):
         text, hint = f"the hub answered with status {status}", "look into: toolyard logs"
     if status == 401:
         hint = "the hub was started with another token: set TOOLYARD_TOKEN alike, or restart it"
     exits = {404: Exit.NOT_FOUND, 408: Exit.TIMEOUT, 504: Exit.TIMEOUT}
-    return CommandError(
+    error = CommandError(
         text, hint, exits.get(status, Exit.REFUSED if status < 500 else Exit.FAILED)
     )
+    error.errors = errors
+    return error

@@ -28,7 +28,7 @@ from toolyard.stores.pins import PinStore
 log = logging.getLogger(__name__)
 
 CATALOG: Final = "catalog"
-DECLARED: Final = frozenset({"configured", CATALOG})
+DECLARED: Final = frozenset({"configured", CATALOG, "agents"})
 """Sources of servers that people chose. All others find servers, which are under development more
 often than not; the bundled one is ours and changes with us."""
 OURS: Final = "bundled"
