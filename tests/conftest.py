@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+_CLIENTS = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME", "GEMINI_CLI_HOME", "QWEN_HOME")
 _XDG = ("CONFIG", "STATE", "CACHE", "DATA", "RUNTIME")
 
 
@@ -25,6 +26,7 @@ def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
             place.mkdir(mode=0o700)
             variable = f"XDG_{kind}_DIR" if kind == "RUNTIME" else f"XDG_{kind}_HOME"
             monkeypatch.setenv(variable, str(place))
-        monkeypatch.delenv("TOOLYARD_TOKEN", raising=False)
+        for variable in ("TOOLYARD_TOKEN", *_CLIENTS):
+            monkeypatch.delenv(variable, raising=False)
         monkeypatch.setenv("NO_COLOR", "1")
         yield folder

@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from toolyard.clients.connecting import Connecting
+from toolyard.clients.places import Surroundings
 from toolyard.hub import Hub
 from toolyard.hub.orders import Orders
 from toolyard.settings import Settings
 from toolyard.stores.inputs import InputsFile
 from toolyard.stores.tokens import TokensFile
 from toolyard.surfaces.control.api import Operation
+from toolyard.surfaces.control.clients import ClientsDoor
 from toolyard.surfaces.control.events import EventsDoor
 from toolyard.surfaces.control.inputs import InputsDoor
 from toolyard.surfaces.control.looking import LookingDoor
@@ -29,13 +32,14 @@ def yard_parts(
     dismiss: Callable[[Grant], None],
     stopping: asyncio.Event,
 ) -> list[Operation]:
-    """Servers, profiles, tokens, saved inputs, what there is to read, and the stream of events."""
+    """Servers, profiles, tokens, saved inputs, clients, what there is to read, and the events."""
     doors = (
         ServersDoor(hub, orders),
         ProfilesDoor(hub, orders),
         TokensDoor(hub, tokens, dismiss),
         InputsDoor(inputs),
         LookingDoor(hub, settings),
+        ClientsDoor(lambda: Connecting(settings, Surroundings.here(), hub.url, tokens)),
         EventsDoor(hub, stopping),
     )
     return [operation for door in doors for operation in door.operations()]

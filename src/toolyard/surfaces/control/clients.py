@@ -1,0 +1,161 @@
+"""Clients over the control API: who is here, the hub put into their files, and that undone.
+
+The user's own files alone: those of projects are for the command line, which runs in them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from toolyard.clients.change import Plan
+from toolyard.clients.connecting import Connecting, Row, Wish
+from toolyard.clients.journal import Record
+from toolyard.surfaces.control.api import Call, Operation
+
+TOP = "/api/v1/clients"
+ONE = "/api/v1/clients/{name}"
+CHANGES = "/api/v1/clients/changes"
+
+
+class ClientRow(msgspec.Struct):
+    """One client, and how it stands to the hub."""
+
+    client: str
+    title: str
+    installed: bool
+    connected: bool
+    how: str
+    file: str
+    problem: str
+
+
+class ClientList(msgspec.Struct):
+    """Every client that is known."""
+
+    clients: list[ClientRow]
+
+
+class ConnectBody(msgspec.Struct, forbid_unknown_fields=True):
+    """How to connect a client; with `dry_run` nothing is written."""
+
+    http: bool = False
+    agent: Annotated[str, Meta(pattern=r"^([A-Za-z0-9_][A-Za-z0-9_.-]{0,63})?$")] = ""
+    dry_run: bool = False
+
+
+class DisconnectBody(msgspec.Struct, forbid_unknown_fields=True):
+    """With `dry_run` nothing is written."""
+
+    dry_run: bool = False
+
+
+class ChangeAnswer(msgspec.Struct):
+    """A change that was made, or would be; `difference` holds no secrets."""
+
+    client: str
+    file: str
+    what: str
+    changed: bool
+    difference: str
+    id: str
+    dry_run: bool
+
+
+class ChangeRow(msgspec.Struct):
+    """A change of the past."""
+
+    id: str
+    at: str
+    client: str
+    what: str
+    file: str
+    undone: str
+
+
+class ChangeList(msgspec.Struct):
+    """Every change that is remembered, the newest first."""
+
+    changes: list[ChangeRow]
+
+
+class ClientsDoor:
+    """Questions and orders about clients' files; `connecting` gives what does it."""
+
+    def __init__(self, connecting: Callable[[], Connecting]) -> None:
+        self._connecting = connecting
+
+    def operations(self) -> list[Operation]:
+        """What this part of the API can do."""
+        tag: dict[str, Any] = {"tag": "clients"}
+        order: dict[str, Any] = {"answer": ChangeAnswer, "errors": (404, 409, 422), **tag}
+        put: dict[str, Any] = {"body": ConnectBody, **order}
+        out: dict[str, Any] = {"body": DisconnectBody, **order}
+        undo = f"{CHANGES}/{{id}}/undo"
+        return [
+            Operation("GET", TOP, "All clients", self._list, ClientList, **tag),
+            Operation("GET", CHANGES, "Changes of their files", self._changes, ChangeList, **tag),
+            Operation("POST", f"{ONE}/connect", "Put the hub in", self._connect, **put),
+            Operation("POST", f"{ONE}/disconnect", "Take it out", self._disconnect, **out),
+            Operation("POST", undo, "Undo a change", self._undo, **out),
+        ]
+
+    async def _list(self, call: Call) -> ClientList:
+        rows = await asyncio.to_thread(self._connecting().rows)
+        return ClientList([_client(each) for each in rows])
+
+    async def _changes(self, call: Call) -> ChangeList:
+        records = await asyncio.to_thread(self._connecting().changes.journal.records)
+        return ChangeList([_change(each) for each in records])
+
+    async def _connect(self, call: Call) -> ChangeAnswer:
+        return await asyncio.to_thread(self._connect_now, call.path["name"], call.body)
+
+    def _connect_now(self, name: str, asked: ConnectBody) -> ChangeAnswer:
+        connecting, wish = self._connecting(), Wish(None, asked.http, asked.agent)
+        plan = connecting.plan(name, wish)
+        record = None if asked.dry_run else connecting.connect(plan, wish)
+        return _answer(plan, record, asked.dry_run)
+
+    async def _disconnect(self, call: Call) -> ChangeAnswer:
+        return await asyncio.to_thread(self._disconnect_now, call.path["name"], call.body)
+
+    def _disconnect_now(self, name: str, asked: DisconnectBody) -> ChangeAnswer:
+        connecting = self._connecting()
+        plan = connecting.plan_disconnect(name)
+        record = None if asked.dry_run else connecting.changes.apply(plan)
+        return _answer(plan, record, asked.dry_run)
+
+    async def _undo(self, call: Call) -> ChangeAnswer:
+        return await asyncio.to_thread(self._undo_now, call.path["id"], call.body)
+
+    def _undo_now(self, id_: str, asked: DisconnectBody) -> ChangeAnswer:
+        changes = self._connecting().changes
+        record, plan = changes.plan_undo(id_)
+        if not asked.dry_run:
+            changes.undo(record, plan)
+        return _answer(plan, record, asked.dry_run)
+
+
+def _client(row: Row) -> ClientRow:
+    client = row.client
+    connected = bool(row.how)
+    return ClientRow(
+        client.name, client.title, row.installed, connected, row.how, str(row.path), row.problem
+    )
+
+
+def _change(record: Record) -> ChangeRow:
+    return ChangeRow(record.id, record.at, record.client, record.what, record.path, record.undone)
+
+
+def _answer(plan: Plan, record: Record | None, dry_run: bool) -> ChangeAnswer:
+    id_ = record.id if record else ""
+    place = plan.place
+    return ChangeAnswer(
+        place.client.name, str(place.path), plan.what, plan.changes, plan.difference, id_, dry_run
+    )

@@ -1,0 +1,54 @@
+"""Clients are connected, disconnected and put back over the control API."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.control.company import send
+from tests.surfaces.doors import open_doors
+
+TOP = "/api/v1/clients"
+BEFORE = b'{"mcpServers": {"a": {"command": "x", "env": {"TOKEN": "a-secret-0123456789"}}}}'
+
+
+async def test_a_client_is_connected_with_a_preview_and_put_back(home: Path) -> None:
+    file = home / ".cursor" / "mcp.json"
+    file.parent.mkdir()
+    file.write_bytes(BEFORE)
+    async with open_doors(home) as doors:
+        tried = await send(doors, "POST", f"{TOP}/cursor/connect", {"dry_run": True})
+        assert tried.status == 200 and '"toolyard"' in tried.json()["difference"]
+        assert file.read_bytes() == BEFORE and "a-secret" not in tried.body.decode()
+
+        done = (await send(doors, "POST", f"{TOP}/cursor/connect", {"http": True})).json()
+        assert done["changed"] and done["what"] == "connected"
+        assert b"Bearer ty_" in file.read_bytes() and "ty_" not in str(done)
+        rows = (await send(doors, "GET", TOP)).json()["clients"]
+        assert [each["client"] for each in rows if each["how"] == "http"] == ["cursor"]
+
+        (change,) = (await send(doors, "GET", f"{TOP}/changes")).json()["changes"]
+        assert (change["id"], change["undone"]) == (done["id"], "")
+        undone = await send(doors, "POST", f"{TOP}/changes/{change['id']}/undo", {})
+        assert undone.status == 200
+        assert file.read_bytes() == BEFORE
+
+        await send(doors, "POST", f"{TOP}/cursor/connect", {})
+        out = await send(doors, "POST", f"{TOP}/cursor/disconnect", {})
+        assert out.json()["changed"]
+        assert file.read_bytes() == BEFORE
+
+
+async def test_what_cannot_be_done_is_said_with_its_status(home: Path) -> None:
+    file = home / ".cursor" / "mcp.json"
+    file.parent.mkdir()
+    file.write_bytes(b"{broken")
+    async with open_doors(home) as doors:
+        broken = await send(doors, "POST", f"{TOP}/cursor/connect", {})
+        assert broken.status == 422 and "line 1" in broken.json()["detail"]
+        assert file.read_bytes() == b"{broken"
+        assert (await send(doors, "POST", f"{TOP}/nobody/connect", {})).status == 404
+        assert (await send(doors, "POST", f"{TOP}/changes/none/undo", {})).status == 404
+        odd = await send(doors, "POST", f"{TOP}/cursor/connect", {"agent": "a b"})
+        assert odd.status == 422
+        file.write_bytes(b'{"mcpServers": {"toolyard": {"command": "other"}}}')
+        assert (await send(doors, "POST", f"{TOP}/cursor/connect", {})).status == 409
