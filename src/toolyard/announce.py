@@ -24,10 +24,10 @@ import stat
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
 from json.encoder import encode_basestring_ascii as _quote
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 log = logging.getLogger(__name__)
@@ -41,9 +41,12 @@ LOCK_WAIT = 5.0
 LAST_WAIT = 1.0
 """Seconds a signal may be held up; an entry that stays is known as dead by its pid."""
 FRESH = 0.5
-"""Seconds for which a process that was looked at closely is only asked whether it is there."""
+"""Seconds for which a process that was looked at closely is only asked whether it is there, and a
+file that was cleaned up is only changed: readers leave out the dead anyway, and others wait."""
 
 Entry = dict[str, Any]
+_Process = tuple[Any, Any, Any, Any]
+_Given = TypeVar("_Given")
 LIVE, DEAD, ELSEWHERE, UNCLEAR = "live", "dead", "elsewhere", "unclear"
 
 _plain = json.JSONEncoder(allow_nan=False).encode
@@ -70,8 +73,8 @@ class Announcements:
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
         self.path = Path(os.path.abspath(default_path() if path is None else path))
-        self._good, self._swept = b"{}", 0.0
-        self._seen: dict[tuple[Any, ...], float] = {}
+        self._good, self._cleaned = b"{}", -FRESH
+        self._seen: dict[_Process, float] = {}
 
     def register_server(self, server_id: str, server_info: Entry) -> str | None:
         """Add or replace an entry, and drop those of our dead processes."""
@@ -106,52 +109,58 @@ class Announcements:
 
     def _change(self, server_id: str, entry: Entry | None, wait: float) -> str | None:
         try:
-            with _locked(self.path, wait):
-                document, problem = _open_document(self.path)
-                servers, user = document["servers"], _user()
-                before = len(servers)
-                for key, state in self._judge(servers).items():
-                    if state == DEAD and servers[key].get("user", user) == user:
-                        del servers[key]
-                if entry is None:
-                    servers.pop(server_id, None)
-                else:
-                    servers[server_id] = entry
-                if entry is not None or len(servers) != before:
-                    _replace(self.path, document)
-                if time.monotonic() > self._swept + FRESH:
-                    _sweep(self.path)
-                    self._swept = time.monotonic()
+            problem = _alone(self.path, wait, lambda: self._rewrite(server_id, entry))
         except (OSError, ValueError, TypeError, RecursionError) as error:
             problem = f"cannot change '{self.path}': {error}"
         if problem:
             log.warning("%s", problem)
         return problem
 
+    def _rewrite(self, server_id: str, entry: Entry | None) -> str | None:
+        document, text, problem = _open_document(self.path)
+        servers, before = document["servers"], len(document["servers"])
+        if time.monotonic() > self._cleaned + FRESH:
+            self._clean(servers)
+        if entry is None and server_id not in servers and len(servers) == before:
+            return problem
+        changed = _splice(text, servers, server_id, entry) if len(servers) == before else None
+        if changed is None:
+            servers[server_id] = entry
+            if entry is None:
+                del servers[server_id]
+            changed = _text(document)
+        _replace(self.path, changed.encode())
+        return problem
+
+    def _clean(self, servers: dict[str, Any]) -> None:
+        """Drop the entries of our dead processes, and what writers left that were killed."""
+        user = _user()
+        for key, state in self._judge(servers).items():
+            if state == DEAD and servers[key].get("user", user) == user:
+                del servers[key]
+        _sweep(self.path)
+        self._cleaned = time.monotonic()
+
     def _judge(self, servers: dict[str, Any]) -> dict[str, str]:
         """Judge all entries, each process once."""
-        now, verdicts = time.monotonic(), {}
-        judged: dict[Any, str] = {}
+        now, here, seen = time.monotonic(), socket.gethostname(), self._seen
+        judged: dict[_Process, str] = {}
+        fresh: dict[_Process, float] = {}
+        verdicts = {}
         for key, entry in servers.items():
-            get = entry.get if isinstance(entry, dict) else {}.get
-            process: Any = (get("pid"), get("start_time"), get("boot_id"), get("host"))
+            process = _process(entry)
             try:
                 if (verdict := judged.get(process)) is None:
-                    verdict = judged[process] = self._look(process, now)
+                    until = seen.get(process, 0.0)  # one looked at just now need only be there
+                    known = now < until and _exists(process[0])
+                    verdict = judged[process] = LIVE if known else _verdict(process, here)
+                    if verdict is LIVE:
+                        fresh[process] = until if known else now + FRESH
             except TypeError:  # a list where a text should be
                 verdict = UNCLEAR
             verdicts[key] = verdict
+        self._seen = fresh
         return verdicts
-
-    def _look(self, process: tuple[Any, ...], now: float) -> str:
-        """Judge a process; one that was looked at just now need only be there."""
-        if now < self._seen.get(process, 0.0) and _exists(process[0]):
-            return LIVE
-        names = ("pid", "start_time", "boot_id", "host")
-        given = {name: each for name, each in zip(names, process) if each is not None}  # noqa: B905
-        if (verdict := judge(given)) == LIVE:
-            self._seen[process] = now + FRESH
-        return verdict
 
 
 MCPServerRegistry = Announcements
@@ -222,9 +231,9 @@ class Announcement:
         except Exception as error:  # whatever it is, the server goes on
             self.problem = f"cannot announce '{self.id}': {error}"
         finally:
-            self._tried.set()
             if self.problem and not self._stop.is_set():
                 log.warning("%s", self.problem)
+            self._tried.set()
 
     def _beat(self) -> Entry:
         return {**self._entry, "heartbeat": _now()} if self._heartbeat else self._entry
@@ -340,13 +349,25 @@ def judge(entry: Entry) -> str:
     Permission denied means alive. Start time and boot id tell a process from a later one with its
     pid, and from processes of other machines and containers.
     """
-    pid, boot, start = entry.get("pid"), entry.get("boot_id"), entry.get("start_time")
+    return _verdict(_process(entry), socket.gethostname())
+
+
+def _process(entry: Any) -> _Process:
+    """Give what tells the process of an entry from others."""
+    get = entry.get if isinstance(entry, dict) else {}.get
+    return get("pid"), get("start_time"), get("boot_id"), get("host")
+
+
+def _verdict(process: _Process, here: str) -> str:
+    pid, start, boot, host = process
     if type(pid) is not int or pid <= 0:
         return UNCLEAR
-    lives = _exists(pid) and (boot is None or boot == (_boot_id() or boot))
+    lives = boot is None or boot == (_boot_id() or boot)
     if lives and (seen := _look(pid)):
         lives = seen[0] not in (b"Z", b"X") and start in (None, seen[1])
-    if entry.get("host", here := socket.gethostname()) == here:
+    elif lives:
+        lives = _exists(pid)
+    if host is None or host == here:
         return LIVE if lives else DEAD
     # The name of a machine may change; the same process since the same boot is the same.
     return LIVE if lives and boot is not None and start is not None else ELSEWHERE
@@ -453,7 +474,7 @@ def _look(pid: int) -> tuple[bytes, int] | None:
             text = os.read(fd, 4096)
         finally:
             os.close(fd)
-        fields = text.rpartition(b")")[2].split()  # a name may have blanks and brackets
+        fields = text.rpartition(b")")[2].split(None, 20)  # a name may have blanks and brackets
         return fields[0], int(fields[19])
     except (OSError, ValueError, IndexError):
         return None
@@ -491,50 +512,67 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
 
-@contextlib.contextmanager
-def _locked(path: Path, wait: float) -> Iterator[None]:
-    """Hold the lock file beside a file, which is never deleted: two could hold two of one name."""
+def _alone(path: Path, seconds: float, work: Callable[[], _Given]) -> _Given:
+    """Do something while holding the lock file beside a file.
+
+    That is never deleted: two could hold two of one name.
+    """
     global _held
     lock = _threads
-    if not lock.acquire(timeout=wait):
-        raise TimeoutError(f"another thread changed it for {wait:g} seconds")
+    if not lock.acquire(timeout=seconds):
+        raise TimeoutError(f"another thread changed it for {seconds:g} seconds")
     try:
         _held = fd = _open_lock(path)
-        if not (_lock(fd, take=True) or _await_lock(fd, wait)):
-            raise TimeoutError(f"another process held the lock for {wait:g} seconds")
-        try:
-            yield
-        finally:
-            _lock(fd, take=False)  # a child forked meanwhile may have the descriptor, too
-            os.close(fd)
+        if _lock(fd, take=True):
+            return _release_after(fd, work)
+        return _in_turn(fd, seconds, work)
     finally:
         _held = None
         lock.release()
 
 
-def _await_lock(fd: int, wait: float) -> bool:
-    """Wait for the lock in a thread, for flock has no deadline; the descriptor is gone without it.
+def _in_turn(fd: int, seconds: float, work: Callable[[], _Given]) -> _Given:
+    """Wait for the lock in a thread, for flock has no deadline, and work there: no turn is idle.
 
     To try again and again would take the processor from whoever holds it.
     """
-    turn, claim = threading.Lock(), threading.Lock()
-    turn.acquire()
+    claim, ended = threading.Lock(), threading.Lock()
+    outcome: list[Any] = []
+    ended.acquire()
 
     def take() -> None:
-        while not _lock(fd, take=True, patient=True):
-            if claim.locked():
-                break
+        while not (_lock(fd, take=True, patient=True) or claim.locked()):
             _pause(0.01)  # only on Windows, where one cannot wait
-        if claim.acquire(blocking=False):
-            turn.release()
-        else:  # it comes too late
-            os.close(fd)
+        if not claim.acquire(blocking=False):  # it comes too late
+            return _release_after(fd, lambda: None)
+        try:
+            outcome[:] = _release_after(fd, work), None
+        except BaseException as error:
+            outcome[:] = None, error
+        return ended.release()
 
-    with contextlib.suppress(RuntimeError):  # the interpreter is ending: no more threads
-        _thread.start_new_thread(take, ())
-        if turn.acquire(timeout=wait) or not claim.acquire(blocking=False):
-            return True
-    return False
+    try:
+        with contextlib.suppress(RuntimeError):  # the interpreter is ending: no more threads
+            _thread.start_new_thread(take, ())
+            ended.acquire(timeout=seconds)
+    finally:
+        late = claim.acquire(blocking=False)
+    if late:
+        raise TimeoutError(f"another process held the lock for {seconds:g} seconds")
+    if not outcome:  # it began in time, and is at it
+        ended.acquire()
+    given, error = outcome
+    if error:
+        raise error
+    return given  # type: ignore[no-any-return]
+
+
+def _release_after(fd: int, work: Callable[[], _Given]) -> _Given:
+    try:
+        return work()
+    finally:
+        _lock(fd, take=False)  # a child forked meanwhile may have the descriptor, too
+        os.close(fd)
 
 
 def _open_lock(path: Path) -> int:
@@ -564,10 +602,14 @@ def _lock(fd: int, take: bool, patient: bool = False) -> bool:
 
 def _read(path: Path) -> bytes:
     fd = os.open(path, os.O_RDONLY | _NO_WAIT | _BINARY)  # a pipe must not hold us up
-    with open(fd, "rb") as file:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
+    try:
+        found, content = os.fstat(fd), b""
+        if not stat.S_ISREG(found.st_mode):
             raise OSError("it is not a regular file")
-        content = file.read(LIMIT + 1)
+        while len(content) <= LIMIT and (more := os.read(fd, min(found.st_size, LIMIT) + 1)):
+            content += more
+    finally:
+        os.close(fd)
     if len(content) > LIMIT:
         raise OSError(f"it is larger than {LIMIT} bytes")
     return content
@@ -598,15 +640,19 @@ def _parse(content: bytes) -> Entry:
     return document
 
 
-def _open_document(path: Path) -> tuple[Entry, str | None]:
-    """Give the document to change; one that cannot be read is set aside, and that is told."""
+def _open_document(path: Path) -> tuple[Entry, str, str | None]:
+    """Give the document to change, and its text.
+
+    One that cannot be read is set aside, and that is told.
+    """
     if os.path.islink(path):
         raise OSError("it is a symbolic link")
     for pause in (0.02, 0.05, 0.1):  # for those who write in place
         try:
-            return _parse(_read(path)), None
+            content = _read(path)
+            return _parse(content), content.decode("utf-8-sig"), None
         except FileNotFoundError:
-            return {"version": FORMAT, "servers": {}}, None
+            return {"version": FORMAT, "servers": {}}, "", None
         except ValueError as error:
             why = error
             _pause(pause)
@@ -614,25 +660,26 @@ def _open_document(path: Path) -> tuple[Entry, str | None]:
     aside = path.with_name(f"{path.name}.corrupt-{stamp}-{secrets.token_hex(3)}")
     os.rename(path, aside)
     problem = f"'{path}' was no announce file ({why}); it was set aside as '{aside.name}'"
-    return {"version": FORMAT, "servers": {}}, problem
+    return {"version": FORMAT, "servers": {}}, "", problem
 
 
-def _replace(path: Path, document: Entry) -> None:
+def _replace(path: Path, content: bytes) -> None:
     """Put a whole new file in the place of the old: any reader and any crash sees one of them."""
-    content = _text(document).encode("ascii")
     if len(content) > LIMIT:
         raise OSError(f"it would be larger than {LIMIT} bytes")
     folder, name = os.path.split(path)
     temp = os.path.join(folder, f".{name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
     fd = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_FOLLOW | _BINARY, 0o600)
     try:
-        with open(fd, "wb") as file:
+        try:
             with contextlib.suppress(FileNotFoundError):
                 if sys.platform != "win32":
                     os.fchmod(fd, stat.S_IMODE(os.lstat(path).st_mode))
-            file.write(content)
-            file.flush()
+            while content:
+                content = content[os.write(fd, content) :]
             os.fsync(fd)
+        finally:
+            os.close(fd)
         _rename(temp, path)
     except BaseException:
         with contextlib.suppress(OSError):
@@ -666,6 +713,32 @@ def _sweep(path: Path) -> None:
             if not (pid.isdigit() and _exists(int(pid))):
                 with contextlib.suppress(OSError):
                     os.unlink(path.parent / name)
+
+
+_HEAD, _END, _TAIL = f'{{\n  "version": "{FORMAT}",\n  "servers": {{', "\n    }", "\n  }\n}"
+
+
+def _splice(text: str, servers: Entry, key: str, entry: Entry | None) -> str | None:
+    """Change one entry in a text that is laid out as ours are; None if it is not.
+
+    No string of JSON has a line break in it, so lines and margins tell where entries begin and end.
+    """
+    name, count = f"\n    {_quote(key)}: ", len(servers)
+    start = text.find(name)
+    ours = text.startswith(_HEAD) and text.endswith(_END + _TAIL)
+    if not (ours and text.count('\n    "') == text.count(_END) == count):
+        return None
+    if (start >= 0) != (key in servers) or (entry is None and count == 1):
+        return None
+    new = "" if entry is None else name + _text(entry, "    ")
+    if start < 0:
+        return f"{text[: -len(_TAIL)]},{new}{_TAIL}"
+    end = text.index(_END, start) + len(_END)
+    if not new and text[end] == ",":
+        end += 1
+    elif not new:  # the last one takes the comma before it along
+        start -= 1
+    return text[:start] + new + text[end:]
 
 
 def _text(value: Any, margin: str = "") -> str:

@@ -7,6 +7,8 @@ import stat
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -80,13 +82,58 @@ def test_the_text_is_that_of_the_json_module(value: object) -> None:
     assert announce._text(value, "") == json.dumps(value, indent=2)
 
 
+nested: list[object] = [{}, [], {"a": {"b": [{}, "}"]}}]
+entries = st.dictionaries(
+    st.text(), st.integers() | st.text() | st.sampled_from(nested), min_size=1, max_size=3
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.dictionaries(st.text(), entries, min_size=2, max_size=5), st.data())
+def test_a_change_of_one_entry_gives_the_text_of_the_whole(
+    before: dict, data: st.DataObject
+) -> None:
+    key = data.draw(st.sampled_from([*before]) | st.text())
+    entry = data.draw(st.none() | entries)
+    if entry is None and key not in before:
+        return
+    after = {**before, key: entry} if entry else {k: v for k, v in before.items() if k != key}
+    text, changed = (
+        json.dumps({"version": "1.0", "servers": each}, indent=2) for each in (before, after)
+    )
+    assert announce._splice(text, before, key, entry) == changed
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [
+        {"indent": 4},
+        {"indent": 1},
+        {"indent": "\t"},
+        {"separators": (",", ":")},
+        {"indent": 2, "ensure_ascii": False},
+        {"indent": 2, "separators": (",", ":")},
+    ],
+    ids=str,
+)
+def test_a_file_laid_out_by_others_is_changed_all_the_same(path: Path, layout: dict) -> None:
+    before = {"a": mine(), "\u00e9": mine(x={"b": {"c": "\u00e9"}, "a": {}}), "b": mine()}
+    for key in [*before, "new"]:
+        path.write_text(json.dumps({"version": "1.0", "servers": before}, **layout), "utf-8")
+        file = Announcements(path)
+        assert file.register_server(key, mine(new=True)) is None
+        assert servers(path) == {**before, key: mine(new=True)}
+        assert file.unregister_server(key) is None
+        assert servers(path) == {k: v for k, v in before.items() if k != key}
+
+
 def test_unknown_keys_are_kept_at_every_level(path: Path) -> None:
-    entries = {"a": mine(extra={"deep": [True, 1.5]}, http={"tls": "x"})}
-    document = {"version": "1.7", "later": [1, {"a": None}], "servers": entries}
+    known = {"a": mine(extra={"deep": [True, 1.5]}, http={"tls": "x"})}
+    document = {"version": "1.7", "later": [1, {"a": None}], "servers": known}
     path.write_text(json.dumps(document))
     Announcements(path).register_server("b", mine())
     after = json.loads(path.read_bytes())
-    assert after.pop("servers") == {**entries, "b": mine()}
+    assert after.pop("servers") == {**known, "b": mine()}
     assert after == {"version": "1.7", "later": [1, {"a": None}]}
 
 
@@ -269,24 +316,76 @@ def test_an_entry_that_is_no_json_is_refused_and_nothing_changes(path: Path) -> 
     assert not list(path.parent.glob("*.tmp"))
 
 
+HOLDER = """
+import sys
+from pathlib import Path
+from toolyard import announce
+def work():
+    print("held", flush=True)
+    sys.stdin.readline()
+announce._alone(Path(sys.argv[1]), 1, work)
+print("free", flush=True)
+sys.stdin.read()
+"""
+
+
+@contextmanager
+def held(path: Path) -> Iterator[subprocess.Popen[str]]:
+    """Have another process hold the lock until it is sent a line."""
+    command, pipe = [sys.executable, "-c", HOLDER, str(path)], subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, bufsize=1) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        yield holder
+        holder.kill()
+
+
+def release(holder: subprocess.Popen[str]) -> None:
+    assert holder.stdin is not None and holder.stdout is not None
+    holder.stdin.write("\n")
+    assert holder.stdout.readline() == "free\n"
+
+
 def test_a_held_lock_is_waited_for_only_so_long(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(announce, "LOCK_WAIT", 0.1)
-    script = (
-        "import sys;from pathlib import Path;from toolyard import announce as a\n"
-        "with a._locked(Path(sys.argv[1]), 1): print('held', flush=True); sys.stdin.read()"
-    )
-    holder = subprocess.Popen(
-        [sys.executable, "-c", script, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
-    assert holder.stdout is not None
-    with holder:
-        assert holder.stdout.readline() == b"held\n"
+    with held(path):
         problem = Announcements(path).register_server("a", mine())
         assert problem is not None and "held the lock" in problem
-        holder.kill()
+    monkeypatch.setattr(announce, "LOCK_WAIT", 5.0)
     assert Announcements(path).register_server("a", mine()) is None, "a dead holder holds nothing"
+
+
+def test_a_change_that_came_too_late_is_not_made_and_holds_nobody_up(path: Path) -> None:
+    with held(path) as holder:
+        problem = Announcements(path)._change("late", mine(), 0.05)
+        assert problem is not None and "held the lock" in problem
+        release(holder)
+        assert Announcements(path).register_server("next", mine()) is None
+        assert list(servers(path)) == ["next"]
+
+
+def test_a_change_that_waits_for_its_turn_is_made(path: Path) -> None:
+    problems: list[str | None] = []
+    with held(path) as holder:
+        waiting = threading.Thread(
+            target=lambda: problems.append(Announcements(path).register_server("a", mine()))
+        )
+        waiting.start()
+        release(holder)
+        waiting.join(10)
+    assert problems == [None]
+    assert list(servers(path)) == ["a"]
+
+
+def test_what_goes_wrong_in_its_turn_is_told_to_who_waits(path: Path) -> None:
+    def fail() -> None:
+        raise ValueError("it is wrong")
+
+    for _ in range(2):  # the lock is free again after the first
+        with pytest.raises(ValueError, match="it is wrong"):
+            announce._in_turn(announce._open_lock(path), 5, fail)
 
 
 def test_threads_lose_nothing(path: Path) -> None:
@@ -308,12 +407,13 @@ def test_threads_lose_nothing(path: Path) -> None:
 
 
 def test_a_fork_in_the_middle_of_a_write_leaves_nobody_locked_out(path: Path) -> None:
-    with announce._locked(path, 1):
+    def work() -> int:
         pid = os.fork()
         if pid == 0:  # the other threads of the parent, and what they held, are not here
             os._exit(Announcements(path)._change("c", mine(), 0.1) is None)
-        code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    assert code == 0, "the parent held it all the time"
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+    assert announce._alone(path, 1, work) == 0, "the parent held it all the time"
     assert Announcements(path).register_server("a", mine()) is None
 
 
