@@ -134,12 +134,12 @@ def _entry(
         _refuse(cwd, "--cwd is for commands")
         _refuse(transport == "stdio", "an address is spoken to with -t http or -t sse")
         entry = {"type": transport or "http", "url": url}
-        entry["headers"] = _pairs(header, ":", "-H")
+        entry["headers"] = read_pairs(header, ":", "-H")
     else:
         _refuse(header, "-H is for addresses; a command takes -e")
         _refuse(transport in ("http", "sse"), f"-t {transport} needs --url")
         entry = {"command": command[0], "args": list(command[1:])}
-        entry["env"] = _pairs(env, "=", "-e")
+        entry["env"] = read_pairs(env, "=", "-e")
         entry["cwd"] = os.path.abspath(os.path.expanduser(cwd)) if cwd else None
     entry["timeout"] = int(timeout) if timeout and timeout.is_integer() else timeout
     entry["disabled"] = disabled
@@ -151,7 +151,8 @@ def _refuse(wrong: object, text: str) -> None:
         raise click.UsageError(text)
 
 
-def _pairs(words: Sequence[str], mark: str, flag: str) -> dict[str, str]:
+def read_pairs(words: Sequence[str], mark: str, flag: str) -> dict[str, str]:
+    """Names and values as they are given with `-e` or `-H`."""
     pairs = {}
     for word in words:
         key, found, value = word.partition(mark)
