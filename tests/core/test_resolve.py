@@ -150,6 +150,31 @@ def test_addresses_are_rewritten_as_the_policy_says_and_loopback_as_the_place_is
     assert plan.endpoint.url == "https://box.example/mcp"
 
 
+def test_what_is_only_on_our_loopback_goes_through_the_hub_from_afar() -> None:
+    [plan] = ask({"s": HTTP}, is_site=True, is_far=True, executor="box").plans
+    assert (plan.via, plan.process) == (
+        "hub",
+        Url("http://localhost:3000/mcp", headers=(("X-A", "b"),)),
+    )
+    [plan] = ask({"s": STREAM}, is_site=True, is_far=True, executor="box").plans
+    assert plan.via == "direct"
+    policy = {"http_url_rewrite": {"localhost": "svc"}}
+    [plan] = ask({"s": HTTP}, policy=policy, is_far=True, executor="box").plans
+    assert plan.via == "direct"
+    [refusal] = ask({"s": HTTP}, is_far=True, executor="box", hub="").refusals
+    assert refusal.code == "out-of-reach"
+
+
+def test_a_process_for_one_session_runs_where_the_session_does() -> None:
+    there: dict[str, Any] = {"is_site": True, "is_far": True, "executor": "box"}
+    [plan] = ask({"s": STDIO}, **there).plans
+    assert (plan.mode, plan.place) == ("per_session", "box")
+    [plan] = ask({"s": STDIO | {"mode": "shared"}}, **there).plans
+    assert (plan.mode, plan.place) == ("shared", "")
+    [plan] = ask({"s": STDIO}, policy={"allow_stdio": False}, **there).plans
+    assert (plan.mode, plan.place, plan.via) == ("per_session", "", "hub")
+
+
 def test_an_override_adds_replaces_leaves_out_and_switches() -> None:
     said = {"servers": {"new": HTTP, "s": SSE, "gone": None}}
     override = read_override("claude-code", "local", said)
@@ -215,14 +240,22 @@ def config_of(servers: dict[str, Any]) -> AgentConfig:
 
 
 TERMS = st.builds(
-    lambda agent, servers, policy, hub, loopback: Terms(
-        agent, config_of(servers), policy=policy, hub=hub, loopback=loopback, yard=YARD
+    lambda agent, servers, policy, hub, loopback, far: Terms(
+        agent,
+        config_of(servers),
+        policy=policy,
+        hub=hub,
+        loopback=loopback,
+        yard=YARD,
+        is_site=far,
+        is_far=far and not loopback,
     ),
     AGENTS,
     st.dictionaries(NAMES, SERVERS, max_size=6),
     POLICIES,
     st.sampled_from(["", HUB]),
     st.sampled_from(["", "host.docker.internal"]),
+    st.booleans(),
 )
 
 

@@ -59,7 +59,7 @@ def _report(before: Snapshot, report: Report) -> Snapshot:
 
 def _entry(old: Entry | None, server: Server, alias: str) -> Entry:
     """What was observed stays true for a declaration that did not change."""
-    if old is None or old.server.endpoint != server.endpoint:
+    if old is None or not old.server.runs_like(server):
         return Entry(
             server, alias, offers=server.offers or NO_OFFERS, peer=server.peer, held=server.held
         )

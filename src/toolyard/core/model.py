@@ -14,6 +14,7 @@ from typing import Literal
 from toolyard.core.agents import Roster
 from toolyard.core.passport import Override
 from toolyard.core.profiles import Profile
+from toolyard.core.sites import ANYWHERE, Placement
 
 Pairs = tuple[tuple[str, str], ...]
 """Names and values, frozen all the way down, so that an endpoint can be a key."""
@@ -101,8 +102,16 @@ class Server:
     """Of these offers the tools that wait for approval."""
     agents: frozenset[str] = frozenset()
     """The agents it is for, if it is on their lists and nowhere else; empty for everybody."""
+    placement: Placement = ANYWHERE
+    """Where a command runs, and within which bounds."""
+    spare: bool = False
+    """Whoever uses it gets a process of their own: this one is for finding out what it offers."""
     launch: str = ""
     """What stands for how it is started, where the endpoint also holds what a user gave it."""
+
+    def runs_like(self, other: Server) -> bool:
+        """Whether what runs for one may go on for the other."""
+        return self.endpoint == other.endpoint and self.placement == other.placement
 
 
 @dataclass(frozen=True, slots=True)

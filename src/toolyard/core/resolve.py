@@ -62,6 +62,8 @@ class Plan:
     process: Endpoint
     """What the hub starts or reaches when it stands in: as seen from the hub's own machine."""
     via: Via = "direct"
+    place: str = ""
+    """The executor on which the hub starts the process; empty for its own machine."""
     server: ServerId | None = None
     """The server of the yard that it is."""
     steps: tuple[Step, ...] = ()
@@ -131,7 +133,11 @@ class Terms:
     hub: str = ""
     """The hub's address as it is seen from the executor; empty if it cannot be reached there."""
     loopback: str = ""
-    """The host that stands for our loopback there; empty where it is the same machine."""
+    """The host that stands for our loopback there; empty where there is none, or no need."""
+    is_site: bool = False
+    """Whether the executor is one that the hub can start processes on."""
+    is_far: bool = False
+    """Whether our loopback cannot be reached there, but through the hub."""
     program: tuple[str, ...] = ("toolyard",)
     """How the command line is started there."""
 
@@ -206,6 +212,7 @@ class _Draft:
             endpoint,
             self.process,
             self.via,
+            self._place(),
             self.server,
             tuple(self.steps),
         )
@@ -335,10 +342,17 @@ class _Draft:
             self.via = "hub"
             self.note("stdio_proxy", "one process for all sessions, behind the hub's own endpoint")
 
+    def _place(self) -> str:
+        """A process for one session runs where that session does; one for all, beside the hub."""
+        alone = self.mode == "per_session" and isinstance(self.process, Command)
+        there = self.terms.is_site and self.terms.policy.allow_stdio
+        return self.terms.executor if alone and there else ""
+
     # 4. What the agent itself can take.
 
     def _deliver(self) -> Endpoint:
         agent = self.terms.agent
+        self._look_from_there()
         if self.via == "direct":
             if self._respell(self.transport):
                 own = self.process
@@ -351,6 +365,21 @@ class _Draft:
             text = f"{agent.title} takes no {said}; the hub stands in"
             self.note(rule, text, decides=True)
         return self._behind_hub()
+
+    def _look_from_there(self) -> None:
+        """An address of our loopback means another machine elsewhere: the hub stands in."""
+        terms, process = self.terms, self.process
+        if self.via == "hub" or not terms.is_far or not isinstance(process, Url):
+            return
+        if not is_loopback(process.url) or rewrite(process.url, terms.policy.http_url_rewrite)[1]:
+            return
+        text = f"its address is of this machine, which {terms.executor} reaches only"
+        rule = f"reach {terms.executor}"
+        if not terms.hub or not terms.policy.stdio_proxy:
+            hint = f"say what stands for it: toolyard policy set {terms.executor} http_url_rewrite"
+            raise _RefusedError("out-of-reach", rule, f"{text} through the hub, if at all", hint)
+        self.via = "hub"
+        self.note(rule, f"{text} through the hub, which stands in", decides=True)
 
     def _respell(self, transport: Transport) -> bool:
         """Whether agent and policy take a transport, under this name or its twin's."""

@@ -26,8 +26,12 @@ def declared(roster: Roster) -> tuple[Server, ...]:
         endpoint = endpoint_of(wanted)
         known = found.get(endpoint)
         if known is not None:
-            enabled = known.enabled or agent in active
-            found[endpoint] = replace(known, agents=known.agents | {agent}, enabled=enabled)
+            found[endpoint] = replace(
+                known,
+                agents=known.agents | {agent},
+                enabled=known.enabled or agent in active,
+                spare=known.spare and _is_each(wanted),
+            )
             continue
         name, number = wanted.name, 1
         while name in taken:
@@ -35,7 +39,11 @@ def declared(roster: Roster) -> tuple[Server, ...]:
             number += 1
         taken.add(name)
         found[endpoint] = Server(
-            ServerId(name, SOURCE), endpoint, enabled=agent in active, agents=frozenset({agent})
+            ServerId(name, SOURCE),
+            endpoint,
+            enabled=agent in active,
+            agents=frozenset({agent}),
+            spare=_is_each(wanted),
         )
     return tuple(found.values())
 
@@ -44,6 +52,11 @@ def _active(roster: Roster) -> frozenset[str]:
     """The agents that are given servers, with one executor at least."""
     by_list = {agent for agent, config in roster.configs.items() if config.enabled}
     return frozenset(by_list | {o.agent for o in roster.overrides.values() if o.enabled})
+
+
+def _is_each(wanted: AgentServer) -> bool:
+    """Whether sessions usually get processes of their own; what was tried may say otherwise."""
+    return wanted.mode == "per_session" or (wanted.mode == "auto" and wanted.type == "stdio")
 
 
 def endpoint_of(wanted: AgentServer) -> Endpoint:
@@ -115,6 +128,8 @@ class Yard:
             self._known,
             hub,
             loopback,
+            is_site=where in self.roster.sites,
+            is_far=where in self.roster.sites and not loopback,
         )
 
     def resolve(self, terms: Terms) -> Resolution:

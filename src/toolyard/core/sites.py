@@ -1,9 +1,12 @@
-"""Executors as people name and configure them."""
+"""Executors as people name and configure them, and where servers are to run."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final, Literal, get_args
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal, get_args
+
+from toolyard.core.errors import ConfigError
 
 Pairs = tuple[tuple[str, str], ...]
 SiteType = Literal["local", "docker", "ssh", "kubernetes"]
@@ -24,3 +27,88 @@ class Site:
     def option(self, name: str, default: str = "") -> str:
         """One of the options."""
         return next((value for key, value in self.options if key == name), default)
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where a server is to run, as its declaration says; empty means the executor's default."""
+
+    executor: str = ""
+    """The name of an executor; empty for the hub's own machine."""
+    image: str = ""
+    port: int = 0
+    """It serves HTTP on this port there; 0 if it speaks on its stdin and stdout."""
+    path: str = "/mcp"
+    """Where on that port its endpoint is."""
+    mounts: tuple[str, ...] = ()
+    """`/there:/inside`, read-only unless `:rw` follows."""
+    network: str = ""
+    user: str = ""
+    memory: int = 0
+    """MiB; 0 for the executor's default."""
+    cpus: float = 0.0
+    processes: int = 0
+    descriptors: int = 0
+    writable: bool = False
+    """Whether it may write to the root of its container."""
+
+
+ANYWHERE: Final = Placement()
+
+
+_TEXTS: Final = ("image", "path", "network", "user")
+_NUMBERS: Final = ("port", "memory", "processes", "descriptors")
+_KEYS: Final = ("name", *_TEXTS, *_NUMBERS, "cpus", "mounts", "writable")
+
+
+def read_placement(said: Any) -> Placement:
+    """Make a placement of what a declaration says: the name of an executor, or an object.
+
+    Raises:
+        ConfigError: It cannot be used.
+    """
+    if isinstance(said, str):
+        said = {"name": said}
+    if not isinstance(said, Mapping):
+        raise ConfigError("'executor' is neither a name nor an object", 'write it as "box"')
+    for key in said:
+        if key not in _KEYS:
+            hint = f"there are: {', '.join(_KEYS)}"
+            raise ConfigError(f"there is no '{str(key)[:80]}' in 'executor'", hint)
+    texts = {key: _text(said, key) for key in ("name", *_TEXTS) if key in said}
+    numbers = {key: _number(said, key) for key in _NUMBERS if key in said}
+    made = Placement(executor=texts.pop("name", ""), **texts, **numbers)  # type: ignore[arg-type]
+    cpus, mounts, writable = said.get("cpus", 0), said.get("mounts", []), said.get("writable")
+    if isinstance(cpus, bool) or not isinstance(cpus, int | float) or not 0 <= cpus <= 1024:
+        raise ConfigError("'executor.cpus' is not a number above 0", "write it as 0.5")
+    if not isinstance(mounts, list) or not all(isinstance(each, str) for each in mounts):
+        raise ConfigError("'executor.mounts' is not a list", 'write it as ["/there:/inside"]')
+    if writable not in (None, True, False):
+        raise ConfigError("'executor.writable' is neither true nor false", "write true or false")
+    if not made.path.startswith("/") or made.port > 65535:
+        raise ConfigError("'executor' has no usable port and path", "write 8000 and /mcp")
+    return replace(made, cpus=float(cpus), mounts=tuple(mounts), writable=bool(writable))
+
+
+def write_placement(placement: Placement) -> dict[str, Any]:
+    """What a declaration says of a placement: only what it sets."""
+    said = {"name": placement.executor, "mounts": list(placement.mounts)}
+    usual = ANYWHERE
+    for key in (*_TEXTS, *_NUMBERS, "cpus", "writable"):
+        if getattr(placement, key) != getattr(usual, key):
+            said[key] = getattr(placement, key)
+    return {key: value for key, value in said.items() if value}
+
+
+def _text(said: Mapping[str, Any], key: str) -> str:
+    value = said[key]
+    if not isinstance(value, str) or "\0" in value:
+        raise ConfigError(f"'executor.{key}' is not text", "put it in double quotes")
+    return value
+
+
+def _number(said: Mapping[str, Any], key: str) -> int:
+    value = said[key]
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << 31:
+        raise ConfigError(f"'executor.{key}' is not a whole number", "write it as 128")
+    return value

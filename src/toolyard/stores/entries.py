@@ -10,6 +10,7 @@ Accepted, beside unknown keys, which are left alone:
     timeout                                  seconds per call; 1000 and more are milliseconds
     title | description                      what people see
     found                                    executable and name of an adopted server
+    executor                                 where a command runs: a name, or an object with bounds
 
 A null counts as absent. Numbers and truth values in `args`, `env` and `headers` are taken as
 they are written.
@@ -22,12 +23,14 @@ from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import urlsplit
 
+from toolyard.core.errors import ConfigError
 from toolyard.core.model import Command, Endpoint, Identity, Pairs, Url
+from toolyard.core.sites import ANYWHERE, Placement, read_placement
 from toolyard.stores.jsonc import Document, Member, Node
 
 ENDPOINT_KEYS = (
     *("type", "command", "args", "env", "environment", "cwd"),
-    *("url", "httpUrl", "serverUrl", "headers", "found"),
+    *("url", "httpUrl", "serverUrl", "headers", "found", "executor"),
 )
 SWITCH_KEYS = ("enabled", "disabled")
 URL_KEYS = ("httpUrl", "url", "serverUrl")
@@ -68,6 +71,7 @@ class Entry:
     enabled: bool
     timeout: float | None
     identity: Identity | None = None
+    placement: Placement = ANYWHERE
 
 
 def read_entry(document: Document, node: Node) -> Entry:
@@ -85,6 +89,7 @@ def read_entry(document: Document, node: Node) -> Entry:
         enabled=fields.flag("enabled", True) and not fields.flag("disabled", False),
         timeout=_timeout(fields),
         identity=_identity(fields),
+        placement=_placement(fields),
     )
 
 
@@ -237,6 +242,16 @@ def _identity(fields: _Fields) -> Identity | None:
         raise EntryError("'found' is not an object", hint, node.start)
     found = fields.inside(node)
     return Identity(found.text("executable") or "", found.text("name") or "")
+
+
+def _placement(fields: _Fields) -> Placement:
+    node = fields.get("executor")
+    if node is None:
+        return ANYWHERE
+    try:
+        return read_placement(node.plain())
+    except ConfigError as error:
+        raise EntryError(str(error), error.hint, node.start) from error
 
 
 def _timeout(fields: _Fields) -> float | None:

@@ -235,6 +235,7 @@ class _Loading:
             folder=self._folder,
             problem=problem,
             identity=entry.identity,
+            placement=entry.placement,
         )
         return None
 

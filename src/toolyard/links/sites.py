@@ -1,0 +1,214 @@
+"""The places where servers run, made when first needed: this machine, and those people named."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic
+from typing import Final
+
+from msgspec import Raw
+
+from toolyard.core.agents import Roster
+from toolyard.core.errors import ConfigError, StartError, ToolyardError
+from toolyard.core.model import Problem, Report
+from toolyard.core.placement import Run
+from toolyard.core.ports import Executor
+from toolyard.core.sites import Placement, Site
+from toolyard.core.tiny import TINY
+from toolyard.links.link import Link
+from toolyard.links.opening import Patience, open_run
+from toolyard.wire import jsonrpc
+
+log = logging.getLogger(__name__)
+
+SOURCE: Final = "executors"
+LOCAL: Final = "local"
+SWEEP_SECONDS: Final = 20.0
+"""How long looking for leftovers at one place may take; what is there stays until next time."""
+TEST_SECONDS: Final = 60.0
+LIMIT: Final = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What came of trying a place, step by step; `failed` says where it stopped."""
+
+    steps: tuple[tuple[str, float], ...] = ()
+    """What was done, and how many seconds it took."""
+    failed: str = ""
+    hint: str = ""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class _Opened:
+    site: Site
+    executor: Executor
+    doors: AsyncExitStack = field(default_factory=AsyncExitStack)
+    reached: dict[int, str] = field(default_factory=dict)
+
+
+class Sites:
+    """Every executor by name; one that changed is made anew for what starts from then on."""
+
+    def __init__(self, local: Executor, hub: str, logs: Path, roster: Callable[[], Roster]) -> None:
+        self._local = local
+        self._hub = hub
+        self._logs = logs
+        self._roster = roster
+        self._opened: dict[str, _Opened] = {}
+        self._old: list[_Opened] = []
+        self._reaching = asyncio.Lock()
+
+    def get(self, name: str) -> Executor:
+        """The executor of that name; this machine without one.
+
+        Raises:
+            StartError: There is none, or it cannot be used as configured.
+        """
+        if name in ("", LOCAL):
+            return self._local
+        return self._get(name).executor
+
+    def _get(self, name: str) -> _Opened:
+        site = self._roster().sites.get(name)
+        if site is None:
+            known = ", ".join((LOCAL, *sorted(self._roster().sites)))
+            hint = f"there are: {known}; name it with: toolyard executor add"
+            raise StartError(f"there is no executor {name[:80]!r}", hint)
+        found = self._opened.get(name)
+        if found is None or found.site != site:
+            if found is not None:
+                self._old.append(found)
+            found = self._opened[name] = _Opened(site, make_executor(site, self._hub, self._logs))
+        return found
+
+    async def reach(self, name: str, port: int) -> str:
+        """Host and port by which processes at a place reach a loopback port of ours; kept open.
+
+        Raises:
+            StartError: There is no way.
+        """
+        if name in ("", LOCAL):
+            return f"127.0.0.1:{port}"
+        async with self._reaching:
+            opened = self._get(name)
+            if port not in opened.reached:
+                way = opened.executor.reach(port)
+                opened.reached[port] = await opened.doors.enter_async_context(way)
+            return opened.reached[port]
+
+    async def sweep(self, post: Callable[[Report], None]) -> None:
+        """End what an earlier start of this hub left anywhere; say what could not be looked at."""
+        problems: list[Problem] = []
+        for name in sorted(self._roster().sites):
+            try:
+                async with asyncio.timeout(SWEEP_SECONDS):
+                    found = await self.get(name).sweep()
+            except (ToolyardError, TimeoutError) as error:
+                problems.append(_unreached(name, error))
+            else:
+                if found:
+                    log.warning("ended leftovers", extra={"executor": name, "what": list(found)})
+        post(Report(SOURCE, problems=tuple(problems)))
+
+    async def try_out(self, name: str, placement: Placement, port: int) -> Trial:
+        """Start a tiny server at a place, call it, have it look for us, and remove it."""
+        steps: list[tuple[str, float]] = []
+        notes: list[str] = []
+        began = monotonic()
+
+        def done(what: str) -> None:
+            nonlocal began
+            steps.append((what, monotonic() - began))
+            began = monotonic()
+
+        try:
+            async with asyncio.timeout(TEST_SECONDS):
+                executor = self.get(name)
+                run = Run("toolyard-test", TINY, placement, owner="test")
+                opened = open_run(run, executor, Patience(open=TEST_SECONDS), LIMIT, "legacy")
+                async with opened as link:
+                    done(f"a tiny server was started ({link.where})")
+                    await _call(link, "ping", {}, "pong")
+                    done("it was called")
+                    notes.append(await self._look_back(name, link, port))
+                    done("it looked for the hub")
+                done("it was removed")
+        except TimeoutError:
+            hint = "see whether the place is under load, or cannot be reached"
+            return Trial(tuple(steps), f"not done after {TEST_SECONDS:g} s", hint, tuple(notes))
+        except ToolyardError as error:
+            return Trial(tuple(steps), str(error), error.hint, tuple(notes))
+        return Trial(tuple(steps), notes=tuple(notes))
+
+    async def _look_back(self, name: str, link: Link, port: int) -> str:
+        """Whether a process there reaches the hub, in words."""
+        try:
+            place = await self.reach(name, port)
+        except StartError as error:
+            return f"the hub cannot be reached from there: {error}; {error.hint}"
+        url = f"http://{place}/health/live"
+        code = await _call(link, "reach", {"url": url}, "")
+        if code == "unknown":
+            return f"the hub should be at {place} there; there is nothing to try it with"
+        # Any answer of ours will do: a foreign name in Host is refused, and was reached.
+        reached = code.isdigit() and code != "000"
+        return f"the hub is {'' if reached else 'not '}reached from there at {place}"
+
+    async def close(self) -> None:
+        """Let go of every place; call it when no server runs any more."""
+        for opened in (*self._opened.values(), *self._old):
+            await opened.doors.aclose()
+            await opened.executor.close()
+        self._opened.clear()
+        self._old.clear()
+
+
+def make_executor(site: Site, hub: str, logs: Path) -> Executor:
+    """An executor of a site's type; its library is imported here and not before.
+
+    Raises:
+        StartError: It cannot be used as configured.
+    """
+    try:
+        if site.type == "docker":
+            from toolyard.executors.docker import Docker
+
+            return Docker(site, hub, logs=logs)
+        if site.type == "ssh":
+            from toolyard.executors.ssh import Ssh
+
+            return Ssh(site, hub, logs=logs)
+        if site.type == "kubernetes":
+            from toolyard.executors.kubernetes import Kubernetes
+
+            return Kubernetes(site, hub, logs=logs)
+    except ConfigError as error:
+        raise StartError(f"executor {site.name!r}: {error}", error.hint) from error
+    raise StartError(f"executor {site.name!r} is of no type that runs servers", "add it anew")
+
+
+async def _call(link: Link, tool: str, arguments: dict[str, str], expected: str) -> str:
+    params = jsonrpc.encode({"name": tool, "arguments": arguments})
+    answer = await link.request("tools/call", params).answer
+    result = jsonrpc.to_python(answer.result or Raw(b"null"))
+    try:
+        text = str(result["content"][0]["text"])
+    except (TypeError, KeyError, IndexError):
+        text = ""
+    if expected and text != expected:
+        raise StartError(f"the tiny server answered {text[:80]!r}", "look at the place's own log")
+    return text
+
+
+def _unreached(name: str, error: BaseException) -> Problem:
+    why = str(error) or f"no answer within {SWEEP_SECONDS:g} s"
+    hint = getattr(error, "hint", "") or f"try it: toolyard executor test {name}"
+    text = f"executor {name!r} was not looked at for leftovers: {why}"
+    return Problem("executor-unreached", text, hint, name)
