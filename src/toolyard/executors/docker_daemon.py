@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 import tempfile
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
@@ -162,9 +163,12 @@ async def _open(host: Host, path: str) -> Daemon:
             async with asyncio.timeout(_CONNECT_SECONDS):
                 facts = await api.system.info()
                 peer = "" if path else await _peer(host)
-    except BaseException:
+    except BaseException as error:
         await api.close()
         await connector.close()
+        if isinstance(error, (KeyError, TypeError, ValueError)):  # it read no JSON
+            why = f"what answers at {host.label} is no docker daemon"
+            raise StartError(why, "correct the executor's host") from error
         raise
     return Daemon(host, api, facts, path, peer=peer)
 
@@ -233,8 +237,7 @@ def _unreachable(host: Host, error: Exception) -> StartError:
 
 def _explain(host: Host, error: Exception) -> tuple[str, str]:
     causes = _causes(error)
-    text = " ".join(map(str, causes)).lower()
-    if "certificate" in text or "ssl" in text or "alert" in text:
+    if any(isinstance(cause, ssl.SSLError) for cause in causes):
         return _last(causes), "correct the options ca, cert and key; all three are the daemon's"
     if any(isinstance(cause, TimeoutError) for cause in causes):
         return "it does not answer", "is the machine up and in reach?"
