@@ -19,6 +19,6 @@ compile() {
   echo "wrote $out: $(grep -c '==' "$out") packages"
 }
 
-compile requirements/runtime.txt --group build --extra docker --extra login --extra ssh "$@"
+compile requirements/runtime.txt --group build --extra docker --extra kubernetes --extra login --extra ssh "$@"
 # The runtime lock binds the development one, so that tests run what users get.
-compile requirements/dev.txt --group dev --extra docker --extra login --extra ssh --constraint requirements/runtime.txt "$@"
+compile requirements/dev.txt --group dev --extra docker --extra kubernetes --extra login --extra ssh --constraint requirements/runtime.txt "$@"
