@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 SOURCES := src tests $(wildcard scripts) $(wildcard bench)
 
 .DEFAULT_GOAL := help
-.PHONY: stress help up test test-executors check format conformance bench lock clean
+.PHONY: stress help up test test-clients test-executors check format conformance bench lock clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,6 +33,9 @@ format: $(VENV)/.dev ## put the code into its form
 
 conformance: $(VENV)/.dev ## the official MCP suite, through the hub
 	@$(BIN)/python scripts/conformance.py $(ARGS)
+
+test-clients: $(VENV)/.dev ## the real clients read what we write, and the reverse (1.6 GB)
+	@$(BIN)/python scripts/clients.py $(ARGS)
 
 bench: $(VENV)/.dev ## measure what a call costs
 	@$(BIN)/python bench/run.py $(ARGS)

@@ -153,7 +153,7 @@ def test_what_only_a_project_names_is_not_taken_in_unasked(
     project = home / "work"
     project.mkdir()
     (project / ".mcp.json").write_text('{"mcpServers": {"b": {"command": "sh", "args": ["-c"]}}}')
-    words = ("import", "claude-code", "cursor", "--project", str(project), "--yes", "--json")
+    words = ("import", "--project", str(project), "--yes", "--json")
 
     first = toolyard(*words)
     assert "--yes-project" in first.err

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from toolyard.cli.clients import dry_option, folder, open_connecting
+from toolyard.cli.clients import dry_option, folder
 from toolyard.cli.desk import Desk, config_option, json_option
 from toolyard.cli.terminal import clean
 
@@ -37,7 +37,7 @@ def import_command(
 ) -> None:
     """Take the servers of your clients into the yard.
 
-    Without names, from every client that is installed. What runs the same is taken once, whatever
+    Without names, from every client that has a file. What runs the same is taken once, whatever
     it is called. What only a project's file names is confirmed one by one, because others may have
     written it.
     """
@@ -54,11 +54,11 @@ def import_command(
 
 
 def _gather(desk: Desk, names: Sequence[str], project: str | None) -> Gathered:
-    from toolyard.clients.known import find_client
+    from toolyard.clients.known import CLIENTS, find_client
     from toolyard.clients.places import Surroundings
     from toolyard.clients.taking import gather, places_to_read
 
-    chosen = [find_client(each) for each in names or open_connecting(desk).installed()]
+    chosen = [find_client(each) for each in names] or CLIENTS
     places = places_to_read(chosen, Surroundings.here(), folder(project))
     present = {each.id.name: each.endpoint for each in desk.servers_file.load().servers}
     return gather(places, present)
@@ -108,13 +108,15 @@ def _tell(
 ) -> None:
     if not new:
         count = len(gathered.found)
-        text = f"all {count} servers are in the yard already" if count else "no servers were found"
+        text = f"the yard has all {count} of them already" if count else "no servers were found"
         desk.terminal.say(text)
         return
     _table(desk, new if dry_run else taken)
     if not dry_run:
-        desk.terminal.say(f"took {len(taken)} servers into {desk.settings.config_file}")
-        desk.terminal.note("your clients still have them too; take them out there")
+        count = f"{len(taken)} server{'s' * (len(taken) != 1)}"
+        desk.terminal.say(f"took {count} into {desk.settings.config_file}")
+        if taken:
+            desk.terminal.note("your clients still have them too; take them out there")
 
 
 def _table(desk: Desk, found: list[Found]) -> None:
