@@ -169,6 +169,11 @@ class Control:
             while line := response.readline():
                 yield line.decode("utf-8", "replace").rstrip("\r\n")
 
+    def test_executor(self, name: str, image: str, patience: float) -> dict[str, Any]:
+        """Have a place tried."""
+        path = f"/api/v1/executors/{quote(name, safe='')}/test"
+        return self._ask("POST", path, {"image": image}, patience)
+
     def record(
         self, method: str, path: str, body: object = None, match: str = ""
     ) -> tuple[dict[str, Any], str]:

@@ -40,6 +40,11 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "approve": ("verification", "Approve what a server offers now, or only some tools."),
     "activate": ("verification", "Start a server now, before a call needs it."),
     "deactivate": ("verification", "Let a server rest; the next call starts it again."),
+    "executor": ("executors", "Name the places where servers run, and try them."),
+    "render": (
+        "executors",
+        "Write the manifests of an agent's servers: sidecars for its pod, and what is shared.",
+    ),
     "lock": ("lock", "Write the lock file of a team, or check it."),
     "secret": ("secrets", "Keep secrets in the system's keyring, and use them by name."),
     "auth": ("auth", "Log in at remote servers, and see where you are logged in."),

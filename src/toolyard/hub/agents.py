@@ -20,6 +20,7 @@ from toolyard.core.model import Snapshot
 from toolyard.core.resolve import Resolution
 from toolyard.core.roster import Yard
 from toolyard.hub import Hub
+from toolyard.hub.executors import Executors
 from toolyard.hub.preview import Change, Checked, check, compare, with_config, with_policy
 from toolyard.hub.why import Story, tell
 from toolyard.stores.agents import ANY, AgentStore, Records
@@ -42,9 +43,10 @@ class Saved:
 class Agents:
     """Everything there is to ask and to order about agents."""
 
-    def __init__(self, hub: Hub, store: AgentStore) -> None:
+    def __init__(self, hub: Hub, store: AgentStore, executors: Executors) -> None:
         self._hub = hub
         self._store = store
+        self._executors = executors
         self._yard: tuple[Snapshot, Yard] | None = None
         self._made: dict[tuple[str, str], Resolution] = {}
 
@@ -62,7 +64,19 @@ class Agents:
 
     def reach_of(self, executor: str) -> tuple[str, str]:
         """The hub's address as an executor sees it, and the host that stands for our loopback."""
-        return self._hub.url, ""
+        return self._executors.reach_of(executor)
+
+    async def prepare(self, executor: str) -> None:
+        """Find out how the hub is reached from a place before plans for it are made.
+
+        Raises:
+            UnknownNameError: There is no such executor.
+        """
+        where = self.yard.roster.executor(executor)
+        before = self._executors.reach_of(where)
+        await self._executors.prepare(where)
+        if self._executors.reach_of(where) != before:
+            self._yard = None
 
     def resolution(self, agent: str, executor: str = "", session: str = "") -> Resolution:
         """What a run of an agent gets, and what it does not; made once per picture.

@@ -59,11 +59,13 @@ class Sites:
     def __init__(self, local: Executor, hub: str, logs: Path, roster: Callable[[], Roster]) -> None:
         self._local = local
         self._hub = hub
-        self._logs = logs
+        self.logs = logs
         self._roster = roster
         self._opened: dict[str, _Opened] = {}
         self._old: list[_Opened] = []
         self._reaching = asyncio.Lock()
+        self.on_reached: Callable[[str], None] = lambda _place: None
+        """Hears under which host and port the hub is reached from elsewhere."""
 
     def get(self, name: str) -> Executor:
         """The executor of that name; this machine without one.
@@ -85,7 +87,7 @@ class Sites:
         if found is None or found.site != site:
             if found is not None:
                 self._old.append(found)
-            found = self._opened[name] = _Opened(site, make_executor(site, self._hub, self._logs))
+            found = self._opened[name] = _Opened(site, make_executor(site, self._hub, self.logs))
         return found
 
     async def reach(self, name: str, port: int) -> str:
@@ -101,6 +103,7 @@ class Sites:
             if port not in opened.reached:
                 way = opened.executor.reach(port)
                 opened.reached[port] = await opened.doors.enter_async_context(way)
+                self.on_reached(opened.reached[port])
             return opened.reached[port]
 
     async def sweep(self, post: Callable[[Report], None]) -> None:

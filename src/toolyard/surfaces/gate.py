@@ -70,6 +70,10 @@ class Gate:
             o.encode() for o in (*(f"http://{host}" for host in own), *origins)
         )
 
+    def admit_host(self, host: str) -> None:
+        """The hub is reached under another host and port too, by a way that was opened for it."""
+        self._hosts |= {host.lower().encode()}
+
     def judge(self, method: str, path: str, headers: Pairs) -> Grant | Refusal:
         """Who sends a request, if it may pass; else why not: status and sentence."""
         host = bearer = b""

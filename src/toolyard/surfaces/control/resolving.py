@@ -64,10 +64,12 @@ class ResolvingDoor:
 
     async def _resolve(self, call: Call) -> ResolutionRow:
         query: RunQuery = call.query
+        await self._agents.prepare(query.executor)
         return resolution_row(self._agents.resolution(query.agent, query.executor, query.session))
 
     async def _why(self, call: Call) -> StoryRow:
         query: WhyQuery = call.query
+        await self._agents.prepare(query.executor)
         return story_row(self._agents.why(query.name, query.agent, query.executor))
 
     async def _check(self, call: Call) -> Checked:

@@ -86,6 +86,7 @@ class RunsDoor:
     async def _begin(self, call: Call) -> RunRow:
         new: NewRun = call.body
         session = new.session or secrets.token_hex(8)
+        await self._agents.prepare(new.executor)
         made = self._agents.resolution(new.agent, new.executor, session)
         name = PREFIX + session
         token = await asyncio.to_thread(self._tokens.create, name, frozenset(), "", made.agent)

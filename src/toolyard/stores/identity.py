@@ -1,0 +1,34 @@
+"""The name of this hub for as long as its state is kept: what it starts elsewhere carries it."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from pathlib import Path
+from typing import Final
+
+from toolyard.core.errors import StoreError
+from toolyard.stores.files import locked, read_bounded, write_atomic
+
+_SHAPE: Final = re.compile(rb"[0-9a-f]{32}")
+
+
+def hub_identity(folder: Path) -> str:
+    """Give the name of the hub whose state is in a folder; made when first asked for.
+
+    Without a folder that can be written it is a new one: leftovers of such a hub are not known
+    again, but nothing of anybody else's is taken for its own.
+    """
+    path = folder / "hub-id"
+    try:
+        with locked(path):
+            try:
+                kept = read_bounded(path).strip()
+            except FileNotFoundError:
+                kept = b""
+            if not _SHAPE.fullmatch(kept):
+                kept = uuid.uuid4().hex.encode()
+                write_atomic(path, kept + b"\n")
+    except StoreError:
+        return uuid.uuid4().hex
+    return kept.decode()
