@@ -108,11 +108,11 @@ def deployment(run: Run, options: Options, mark: Mark, name: str) -> Manifest:
 
 
 def service(run: Run, mark: Mark, name: str, uid: str) -> Manifest:
-    """A steady address inside the cluster, which goes with the deployment of that uid."""
+    """A steady address inside the cluster, which goes with the deployment of that uid, if any."""
     return {
         "apiVersion": "v1",
         "kind": "Service",
-        "metadata": _metadata(run, mark, name, [_reference("apps/v1", "Deployment", name, uid)]),
+        "metadata": _metadata(run, mark, name, _deployed(name, uid)),
         "spec": {
             "selector": {RUN: name},
             "ports": [{"name": "mcp", "port": run.placement.port, "targetPort": "mcp"}],
@@ -131,7 +131,7 @@ def ingress(run: Run, options: Options, mark: Mark, name: str, uid: str) -> Mani
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "Ingress",
-        "metadata": _metadata(run, mark, name, [_reference("apps/v1", "Deployment", name, uid)]),
+        "metadata": _metadata(run, mark, name, _deployed(name, uid)),
         "spec": spec,
     }
 
@@ -217,7 +217,7 @@ def _metadata(run: Run, mark: Mark, name: str, owners: list[Manifest]) -> Manife
     }
     metadata: Manifest = {
         "name": name,
-        "namespace": mark.namespace,
+        **_kept({"namespace": mark.namespace}),
         "labels": _kept(labels),
         "annotations": _kept({SERVER: _printable(run.name), OWNER: _printable(run.owner)}),
     }
@@ -226,6 +226,10 @@ def _metadata(run: Run, mark: Mark, name: str, owners: list[Manifest]) -> Manife
 
 def _anchored(mark: Mark) -> list[Manifest]:
     return [_reference("v1", "ConfigMap", mark.anchor, mark.uid)] if mark.uid else []
+
+
+def _deployed(name: str, uid: str) -> list[Manifest]:
+    return [_reference("apps/v1", "Deployment", name, uid)] if uid else []
 
 
 def _reference(version: str, kind: str, name: str, uid: str) -> Manifest:

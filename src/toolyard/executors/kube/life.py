@@ -263,7 +263,7 @@ class Life:
 
     def _stale(self, done: set[str]) -> list[str] | None:
         """Pods that wait to be cleared away; none if there are no pods; None if one runs."""
-        over = [pod for pod in self._sight.pods if state.is_over(pod)]
+        over = [pod for pod in self._sight.pods if state.is_stale(pod)]
         names = [pod["metadata"]["name"] for pod in over]
         fresh = [name for name in names if name not in done]
         return fresh if fresh or self._is_gone() else None

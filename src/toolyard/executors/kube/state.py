@@ -28,6 +28,11 @@ def is_over(pod: Manifest) -> bool:
     return pod["status"].get("phase") in {"Succeeded", "Failed"} or _ended(pod) is not None
 
 
+def is_stale(pod: Manifest) -> bool:
+    """Whether nothing of it runs, and nothing will."""
+    return is_over(pod) or ("deletionTimestamp" in pod["metadata"] and not is_running(pod))
+
+
 def is_running(pod: Manifest) -> bool:
     """Whether its server runs now."""
     return "running" in _now(pod)
