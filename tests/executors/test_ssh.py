@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,6 +33,8 @@ from toolyard.core.model import Command
 from toolyard.core.placement import Placement, Run, Site
 from toolyard.core.ports import Address, Pipes
 from toolyard.executors.ssh import Ssh
+from toolyard.executors.ssh_shell import LOADER, launch
+from toolyard.executors.ssh_shell import warden as program
 
 # Short commands, and the loop may stand still meanwhile.
 # ruff: noqa: ASYNC220, ASYNC221
@@ -48,6 +52,8 @@ from contextlib import AsyncExitStack
 from tests.executors.children import ESCAPING, STUBBORN, Ear, python
 from toolyard.core.placement import Run, Site
 from toolyard.executors.ssh import Ssh
+from toolyard.executors.ssh_shell import LOADER, launch
+from toolyard.executors.ssh_shell import warden as program
 
 async def main(host, identity, known_hosts):
     options = (("identity", identity), ("known_hosts", known_hosts))
@@ -239,9 +245,9 @@ async def test_many_servers_share_one_connection(ssh: Ssh, sshd: Sshd) -> None:
 async def test_where_a_connection_is_full_another_is_opened(sshd: Sshd) -> None:
     with running(MaxSessions="4") as small:
         ssh = Ssh(small.site(), HUB, eof=0.3, term=0.5)
-        async with asyncio.timeout(30), readers(ssh, 10) as ears:
-            assert len({pid for pid, _ in ears}) == 10
-            assert len(small.sessions()) == 4  # three servers and a warden each
+        async with asyncio.timeout(30), readers(ssh, 7) as ears:
+            assert len({pid for pid, _ in ears}) == 7
+            assert len(small.sessions()) == 3  # three servers and a warden each
             assert all(not ear.ends for _, ear in ears)
         assert marked(ssh.owner) == []
         await ssh.close()
@@ -295,8 +301,8 @@ async def test_a_hub_that_is_killed_leaves_nothing_there(sshd: Sshd) -> None:
         assert len(marked(owner)) == 4
         hub.kill()
 
-    await eventually(lambda: not marked(owner), within=10)
-    await eventually(lambda: not sshd.sessions(), within=10)
+    await eventually(lambda: not marked(owner), within=30)
+    await eventually(lambda: not sshd.sessions(), within=30)
 
 
 async def test_what_an_earlier_start_left_is_swept_at_the_next(ssh: Ssh, sshd: Sshd) -> None:
@@ -443,6 +449,48 @@ async def test_keys_of_the_agent_are_used(
         agent.wait()
 
 
+async def test_a_server_has_its_time_to_clean_up(sshd: Sshd, tmp_path: Path) -> None:
+    code = """
+import pathlib, signal, sys, time
+def leave(*_):
+    time.sleep(1.5)
+    pathlib.Path(sys.argv[1]).touch()
+    sys.exit(5)
+signal.signal(signal.SIGTERM, leave)
+print("ready", flush=True)
+while True: time.sleep(60)
+"""
+    ssh = Ssh(sshd.site(), HUB, eof=0.1, term=5)
+    async with ssh.open(Run("tidy", python(code, str(tmp_path / "cleaned")))) as running:
+        ear = Ear(pipes_of(running))
+        await ear.line()
+    await ssh.close()
+
+    assert ear.ends == ["exited with code 5"]
+    assert (tmp_path / "cleaned").exists()
+
+
+@pytest.mark.parametrize("shell", ["dash", "bash --posix", "busybox sh"])
+def test_every_shell_ends_what_its_connection_left(shell: str) -> None:
+    if not shutil.which(shell.split()[0]):
+        pytest.skip(f"no {shell.split()[0]} here")
+    owner = f"dialect-{os.getpid()}"
+    command = LOADER.replace("exec sh", f"exec {shell}")
+    marks = (("TOOLYARD_OWNER", owner), ("TOOLYARD_INSTANCE", f"{owner}.1"))
+    with _shell(command) as (server, pid), _shell(command) as (warden, _):
+        server.stdin.write(launch(Run("x", python(ESCAPING + STUBBORN, A="two\nlines")), marks))
+        assert server.stdout.readline() == b"toolyard-shell ok\n"
+        assert int(server.stdout.readline()) in marked(owner)
+        warden.stdin.write(program("HUB=h", "OWNER=o", f"TOOLYARD_INSTANCE={owner}."))
+        warden.stdin.write(f"add 1\nadd {pid}\ndel 1\n".encode())
+        assert warden.stdout.readline() == b"0\n"
+        warden.stdin.close()
+        server.wait(20)
+        warden.wait(20)
+
+    assert marked(owner) == []
+
+
 async def test_a_failed_stop_takes_no_longer_than_its_patience(ssh: Ssh) -> None:
     async with ssh.open(Run("stubborn", python(STUBBORN))) as running:
         await Ear(pipes_of(running)).line()
@@ -450,6 +498,20 @@ async def test_a_failed_stop_takes_no_longer_than_its_patience(ssh: Ssh) -> None
 
     assert time.monotonic() - before < 5
     assert marked(ssh.owner) == []
+
+
+@contextmanager
+def _shell(command: str) -> Iterator[tuple[Any, int]]:
+    """The command as sshd would run it; the process, and the pid it says it has."""
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        command, shell=True, stdin=pipe, stdout=pipe, bufsize=0, start_new_session=True
+    ) as process:
+        assert process.stdout is not None
+        try:
+            yield process, int(process.stdout.readline().split()[1])
+        finally:
+            process.kill()
 
 
 async def _refusal(ssh: Ssh) -> StartError:

@@ -190,8 +190,12 @@ class Ssh:
 
     async def _connect(self) -> Trunk:
         trunk = await _library(self._login.label).open(self._login, self._hub, self._owner)
+        try:
+            await self._clean(trunk)
+        except BaseException:
+            trunk.drop("nobody waited for the connection")
+            raise
         self._trunks.append(trunk)
-        await self._clean(trunk)
         return trunk
 
     async def _clean(self, trunk: Trunk) -> None:

@@ -108,6 +108,8 @@ trap '' HUP INT TERM PIPE
 exec 2>/dev/null
 cd /
 known=
+# A group needs the dashes, and the kill of busybox takes them for a number.
+send() { case $2 in -*) kill -s "$1" -- "$2" ;; *) kill -s "$1" "$2" ;; esac; }
 start_of() { IFS= read -r stat < "/proc/$1/stat" || return; set -- ${stat##*) }; echo "${20}"; }
 entry_of() { for each in $known; do case $each in "$1":*) echo "$each" ;; esac; done; }
 sessions() {
@@ -143,13 +145,13 @@ ours() {
     found=$(marked "$mark" "$without" | tr -cs '0-9' ' ')
     family "$(sessions "$@" | tr '\n' ' ')" "$found"
   else
-    for each; do kill -0 -- "-${each%%:*}" && echo "-${each%%:*}"; done
+    for each; do send 0 "-${each%%:*}" && echo "-${each%%:*}"; done
   fi
 }
 nap() {
   for tick in 1 2 3 4 5; do
     sleep 0.1 || sleep 1
-    alive=; for each; do kill -0 -- "$each" && alive=1; done
+    alive=; for each; do send 0 "$each" && alive=1; done
     [ "$alive" ] || return
   done
 }
@@ -158,9 +160,10 @@ end() {
   while [ $round -lt $((rounds + 10)) ]; do
     left=$(ours "$@")
     [ "$left" ] || return
-    if [ $round -ge "$rounds" ]; then kill -s KILL -- $left
-    elif [ $round -eq 0 ]; then kill -s TERM -- $left
-    fi
+    signal=
+    [ $round -eq 0 ] && signal=TERM
+    [ $round -ge "$rounds" ] && signal=KILL
+    [ -z "$signal" ] || for each in $left; do send $signal "$each"; done
     nap $left
     round=$((round + 1))
   done
