@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 import tempfile
@@ -99,6 +100,24 @@ def test_connecting_twice_changes_nothing_the_second_time(home: Path, changes: C
     assert not plan.changes and plan.difference == ""
     assert changes.apply(plan) is None
     assert len(changes.journal.records()) == 1
+
+
+def test_what_somebody_added_to_our_entry_stays_when_it_is_connected_anew(
+    home: Path, changes: Changes
+) -> None:
+    old = {
+        "command": "toolyard",
+        "args": ["mcp"],
+        "env": {"A": "b"},
+        "timeout": 9,
+        "disabled": True,
+    }
+    place = place_for(home, data=json.dumps({"mcpServers": {"toolyard": old}}).encode())
+
+    changes.apply(changes.plan_connect(place, OURS))
+
+    said = json.loads(place.path.read_bytes())["mcpServers"]["toolyard"]
+    assert said == {"timeout": 9, "command": "/opt/bin/toolyard", "args": ["mcp"]}
 
 
 def test_the_mode_of_a_file_is_kept(home: Path, changes: Changes) -> None:

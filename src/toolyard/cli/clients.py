@@ -1,4 +1,4 @@
-"""`clients`, `connect`, `disconnect`, `undo`: the hub in the files of your clients."""
+"""`clients`, `connect`, `disconnect`: the hub in the files of your clients."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from toolyard.clients.journal import Record
 
 TITLES = ("client", "installed", "connected", "file")
-CHANGE_TITLES = ("id", "client", "what", "file", "undone")
 COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
 project_option = click.option(
@@ -195,7 +194,7 @@ def _change(
     rows = []
     for plan in plans:
         try:
-            rows.append(_row(plan, None if dry_run else apply(plan)))
+            rows.append(change_row(plan, None if dry_run else apply(plan)))
         except ToolyardError as error:
             failed.append((plan.place.client.name, error))
     _answer(desk, rows, failed, dry_run, shown=not dry_run and not yes)
@@ -224,7 +223,8 @@ def show_difference(desk: Desk, text: str) -> None:
         desk.terminal.say(desk.terminal.paint(shown, colour) if colour else shown)
 
 
-def _row(plan: Plan, record: Record | None) -> dict[str, Any]:
+def change_row(plan: Plan, record: Record | None) -> dict[str, Any]:
+    """A change as JSON has it."""
     return {
         "client": plan.place.client.name,
         "file": str(plan.place.path),
@@ -273,56 +273,6 @@ def _tell(desk: Desk, rows: list[dict[str, Any]], dry_run: bool, shown: bool) ->
         desk.terminal.note(
             "to take it back: toolyard undo; clients read their file when they start"
         )
-
-
-@click.command("undo")
-@click.argument("id_", metavar="[ID]", required=False)
-@click.option("--list", "listed", is_flag=True, help="List the changes, the newest first.")
-@dry_option
-@yes_option
-@json_option
-@click.pass_obj
-def undo_command(desk: Desk, id_: str | None, listed: bool, dry_run: bool, yes: bool) -> None:
-    """Undo the last change of a client's file, or the one named.
-
-    A file that was changed since keeps these changes: only the hub's entry is put back.
-    """
-    changes = open_connecting(desk).changes
-    if listed:
-        rows = [_listed(each) for each in changes.journal.records()]
-        desk.terminal.answer({"changes": rows}, lambda: _list(desk, rows))
-        return
-    record, plan = changes.plan_undo(id_ or "")
-    if not dry_run:
-        ask(desk, yes, [plan])
-        changes.undo(record, plan)
-    answer = {"dry_run": dry_run, "id": record.id, **_row(plan, record)}
-    desk.terminal.answer(answer, lambda: _undone(desk, answer, shown=not dry_run and not yes))
-
-
-def _undone(desk: Desk, answer: dict[str, Any], shown: bool) -> None:
-    if not shown:
-        show_difference(desk, answer["difference"])
-    if not answer["dry_run"]:
-        desk.terminal.say(f"undid {answer['id']}: {answer['what']} {answer['client']}")
-
-
-def _listed(record: Record) -> dict[str, Any]:
-    return {
-        "id": record.id,
-        "at": record.at,
-        "client": record.client,
-        "what": record.what,
-        "file": record.path,
-        "undone": record.undone,
-    }
-
-
-def _list(desk: Desk, rows: list[dict[str, Any]]) -> None:
-    if not rows:
-        desk.terminal.say("no client's file was changed")
-        return
-    desk.terminal.table(CHANGE_TITLES, [[row[key] for key in CHANGE_TITLES] for row in rows])
 
 
 def open_connecting(desk: Desk) -> Connecting:

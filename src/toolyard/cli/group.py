@@ -29,7 +29,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "run": ("run", "Start an agent with exactly the servers that are resolved for it."),
     "connect": ("clients", "Put the hub into the files of clients."),
     "disconnect": ("clients", "Take the hub out of the files of clients."),
-    "undo": ("clients", "Undo the last change of a client's file, or the one named."),
+    "undo": ("undo", "Undo the last change of a client's file, or the one named."),
     "catalog": ("catalog", "Choose servers from the catalog, add your own, check and import."),
     "app": ("apps", "Define apps that run in variants on known ports."),
     "scan": ("scan", "Find MCP servers that run on this machine."),

@@ -113,8 +113,8 @@ def _tell(
         return
     _table(desk, new if dry_run else taken)
     if not dry_run:
-        count = f"{len(taken)} server{'s' * (len(taken) != 1)}"
-        desk.terminal.say(f"took {count} into {desk.settings.config_file}")
+        amount = f"{len(taken)} server{'s' * (len(taken) != 1)}"
+        desk.terminal.say(f"took {amount} into {desk.settings.config_file}")
         if taken:
             desk.terminal.note("your clients still have them too; take them out there")
 

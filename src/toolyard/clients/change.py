@@ -21,7 +21,7 @@ from toolyard.clients.ours import NAME, is_ours
 from toolyard.clients.places import Place, refuse_links
 from toolyard.core.errors import ConfigError, StoreError, TakenError
 from toolyard.core.model import Endpoint
-from toolyard.stores.entries import EntryError
+from toolyard.stores.entries import ENDPOINT_KEYS, SWITCH_KEYS, EntryError
 from toolyard.stores.files import read_bounded, write_atomic
 
 OWN_MODE: Final = 0o600
@@ -74,8 +74,8 @@ class Changes:
                     f"{place.client.title} has another server '{NAME}' in '{place.path}'",
                     "rename it there, and try again",
                 )
-            same = found == raw
-            after = before if same else _put(place, before or b"", raw)
+            raw = raw | _kept(found) if found else raw
+            after = before if found == raw else _put(place, before or b"", raw)
         return Plan(place, "connected", before, after)
 
     def plan_disconnect(self, place: Place) -> Plan:
@@ -255,6 +255,13 @@ def _holds_ours(place: Place, raw: Any) -> bool:
     except EntryError:
         return False
     return is_ours(NAME, endpoint)
+
+
+def _kept(raw: dict[str, Any]) -> dict[str, Any]:
+    """What somebody added to our entry that is not about starting, reaching or switching it."""
+    by_name = ("http_headers", "env_http_headers", "bearer_token_env_var", "env_vars")
+    ours = (*ENDPOINT_KEYS, *SWITCH_KEYS, *by_name)
+    return {key: value for key, value in raw.items() if key not in ours}
 
 
 def _hash_entry(raw: Any) -> str:
