@@ -18,6 +18,7 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict
 
 import uvloop
+from agents import read_lists, resolve_all
 from cold import attach, cold_start
 from load import LoadError, Tally, burst, churn, repeat
 from processes import Running, door_opens, http_upstreams, hub, relay, stdio_upstream, tools_arrive
@@ -113,6 +114,10 @@ async def run(given: argparse.Namespace) -> list[Row]:
         rows += await cold_start(given.rounds)
     if not given.without_hub and wanted(given, "attach"):
         rows += await attach(given.rounds)
+    if not given.without_hub and wanted(given, "agent read"):
+        rows += await read_lists(given.rounds)
+    if wanted(given, "resolve"):
+        rows += resolve_all(given.rounds)
     return rows
 
 

@@ -130,6 +130,8 @@ class Terms:
     session: str = ""
     yard: Mapping[str, Known] = field(default_factory=dict)
     """By alias and by `name@source`."""
+    own: Mapping[Endpoint, ServerId] = field(default_factory=dict)
+    """The servers of the picture that agents define themselves, by how they are declared."""
     hub: str = ""
     """The hub's address as it is seen from the executor; empty if it cannot be reached there."""
     loopback: str = ""
@@ -241,6 +243,7 @@ class _Draft:
         else:
             kind: Literal["http", "sse"] = "sse" if self.transport == "sse" else "http"
             self.process = Url(wanted.url, kind, wanted.headers)
+        self.server = terms.own.get(self.process)
 
     def _refer(self, whose: str) -> None:
         known = self.terms.yard.get(self.wanted.server)
@@ -306,7 +309,7 @@ class _Draft:
             text = f"{name} is set by the policy of {self.terms.policy_of}"
             self.note("env_injection", f"{text}, over its own" if own else text, decides=own)
             env[name] = value
-        self.process = replace(process, env=tuple(env.items()))
+        self.process = Command(process.argv, tuple(env.items()), process.cwd)
 
     def _rewrite(self, url: Url) -> Url:
         """The address as it is from the executor; a rule of the policy goes before all else."""

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 LOOPBACK: Final = ("localhost", "127.0.0.1", "::1", "0.0.0.0")  # noqa: S104 - not bound, read
 PLACE: Final = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+)(?::[0-9]{1,5})?")
 """A host, perhaps with a port."""
+SPLIT: Final = 4096
+"""Addresses that are remembered taken apart: few differ, and each is looked at several times."""
 Pairs = Iterable[tuple[str, str]]
 
 
@@ -92,6 +95,7 @@ def _apply(url: str, wanted: str, given: str) -> str:
     return at_host(urlunsplit(_split(url)._replace(scheme=parts.scheme)), parts.netloc)
 
 
+@lru_cache(SPLIT)
 def _split(url: str) -> SplitResult:
     try:
         parts = urlsplit(url)

@@ -126,6 +126,7 @@ class Yard:
             self.roster.overrides.get((who.id, where)),
             session,
             self._known,
+            self._own,
             hub,
             loopback,
             is_site=where in self.roster.sites,
@@ -133,15 +134,5 @@ class Yard:
         )
 
     def resolve(self, terms: Terms) -> Resolution:
-        """Resolve, and say of each plan which server of the picture it is."""
-        made = resolve(terms)
-        plans = (
-            plan if plan.server else replace(plan, server=self._find(terms, plan.name))
-            for plan in made.plans
-        )
-        return replace(made, plans=tuple(plans))
-
-    def _find(self, terms: Terms, name: str) -> ServerId | None:
-        lists = (terms.override.servers if terms.override else (), terms.config.servers)
-        wanted = next(each for servers in lists for each in servers if each.name == name)
-        return self._own.get(endpoint_of(wanted))
+        """What the terms come to; of each plan is said which server of the picture it is."""
+        return resolve(terms)
