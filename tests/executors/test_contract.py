@@ -18,7 +18,7 @@ from toolyard.executors.local import Local, Patience
 class Here(Ground):
     """This machine."""
 
-    serves = False
+    serves = True
 
     def make(self) -> Local:
         self.local = Local(patience=Patience(eof=0.2, term=0.3))

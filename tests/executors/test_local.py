@@ -19,7 +19,7 @@ MIB = 1024 * 1024
 
 
 async def test_what_is_written_comes_back_through_the_pipes(local: Local) -> None:
-    async with local.open(Run("echo", python(ECHO))) as pipes:
+    async with local.start(Run("echo", python(ECHO))) as pipes:
         ear = Ear(pipes)
         pipes.write(b"one\n")
         pipes.write(b"two\n")
@@ -29,7 +29,7 @@ async def test_what_is_written_comes_back_through_the_pipes(local: Local) -> Non
 
 async def test_lines_of_a_mebibyte_arrive_whole(local: Local) -> None:
     lines = [bytes([65 + number]) * MIB for number in range(4)]
-    async with local.open(Run("echo", python(ECHO))) as pipes:
+    async with local.start(Run("echo", python(ECHO))) as pipes:
         ear = Ear(pipes)
         for line in lines:
             pipes.write(line + b"\n")
@@ -39,7 +39,7 @@ async def test_lines_of_a_mebibyte_arrive_whole(local: Local) -> None:
 
 async def test_what_was_said_before_connect_is_delivered_by_it(local: Local) -> None:
     code = "import sys; print('early', flush=True); print('said', file=sys.stderr); input()"
-    async with local.open(Run("early", python(code))) as pipes:
+    async with local.start(Run("early", python(code))) as pipes:
         await eventually(lambda: pipes.stderr)
 
         assert await Ear(pipes).line() == b"early"
@@ -59,7 +59,7 @@ sys.stderr.write("held" if held else "ran ahead")
 sys.stderr.close()
 done.wait()
 """
-    async with local.open(Run("eager", python(code))) as pipes:
+    async with local.start(Run("eager", python(code))) as pipes:
         await eventually(lambda: pipes.stderr)
         ear = Ear(pipes)
         why = await ear.end()
@@ -80,7 +80,7 @@ done.wait()
     ],
 )
 async def test_the_end_is_told_once_and_says_how(local: Local, code: str, why: str) -> None:
-    async with local.open(Run("brief", python(code))) as pipes:
+    async with local.start(Run("brief", python(code))) as pipes:
         ear = Ear(pipes)
 
         assert await ear.end() == why
@@ -91,7 +91,7 @@ async def test_the_end_is_told_once_and_says_how(local: Local, code: str, why: s
 
 async def test_the_last_words_come_before_the_end(local: Local) -> None:
     code = f"import os; os.write(2, b'why'); os.write(1, b'x' * {MIB} + b'\\n'); os._exit(1)"
-    async with local.open(Run("wordy", python(code))) as pipes:
+    async with local.start(Run("wordy", python(code))) as pipes:
         ear = Ear(pipes)
         await ear.end()
 
@@ -101,12 +101,12 @@ async def test_the_last_words_come_before_the_end(local: Local) -> None:
 
 async def test_a_server_is_gone_when_only_its_helper_still_holds_stdout(local: Local) -> None:
     code = "import os, time\nif os.fork() == 0: time.sleep(60)\nos._exit(4)"
-    async with local.open(Run("father", python(code))) as pipes:
+    async with local.start(Run("father", python(code))) as pipes:
         assert await Ear(pipes).end() == "exited with code 4"
 
 
 async def test_unsent_counts_what_a_server_does_not_take(local: Local) -> None:
-    async with local.open(Run("deaf", python("import time; time.sleep(60)"))) as pipes:
+    async with local.start(Run("deaf", python("import time; time.sleep(60)"))) as pipes:
         assert pipes.unsent == 0
         pipes.write(b"x" * 4 * MIB)
         assert pipes.unsent > 3 * MIB
@@ -121,7 +121,7 @@ os.write(2, b"\\nthe last line\\n")
 os.write(1, b"answer\\n")
 input()
 """
-    async with local.open(Run("loud", python(code))) as pipes:
+    async with local.start(Run("loud", python(code))) as pipes:
         assert await Ear(pipes).line(within=30) == b"answer"
         assert pipes.stderr[-1] == "the last line"
         assert sum(map(len, pipes.stderr)) <= 256 * 1024
@@ -133,8 +133,8 @@ async def test_a_server_sees_only_its_three_descriptors(local: Local) -> None:
     code = "import os; print(sorted(map(int, os.listdir('/proc/self/fd')))[:-1], flush=True)"
     try:
         async with (
-            local.open(Run("first", python(ECHO))),
-            local.open(Run("nosy", python(code))) as pipes,
+            local.start(Run("first", python(ECHO))),
+            local.start(Run("nosy", python(code))) as pipes,
         ):
             # The listing itself has one descriptor more, which is the last.
             assert await Ear(pipes).line() == b"[0, 1, 2]"
@@ -151,7 +151,7 @@ async def test_no_secret_of_ours_reaches_a_server(
     monkeypatch.setenv("TOOLYARD_TOKEN", "hush-token")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hush-aws")
     code = "import os; print(dict(os.environ), flush=True)"
-    async with local.open(Run("nosy", python(code, OWN="mine"))) as pipes:
+    async with local.start(Run("nosy", python(code, OWN="mine"))) as pipes:
         seen = (await Ear(pipes).line()).decode()
 
     assert "hush" not in seen
@@ -161,7 +161,7 @@ async def test_no_secret_of_ours_reaches_a_server(
 
 async def test_a_missing_program_is_a_clear_error(local: Local) -> None:
     with pytest.raises(StartError, match='"no-such-program" was not found') as caught:
-        async with local.open(
+        async with local.start(
             Run("lost", Command(("no-such-program",), (("PATH", "/here:/there"),)))
         ):
             pass
@@ -177,19 +177,19 @@ async def test_a_script_without_its_interpreter_is_a_clear_error(
     script.chmod(0o755)
 
     with pytest.raises(StartError, match='cannot start "script"') as caught:
-        async with local.open(Run("script", Command((str(script),)))):
+        async with local.start(Run("script", Command((str(script),)))):
             pass
 
     assert "/no/such/interpreter" in caught.value.hint
 
 
 async def test_a_failed_fork_is_a_clear_error(local: Local) -> None:
-    async with local.open(Run("first", python(ECHO))):
+    async with local.start(Run("first", python(ECHO))):
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")), hard))
         try:
             with pytest.raises(StartError, match="too many open files") as caught:
-                async with local.open(Run("second", python(ECHO))):
+                async with local.start(Run("second", python(ECHO))):
                     pass
         finally:
             resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
@@ -199,20 +199,20 @@ async def test_a_failed_fork_is_a_clear_error(local: Local) -> None:
 
 async def test_a_server_runs_in_its_working_folder(local: Local, tmp_path: Path) -> None:
     command = python("import os; print(os.getcwd(), flush=True)")
-    async with local.open(Run("here", Command(command.argv, cwd=str(tmp_path)))) as pipes:
+    async with local.start(Run("here", Command(command.argv, cwd=str(tmp_path)))) as pipes:
         assert await Ear(pipes).line() == str(tmp_path).encode()
 
 
 async def test_a_server_leads_a_session_of_its_own(local: Local) -> None:
     code = "import os; print(os.getpid() == os.getsid(0) == os.getpgrp(), flush=True)"
-    async with local.open(Run("leader", python(code))) as pipes:
+    async with local.start(Run("leader", python(code))) as pipes:
         assert await Ear(pipes).line() == b"True"
 
 
 async def test_descriptors_are_limited(local: Local) -> None:
     strict = Local(limits=Limits(descriptors=77))
     code = "import resource; input(); print(resource.getrlimit(resource.RLIMIT_NOFILE), flush=True)"
-    async with strict.open(Run("limited", python(code))) as pipes:
+    async with strict.start(Run("limited", python(code))) as pipes:
         ear = Ear(pipes)
         pipes.write(b"\n")
         assert await ear.line() == b"(77, 77)"
@@ -222,7 +222,7 @@ async def test_descriptors_are_limited(local: Local) -> None:
 async def test_stderr_is_kept_in_a_file_of_the_owner_alone(tmp_path: Path) -> None:
     local = Local(tmp_path / "logs")
     code = "import sys; sys.stderr.write('\\x1b[31mred\\x1b[0m\\a'); sys.stdin.read()"
-    async with local.open(Run("../odd name@configured", python(code))):
+    async with local.start(Run("../odd name@configured", python(code))):
         pass
     await local.close()
 
@@ -232,12 +232,13 @@ async def test_stderr_is_kept_in_a_file_of_the_owner_alone(tmp_path: Path) -> No
 
 
 async def test_twenty_servers_start_at_once_and_cheaply(local: Local) -> None:
-    async with local.open(Run("warm", Command(("cat",)))):
+    async with local.start(Run("warm", Command(("cat",)))):
         pass
     async with contextlib.AsyncExitStack() as stack:
         before = time.process_time()
         opened = [
-            stack.enter_async_context(local.open(Run(str(n), Command(("cat",))))) for n in range(20)
+            stack.enter_async_context(local.start(Run(str(n), Command(("cat",)))))
+            for n in range(20)
         ]
         everyone = await asyncio.gather(*opened)
         spent = time.process_time() - before
@@ -253,7 +254,7 @@ async def test_twenty_servers_start_at_once_and_cheaply(local: Local) -> None:
 async def test_other_children_of_the_hub_are_left_alone(local: Local) -> None:
     stranger = await asyncio.create_subprocess_exec("sleep", "60")
     try:
-        async with local.open(Run("echo", python(ECHO))):
+        async with local.start(Run("echo", python(ECHO))):
             pass
         assert stranger.returncode is None
     finally:

@@ -23,7 +23,7 @@ while True: time.sleep(60)
 
 async def test_a_server_that_leaves_at_end_of_input_is_stopped_at_once() -> None:
     local = Local(patience=Patience(eof=30, term=30))
-    async with local.open(Run("polite", python(ECHO))) as pipes:
+    async with local.start(Run("polite", python(ECHO))) as pipes:
         ear = Ear(pipes)
         pipes.write(b"up\n")
         await ear.line()
@@ -35,7 +35,7 @@ async def test_a_server_that_leaves_at_end_of_input_is_stopped_at_once() -> None
 
 
 async def test_a_server_that_ignores_end_and_term_is_gone_after_leaving(local: Local) -> None:
-    async with local.open(Run("stubborn", python(STUBBORN))) as pipes:
+    async with local.start(Run("stubborn", python(STUBBORN))) as pipes:
         ear = Ear(pipes)
         await ear.line()
         assert len(marked(local.owner)) == 1
@@ -45,7 +45,7 @@ async def test_a_server_that_ignores_end_and_term_is_gone_after_leaving(local: L
 
 
 async def test_a_server_may_clean_up_on_term(local: Local) -> None:
-    async with local.open(Run("tidy", python(TIDY))) as pipes:
+    async with local.start(Run("tidy", python(TIDY))) as pipes:
         ear = Ear(pipes)
         await ear.line()
 
@@ -54,7 +54,7 @@ async def test_a_server_may_clean_up_on_term(local: Local) -> None:
 
 
 async def test_a_grandchild_in_a_session_of_its_own_is_gone_after_leaving(local: Local) -> None:
-    async with local.open(Run("escaping", python(ESCAPING))) as pipes:
+    async with local.start(Run("escaping", python(ESCAPING))) as pipes:
         escaped = int(await Ear(pipes).line())
         assert os.getsid(escaped) != os.getsid(0)
 
@@ -70,16 +70,16 @@ if os.fork() == 0:
     os.execve(sys.executable, [sys.executable, "-I", "-c", sleeper], {})
 input()
 """
-    async with local.open(Run("nameless", python(code))) as pipes:
+    async with local.start(Run("nameless", python(code))) as pipes:
         nameless = int(await Ear(pipes).line())
 
     assert await leaves(nameless, within=0)
 
 
 async def test_one_server_stops_without_the_others(local: Local) -> None:
-    async with local.open(Run("stays", python(ECHO))) as pipes:
+    async with local.start(Run("stays", python(ECHO))) as pipes:
         ear = Ear(pipes)
-        async with local.open(Run("escaping", python(ESCAPING))) as other:
+        async with local.start(Run("escaping", python(ESCAPING))) as other:
             await Ear(other).line()
         pipes.write(b"still here\n")
 
@@ -91,7 +91,7 @@ async def test_a_stop_cancelled_midway_keeps_its_manners(local: Local) -> None:
     ready = asyncio.Event()
 
     async def serve() -> None:
-        async with local.open(Run("tidy", python(TIDY))) as pipes:
+        async with local.start(Run("tidy", python(TIDY))) as pipes:
             ears.append(Ear(pipes))
             await ears[0].line()
             ready.set()
@@ -115,7 +115,7 @@ async def test_a_closing_loop_ends_servers_without_patience() -> None:
     ready = asyncio.Event()
 
     async def serve() -> None:
-        async with local.open(Run("escaping", python(ESCAPING + STUBBORN))) as pipes:
+        async with local.start(Run("escaping", python(ESCAPING + STUBBORN))) as pipes:
             await Ear(pipes).line()
             ready.set()
 
@@ -134,7 +134,7 @@ async def test_a_closing_loop_ends_servers_without_patience() -> None:
 
 async def test_a_failure_inside_stops_the_server_too(local: Local) -> None:
     async def fail() -> None:
-        async with local.open(Run("stubborn", python(STUBBORN))) as pipes:
+        async with local.start(Run("stubborn", python(STUBBORN))) as pipes:
             await Ear(pipes).line()
             raise ZeroDivisionError
 
@@ -145,11 +145,11 @@ async def test_a_failure_inside_stops_the_server_too(local: Local) -> None:
 
 
 async def test_no_descriptor_is_left_open(local: Local) -> None:
-    async with local.open(Run("warm", python(ECHO))):
+    async with local.start(Run("warm", python(ECHO))):
         pass
     before = os.listdir("/proc/self/fd")
     for _ in range(3):
-        async with local.open(Run("echo", python(ECHO))):
+        async with local.start(Run("echo", python(ECHO))):
             pass
     await asyncio.sleep(0)  # transports close at the next turn
 

@@ -22,7 +22,7 @@ from toolyard.executors.local import Local
 
 async def main():
     local = Local()
-    open_ = lambda name, code: local.open(Run(name, python(code)))
+    open_ = lambda name, code: local.start(Run(name, python(code)))
     async with AsyncExitStack() as stack:
         stubborn = await stack.enter_async_context(open_("stubborn", {STUBBORN!r}))
         await Ear(stubborn).line()
@@ -59,7 +59,7 @@ async def test_a_killed_hub_leaves_nothing_behind() -> None:
 
 async def test_the_warden_is_one_small_and_deaf_to_the_terminal(local: Local) -> None:
     assert local.warden is None
-    async with local.open(Run("one", python(ECHO))), local.open(Run("two", python(ECHO))):
+    async with local.start(Run("one", python(ECHO))), local.start(Run("two", python(ECHO))):
         pid = local.warden
         assert pid is not None
         assert os.getsid(pid) == pid
@@ -74,12 +74,12 @@ async def test_the_warden_is_one_small_and_deaf_to_the_terminal(local: Local) ->
 
 
 async def test_a_lost_warden_is_replaced_with_the_next_server(local: Local) -> None:
-    async with local.open(Run("one", python(ECHO))):
+    async with local.start(Run("one", python(ECHO))):
         first = local.warden
         assert first is not None
         os.kill(first, signal.SIGKILL)
         assert await leaves(first, within=5)
-        async with local.open(Run("two", python(ECHO))) as pipes:
+        async with local.start(Run("two", python(ECHO))) as pipes:
             assert local.warden not in (None, first)
             ear = Ear(pipes)
             pipes.write(b"served\n")

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from toolyard.core.placement import Placement, Run
-from toolyard.core.ports import Pipes
+from toolyard.core.ports import Address, Pipes
 from toolyard.executors import portable, posix, warden
 from toolyard.executors.child import Child
 from toolyard.executors.environment import environment
 from toolyard.executors.program import Program, locate, refusal
+from toolyard.executors.serving import check_port, serving
 from toolyard.executors.tail import LogFile
 from toolyard.executors.watch import Watch
 
@@ -74,8 +75,20 @@ class Local:
         return self._watch.pid
 
     @asynccontextmanager
-    async def open(self, run: Run) -> AsyncIterator[Pipes]:
+    async def open(self, run: Run) -> AsyncIterator[Pipes | Address]:
         """Start a server; leaving the context stops it and all it started.
+
+        Raises:
+            StartError: It could not be started.
+        """
+        if run.placement.port:
+            await check_port(run)
+        async with self.start(run) as child:
+            yield await serving(run, child) if run.placement.port else child
+
+    @asynccontextmanager
+    async def start(self, run: Run) -> AsyncIterator[Child]:
+        """Start a process; leaving the context stops it and all it started.
 
         Raises:
             StartError: It could not be started.

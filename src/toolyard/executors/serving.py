@@ -1,0 +1,65 @@
+"""Servers of this machine that speak HTTP: started like any other, reached by their port."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+
+from toolyard.core.errors import StartError
+from toolyard.core.model import Url
+from toolyard.core.placement import Run
+from toolyard.core.ports import Address
+from toolyard.executors.child import Child
+
+FIRST_PAUSE = 0.01
+LONGEST_PAUSE = 0.5
+PATIENCE = 60.0
+"""Seconds until a server must accept connections; a package runner downloads first."""
+
+
+async def check_port(run: Run) -> None:
+    """Make sure that nobody else has the port of a server that is to be started.
+
+    Raises:
+        StartError: Somebody has.
+    """
+    if await _accepts(run.placement.port):
+        text = f"cannot start {run.name!r}: port {run.placement.port} is taken"
+        raise StartError(text, "end what uses it, or give the server another port")
+
+
+async def serving(run: Run, child: Child) -> Address:
+    """Where a server that was started is reached, once it accepts connections.
+
+    Raises:
+        StartError: It ended, or does not in time.
+    """
+    why: list[str] = []
+    # What it prints is not for us, but a pipe that nobody reads would stop it.
+    child.connect(lambda _data: None, why.append)
+    port, pause = run.placement.port, FIRST_PAUSE
+    try:
+        async with asyncio.timeout(PATIENCE):
+            while not await _accepts(port):
+                if child.gone.is_set():
+                    said = "; ".join(child.stderr[-3:])
+                    text = f"{run.name!r} ended before it accepted connections: {said}"
+                    raise StartError(text, f"see its log: toolyard logs {run.name}")
+                await asyncio.sleep(pause)
+                pause = min(pause * 1.5, LONGEST_PAUSE)
+    except TimeoutError:
+        text = f"{run.name!r} accepts no connections at port {port} after {PATIENCE:g} s"
+        raise StartError(text, "check 'executor.port' of its entry") from None
+    url = Url(f"http://127.0.0.1:{port}{run.placement.path}")
+    return Address(url, child.where, lambda: why[0] if why else "")
+
+
+async def _accepts(port: int) -> bool:
+    try:
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+    except OSError:
+        return False
+    writer.close()
+    with contextlib.suppress(OSError):
+        await writer.wait_closed()
+    return True
