@@ -334,8 +334,9 @@ async def test_a_warden_that_is_killed_ends_what_it_watched(ssh: Ssh, sshd: Sshd
         (warden,) = set(_below(session)) - set(marked(ssh.owner))
         os.kill(warden, signal.SIGKILL)
         assert "warden" in await ear.end()
-    async with ssh.open(Run("echo", python(ECHO))):
-        assert len(marked(ssh.owner)) == 1  # the one before was ended with the new connection
+    async with ssh.open(Run("sleeper", python(SLEEPER))) as running:
+        pid = int(await Ear(pipes_of(running)).line())
+        assert marked(ssh.owner) == [pid]  # the one before was ended with the new connection
 
 
 async def test_a_port_of_a_server_there_is_forwarded(ssh: Ssh) -> None:

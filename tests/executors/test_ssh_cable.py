@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from tests.executors.children import ECHO, STUBBORN, Ear, eventually, marked, python
+from tests.executors.children import STUBBORN, Ear, eventually, marked, python
 from tests.executors.ssh_site import HUB, Sshd, need_sshd, running
 from toolyard.core.placement import Run
 from toolyard.core.ports import Address
@@ -97,7 +97,9 @@ async def test_what_a_lost_connection_left_is_ended_by_the_next(far: tuple[Sshd,
     async with pulled(link):
         await ear.end(within=20)
         await opened.__aexit__(None, None, None)
-    async with asyncio.timeout(30), ssh.open(Run("again", python(ECHO))):
+    async with asyncio.timeout(30), ssh.open(Run("again", python(STUBBORN))) as again:
+        assert not isinstance(again, Address)
+        await Ear(again).line()
         (new,) = marked(ssh.owner)
 
         assert new != old
