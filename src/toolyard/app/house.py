@@ -28,14 +28,19 @@ from toolyard.executors.usage import memory_of
 from toolyard.hub import Hub
 from toolyard.hub.agents import Agents
 from toolyard.hub.checks import Checks
+from toolyard.hub.executors import Executors
 from toolyard.hub.logins import Logins
 from toolyard.hub.orders import Orders
 from toolyard.hub.pins import Pins, Rules
 from toolyard.links.credentials import Credentials
+from toolyard.links.instances import Instances
 from toolyard.links.link import Link
 from toolyard.links.opening import Patience, open_link
-from toolyard.links.pool import Budget, Pool
+from toolyard.links.owner import EVERYBODY, Owner
+from toolyard.links.pool import Pool
 from toolyard.links.probe import probe
+from toolyard.links.room import Budget
+from toolyard.links.sites import Sites
 from toolyard.links.sweep import find_again
 from toolyard.relay.relay import Relay
 from toolyard.relay.view import Exposure
@@ -55,6 +60,7 @@ from toolyard.stores.database import Database
 from toolyard.stores.expand import Lookup, expand, find_secrets
 from toolyard.stores.grants import Grants
 from toolyard.stores.history import Bounds, History
+from toolyard.stores.identity import hub_identity
 from toolyard.stores.inputs import InputsFile
 from toolyard.stores.inventory import with_link
 from toolyard.stores.locks import read_lock
@@ -81,6 +87,12 @@ class House:
         self.settings = settings
         self.board = Board()
         self.local = Local(settings.state_dir / "log")
+        self.sites = Sites(
+            self.local,
+            hub_identity(settings.state_dir),
+            settings.state_dir / "log",
+            lambda: self.board.snapshot.roster,
+        )
         self.recall = Recall(settings.cache_dir / "known")
         self.database = self._open_database()
         self.pins = Pins(
@@ -100,7 +112,10 @@ class House:
         )
         folder = AppsFolder(settings.apps_dir)
         self.apps = Apps(folder, os.environ, probe, self.pool.replaced)
-        self.hub = Hub(self.board, self.pool, self.apps)
+        self.instances = Instances(
+            self.board, self.pool, self._open, self._patience(), settings.session_idle
+        )
+        self.hub = Hub(self.board, self.pool, self.instances, self.apps)
         self.logins = Logins(self.hub, self.grants)
         self.relay = Relay(self.hub, _exposure(settings))
         self.history = History(
@@ -120,7 +135,8 @@ class House:
         self.board.post(self.profiles.report)
         self.board.post(self.passports.report)
         records = AgentStore(self.database)
-        self.agents = Agents(self.hub, records)
+        self.executors = Executors(self.hub, records, self.sites)
+        self.agents = Agents(self.hub, records, self.executors)
         self.roster = AgentsSource(records, os.environ)
         self._post(self.roster.report)
         self.tokens = TokensFile(settings.state_dir / "tokens.json")
@@ -174,7 +190,9 @@ class House:
                     await asyncio.to_thread(self.recall.keep, entry)
 
     @asynccontextmanager
-    async def _open(self, server: Server, hint: Era | None) -> AsyncIterator[Link]:
+    async def _open(
+        self, server: Server, hint: Era | None, owner: Owner = EVERYBODY
+    ) -> AsyncIterator[Link]:
         """Open a link: references become values here, and nowhere else."""
         lookup = Lookup(os.environ, server.folder)
         if find_secrets(server.endpoint):
@@ -194,7 +212,17 @@ class House:
             scan.admit(server)
 
         def opened(place: Endpoint) -> AbstractAsyncContextManager[Link]:
-            return open_link(server.id.name, place, self.local, patience, limit, hint)
+            executor = self.sites.get(server.placement.executor)
+            return open_link(
+                server.id.name,
+                place,
+                executor,
+                patience,
+                limit,
+                hint,
+                owner,
+                server.placement,
+            )
 
         async with self.credentials.open(server, endpoint, opened) as link:
             if scan is not None:
@@ -210,9 +238,11 @@ class House:
                 tasks = [group.create_task(tend(source, self._post)) for source in self.sources]
                 rooms = (
                     self.pool.run(),
+                    self.instances.run(),
                     self.relay.run(),
                     self._remember(),
                     self.credentials.run(),
+                    self.sites.sweep(self.board.post),
                 )
                 tasks += [group.create_task(room) for room in rooms]
                 await doors()
@@ -220,6 +250,7 @@ class House:
                     task.cancel()
         finally:
             await self.logins.close()
+            await self.sites.close()
             await self.local.close()
             self.history.flush()
             if self.database is not None:

@@ -23,6 +23,7 @@ from toolyard.core.model import (
     Status,
 )
 from toolyard.core.names import closest
+from toolyard.links.instances import Instances
 from toolyard.links.keeper import Keeper
 from toolyard.links.pool import Pool
 from toolyard.sources.apps import Apps, describe_app
@@ -37,9 +38,12 @@ NAMED: Final = 10
 class Hub:
     """The public inside of the house."""
 
-    def __init__(self, board: Board, pool: Pool, apps: Apps | None = None) -> None:
+    def __init__(
+        self, board: Board, pool: Pool, instances: Instances, apps: Apps | None = None
+    ) -> None:
         self.board = board
         self.pool = pool
+        self.instances = instances
         self.apps = apps
         self.expected: frozenset[str] = frozenset()
         """The sources that must have reported until the picture is complete."""

@@ -38,6 +38,8 @@ LISTS: Final = {
 SLOT_SECONDS: Final = 5.0
 """A start that takes longer waits for something else than the processor."""
 LOOK_SECONDS: Final = 5.0
+SPARE_SECONDS: Final = 1.0
+"""How long a server that was only asked what it offers may be called before it rests."""
 TOLD_SECONDS: Final = 0.05
 SETTLE_SECONDS: Final = 0.05
 """A server that changes often within a moment is asked once."""
@@ -57,8 +59,13 @@ Ready = Callable[[Server, Link], None]
 class Ears(Protocol):
     """Who hears of links that open, and of what servers say on their own."""
 
-    on_ready: Ready
-    on_notice: Notice
+    def on_ready(self, server: Server, link: Link) -> None:
+        """A link was opened."""
+        ...
+
+    def on_notice(self, server: Server, link: Link, method: str, params: bytes) -> None:
+        """A server said something that concerns more than one call."""
+        ...
 
     async def admit(self, keeper: Keeper) -> None:
         """Make room for one more running server.
@@ -81,7 +88,10 @@ class Keeper:
         patience: Patience,
         ears: Ears,
         offers: Offers = NO_OFFERS,
+        *,
+        apart: bool = False,
     ) -> None:
+        """Keep a server; one `apart` is not asked what it offers, and started by calls alone."""
         self.server = server
         self.link: Link | None = None
         self.restarts = 0
@@ -90,6 +100,14 @@ class Keeper:
         self.failing_since: float | None = None
         """Since when it cannot be reached, in seconds since the epoch."""
         self.last_trace: tuple[str, ...] = ()
+        self.last_error: Problem | None = None
+        """What was wrong last, also after it is well again."""
+        self.since = 0.0
+        """When the link was opened, in seconds since the epoch; 0 if there is none."""
+        self.note = ""
+        """Why it was sent to rest, until it is started again."""
+        self._nobody = 0
+        self._apart = apart
         self._open = open_link
         self._post = post
         self._starts = starts
@@ -150,6 +168,11 @@ class Keeper:
         return self.link.trace if self.link is not None else self.last_trace
 
     @property
+    def unattributed(self) -> int:
+        """How many of its messages could not be attributed to a caller, and went to nobody."""
+        return self._nobody + (self.link.unattributed if self.link is not None else 0)
+
+    @property
     def is_idle(self) -> bool:
         """Whether it is ready and no call is under way."""
         return self.link is not None and self.link.calls == 0
@@ -164,8 +187,9 @@ class Keeper:
         if self.is_running:
             await self._ended.wait()
 
-    def rest(self) -> None:
+    def rest(self, why: str = "") -> None:
         """End the server as soon as no call is under way; the next call starts it again."""
+        self.note = why
         self._rest_asked.set()
 
     def replaced(self, why: str, since: float) -> None:
@@ -225,7 +249,8 @@ class Keeper:
                 elif not rested:
                     await self._pause(pause)
                     pause = min(pause * 2, LONGEST_PAUSE)
-                    self._wanted.set()
+                    if not self._apart:
+                        self._wanted.set()
         finally:
             if self._grace is not None:
                 self._grace.cancel()
@@ -257,6 +282,7 @@ class Keeper:
         finally:
             self.link = None
             self.is_running = False
+            self.since = 0.0
             self._ended.set()
             if not opened:
                 self._settled.set()
@@ -278,11 +304,12 @@ class Keeper:
             link.greeted_after = asyncio.get_running_loop().time() - began
             self._hint = link.peer.era
             link.on_notice = self._noticed
-            offers = await self._list(link, KINDS)
+            offers = await self._list(link, () if self._apart else KINDS)
         self.link = link
+        self.since, self.note = time.time(), ""
         # Whoever wanted it until now has it; else it would start again as soon as it rests.
         self._wanted.clear()
-        self._opened_at = asyncio.get_running_loop().time()
+        self._opened_at = link.used_at = asyncio.get_running_loop().time()
         self._offers = offers
         self._error = self.failing_since = None
         self._trouble = None
@@ -325,6 +352,7 @@ class Keeper:
             for follower in followers:
                 follower.cancel()
         self.last_trace = link.trace
+        self._nobody += link.unattributed
         if not link.closed.done():
             return
         why = link.closed.result()
@@ -336,9 +364,11 @@ class Keeper:
     async def _wait_unneeded(self, link: Link) -> None:
         """Return when the server was told to rest, or has been idle for long; never in a call."""
         loop = asyncio.get_running_loop()
-        idle = self._patience.idle if isinstance(self.server.endpoint, Command) else 0.0
-        step = min(LOOK_SECONDS, idle / 4) if idle else LOOK_SECONDS
+        is_bound = self._apart or isinstance(self.server.endpoint, Command)
+        usual = self._patience.idle if is_bound else 0.0
         while True:
+            idle = SPARE_SECONDS if self._is_spare(link) else usual
+            step = min(LOOK_SECONDS, idle / 4) if idle else LOOK_SECONDS
             told = self._rest_asked.is_set()
             busy = link.calls > 0 or bool(self._subscribed)
             long = bool(idle) and loop.time() - link.used_at > idle
@@ -349,6 +379,10 @@ class Keeper:
                     await (asyncio.sleep(step) if told else self._rest_asked.wait())
             except TimeoutError:
                 continue
+
+    def _is_spare(self, link: Link) -> bool:
+        """Whether it was started to find out what it offers, and nobody has called it since."""
+        return self.server.spare and link.used_at <= self._opened_at
 
     async def _follow(self, link: Link) -> None:
         while True:
@@ -400,7 +434,7 @@ class Keeper:
             self._listen_again.set()
 
     def _noticed(self, method: str, params: bytes) -> None:
-        if method in LISTS:
+        if method in LISTS and not self._apart:
             self._stale |= set(LISTS[method])
             self._relist.set()
         elif self.link is not None:
@@ -427,7 +461,7 @@ class Keeper:
 
     def _fail(self, error: ToolyardError) -> None:
         error = self._parked or error
-        if isinstance(error, AuthNeededError):
+        if isinstance(error, AuthNeededError) and not self._apart:
             self._parked = error
             self._freed.clear()
         # Callers and people are told of it; neither must read what was resolved for the server.
@@ -435,7 +469,7 @@ class Keeper:
         self._error = error
         self.failing_since = self.failing_since or time.time()
         code = next((code for kind, code in CODES if isinstance(error, kind)), "server-link")
-        self._trouble = _problem(self.server, code, error)
+        self._trouble = self.last_error = _problem(self.server, code, error)
         self._observe(Status.FAILING, problem=self._trouble)
         if self._grace is None and not self.server.steady:
             self._grace = asyncio.get_running_loop().call_later(GRACE_SECONDS, self._forget)

@@ -123,7 +123,12 @@ class Link:
         """When a client last asked something of it, by the loop's clock."""
         self.greeted_after = 0.0
         """Seconds from the start of the server, or the first request to it, to its greeting."""
+        self.declares: dict[str, Any] | None = None
+        """What the server is told its client can do, if it is one client's alone."""
+        self.home: Caller | None = None
+        """Who hears what belongs to no call, if the server runs for one client alone."""
         self.unattributed = 0
+        """Messages that could not be attributed, and went to nobody."""
         self.dropped = 0
         self.violations = 0
         self.tasks = Tasks()
@@ -298,8 +303,10 @@ class Link:
             self.on_notice(method, params)
             return
         flight = via or self._culprit()
-        if flight is not None and flight.caller is not None:
-            flight.caller.notify(method, params)
+        caller = flight.caller if flight is not None else None
+        caller = caller or self.home
+        if caller is not None:
+            caller.notify(method, params)
             return
         self.unattributed += 1
         self.on_notice(method, params)
@@ -322,6 +329,7 @@ class Link:
             return
         flight = self._flights.get(token)
         if flight is None or flight.caller is None:
+            self.unattributed += 1
             return
         if flight.patience:
             flight.deadline = self._loop.time() + flight.patience
@@ -332,7 +340,9 @@ class Link:
             self._reply(jsonrpc.result(message.id, b"{}"))
             return
         flight = via or self._culprit()
-        if flight is None or flight.caller is None:
+        caller = flight.caller if flight is not None else None
+        caller = caller or self.home
+        if caller is None:
             self.unattributed += 1
             self._reply(_unattributed(message))
         elif len(self._questions) >= ASKS_ALLOWED:
@@ -340,7 +350,9 @@ class Link:
         elif bytes(message.id) in self._questions:
             self._violated()
         else:
-            task = self.tasks.start(self._put(message, flight, flight.caller))
+            # Outside of all calls it concerns none of them: it gets a number nobody has.
+            flight = flight or Flight(0, "", caller, self._loop.create_future())
+            task = self.tasks.start(self._put(message, flight, caller))
             if task is not None:
                 self._questions[bytes(message.id)] = (flight, task)
 

@@ -17,9 +17,11 @@ from toolyard.core.errors import LinkError, StartError
 from toolyard.core.model import Command, Endpoint, Peer, Url
 from toolyard.core.placement import Run
 from toolyard.core.ports import Address, Executor, Pipes
+from toolyard.core.sites import ANYWHERE, Placement
 from toolyard.links.eventstream import EventStreamChannel
 from toolyard.links.http import HttpChannel, HttpStatusError, Post
 from toolyard.links.link import Flight, Link, RefusedError
+from toolyard.links.owner import EVERYBODY, Owner
 from toolyard.links.stdio import StdioChannel
 from toolyard.wire import era, jsonrpc
 from toolyard.wire.jsonrpc import Message
@@ -31,7 +33,8 @@ CAPABILITIES: Final = {
     "elicitation": {"form": {}, "url": {}},
 }
 """What a legacy server is told we can do: all that any client may have. A question that the
-caller cannot answer is refused then, see docs/decisions/0005."""
+caller cannot answer is refused then, see docs/decisions/0005. One that runs for one client alone
+is told what that client can do."""
 ENVELOPE: Final = {era.META_VERSION: era.MODERN, era.META_CLIENT: CLIENT, era.META_CAPABILITIES: {}}
 """What every modern request of the hub's own carries."""
 
@@ -62,6 +65,8 @@ async def open_link(
     patience: Patience,
     limit: int,
     hint: era.Era | None,
+    owner: Owner = EVERYBODY,
+    placement: Placement = ANYWHERE,
 ) -> AsyncIterator[Link]:
     """Give a link that is ready for requests; leaving ends it and what was started for it.
 
@@ -70,16 +75,22 @@ async def open_link(
         LinkError: It did not answer as an MCP server does.
     """
     if isinstance(endpoint, Command):
-        opened = open_run(Run(name, endpoint), executor, patience, limit, hint)
+        run = Run(name, endpoint, placement, owner.name)
+        opened = open_run(run, executor, patience, limit, hint, owner)
     else:
-        opened = open_url(name, endpoint, patience, limit, hint)
+        opened = open_url(name, endpoint, patience, limit, hint, owner)
     async with opened as link:
         yield link
 
 
 @asynccontextmanager
 async def open_run(
-    run: Run, executor: Executor, patience: Patience, limit: int, hint: era.Era | None
+    run: Run,
+    executor: Executor,
+    patience: Patience,
+    limit: int,
+    hint: era.Era | None,
+    owner: Owner = EVERYBODY,
 ) -> AsyncIterator[Link]:
     """Give a link to a server that is started for it; leaving stops the server.
 
@@ -89,9 +100,9 @@ async def open_run(
     """
     async with executor.open(run) as running:
         if isinstance(running, Address):
-            opened = open_url(run.name, running.url, patience, limit, hint)
+            opened = open_url(run.name, running.url, patience, limit, hint, owner)
         else:
-            opened = _over_pipes(run.name, running, patience, limit, hint)
+            opened = _over_pipes(run.name, running, patience, limit, hint, owner)
         async with opened as link:
             link.where = running.where
             yield link
@@ -99,7 +110,12 @@ async def open_run(
 
 @asynccontextmanager
 async def open_url(
-    name: str, url: Url, patience: Patience, limit: int, hint: era.Era | None
+    name: str,
+    url: Url,
+    patience: Patience,
+    limit: int,
+    hint: era.Era | None,
+    owner: Owner = EVERYBODY,
 ) -> AsyncIterator[Link]:
     """Give a link to an address that is ready for requests; leaving ends it.
 
@@ -108,18 +124,18 @@ async def open_url(
         LinkError: It did not answer as an MCP server does.
     """
     if url.kind == "sse":
-        opened = _over_event_stream(name, url, patience, limit)
+        opened = _over_event_stream(name, url, patience, limit, owner)
     else:
-        opened = _over_http(name, url, patience, limit, hint)
+        opened = _over_http(name, url, patience, limit, hint, owner)
     async with opened as link:
         yield link
 
 
 @asynccontextmanager
 async def _over_pipes(
-    name: str, pipes: Pipes, patience: Patience, limit: int, hint: era.Era | None
+    name: str, pipes: Pipes, patience: Patience, limit: int, hint: era.Era | None, owner: Owner
 ) -> AsyncIterator[Link]:
-    link = Link(name, patience.call)
+    link = _link(name, patience, owner)
     channel = StdioChannel(link, pipes, limit)
     try:
         await _greet_over_pipes(link, patience, hint)
@@ -163,9 +179,9 @@ class ProbeFatalError(LinkError):
 
 @asynccontextmanager
 async def _over_http(
-    name: str, url: Url, patience: Patience, limit: int, hint: era.Era | None
+    name: str, url: Url, patience: Patience, limit: int, hint: era.Era | None, owner: Owner
 ) -> AsyncIterator[Link]:
-    link = Link(name, patience.call)
+    link = _link(name, patience, owner)
     channel = _http_channel(link, url, limit)
     try:
         async with _bounded(link, patience.open):
@@ -177,7 +193,7 @@ async def _over_http(
         await channel.close()
         await link.tasks.close()
     if fallback:
-        async with _over_event_stream(name, url, patience, limit) as older:
+        async with _over_event_stream(name, url, patience, limit, owner) as older:
             yield older
 
 
@@ -235,9 +251,9 @@ async def _probe_over_http(link: Link, channel: HttpChannel, patience: Patience)
 
 @asynccontextmanager
 async def _over_event_stream(
-    name: str, url: Url, patience: Patience, limit: int
+    name: str, url: Url, patience: Patience, limit: int, owner: Owner
 ) -> AsyncIterator[Link]:
-    link = Link(name, patience.call)
+    link = _link(name, patience, owner)
     try:
         channel = EventStreamChannel(link, url, limit)
     except ValueError as error:
@@ -253,6 +269,17 @@ async def _over_event_stream(
         await link.tasks.close()
 
 
+def _link(name: str, patience: Patience, owner: Owner) -> Link:
+    """A link that knows whom it is for before the server says its first word."""
+    link = Link(name, patience.call)
+    link.home = owner.home
+    if owner.capabilities is not None:
+        link.declares = {
+            key: owner.capabilities[key] for key in CAPABILITIES.keys() & owner.capabilities.keys()
+        }
+    return link
+
+
 # The two greetings.
 
 
@@ -264,7 +291,7 @@ def _send_probe(link: Link, seconds: float) -> Flight:
 def _send_greeting(link: Link, seconds: float) -> Flight:
     params = {
         "protocolVersion": era.LATEST_LEGACY,
-        "capabilities": CAPABILITIES,
+        "capabilities": CAPABILITIES if link.declares is None else link.declares,
         "clientInfo": CLIENT,
     }
     return _heard(link.request("initialize", jsonrpc.encode(params), patience=seconds))

@@ -7,28 +7,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from toolyard.board import Board
-from toolyard.core.errors import StartError, UnknownNameError
-from toolyard.core.model import NO_OFFERS, Command, Entry, Observation, ServerId, Snapshot
+from toolyard.core.errors import UnknownNameError
+from toolyard.core.model import NO_OFFERS, Entry, Observation, ServerId, Snapshot
 from toolyard.links.keeper import Keeper, Notice, Open, Ready
 from toolyard.links.link import Link
 from toolyard.links.opening import Patience
+from toolyard.links.room import Budget, Room
 
-EVICT_SECONDS = 10.0
 STARTS_AT_ONCE = 8
 """Twenty servers that start together would starve each other; eight do not."""
 LET_IN_SECONDS = 0.1
 """Starting processes takes the processor; the first client at an open door comes first."""
-
-
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """How much the servers that we started may take together; 0 means as much as they like."""
-
-    running: int = 0
-    memory: int = 0
-    """Bytes."""
-    evict: bool = True
-    """Send the least recently used to rest when it is used up; otherwise refuse the newcomer."""
 
 
 @dataclass(slots=True)
@@ -52,11 +41,11 @@ class Pool:
     ) -> None:
         self._board = board
         self._post = post or board.post
-        self._budget = budget or Budget()
-        self._memory = memory
+        self.room = Room(budget or Budget(), memory)
+        self.room.count(lambda: [kept.keeper for kept in self._kept.values()])
         self._open = open_link
         self._patience = patience
-        self._starts = asyncio.Semaphore(STARTS_AT_ONCE)
+        self.starts = asyncio.Semaphore(STARTS_AT_ONCE)
         self._kept: dict[ServerId, _Kept] = {}
         self._ending: set[asyncio.Task[None]] = set()
         self._waiting: list[Keeper] | None = None
@@ -92,7 +81,7 @@ class Pool:
         usable = {id_: entry for id_, entry in snapshot.entries.items() if _is_usable(entry)}
         for id_, kept in list(self._kept.items()):
             entry = usable.get(id_)
-            if entry is None or entry.server.endpoint != kept.keeper.server.endpoint:
+            if entry is None or not entry.server.runs_like(kept.keeper.server):
                 self._end(self._kept.pop(id_))
         for id_, entry in usable.items():
             if id_ in self._kept:
@@ -105,7 +94,7 @@ class Pool:
             entry.server,
             self._open,
             self._post,
-            self._starts,
+            self.starts,
             self._patience,
             self,
             entry.offers,
@@ -132,40 +121,7 @@ class Pool:
         Raises:
             StartError: The budget is used up, and nobody can be sent to rest.
         """
-        while reason := self._over_budget(keeper):
-            idle = [other for other in self._processes() if other.is_idle]
-            oldest = (
-                min(idle, key=lambda other: other.used_at) if self._budget.evict and idle else None
-            )
-            if oldest is None or not await self._sent_to_rest(oldest):
-                hint = "stop a server you do not need, or raise the budget"
-                raise StartError(f"cannot start {keeper.server.id.name!r}: {reason}", hint)
-
-    def _over_budget(self, keeper: Keeper) -> str:
-        """Why there is no room for one more; empty if there is."""
-        budget, running = self._budget, self._processes()
-        if not isinstance(keeper.server.endpoint, Command):
-            return ""
-        if budget.running and len(running) >= budget.running:
-            return f"{len(running)} servers run, and {budget.running} may"
-        if budget.memory and running:
-            used = self._memory([other.link.pid for other in running if other.link is not None])
-            if used >= budget.memory:
-                return f"servers use {used >> 20} MB of the {budget.memory >> 20} they may"
-        return ""
-
-    def _processes(self) -> list[Keeper]:
-        kept = (kept.keeper for kept in self._kept.values())
-        return [k for k in kept if k.is_running and isinstance(k.server.endpoint, Command)]
-
-    async def _sent_to_rest(self, keeper: Keeper) -> bool:
-        keeper.rest()
-        try:
-            async with asyncio.timeout(EVICT_SECONDS):
-                await keeper.wait_ended()
-        except TimeoutError:
-            return False
-        return True
+        await self.room.admit(keeper)
 
     def ready(self, id_: ServerId) -> Link | None:
         """The open link to a server, if there is one: the way of nearly every call."""

@@ -9,17 +9,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from time import monotonic
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from msgspec import Raw
 
 from toolyard.core.errors import BusyError, LinkError, ToolyardError
 from toolyard.links.http import SessionLostError
+from toolyard.links.instances import Instances
 from toolyard.links.link import Flight, Link
+from toolyard.links.owner import Owner
 from toolyard.links.pool import Pool
 from toolyard.relay.parking import Parking, digest_of
-from toolyard.relay.session import Exchange
+from toolyard.relay.session import Exchange, Home, Session, agent_of
 from toolyard.relay.view import Route, View, rewrap
 from toolyard.wire import era, headers, jsonrpc
 from toolyard.wire.jsonrpc import Fields, Message
@@ -37,8 +39,9 @@ Record = Callable[[str | bytes, str, str, Raw, float, Message | BaseException], 
 class Calls:
     """Takes requests to links, and bridges the eras where the two sides differ."""
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: Pool, instances: Instances) -> None:
         self._pool = pool
+        self._instances = instances
         self._parking = Parking()
         self.record: Record | None = None
 
@@ -53,12 +56,17 @@ class Calls:
         assert route.server is not None
         began = monotonic()
         try:
-            link = self._pool.ready(route.server) or await self._pool.lease(route.server)
+            if route.apart is None:
+                link = self._pool.ready(route.server) or await self._pool.lease(route.server)
+            else:
+                principal = exchange.session.principal
+                ready = self._instances.ready(route.apart, principal)
+                link = ready or await self.link_for(route, exchange.session, exchange.capabilities)
             try:
                 message = await self._over(link, exchange, method, fields, route)
             except SessionLostError:
                 # The server never looked at it, so this cannot do anything twice.
-                link = await self._pool.lease(route.server)
+                link = await self.link_for(route, exchange.session, exchange.capabilities)
                 message = await self._over(link, exchange, method, fields, route)
         except BaseException as error:
             self._note(exchange, method, fields, route, began, error)
@@ -71,6 +79,23 @@ class Calls:
         if view.wrapped and route.server in view.wrapped and message.result:
             message.result = Raw(rewrap(bytes(message.result), view.wrapped[route.server]))
         return message
+
+    async def link_for(
+        self, route: Route, session: Session, capabilities: dict[str, Any] | None = None
+    ) -> Link:
+        """The link that a route leads to for a session, opened first if need be.
+
+        Raises:
+            UnknownNameError: The server is not in use.
+            StartError, LinkError: It cannot be opened.
+        """
+        assert route.server is not None
+        if route.apart is None:
+            return await self._pool.lease(route.server)
+        able = session.capabilities if capabilities is None else capabilities
+        client = session.agent or agent_of(session.info)
+        owner = Owner(session.principal, client, capabilities=able, home=Home(session))
+        return await self._instances.lease(route.apart, owner)
 
     def _note(
         self,

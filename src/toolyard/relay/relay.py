@@ -12,6 +12,8 @@ from msgspec import Raw
 from toolyard.core.errors import ToolyardError, UnknownNameError
 from toolyard.core.model import Offer, Server
 from toolyard.hub import Hub
+from toolyard.links.instances import Instance
+from toolyard.links.keeper import LISTS
 from toolyard.links.link import Link
 from toolyard.relay.answers import Answers, unknown
 from toolyard.relay.appoffers import own_offers
@@ -21,8 +23,8 @@ from toolyard.relay.news import News
 from toolyard.relay.offers import OWN
 from toolyard.relay.passports import Passports
 from toolyard.relay.results import PREFIX
-from toolyard.relay.session import LEVELS, Exchange, Session
-from toolyard.relay.subscriptions import CHANGED, Subscriptions, until_told
+from toolyard.relay.session import LEVELS, Exchange, Session, agent_of
+from toolyard.relay.subscriptions import CHANGED, Subscriptions, place_of_instance, until_told
 from toolyard.relay.tasks import TaskTable
 from toolyard.relay.view import CACHED, Exposure, Route, View, make_view, rewrap
 from toolyard.wire import era, headers, jsonrpc
@@ -48,10 +50,10 @@ class Relay:
     def __init__(self, hub: Hub, exposure: Exposure) -> None:
         self.hub = hub
         self.exposure = exposure
-        self.calls = Calls(hub.pool)
+        self.calls = Calls(hub.pool, hub.instances)
         self.answers = Answers(hub, self.calls)
         self._apps: dict[str, AppAnswers] = {}
-        self.subscriptions = Subscriptions(hub.pool)
+        self.subscriptions = Subscriptions(hub.pool, hub.instances, self.calls.link_for)
         self.passports = Passports(hub, exposure)
         self.news = News(hub.board, self.subscriptions, self.view, self._refit)
         self._views: dict[Exposure, View] = {}
@@ -80,6 +82,8 @@ class Relay:
         }
         hub.pool.on_notice = self._noticed
         hub.pool.on_ready = self.subscriptions.ready
+        hub.instances.on_notice = self._noticed_apart
+        hub.instances.on_ready = self.subscriptions.ready_apart
 
     def view(self, exposure: Exposure | None = None) -> View:
         """What clients see now."""
@@ -173,7 +177,7 @@ class Relay:
             fields["name"] = route.raw_key
             reply = await self.calls.send(exchange, "tools/call", fields, route, view)
             if "task" in fields:
-                self.tasks.note(exchange, route.server, reply)
+                self.tasks.note(exchange, route, reply)
         if len(reply.result) > exchange.session.largest:
             keeps = b'"outputSchema"' in route.offer.raw
             reply.result = self.passports.cut(exchange.session, reply.result, keeps=keeps)
@@ -244,7 +248,8 @@ class Relay:
         ]
         if len(able) != 1 or not view.selection.admits(able[0], uri):
             return None
-        return Route(able[0].server.id, uri, _NO_OFFER, able[0].alias)
+        alias = able[0].alias
+        return Route(able[0].server.id, uri, _NO_OFFER, alias, view.apart.get(alias))
 
     # The hub's own part of the protocol.
 
@@ -256,7 +261,7 @@ class Relay:
         said = jsonrpc.to_python(session.raw_capabilities)
         session.capabilities = said if isinstance(said, dict) else {}
         session.info = bytes(fields.get("clientInfo", b""))
-        session.agent = _agent(session.info)
+        session.agent = agent_of(session.info)
         self.passports.apply(session)
         self.subscriptions.sessions.add(session)
         self.news.expect(session.exposure)
@@ -313,8 +318,13 @@ class Relay:
                 era.INVALID_PARAMS, f"unknown level {level!r}; there are: {', '.join(LEVELS)}"
             )
         exchange.session.log_level = level
-        links = [keeper.link for keeper in self.hub.pool.keepers.values()]
-        await until_told(self.subscriptions.set_level(link) for link in links if link is not None)
+        keepers = self.hub.pool.keepers.values()
+        told = [self.subscriptions.set_level(k.link) for k in keepers if k.link is not None]
+        for instance in self.hub.instances.of(exchange.client):
+            if instance.keeper.link is not None:
+                only = {exchange.session}
+                told.append(self.subscriptions.set_level(instance.keeper.link, only))
+        await until_told(told)
         return _EMPTY
 
     async def _subscribe(self, exchange: Exchange, fields: Fields) -> Message:
@@ -324,7 +334,7 @@ class Relay:
             return _error(era.RESOURCE_NOT_FOUND, f"unknown resource {uri!r}", {"uri": uri})
         if uri not in exchange.session.watched:
             exchange.session.watched.add(uri)
-            await until_told([self.subscriptions.follow(route, uri)])
+            await until_told([self.subscriptions.follow(route, uri, exchange.session)])
         return _EMPTY
 
     async def _unsubscribe(self, exchange: Exchange, fields: Fields) -> Message:
@@ -337,7 +347,7 @@ class Relay:
             with contextlib.suppress(UnknownNameError):  # its app was taken away meanwhile
                 route = self._route_uri(self.view(session.exposure), uri)
                 if route is not None:
-                    self.subscriptions.unfollow(route)
+                    self.subscriptions.unfollow(route, session)
 
     async def _listen(self, exchange: Exchange, fields: Fields) -> Message:
         raw = fields.get("notifications")
@@ -355,7 +365,7 @@ class Relay:
         return reply
 
     async def _list_tasks(self, exchange: Exchange, fields: Fields) -> Message:
-        return await self.tasks.list(exchange, self.hub.pool)
+        return await self.tasks.list(exchange)
 
     # Notifications of clients, and of servers.
 
@@ -367,7 +377,8 @@ class Relay:
         elif method == "notifications/cancelled":
             self._cancel(session, message)
         elif method == "notifications/roots/list_changed":
-            for keeper in self.hub.pool.keepers.values():
+            own = (each.keeper for each in self.hub.instances.of(session.principal))
+            for keeper in (*self.hub.pool.keepers.values(), *own):
                 if keeper.link is not None and not keeper.link.is_modern:
                     keeper.link.notify(method)
 
@@ -388,19 +399,41 @@ class Relay:
         session.close()
         self.calls.leave(session.principal)
         self.passports.results.leave(session.principal)
+        self.hub.instances.leave(session.principal)
+
+    def away(self, session: Session) -> None:
+        """Nothing of a client is connected any more; it may come back."""
+        self.hub.instances.leave(session.principal)
+
+    def back(self, session: Session) -> None:
+        """It did."""
+        self.hub.instances.come_back(session.principal)
 
     def _noticed(self, server: Server, link: Link, method: str, params: bytes) -> None:
         if method == "notifications/resources/updated":
-            self.subscriptions.updated(server, params)
+            self.subscriptions.updated((server.id, "", ""), params)
         elif method == "notifications/tasks/status":
-            self.tasks.changed(params)
+            self.tasks.changed(server.id, "", params)
         elif method == "notifications/elicitation/complete":
-            self._elicited(params)
+            self._elicited(self.subscriptions.sessions, params)
 
-    def _elicited(self, params: bytes) -> None:
+    def _noticed_apart(self, instance: Instance, link: Link, method: str, params: bytes) -> None:
+        """Take what a server says that runs apart: whom it runs for hears it, and nobody else."""
+        key = instance.owner.key
+        theirs = {s for s in self.subscriptions.sessions if not key or s.principal == key}
+        if method == "notifications/resources/updated":
+            self.subscriptions.updated(place_of_instance(instance), params)
+        elif method == "notifications/tasks/status":
+            self.tasks.changed(instance.apart.server, key, params)
+        elif method == "notifications/elicitation/complete":
+            self._elicited(theirs, params)
+        elif method in LISTS and key:
+            self.subscriptions.tell_changed(key, method)
+
+    def _elicited(self, sessions: set[Session], params: bytes) -> None:
         """A question asked on a web page is settled: whoever was sent there hears of it."""
         id_ = _text(jsonrpc.fields(params).get("elicitationId"))
-        for session in self.subscriptions.sessions:
+        for session in sessions:
             if id_ in session.elicitations:
                 session.elicitations.discard(id_)
                 session.push(jsonrpc.notification("notifications/elicitation/complete", params))
@@ -441,13 +474,6 @@ def _text(raw: Raw | None) -> str:
 def _arguments(fields: Fields) -> Any:
     raw = fields.get("arguments")
     return jsonrpc.to_python(raw) if raw is not None else {}
-
-
-def _agent(info: bytes) -> str:
-    try:
-        return _text(jsonrpc.fields(info).get("name"))[:100]
-    except jsonrpc.MalformedError:
-        return ""
 
 
 def _say(error: ToolyardError) -> str:

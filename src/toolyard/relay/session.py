@@ -252,6 +252,43 @@ class Exchange:
         return _error(era.METHOD_NOT_FOUND, f"the client does not support {need}")
 
 
+class Home:
+    """A session as servers that run for it alone reach it outside of its calls."""
+
+    __slots__ = ("_session",)
+
+    asked_at = 0.0
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    @property
+    def client(self) -> str:
+        """Who it is."""
+        return self._session.principal
+
+    def notify(self, method: str, params: bytes) -> None:
+        """Pass on what a server says, as far as the client wants it now."""
+        self._exchange().notify(method, params)
+
+    async def ask(self, flight: Flight, method: str, params: bytes) -> Message:
+        """Put a question to the client, if it can be asked outside of its calls."""
+        return await self._exchange().ask(flight, method, params)
+
+    def _exchange(self) -> Exchange:
+        return Exchange(self._session, b"", self._session.push)
+
+
+def agent_of(info: bytes) -> str:
+    """What a client calls itself."""
+    try:
+        raw = jsonrpc.fields(info).get("name")
+        name = jsonrpc.to_python(raw) if raw is not None else ""
+    except jsonrpc.MalformedError:
+        return ""
+    return name[:100] if isinstance(name, str) else ""
+
+
 def _lacks_part(capability: Any, need: str, params: bytes) -> bool:
     """Whether a question wants more than the client declared within a capability."""
     parts = capability if isinstance(capability, dict) else {}

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Final
 
 from msgspec import Raw
 
 from toolyard.core.errors import ToolyardError
 from toolyard.core.model import Server, ServerId
+from toolyard.links.instances import Instance, Instances
+from toolyard.links.keeper import Keeper
 from toolyard.links.link import Link
 from toolyard.links.pool import Pool
 from toolyard.relay.session import LEVELS, Exchange, Session
@@ -35,6 +37,24 @@ UPDATED: Final = "notifications/resources/updated"
 
 Telling = asyncio.Task[Any] | None
 """A server being told something; None if it need not be."""
+
+
+Place = tuple[ServerId, str, str]
+"""Which running server: whose it is and how else it runs, if it is not the picture's."""
+LinkFor = Callable[[Route, Session], Awaitable[Link]]
+
+
+def place_of(route: Route, session: Session) -> Place:
+    """The running server that a route leads a session to."""
+    assert route.server is not None
+    if route.apart is None:
+        return route.server, "", ""
+    return route.server, session.principal if route.apart.per_session else "", route.apart.key
+
+
+def place_of_instance(instance: Instance) -> Place:
+    """The place of a server that runs apart."""
+    return instance.apart.server, instance.owner.key, instance.apart.key
 
 
 async def until_told(tellings: Iterable[Telling]) -> None:
@@ -69,13 +89,16 @@ class Listener:
 class Subscriptions:
     """Tells clients what changed, once, and servers what is followed."""
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: Pool, instances: Instances, link_for: LinkFor) -> None:
         self._pool = pool
+        self._instances = instances
+        self._link_for = link_for
         self._tasks = Tasks()
         self.sessions: set[Session] = set()
         self._listeners: set[Listener] = set()
-        self._followers: Counter[tuple[ServerId, str]] = Counter()
-        self._exposed: dict[tuple[ServerId, str], str] = {}
+        self._followers: dict[tuple[Place, str], Counter[str]] = {}
+        """Per resource of a server, who follows it, and how often."""
+        self._exposed: dict[tuple[Place, str], str] = {}
 
     async def close(self) -> None:
         """End what is under way."""
@@ -93,6 +116,16 @@ class Subscriptions:
             for listener in self._listeners:
                 if field in listener.wanted and kind in _of(changed, listener.exchange.session):
                     listener.tell(method, {})
+
+    def tell_changed(self, principal: str, method: str) -> None:
+        """Tell one client alone that a list changed."""
+        field = next((field for said, field in CHANGED.values() if said == method), "")
+        for session in self.sessions:
+            if session.principal == principal and session.ready and not session.is_modern:
+                session.push(jsonrpc.notification(method))
+        for listener in self._listeners:
+            if field in listener.wanted and listener.exchange.client == principal:
+                listener.tell(method, {})
 
     @property
     def exposures(self) -> set[Exposure | None]:
@@ -118,7 +151,7 @@ class Subscriptions:
         listener = Listener(exchange, wanted)
         routes = {uri: route for uri in listener.uris if (route := view.route_uri(uri)) is not None}
         listener.uris &= routes.keys()
-        told = [self.follow(route, uri) for uri, route in routes.items()]
+        told = [self.follow(route, uri, exchange.session) for uri, route in routes.items()]
         try:
             await until_told(told)
             listener.tell(
@@ -129,76 +162,101 @@ class Subscriptions:
         finally:
             self._listeners.discard(listener)
             for route in routes.values():
-                self.unfollow(route)
+                self.unfollow(route, exchange.session)
 
     # Resources.
 
-    def follow(self, route: Route, uri: str) -> Telling:
+    def follow(self, route: Route, uri: str, session: Session) -> Telling:
         """Somebody follows a resource; the first one makes us tell the server."""
         if route.server is None:
             return None
-        key = (route.server, route.key)
-        self._followers[key] += 1
+        key = (place_of(route, session), route.key)
+        followers = self._followers.setdefault(key, Counter())
+        followers[session.principal] += 1
         self._exposed[key] = uri
-        if self._followers[key] > 1:
+        if followers.total() > 1:
             return None
-        return self._tasks.start(self._tell_server(route.server, "resources/subscribe", route.key))
+        return self._tasks.start(self._tell_server(route, session, "resources/subscribe"))
 
-    def unfollow(self, route: Route) -> None:
+    def unfollow(self, route: Route, session: Session) -> None:
         """Somebody does not any more; the last one makes us tell the server."""
         if route.server is None:
             return
-        key = (route.server, route.key)
-        self._followers[key] -= 1
-        if self._followers[key] <= 0:
-            del self._followers[key]
+        key = (place_of(route, session), route.key)
+        followers = self._followers.get(key, Counter())
+        followers[session.principal] -= 1
+        if followers[session.principal] <= 0:
+            del followers[session.principal]
+        if not followers:
+            self._followers.pop(key, None)
             self._exposed.pop(key, None)
-            self._tasks.start(self._tell_server(route.server, "resources/unsubscribe", route.key))
+            if self._keeper(route, session) is not None:
+                self._tasks.start(self._tell_server(route, session, "resources/unsubscribe"))
 
-    async def _tell_server(self, id_: ServerId, method: str, uri: str) -> None:
+    def _keeper(self, route: Route, session: Session) -> Keeper | None:
+        """The keeper of the server that a route leads a session to, if it has one already."""
+        if route.apart is not None:
+            instance = self._instances.find(route.apart, session.principal)
+            return instance.keeper if instance is not None else None
+        return self._pool.keepers.get(route.server) if route.server is not None else None
+
+    async def _tell_server(self, route: Route, session: Session, method: str) -> None:
         try:
-            link = await self._pool.lease(id_)
+            link = await self._link_for(route, session)
             if link.is_modern:
-                self._watch(id_)
+                self._watch(route, session)
             else:
-                await link.ask(method, jsonrpc.encode({"uri": uri}))
+                await link.ask(method, jsonrpc.encode({"uri": route.key}))
         except ToolyardError as error:
-            log.info("a subscription was refused", extra={"server": str(id_), "why": str(error)})
+            said = {"server": str(route.server), "why": str(error)}
+            log.info("a subscription was refused", extra=said)
 
-    def _watch(self, id_: ServerId) -> None:
-        uris = frozenset(uri for server, uri in self._followers if server == id_)
-        self._pool.keeper(id_).watch(uris)
+    def _watch(self, route: Route, session: Session) -> None:
+        place, keeper = place_of(route, session), self._keeper(route, session)
+        if keeper is not None:
+            keeper.watch(frozenset(uri for at, uri in self._followers if at == place))
 
-    def updated(self, server: Server, params: bytes) -> None:
+    def updated(self, place: Place, params: bytes) -> None:
         """A server says that a resource changed."""
         try:
             uri = jsonrpc.to_python(jsonrpc.fields(params)["uri"])
         except (*jsonrpc.MalformedError, KeyError):
             return
-        exposed = self._exposed.get((server.id, uri))
+        exposed = self._exposed.get((place, uri))
         if exposed is None:
             return
-        method = UPDATED
+        followers = self._followers[place, uri]
         for session in self.sessions:
-            if exposed in session.watched:
-                session.push(jsonrpc.notification(method, jsonrpc.encode({"uri": exposed})))
+            if exposed in session.watched and session.principal in followers:
+                session.push(jsonrpc.notification(UPDATED, jsonrpc.encode({"uri": exposed})))
         for listener in self._listeners:
-            if exposed in listener.uris:
-                listener.tell(method, {"uri": exposed})
+            if exposed in listener.uris and listener.exchange.client in followers:
+                listener.tell(UPDATED, {"uri": exposed})
 
     # A link that was opened (again) is told what is wanted of it.
 
     def ready(self, server: Server, link: Link) -> None:
         """Repeat to a fresh link what its forerunner knew."""
-        if not link.is_modern:
-            for id_, uri in self._followers:
-                if id_ == server.id:
-                    self._tasks.start(self._tell_server(id_, "resources/subscribe", uri))
-            self.set_level(link)
+        self._repeat((server.id, "", ""), link, self.sessions)
 
-    def set_level(self, link: Link) -> Telling:
-        """Ask a legacy server for the most that any client wants to hear."""
-        levels = [LEVELS.index(s.log_level) for s in self.sessions if s.log_level is not None]
+    def ready_apart(self, instance: Instance, link: Link) -> None:
+        """Repeat it to a server that runs apart: what its own clients want, and no others."""
+        key = instance.owner.key
+        theirs = {each for each in self.sessions if not key or each.principal == key}
+        self._repeat(place_of_instance(instance), link, theirs)
+
+    def _repeat(self, place: Place, link: Link, sessions: set[Session]) -> None:
+        if link.is_modern:
+            return
+        for at, uri in self._followers:
+            if at == place:
+                self._tasks.start(_subscribe(link, uri))
+        self.set_level(link, sessions)
+
+    def set_level(self, link: Link, sessions: set[Session] | None = None) -> Telling:
+        """Ask a legacy server for the most that any of its clients wants to hear."""
+        heard = self.sessions if sessions is None else sessions
+        levels = [LEVELS.index(s.log_level) for s in heard if s.log_level is not None]
         if not levels or "logging" not in link.capabilities or link.is_modern:
             return None
         return self._tasks.start(self._set_level(link, LEVELS[min(levels)]))
@@ -208,6 +266,13 @@ class Subscriptions:
             await link.ask("logging/setLevel", jsonrpc.encode({"level": level}))
         except ToolyardError as error:
             log.info("a log level was refused", extra={"server": link.name, "why": str(error)})
+
+
+async def _subscribe(link: Link, uri: str) -> None:
+    try:
+        await link.ask("resources/subscribe", jsonrpc.encode({"uri": uri}))
+    except ToolyardError as error:
+        log.info("a subscription was refused", extra={"server": link.name, "why": str(error)})
 
 
 def _of(changed: Mapping[Exposure | None, set[str]], session: Session) -> set[str]:

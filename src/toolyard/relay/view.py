@@ -20,6 +20,7 @@ from toolyard.core.names import LONGEST, exposed_names
 from toolyard.core.profiles import unknown_profile
 from toolyard.core.roster import Yard
 from toolyard.core.search import Index
+from toolyard.links.owner import Apart, set_apart
 from toolyard.relay.offers import OWN
 from toolyard.relay.selection import Selection
 from toolyard.relay.shortlist import shortened
@@ -72,11 +73,30 @@ class Exposure:
 class Route:
     """Where a name leads: the server, and what it is called there."""
 
-    __slots__ = ("_has_marks", "_schema", "alias", "head", "key", "offer", "raw_key", "server")
+    __slots__ = (
+        "_has_marks",
+        "_schema",
+        "alias",
+        "apart",
+        "head",
+        "key",
+        "offer",
+        "raw_key",
+        "server",
+    )
 
-    def __init__(self, server: ServerId | None, key: str, offer: Offer, alias: str = "") -> None:
+    def __init__(
+        self,
+        server: ServerId | None,
+        key: str,
+        offer: Offer,
+        alias: str = "",
+        apart: Apart | None = None,
+    ) -> None:
         self.server = server
         """None for what the hub itself offers."""
+        self.apart = apart
+        """How else than in the picture the server runs for who comes this way, if it does."""
         self.alias = alias
         self.key = key
         self.raw_key = Raw(jsonrpc.encode(key))
@@ -160,6 +180,8 @@ class View:
         self.lists: dict[str, Listing] = {}
         self.entries: dict[str, Entry] = {}
         """By alias."""
+        self.apart: dict[str, Apart] = {}
+        """By alias, the servers that run otherwise than in the picture."""
         self.extensions: dict[str, Any] = {}
         self.has_tasks = False
         self.left_out = 0
@@ -196,7 +218,8 @@ class View:
                 key = fill(candidate.key, match.groups())
                 if not self.selection.admits(self.entries[candidate.alias], key):
                     continue
-                return Route(candidate.server, key, candidate.offer, candidate.alias)
+                apart = candidate.apart
+                return Route(candidate.server, key, candidate.offer, candidate.alias, apart)
         return None
 
 
@@ -220,7 +243,7 @@ def make_view(
     if view.selection.profile is not None:
         # Kept free for those who were given these names.
         taken["tools"].update(name for _, name in view.selection.profile.rename)
-    for entry in sorted(_shown(snapshot, exposure), key=lambda e: e.alias):
+    for entry in sorted(_shown(view, snapshot, exposure), key=lambda e: e.alias):
         if not entry.server.enabled or exposure.server not in ("", entry.alias):
             continue
         if view.selection.shows(entry):
@@ -250,19 +273,19 @@ def _begin(snapshot: Snapshot, exposure: Exposure) -> View:
     return view
 
 
-def _shown(snapshot: Snapshot, exposure: Exposure) -> list[Entry]:
+def _shown(view: View, snapshot: Snapshot, exposure: Exposure) -> list[Entry]:
     """The servers to show; in the view of an app, a variant is called as the app calls it."""
     entries = snapshot.entries.values()
     if exposure.agent:
-        return _planned(snapshot, exposure)
+        return _planned(view, snapshot, exposure)
     if not exposure.app:
         return [entry for entry in entries if not entry.server.agents]
     variants = [entry for entry in entries if entry.server.id.source == exposure.app]
     return [replace(entry, alias=entry.server.id.name) for entry in variants]
 
 
-def _planned(snapshot: Snapshot, exposure: Exposure) -> list[Entry]:
-    """The servers that an agent is given, under the names it gives them.
+def _planned(view: View, snapshot: Snapshot, exposure: Exposure) -> list[Entry]:
+    """The servers that an agent is given, under the names it gives them, and how they run for it.
 
     Raises:
         UnknownNameError: There is no such agent or executor.
@@ -273,8 +296,14 @@ def _planned(snapshot: Snapshot, exposure: Exposure) -> list[Entry]:
     found = []
     for plan in yard.resolve(terms).plans:
         entry = snapshot.entries.get(plan.server) if plan.server is not None else None
-        if entry is not None:
-            found.append(replace(entry, alias=plan.name))
+        if entry is None:
+            continue
+        found.append(replace(entry, alias=plan.name))
+        per_session = plan.mode == "per_session"
+        if per_session or plan.process != entry.server.endpoint:
+            view.apart[plan.name] = set_apart(
+                entry.server.id, plan.process, exposure.agent, per_session=per_session
+            )
     return found
 
 
@@ -298,6 +327,7 @@ def _add(
     taken: dict[str, set[str]],
     old: Mapping[tuple[Offer, str], Made],
 ) -> None:
+    leads = (entry.server.id, entry.alias, view.apart.get(entry.alias))
     for kind in KINDS:
         offers = view.selection.offers(entry, kind)
         names = _names(view, entry, kind, offers, taken[kind])
@@ -306,8 +336,8 @@ def _add(
             if name is None:
                 continue
             made = old.get((offer, name))
-            if made is None or (made[1].server, made[1].alias) != (entry.server.id, entry.alias):
-                route = Route(entry.server.id, offer.key, offer, entry.alias)
+            if made is None or (made[1].server, made[1].alias, made[1].apart) != leads:
+                route = Route(entry.server.id, offer.key, offer, entry.alias, leads[2])
                 made = (_rename(offer, FIELDS[kind][1], name), route)
             view.made[offer, name] = made
             raw, view.table(kind)[name] = made

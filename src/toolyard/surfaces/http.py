@@ -212,6 +212,7 @@ class HttpDoor:
         if client.listening is not None:
             client.listening.finish()
         stream = client.listening = Stream(reply)
+        self._relay.back(client.session)
         client.session.ready = True
         unheard, client.unheard = client.unheard, []
         for message in unheard:
@@ -222,6 +223,7 @@ class HttpDoor:
             if client.listening is stream:
                 client.listening = None
                 client.left()
+                self._relay.away(client.session)
 
         reply.on_gone = gone
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 import os
 import select
@@ -31,6 +32,7 @@ LOOK_SECONDS: Final = 0.1
 """How often to look whether it still waits for them."""
 UNREAD_BYTES: Final = 8 << 20
 """A client that has left this much unread gets no more."""
+_numbers = itertools.count(1)
 _META_VERSION: Final = era.META_VERSION.encode()
 
 
@@ -49,7 +51,8 @@ class LineClient:
         self._lines = Lines(limit, self._take, self._overflow)
         self._tasks = Tasks()
         self._limit = limit
-        principal = f"line {id(self)}"
+        # Not its address in memory: that of one that left may come back as another's.
+        principal = f"line {next(_numbers)}"
         self._legacy = Session(principal, self.send)
         self._modern = Session(principal, self.send, is_modern=True)
         shown = _exposure(relay.exposure, wish or {})

@@ -1,0 +1,270 @@
+"""Servers that run apart from those of the picture: one for each session, or as a policy says.
+
+An instance begins with the first call that needs it. One of a session ends with the session, after
+a grace in which it may come back, or when it was not used for as long as sessions may be idle.
+What the picture says of the server is not touched by what becomes of its instances.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import AbstractAsyncContextManager, suppress
+from dataclasses import replace
+from typing import Any, Final
+
+from toolyard.board import Board
+from toolyard.core.errors import LinkError, UnknownNameError
+from toolyard.core.model import Observation, Server, Snapshot, Status
+from toolyard.links.keeper import Keeper
+from toolyard.links.link import Link
+from toolyard.links.opening import Patience
+from toolyard.links.owner import EVERYBODY, Apart, Owner
+from toolyard.links.pool import Pool
+from toolyard.wire.era import Era
+from toolyard.wire.tasks import Tasks
+
+GRACE_SECONDS: Final = 10.0
+"""How long a session that left may come back to its servers."""
+LOOK_SECONDS: Final = 60.0
+
+OpenFor = Callable[[Server, Era | None, Owner], AbstractAsyncContextManager[Link]]
+
+
+class Instance:
+    """One server that runs apart: its keeper, and whom it is for."""
+
+    __slots__ = (
+        "_all",
+        "apart",
+        "declared",
+        "keeper",
+        "owner",
+        "status",
+        "task",
+        "used_at",
+        "waiting",
+    )
+
+    def __init__(self, all_: Instances, apart: Apart, owner: Owner, server: Server) -> None:
+        self._all = all_
+        self.apart = apart
+        self.owner = owner
+        self.declared = server
+        """The picture's server when this began; it ends when that is to run otherwise."""
+        self.status = Status.KNOWN
+        self.waiting = 0
+        """How many calls wait for it to be ready."""
+        self.used_at = 0.0
+        """When it was last asked for while it was not ready, by the loop's clock."""
+        self.task: asyncio.Task[Any] | None = None
+        own = replace(server, endpoint=apart.endpoint, spare=False, steady=False)
+        patience = all_.patience_for(apart)
+        self.keeper = Keeper(
+            own, self._open, self._observe, all_.pool.starts, patience, self, apart=True
+        )
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether a call waits for it, or for its answer."""
+        link = self.keeper.link
+        return self.waiting > 0 or (link is not None and link.calls > 0)
+
+    async def lease(self, seconds: float) -> Link:
+        """Its link, opened first if need be.
+
+        Raises:
+            StartError, LinkError: It cannot be opened.
+        """
+        self.used_at = asyncio.get_running_loop().time()
+        self.waiting += 1
+        try:
+            return await self.keeper.lease(seconds)
+        finally:
+            self.waiting -= 1
+
+    def _open(self, server: Server, hint: Era | None) -> AbstractAsyncContextManager[Link]:
+        return self._all.open(server, hint, self.owner)
+
+    def _observe(self, seen: Observation) -> None:
+        self.status = seen.status
+        self._all.observed(self)
+
+    # What its keeper tells.
+
+    def on_ready(self, server: Server, link: Link) -> None:
+        """Its link was opened."""
+        self._all.on_ready(self, link)
+
+    def on_notice(self, server: Server, link: Link, method: str, params: bytes) -> None:
+        """It said something that belongs to no call."""
+        self._all.on_notice(self, link, method, params)
+
+    async def admit(self, keeper: Keeper) -> None:
+        """Make room for its process, as the budget says."""
+        await self._all.pool.room.admit(keeper)
+
+
+class Instances:
+    """Lends links to servers that run apart, and ends them when their owners are gone."""
+
+    def __init__(
+        self, board: Board, pool: Pool, open_for: OpenFor, patience: Patience, idle: float
+    ) -> None:
+        self.pool = pool
+        self.open = open_for
+        self.revision = 0
+        """Grows with every change, for those who follow."""
+        self.on_ready: Callable[[Instance, Link], None] = _ignore
+        self.on_notice: Callable[[Instance, Link, str, bytes], None] = _ignore
+        self._board = board
+        self._patience = patience
+        self._idle = idle
+        """Seconds an instance of a session may be unused; 0 for ever."""
+        self._owned: dict[str, dict[str, Instance]] = {}
+        """By the owner's key, then by what runs."""
+        self._leaving: dict[str, asyncio.TimerHandle] = {}
+        self._tasks = Tasks()
+        pool.room.count(lambda: [each.keeper for each in self])
+
+    def __iter__(self) -> Iterator[Instance]:
+        return iter([each for owned in self._owned.values() for each in owned.values()])
+
+    def patience_for(self, apart: Apart) -> Patience:
+        """How long its server may wait for what: a session's own lives as long as sessions may."""
+        return replace(self._patience, idle=self._idle) if apart.per_session else self._patience
+
+    def ready(self, apart: Apart, key: str) -> Link | None:
+        """The open link of an owner, if there is one and nobody thinks of ending it."""
+        owned = self._owned.get(key if apart.per_session else "")
+        if owned is None or key in self._leaving:
+            return None
+        instance = owned.get(apart.key)
+        link = instance.keeper.link if instance is not None else None
+        return None if link is None or link.closed.done() else link
+
+    async def lease(self, apart: Apart, owner: Owner) -> Link:
+        """The link for an owner, opened first if need be.
+
+        Raises:
+            UnknownNameError: The server is not in use.
+            StartError, LinkError: It cannot be opened.
+        """
+        self.come_back(owner.key, owner)
+        instance = self.find(apart, owner.key) or self._begin(apart, owner)
+        return await instance.lease(self._patience.open)
+
+    def find(self, apart: Apart, key: str) -> Instance | None:
+        """The instance of an owner, whatever it is doing."""
+        return self._owned.get(key if apart.per_session else "", {}).get(apart.key)
+
+    def of(self, key: str) -> list[Instance]:
+        """All that runs for one owner."""
+        return list(self._owned.get(key, {}).values()) if key else []
+
+    def is_leaving(self, key: str) -> bool:
+        """Whether an owner left, and may still come back."""
+        return key in self._leaving
+
+    def _begin(self, apart: Apart, owner: Owner) -> Instance:
+        entry = self._board.snapshot.entries.get(apart.server)
+        if entry is None or not entry.server.enabled or entry.server.problem is not None:
+            text = f"server {apart.server.name!r} is not in use"
+            raise UnknownNameError(text, "it is disabled or has a problem: see toolyard doctor")
+        whose = replace(owner, agent=apart.agent) if apart.per_session else EVERYBODY
+        instance = Instance(self, apart, whose, entry.server)
+        instance.task = self._tasks.start(instance.keeper.run())
+        if instance.task is None:
+            raise LinkError("the hub is stopping")
+        self._owned.setdefault(whose.key, {})[apart.key] = instance
+        self.revision += 1
+        return instance
+
+    # The end.
+
+    def leave(self, key: str) -> None:
+        """An owner left: what runs for it ends, unless it comes back in time."""
+        if key in self._owned and key and key not in self._leaving:
+            self._wait(key)
+            self.revision += 1
+
+    def _wait(self, key: str) -> None:
+        loop = asyncio.get_running_loop()
+        self._leaving[key] = loop.call_later(GRACE_SECONDS, self._gone, key)
+
+    def come_back(self, key: str, owner: Owner | None = None) -> None:
+        """An owner is there again, perhaps as another session, which then hears what is said."""
+        timer = self._leaving.pop(key, None)
+        if timer is None:
+            return
+        timer.cancel()
+        self.revision += 1
+        if owner is not None:
+            for instance in self.of(key):
+                instance.owner = replace(owner, agent=instance.owner.agent)
+                if instance.keeper.link is not None:
+                    instance.keeper.link.home = owner.home
+
+    def _gone(self, key: str) -> None:
+        del self._leaving[key]
+        busy = False
+        for instance in self.of(key):
+            if instance.is_under_way:
+                busy = True
+            else:
+                self._end(instance)
+        if busy:
+            self._wait(key)
+
+    def _end(self, instance: Instance) -> None:
+        """Forget it; its process is ended by its own task."""
+        owned = self._owned.get(instance.owner.key, {})
+        owned.pop(instance.apart.key, None)
+        if not owned:
+            self._owned.pop(instance.owner.key, None)
+        if instance.task is not None:
+            instance.task.cancel()
+        self.revision += 1
+
+    def observed(self, instance: Instance) -> None:
+        """Something became of an instance; one that rests because nobody needs it is over."""
+        self.revision += 1
+        if instance.status is Status.IDLE and not instance.keeper.note and not instance.waiting:
+            self._end(instance)
+
+    async def run(self) -> None:
+        """Follow the picture until cancelled, then end everything."""
+        revision = -1
+        try:
+            while True:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(min(LOOK_SECONDS, self._idle or LOOK_SECONDS)):
+                        snapshot = await self._board.wait_after(revision)
+                        revision = snapshot.revision
+                        self._follow(snapshot)
+                self._sweep()
+        finally:
+            for timer in self._leaving.values():
+                timer.cancel()
+            await self._tasks.close()
+            self._owned.clear()
+
+    def _follow(self, snapshot: Snapshot) -> None:
+        """End what the picture no longer has, or has otherwise."""
+        for instance in self:
+            entry = snapshot.entries.get(instance.apart.server)
+            usable = entry is not None and entry.server.enabled and entry.server.problem is None
+            if entry is None or not usable or not entry.server.runs_like(instance.declared):
+                self._end(instance)
+
+    def _sweep(self) -> None:
+        """Forget what rests or fails, once nobody has asked for it for long."""
+        now = asyncio.get_running_loop().time()
+        for instance in self:
+            is_off = instance.keeper.link is None and not instance.is_under_way
+            if self._idle and is_off and now - instance.used_at > self._idle:
+                self._end(instance)
+
+
+def _ignore(*_: object) -> None:
+    return None

@@ -1,0 +1,60 @@
+"""Whom a running server is for: everybody, or one session alone."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from toolyard.core.model import Command, Endpoint, ServerId
+from toolyard.links.link import Caller
+
+SHOWN: Final = 10
+"""Characters that tell owners apart without giving away what they are let in with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Whom a link is opened for."""
+
+    key: str = ""
+    """What tells sessions apart; never shown, for a session's id opens doors. Empty: everybody."""
+    client: str = ""
+    """What its client calls itself."""
+    agent: str = ""
+    """The agent whose list the server is on."""
+    capabilities: Mapping[str, Any] | None = None
+    """What its client can do; None stands for all that any client may be able to."""
+    home: Caller | None = None
+    """Who hears what the server says outside of calls."""
+
+    @property
+    def name(self) -> str:
+        """What stands for the key where people and other programs see it."""
+        return hashlib.sha256(self.key.encode()).hexdigest()[:SHOWN] if self.key else ""
+
+
+EVERYBODY: Final = Owner()
+
+
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """That a server runs apart from the one of the picture: otherwise, or for each session."""
+
+    server: ServerId
+    endpoint: Endpoint
+    per_session: bool
+    agent: str
+    key: str
+    """What stands for server and endpoint; a string, because every call looks it up."""
+
+
+def set_apart(server: ServerId, endpoint: Endpoint, agent: str, *, per_session: bool) -> Apart:
+    """Say that a server runs apart."""
+    if isinstance(endpoint, Command):
+        said: tuple[object, ...] = (endpoint.argv, endpoint.env, endpoint.cwd)
+    else:
+        said = (endpoint.url, endpoint.kind, endpoint.headers)
+    digest = hashlib.sha256(repr((str(server), per_session, said)).encode()).hexdigest()
+    return Apart(server, endpoint, per_session, agent, digest)
