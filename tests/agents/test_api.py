@@ -354,6 +354,10 @@ async def test_a_list_is_checked_for_an_executor(yard: Doors) -> None:
     await policy(yard, "local", stdio_proxy=False)
     refused = await save(yard, "codex", said)
     assert refused.status == 400 and refused.json()["errors"][0]["field"] == "mode"
+    path = f"{AGENTS}/codex/overrides/docker"
+    refused = await send(yard, "PUT", path, {"servers": {"local": shared["local"]}})
+    assert refused.status == 422 and refused.json()["errors"][0]["field"] == "mode"
+    assert (await send(yard, "GET", path)).status == 404
 
 
 # Agents of one's own.

@@ -15,13 +15,21 @@ from toolyard.core.agentfiles import (
     read_override,
     read_policy,
 )
-from toolyard.core.agents import EXECUTORS, Policy, Roster
+from toolyard.core.agents import EXECUTORS, AgentConfig, Policy, Roster
 from toolyard.core.model import Snapshot
 from toolyard.core.resolve import Resolution
 from toolyard.core.roster import Yard
 from toolyard.hub import Hub
 from toolyard.hub.executors import Executors
-from toolyard.hub.preview import Change, Checked, check, compare, with_config, with_policy
+from toolyard.hub.preview import (
+    Change,
+    Checked,
+    check,
+    compare,
+    with_config,
+    with_override,
+    with_policy,
+)
 from toolyard.hub.why import Story, tell
 from toolyard.stores.agents import ANY, AgentStore, Records
 
@@ -100,13 +108,13 @@ class Agents:
         return tell(name, self.resolution(agent, executor), self._hub.snapshot, self.yard)
 
     def preview_policy(self, executor: str, said: Any) -> list[Change]:
-        """Whose plans a policy would change; None stands for taking it back.
+        """Whose plans a policy would change; None stands for taking it back. May be run in a thread.
 
         Raises:
             UnknownNameError: There is no such executor.
             FaultsError: It is no policy.
         """
-        yard = self.yard
+        yard = Yard(self._hub.snapshot)
         where = yard.roster.executor(executor)
         policy = None if said is None else read_policy(said)
         after = with_policy(yard, where, policy)
@@ -172,11 +180,17 @@ class Agents:
         """Write what differs for an agent with one executor; raises like `put_config`."""
         who, where = self.roster.agent(agent).id, self.roster.executor(executor)
         override = read_override(who, where, said)
+        after = with_override(self.yard, replace(override, enabled=True))
+        added = AgentConfig(who, servers=override.servers)
+        checked = check(added, self._resolve(after, who, where))
+        if checked.faults:
+            raise FaultsError(checked.faults)
 
         def holds(roster: Roster) -> bool:
             return roster.overrides.get((who, where)) == override
 
-        return await self._order(self._store.put_override, override, seen, holds)
+        put = self._store.put_override
+        return await self._order(put, override, seen, holds, checked.warnings)
 
     async def put_policy(self, executor: str, said: Any, seen: frozenset[str] = ANY) -> Saved:
         """Write what an executor allows and changes; raises like `put_config`."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from toolyard.core.agentfiles import Fault
-from toolyard.core.agents import AgentConfig, AgentServer, Policy, Roster
+from toolyard.core.agents import AgentConfig, AgentServer, Override, Policy, Roster
 from toolyard.core.resolve import Plan, Refusal, Resolution
 from toolyard.core.roster import Yard, endpoint_of
 from toolyard.stores.clear import clear_secrets
@@ -59,6 +59,12 @@ def with_config(yard: Yard, config: AgentConfig) -> Yard:
     return _with(yard, replace(yard.roster, configs={**yard.roster.configs, config.agent: config}))
 
 
+def with_override(yard: Yard, override: Override) -> Yard:
+    """The same yard with another override."""
+    key = override.agent, override.executor
+    return _with(yard, replace(yard.roster, overrides={**yard.roster.overrides, key: override}))
+
+
 def _with(yard: Yard, roster: Roster) -> Yard:
     other = copy.copy(yard)
     other.roster = roster
@@ -98,8 +104,10 @@ def _facts(plan: Plan) -> Plan:
 
 def check(config: AgentConfig, made: Resolution) -> Checked:
     """What a resolution with a list says of that list."""
-    wrong = tuple(_fault(each) for each in made.refusals if each.code in ERRORS)
-    doubts = tuple(_fault(each) for each in made.refusals if each.code not in ERRORS)
+    names = {server.name for server in config.servers}
+    refusals = [each for each in made.refusals if each.name in names]
+    wrong = tuple(_fault(each) for each in refusals if each.code in ERRORS)
+    doubts = tuple(_fault(each) for each in refusals if each.code not in ERRORS)
     clear = (fault for server in config.servers for fault in _clear(server))
     return Checked(wrong, (*doubts, *clear))
 
