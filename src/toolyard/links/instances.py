@@ -58,7 +58,12 @@ class Instance:
         self.used_at = 0.0
         """When it was last asked for while it was not ready, by the loop's clock."""
         self.task: asyncio.Task[Any] | None = None
-        own = replace(server, endpoint=apart.endpoint, spare=False, steady=False)
+        placement = server.placement
+        if not placement.executor:
+            placement = replace(placement, executor=apart.place)
+        own = replace(
+            server, endpoint=apart.endpoint, placement=placement, spare=False, steady=False
+        )
         patience = all_.patience_for(apart)
         self.keeper = Keeper(
             own, self._open, self._observe, all_.pool.starts, patience, self, apart=True

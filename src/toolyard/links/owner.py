@@ -48,13 +48,17 @@ class Apart:
     agent: str
     key: str
     """What stands for server and endpoint; a string, because every call looks it up."""
+    place: str = ""
+    """The executor on which its process runs, if the server itself names none."""
 
 
-def set_apart(server: ServerId, endpoint: Endpoint, agent: str, *, per_session: bool) -> Apart:
+def set_apart(
+    server: ServerId, endpoint: Endpoint, agent: str, *, per_session: bool, place: str = ""
+) -> Apart:
     """Say that a server runs apart."""
     if isinstance(endpoint, Command):
         said: tuple[object, ...] = (endpoint.argv, endpoint.env, endpoint.cwd)
     else:
         said = (endpoint.url, endpoint.kind, endpoint.headers)
-    digest = hashlib.sha256(repr((str(server), per_session, said)).encode()).hexdigest()
-    return Apart(server, endpoint, per_session, agent, digest)
+    digest = hashlib.sha256(repr((str(server), per_session, place, said)).encode()).hexdigest()
+    return Apart(server, endpoint, per_session, agent, digest, place)

@@ -302,7 +302,11 @@ def _planned(view: View, snapshot: Snapshot, exposure: Exposure) -> list[Entry]:
         per_session = plan.mode == "per_session"
         if per_session or plan.process != entry.server.endpoint:
             view.apart[plan.name] = set_apart(
-                entry.server.id, plan.process, exposure.agent, per_session=per_session
+                entry.server.id,
+                plan.process,
+                exposure.agent,
+                per_session=per_session,
+                place=plan.place,
             )
     return found
 
