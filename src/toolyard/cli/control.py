@@ -44,6 +44,10 @@ class Control:
         """The whole yard."""
         return self._ask("GET", "/api/v1/status")
 
+    def instances(self) -> dict[str, Any]:
+        """All that runs."""
+        return self._ask("GET", "/api/v1/instances")
+
     def tools(self, query: str = "", server: str = "", limit: int = 0) -> dict[str, Any]:
         """The tools that match, best first."""
         asked = {"query": query, "server": server, "limit": str(limit) if limit else ""}

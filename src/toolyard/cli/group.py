@@ -12,6 +12,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "down": ("hub", "Stop the hub and all it started."),
     "restart": ("hub", "Stop the hub and start it again in the background."),
     "status": ("status", "Show the hub, its servers and their problems."),
+    "instances": ("instances", "Show every running server: where, since when, for whom."),
     "mcp": ("mcp", "Serve one MCP client on stdin and stdout."),
     "list": ("status", "List the servers."),
     "tools": ("tools", "List or search the tools of all servers."),

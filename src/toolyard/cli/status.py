@@ -9,6 +9,7 @@ import click
 from toolyard.cli.control import CommandError, Control
 from toolyard.cli.desk import Desk, config_option, json_option
 from toolyard.cli.exits import Exit
+from toolyard.cli.instances import show_instances
 from toolyard.cli.terminal import clean
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ TITLES = ("server", "status", "transport", "tools", "prompts", "resources", "pro
 def status_command(desk: Desk) -> None:
     """Show the hub, its servers and their problems."""
     hub = desk.need_hub()
-    status = hub.status()
+    status = {**hub.status(), **hub.instances()}
     desk.terminal.answer(status, lambda: _show_status(desk, status, hub.link()))
 
 
@@ -104,6 +105,10 @@ def _show_status(desk: Desk, status: dict[str, Any], link: str) -> None:
         say(f"open it in a browser: {link}")
     say()
     _show_servers(desk, status["servers"])
+    own = [row for row in status["instances"] if row["mode"] == "per_session" or row["note"]]
+    if own:
+        desk.terminal.say()
+        show_instances(desk, own)
     show_problems(desk, status["problems"])
 
 

@@ -11,6 +11,7 @@ from starlette.responses import Response
 from toolyard import __version__
 from toolyard.core.model import Status
 from toolyard.hub import Hub, problems
+from toolyard.hub.running import census
 from toolyard.relay.relay import Relay
 from toolyard.stores.history import History
 from toolyard.stores.tally import BOUNDS, Counts
@@ -50,6 +51,9 @@ class Metrics:
         yield from _family("servers", "gauge", "Servers by status.", self._servers())
         running = sum(keeper.link is not None for keeper in self._hub.pool.keepers.values())
         yield from _family("servers_running", "gauge", "Servers with a link.", [("", running)])
+        yield from _family("instances", "gauge", "Running servers.", self._instances())
+        text = "Messages of servers that could not be attributed to a caller."
+        yield from _family("unattributed_total", "counter", text, self._unattributed())
         sessions = len(self._relay.subscriptions.sessions)
         yield from _family("sessions", "gauge", "Clients with a session.", [("", sessions)])
         yield from _family("problems", "gauge", "Problems by code.", self._problems())
@@ -62,6 +66,16 @@ class Metrics:
         found = Counter(entry.status for entry in entries if entry.server.enabled)
         for status in Status:
             yield _labels(status=status.value), found[status]
+
+    def _instances(self) -> Iterator[Sample]:
+        for (mode, status), count in sorted(census(self._hub).items()):
+            yield _labels(mode=mode, status=status), count
+
+    def _unattributed(self) -> Iterator[Sample]:
+        entries = self._hub.snapshot.entries
+        for id_, keeper in self._hub.pool.keepers.items():
+            if id_ in entries:
+                yield _labels(server=entries[id_].alias), keeper.unattributed
 
     def _problems(self) -> Iterator[Sample]:
         found = Counter(problem.code for problem in problems(self._hub.snapshot))

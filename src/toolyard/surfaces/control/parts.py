@@ -16,6 +16,7 @@ from toolyard.surfaces.control.api import Operation
 from toolyard.surfaces.control.clients import ClientsDoor
 from toolyard.surfaces.control.events import EventsDoor
 from toolyard.surfaces.control.inputs import InputsDoor
+from toolyard.surfaces.control.instances import InstancesDoor
 from toolyard.surfaces.control.looking import LookingDoor
 from toolyard.surfaces.control.profiles import ProfilesDoor
 from toolyard.surfaces.control.servers import ServersDoor
@@ -39,6 +40,7 @@ def yard_parts(
         TokensDoor(hub, tokens, dismiss),
         InputsDoor(inputs),
         LookingDoor(hub, settings),
+        InstancesDoor(hub),
         ClientsDoor(lambda: Connecting(settings, Surroundings.here(), hub.url, tokens)),
         EventsDoor(hub, stopping),
     )

@@ -1,0 +1,62 @@
+"""`instances`: what runs, where, for whom."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import click
+
+from toolyard.cli.desk import Desk, json_option
+from toolyard.cli.terminal import clean
+
+TITLES = ("server", "for", "status", "where", "since", "memory", "restarts", "note")
+Row = dict[str, Any]
+
+
+@click.command("instances")
+@json_option
+@click.pass_obj
+def instances_command(desk: Desk) -> None:
+    """Show every running server: where, since when, for whom."""
+    found = desk.need_hub().instances()
+    desk.terminal.answer(found, lambda: show_instances(desk, found["instances"]))
+
+
+def show_instances(desk: Desk, rows: list[Row]) -> None:
+    """Show what runs, and what was wrong with it last."""
+    if not rows:
+        desk.terminal.say("nothing runs; the next call starts what it needs")
+        return
+    desk.terminal.table(TITLES, [_cells(row) for row in rows])
+    for row in rows:
+        if row["error"] is not None:
+            desk.terminal.note(f"note: {row['server']}: {clean(row['error']['text'])}")
+            for line in row["stderr"]:
+                desk.terminal.note(f"  {clean(line)}")
+
+
+def _cells(row: Row) -> list[str]:
+    status = "leaving" if row["leaving"] else row["status"]
+    memory = f"{row['memory'] / (1 << 20):.0f} MB" if row["memory"] else ""
+    since = time.strftime("%H:%M:%S", time.localtime(row["since"])) if row["since"] else ""
+    note = row["note"]
+    if row["unattributed"]:
+        note = "; ".join(filter(None, [note, f"{row['unattributed']} messages went to nobody"]))
+    return [
+        row["server"],
+        _whom(row),
+        status,
+        row["where"],
+        since,
+        memory,
+        str(row["restarts"]),
+        note,
+    ]
+
+
+def _whom(row: Row) -> str:
+    if row["mode"] == "shared":
+        return "all"
+    who = row["client"] or "a client without a name"
+    return f"{who} {row['owner']} ({row['agent']})"
