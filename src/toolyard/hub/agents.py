@@ -108,7 +108,9 @@ class Agents:
         return tell(name, self.resolution(agent, executor), self._hub.snapshot, self.yard)
 
     def preview_policy(self, executor: str, said: Any) -> list[Change]:
-        """Whose plans a policy would change; None stands for taking it back. May be run in a thread.
+        """Whose plans a policy would change; None stands for taking it back.
+
+        It may take a while, and may be run in a thread.
 
         Raises:
             UnknownNameError: There is no such executor.

@@ -18,6 +18,7 @@ FIELDS: Final = {
     "shared-stdio": "mode",
     "transport-refused": "type",
     "agent-cannot": "type",
+    "out-of-reach": "url",
     "unknown-server": "server",
     "switched-off": "server",
     "not-usable": "server",
