@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -27,18 +28,69 @@ from toolyard.core.placement import Site
 from toolyard.executors.docker import Docker
 
 IMAGE = "toolyard-python:test"
-BRIDGE, GATEWAY = "tydock0", "172.29.7.1"
-NETNS, CABLE = "tydock", "tydock-h"
-HERE, THERE = "10.198.0.1", "10.198.0.2"
 TLS_PORT, SSH_PORT, SHUT_SSH_PORT = 2376, 12322, 12323
 _START_SECONDS = 40.0
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """The networks of one daemon; several runs of the tests may be on one machine."""
+
+    number: int
+
+    @property
+    def bridge(self) -> str:
+        """Of a daemon here."""
+        return f"tydock{self.number}"
+
+    @property
+    def netns(self) -> str:
+        """Where a far daemon is."""
+        return f"tydock{self.number}"
+
+    @property
+    def cable(self) -> str:
+        """Our end of the way to a far daemon."""
+        return f"tydock{self.number}h"
+
+    @property
+    def here(self) -> str:
+        """The address of our end."""
+        return f"10.198.{self.number}.1"
+
+    @property
+    def there(self) -> str:
+        """The address of the far end."""
+        return f"10.198.{self.number}.2"
+
+    @property
+    def gateway(self) -> str:
+        """Of the containers."""
+        return f"172.29.{self.number}.1"
+
+
+@contextlib.contextmanager
+def plot() -> Iterator[Plot]:
+    """A plot that nobody else has now."""
+    import fcntl
+
+    for number in range(64):
+        with (Path(tempfile.gettempdir()) / f"tydock-{number}.lock").open("w") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                continue
+            yield Plot(number)
+            return
+    pytest.skip("too many docker daemons of tests on this machine")
 
 
 class Daemon:
     """A dockerd of the tests' own, with the image in it."""
 
-    def __init__(self, folder: Path, process: subprocess.Popen[bytes]) -> None:
+    def __init__(self, folder: Path, process: subprocess.Popen[bytes], plot: Plot) -> None:
         self.folder = folder
+        self.plot = plot
         self.process = process
         self.socket = str(folder / "docker.sock")
 
@@ -61,7 +113,7 @@ class Daemon:
 
 
 @contextlib.contextmanager
-def dockerd(folder: Path, *flags: str, inside: str = "") -> Iterator[Daemon]:
+def dockerd(plot: Plot, folder: Path, *flags: str, inside: str = "") -> Iterator[Daemon]:
     """Run a daemon with these flags; in a network namespace if one is named."""
     _require("dockerd", "ip")
     prefix = ["nsenter", f"--net=/run/netns/{inside}"] if inside else []
@@ -76,7 +128,7 @@ def dockerd(folder: Path, *flags: str, inside: str = "") -> Iterator[Daemon]:
         stderr=log,
         start_new_session=True,
     )
-    daemon = Daemon(folder, process)
+    daemon = Daemon(folder, process, plot)
     try:
         _wait_for(daemon)
         _load_image(daemon)
@@ -88,6 +140,9 @@ def dockerd(folder: Path, *flags: str, inside: str = "") -> Iterator[Daemon]:
         process.kill()
         process.wait()
         log.close()
+        # Left mounted by containers in the network of the host.
+        for mounted in (folder / "exec" / "netns").glob("*"):
+            subprocess.run(["umount", "-l", mounted], check=False, capture_output=True)
 
 
 def _wait_for(daemon: Daemon) -> None:
@@ -130,55 +185,64 @@ def _ip(*arguments: str, check: bool = True) -> None:
 def daemon_here() -> Iterator[Daemon]:
     """A daemon on this machine, with a bridge of its own and no rules in the firewall."""
     _require("dockerd", "ip")
-    with tempfile.TemporaryDirectory(prefix="tyd-", ignore_cleanup_errors=True) as name:
-        _ip("link", "del", BRIDGE, check=False)
-        _ip("link", "add", BRIDGE, "type", "bridge")
+    with plot() as mine, _folder() as folder:
+        _ip("link", "del", mine.bridge, check=False)
+        _ip("link", "add", mine.bridge, "type", "bridge")
         try:
-            _ip("addr", "add", f"{GATEWAY}/24", "dev", BRIDGE)
-            _ip("link", "set", BRIDGE, "up")
-            with dockerd(Path(name), "--iptables=false", "--bridge", BRIDGE) as daemon:
+            _ip("addr", "add", f"{mine.gateway}/24", "dev", mine.bridge)
+            _ip("link", "set", mine.bridge, "up")
+            with dockerd(mine, folder, "--iptables=false", "--bridge", mine.bridge) as daemon:
                 yield daemon
         finally:
-            _ip("link", "del", BRIDGE, check=False)
+            _ip("link", "del", mine.bridge, check=False)
 
 
 @contextlib.contextmanager
 def daemon_there() -> Iterator[Daemon]:
     """A daemon in a network of its own, at the far end of a cable: TLS, and ssh beside it."""
     _require("dockerd", "ip", "nsenter", "openssl", "sshd", "ssh-keygen")
-    with tempfile.TemporaryDirectory(prefix="tyd-", ignore_cleanup_errors=True) as name:
-        folder = Path(name)
-        _make_certificates(folder)
-        with _cable():
+    with plot() as mine, _folder() as folder:
+        _make_certificates(folder, mine.there)
+        with _cable(mine):
             tls = [f"--tls{what}={folder}/{file}" for what, file in _SERVER_FILES]
-            listen = ("-H", f"tcp://{THERE}:{TLS_PORT}", "--tlsverify", *tls)
-            bip = ("--bip", "172.29.8.1/24")
-            with dockerd(folder, *listen, *bip, inside=NETNS) as daemon, _sshd(folder):
+            listen = ("-H", f"tcp://{mine.there}:{TLS_PORT}", "--tlsverify", *tls)
+            bip = ("--bip", f"{mine.gateway}/24")
+            with (
+                dockerd(mine, folder, *listen, *bip, inside=mine.netns) as daemon,
+                _sshd(mine, folder),
+            ):
                 yield daemon
+
+
+@contextlib.contextmanager
+def _folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="tyd-", ignore_cleanup_errors=True) as name:
+        yield Path(name)
 
 
 _SERVER_FILES = (("cacert", "ca.pem"), ("cert", "server.pem"), ("key", "server-key.pem"))
 
 
 @contextlib.contextmanager
-def _cable() -> Iterator[None]:
-    _ip("netns", "del", NETNS, check=False)
-    _ip("link", "del", CABLE, check=False)
-    _ip("netns", "add", NETNS)
+def _cable(plot: Plot) -> Iterator[None]:
+    far = f"{plot.netns}r"
+    _ip("netns", "del", plot.netns, check=False)
+    _ip("link", "del", plot.cable, check=False)
+    _ip("netns", "add", plot.netns)
     try:
-        _ip("link", "add", CABLE, "type", "veth", "peer", "name", "tydock-r", "netns", NETNS)
-        _ip("addr", "add", f"{HERE}/24", "dev", CABLE)
-        _ip("link", "set", CABLE, "up")
-        _ip("-n", NETNS, "addr", "add", f"{THERE}/24", "dev", "tydock-r")
-        _ip("-n", NETNS, "link", "set", "tydock-r", "up")
-        _ip("-n", NETNS, "link", "set", "lo", "up")
+        _ip("link", "add", plot.cable, "type", "veth", "peer", "name", far, "netns", plot.netns)
+        _ip("addr", "add", f"{plot.here}/24", "dev", plot.cable)
+        _ip("link", "set", plot.cable, "up")
+        _ip("-n", plot.netns, "addr", "add", f"{plot.there}/24", "dev", far)
+        _ip("-n", plot.netns, "link", "set", far, "up")
+        _ip("-n", plot.netns, "link", "set", "lo", "up")
         yield
     finally:
-        _ip("link", "del", CABLE, check=False)
-        _ip("netns", "del", NETNS, check=False)
+        _ip("link", "del", plot.cable, check=False)
+        _ip("netns", "del", plot.netns, check=False)
 
 
-def _make_certificates(folder: Path) -> None:
+def _make_certificates(folder: Path, address: str) -> None:
     new = "-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes".split()
 
     def openssl(*arguments: str) -> None:
@@ -187,7 +251,7 @@ def _make_certificates(folder: Path) -> None:
     ca = ("-keyout", "ca-key.pem", "-out", "ca.pem", "-subj", "/CN=test-ca")
     openssl("req", "-x509", *new, "-days", "3", *ca)
     for who, stem, extra in (
-        ("server", "server-", f"subjectAltName=IP:{THERE}\nextendedKeyUsage=serverAuth\n"),
+        ("server", "server-", f"subjectAltName=IP:{address}\nextendedKeyUsage=serverAuth\n"),
         ("client", "", "extendedKeyUsage=clientAuth\n"),
     ):
         (folder / f"{who}.ext").write_text(extra)
@@ -199,27 +263,27 @@ def _make_certificates(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def _sshd(folder: Path) -> Iterator[None]:
+def _sshd(plot: Plot, folder: Path) -> Iterator[None]:
     """Two ssh daemons at the far end: one lets us listen for containers, the other does not."""
     for name in ("hostkey", "id"):
         command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)]
         subprocess.run(command, check=True)
     shutil.copy(folder / "id.pub", folder / "authorized_keys")
     key = " ".join((folder / "hostkey.pub").read_text().split()[:2])
-    known = [f"[{THERE}]:{port} {key}\n" for port in (SSH_PORT, SHUT_SSH_PORT)]
+    known = [f"[{plot.there}]:{port} {key}\n" for port in (SSH_PORT, SHUT_SSH_PORT)]
     (folder / "known_hosts").write_text("".join(known))
     Path("/run/sshd").mkdir(exist_ok=True)
     with contextlib.ExitStack() as stack:
         for port, gateway in ((SSH_PORT, "clientspecified"), (SHUT_SSH_PORT, "no")):
-            stack.enter_context(_one_sshd(folder, port, gateway))
+            stack.enter_context(_one_sshd(plot, folder, port, gateway))
         yield
 
 
 @contextlib.contextmanager
-def _one_sshd(folder: Path, port: int, gateway: str) -> Iterator[None]:
+def _one_sshd(plot: Plot, folder: Path, port: int, gateway: str) -> Iterator[None]:
     config = folder / f"sshd_{port}"
     config.write_text(
-        f"Port {port}\nListenAddress {THERE}\nHostKey {folder}/hostkey\n"
+        f"Port {port}\nListenAddress {plot.there}\nHostKey {folder}/hostkey\n"
         f"PidFile {folder}/sshd-{port}.pid\nAuthorizedKeysFile {folder}/authorized_keys\n"
         "PasswordAuthentication no\nKbdInteractiveAuthentication no\nUsePAM no\nStrictModes no\n"
         "PermitRootLogin prohibit-password\nClientAliveInterval 5\nClientAliveCountMax 2\n"
@@ -229,22 +293,22 @@ def _one_sshd(folder: Path, port: int, gateway: str) -> Iterator[None]:
     assert program is not None
     with (folder / f"sshd-{port}.log").open("wb") as log:
         process = subprocess.Popen(
-            ["nsenter", f"--net=/run/netns/{NETNS}", program, "-D", "-e", "-f", str(config)],
+            ["nsenter", f"--net=/run/netns/{plot.netns}", program, "-D", "-e", "-f", str(config)],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
         )
     try:
-        _wait_for_port(port)
+        _wait_for_port(plot.there, port)
         yield
     finally:
         process.terminate()
         process.wait()
 
 
-def _wait_for_port(port: int) -> None:
+def _wait_for_port(address: str, port: int) -> None:
     for _ in range(100):
-        with contextlib.suppress(OSError), socket.create_connection((THERE, port), 1):
+        with contextlib.suppress(OSError), socket.create_connection((address, port), 1):
             return
         time.sleep(0.05)  # noqa: TID251 - nothing tells when it listens
     pytest.skip("sshd does not start here")
@@ -291,11 +355,11 @@ class FarYard(Yard):
     @contextlib.asynccontextmanager
     async def cut(self) -> AsyncIterator[None]:
         """A cable that is pulled: nothing is told to either end."""
-        _ip("link", "set", CABLE, "down")
+        _ip("link", "set", self.daemon.plot.cable, "down")
         try:
             yield
         finally:
-            _ip("link", "set", CABLE, "up")
+            _ip("link", "set", self.daemon.plot.cable, "up")
 
 
 def tls_options(daemon: Daemon) -> dict[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import socket
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +18,6 @@ from tests.executors.docker_site import (
     IMAGE,
     SHUT_SSH_PORT,
     SSH_PORT,
-    THERE,
     TLS_PORT,
     Daemon,
     FarYard,
@@ -260,11 +260,13 @@ async def test_two_web_servers_on_one_port_do_not_meet(yard: Yard) -> None:
 
 
 async def test_on_the_host_network_ports_are_its_own(yard: Yard) -> None:
-    placed = Placement(port=18731, network="host")
-    run = Run("web", yard.python(SERVES, "18731"), placed)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    run = Run("web", yard.python(SERVES, str(port)), Placement(port=port, network="host"))
     async with yard.executor.open(run) as web:
         assert isinstance(web, Address)
-        assert web.url.url == "http://127.0.0.1:18731/mcp"
+        assert web.url.url == f"http://127.0.0.1:{port}/mcp"
 
 
 async def test_without_a_network_nothing_is_reached(here: Daemon) -> None:
@@ -289,7 +291,7 @@ async def test_the_way_back_closes_with_its_context(yard: Yard) -> None:
 
 
 async def test_over_tcp_there_is_no_way_back_unless_one_is_named(there: Daemon) -> None:
-    yard = FarYard(there, f"tcp://{THERE}:{TLS_PORT}", **tls_options(there))
+    yard = FarYard(there, f"tcp://{there.plot.there}:{TLS_PORT}", **tls_options(there))
     with pytest.raises(StartError) as caught:
         async with yard.executor.reach(1):
             pass
@@ -300,7 +302,7 @@ async def test_over_tcp_there_is_no_way_back_unless_one_is_named(there: Daemon) 
 
 
 async def test_a_daemon_that_does_not_know_us_is_said_to(there: Daemon) -> None:
-    yard = FarYard(there, f"tcp://{THERE}:{TLS_PORT}", ca=tls_options(there)["ca"])
+    yard = FarYard(there, f"tcp://{there.plot.there}:{TLS_PORT}", ca=tls_options(there)["ca"])
     error = await refusal(yard, Run("x", yard.python(ECHO)))
     await yard.executor.close()
 
@@ -309,7 +311,7 @@ async def test_a_daemon_that_does_not_know_us_is_said_to(there: Daemon) -> None:
 
 
 async def test_where_sshd_does_not_listen_for_us_the_hint_says_what_to_set(there: Daemon) -> None:
-    yard = FarYard(there, f"ssh://root@{THERE}:{SHUT_SSH_PORT}", **ssh_options(there))
+    yard = FarYard(there, f"ssh://root@{there.plot.there}:{SHUT_SSH_PORT}", **ssh_options(there))
     with pytest.raises(StartError) as caught:
         async with yard.executor.reach(1):
             pass
@@ -319,7 +321,7 @@ async def test_where_sshd_does_not_listen_for_us_the_hint_says_what_to_set(there
 
 
 async def test_on_the_host_network_over_ssh_the_way_back_needs_no_setting(there: Daemon) -> None:
-    host = f"ssh://root@{THERE}:{SHUT_SSH_PORT}"
+    host = f"ssh://root@{there.plot.there}:{SHUT_SSH_PORT}"
     yard = FarYard(there, host, **ssh_options(there), network="host")
     async with (
         running(yard, ASKS) as (pipes, ear),
@@ -333,7 +335,7 @@ async def test_on_the_host_network_over_ssh_the_way_back_needs_no_setting(there:
 
 async def test_a_socket_that_is_not_there_over_ssh_is_named(there: Daemon) -> None:
     options = {**ssh_options(there), "socket": "/nowhere/docker.sock"}
-    yard = FarYard(there, f"ssh://root@{THERE}:{SSH_PORT}", **options)
+    yard = FarYard(there, f"ssh://root@{there.plot.there}:{SSH_PORT}", **options)
     error = await refusal(yard, Run("x", yard.python(ECHO), Placement(image=IMAGE)))
     await yard.executor.close()
 

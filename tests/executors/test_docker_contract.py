@@ -8,9 +8,7 @@ import pytest
 
 from tests.executors.contract import Contract, Ground
 from tests.executors.docker_site import (
-    HERE,
     SSH_PORT,
-    THERE,
     TLS_PORT,
     Daemon,
     FarYard,
@@ -47,7 +45,12 @@ class TestSocket(Contract):
 class TestTls(Contract):
     @pytest.fixture
     async def ground(self, there: Daemon) -> AsyncIterator[Ground]:
-        ground = FarYard(there, f"tcp://{THERE}:{TLS_PORT}", **tls_options(there), reach=HERE)
+        ground = FarYard(
+            there,
+            f"tcp://{there.plot.there}:{TLS_PORT}",
+            **tls_options(there),
+            reach=there.plot.here,
+        )
         yield ground
         await ground.executor.close()
 
@@ -55,6 +58,6 @@ class TestTls(Contract):
 class TestSsh(Contract):
     @pytest.fixture
     async def ground(self, there: Daemon) -> AsyncIterator[Ground]:
-        ground = FarYard(there, f"ssh://root@{THERE}:{SSH_PORT}", **ssh_options(there))
+        ground = FarYard(there, f"ssh://root@{there.plot.there}:{SSH_PORT}", **ssh_options(there))
         yield ground
         await ground.executor.close()

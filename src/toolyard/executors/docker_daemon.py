@@ -41,6 +41,10 @@ class Daemon:
     """What it says of itself."""
     path: str
     """Of a socket of this machine that leads to it; empty over tcp."""
+    peer: str = ""
+    """The address it has over tcp."""
+    context: ssl.SSLContext | None = None
+    """Made once: it holds all certificates, and each connection needs it."""
     tunnel: asyncssh.SSHClientConnection | None = None
     lost: str = ""
     """Why it cannot be used any more."""
@@ -53,8 +57,6 @@ class Daemon:
         """By which address its published ports are bound and reached."""
         return "127.0.0.1" if self.path else self.peer or "127.0.0.1"
 
-    peer: str = ""
-
     async def connect(self, factory: Callable[[], P]) -> P:
         """Open a connection of its own to the daemon.
 
@@ -65,8 +67,8 @@ class Daemon:
         async with asyncio.timeout(_CONNECT_SECONDS):
             if self.path:
                 return (await loop.create_unix_connection(factory, self.path))[1]
-            name, context = self.host.name, self.host.context()
-            return (await loop.create_connection(factory, name, self.host.port, ssl=context))[1]
+            where = self.host.name, self.host.port
+            return (await loop.create_connection(factory, *where, ssl=self.context))[1]
 
     def join(self, mourner: Callable[[str], None]) -> None:
         """Feel the pulse while somebody is there to be told when it stops."""
@@ -149,13 +151,14 @@ async def _open(host: Host, path: str) -> Daemon:
     import aiodocker
     import aiohttp
 
+    context = host.context()
     timeout = aiohttp.ClientTimeout(total=_REQUEST_SECONDS, sock_connect=_CONNECT_SECONDS)
     # Each container that is waited for holds a connection, so their number has no limit.
     if path:
         connector: aiohttp.BaseConnector = aiohttp.UnixConnector(path, limit=0)
         url = "http://docker"
     else:
-        connector = aiohttp.TCPConnector(limit=0, ssl=host.context() or False)
+        connector = aiohttp.TCPConnector(limit=0, ssl=context or False)
         url = f"{'https' if host.tls else 'http'}://{_bracketed(host.name)}:{host.port}"
     api = aiodocker.Docker(url, connector=connector, timeout=timeout)
     try:
@@ -170,7 +173,7 @@ async def _open(host: Host, path: str) -> Daemon:
             why = f"what answers at {host.label} is no docker daemon"
             raise StartError(why, "correct the executor's host") from error
         raise
-    return Daemon(host, api, facts, path, peer=peer)
+    return Daemon(host, api, facts, path, peer, context)
 
 
 async def _peer(host: Host) -> str:

@@ -87,6 +87,18 @@ class Life:
         """Remove the container, and whether it is gone."""
         return await remove(self.daemon, self.id)
 
+    async def memory(self) -> int:
+        """The bytes it holds.
+
+        Raises:
+            StartError: The daemon does not say.
+        """
+        api = self.daemon.api
+        url = f"{api.docker_host}/containers/{self.id}/stats"
+        with told(self.daemon.host):
+            async with api.session.get(url, params={"stream": "0", "one-shot": "1"}) as answer:
+                return usage(await answer.json())
+
     async def _ask(self) -> None:
         if self._watcher is None:
             return  # never started
