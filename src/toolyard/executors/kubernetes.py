@@ -19,8 +19,9 @@ from toolyard.executors.kube.life import Life
 from toolyard.executors.kube.options import Options, read
 from toolyard.executors.kube.reach import way_back
 from toolyard.executors.kube.roll import Roll
+from toolyard.executors.kube.state import is_stale
 from toolyard.executors.kube.tasks import through
-from toolyard.executors.manifests import GRACE, HUB, RUN, START, Mark, label
+from toolyard.executors.manifests import GRACE, HUB, RUN, START, Manifest, Mark, label
 from toolyard.executors.tail import LogFile
 
 _log = logging.getLogger(__name__)
@@ -148,8 +149,9 @@ class Kubernetes:
             kind, name = self._owed.pop()
             try:
                 await api.delete(kind, name)
-            except ApiError:
-                self._owed.add((kind, name))
+            except ApiError as error:
+                if error.is_passing:
+                    self._owed.add((kind, name))
                 raise
 
 
@@ -162,6 +164,8 @@ async def _until_gone(api: Api, selector: str) -> None:
     found = await api.list("Pod", selector)
     left = {each["metadata"]["name"] for each in found["items"]}
     version = found["metadata"]["resourceVersion"]
+    for pod in found["items"]:
+        await _take_off(api, pod)
     async with api.watch("Pod", selector, version, _SWEEP_WAIT) as events:
         while left:
             event = await anext(events, None)
@@ -169,3 +173,11 @@ async def _until_gone(api: Api, selector: str) -> None:
                 return
             if event["type"] == "DELETED":
                 left.discard(event["object"]["metadata"]["name"])
+            elif event["type"] != "BOOKMARK":
+                await _take_off(api, event["object"])
+
+
+async def _take_off(api: Api, pod: Manifest) -> None:
+    """Do not wait for a node to clear away a pod of which nothing runs any more."""
+    if is_stale(pod):
+        await api.delete("Pod", pod["metadata"]["name"], grace=0)

@@ -39,6 +39,11 @@ class ApiError(StartError):
         super().__init__(text, hint)
         self.status = status
 
+    @property
+    def is_passing(self) -> bool:
+        """Whether the same may work later: it was not heard, or in trouble itself."""
+        return self.status == 0 or self.status >= 500
+
 
 class Api:
     """One cluster and one namespace in it."""

@@ -241,12 +241,19 @@ class Life:
         try:
             async with asyncio.timeout(REQUEST_SECONDS):
                 while left:
-                    kind, name = left[0]
-                    await self._api.delete(kind, name, grace=GRACE if kind == "Pod" else None)
+                    await self._remove(*left[0])
                     left.pop(0)
         except (ApiError, TimeoutError) as error:
             _log.warning("%s is left until the cluster answers: %s", self.where, error)
         return set(left)
+
+    async def _remove(self, kind: str, name: str) -> None:
+        try:
+            await self._api.delete(kind, name, grace=GRACE if kind == "Pod" else None)
+        except ApiError as error:
+            if error.is_passing:
+                raise
+            _log.warning("%s %s cannot be deleted: %s", kind, name, error)
 
     async def _clear(self) -> None:
         """Wait until nothing of it is left.
