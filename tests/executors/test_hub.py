@@ -166,9 +166,8 @@ def test_an_agent_at_a_place_has_its_processes_there(places: Places) -> None:
                     pass
             assert "pong" in line
             rows = json.loads(hub.get("/api/v1/instances")[1])["instances"]
-            assert [row["server"].partition("@")[0] for row in rows] == ["tiny"]
-            assert "pid" in rows[0]["where"]
-            assert "box" in json.dumps(rows[0]) or "127.0.0.1" in rows[0]["where"]
+            [row] = [each for each in rows if each["server"].startswith("tiny")]
+            assert "127.0.0.1" in row["where"], row
             wait_for(places, 1)
             talk.stdin.close()
         wait_for(places, 0, 15.0)

@@ -148,7 +148,8 @@ class _Life:
     async def begin(self, limits: Limits) -> None:
         self._local._watch.add(self._process.pid, self._start)
         _limit(self._process.pid, limits)
-        await self._process.attach()
+        # To its end: a pipe that is half connected belongs to nobody.
+        await _through(self._process.attach())
 
     async def stop(self) -> None:
         """Ask, insist, force; then look for what escaped. Every wait has an end."""
