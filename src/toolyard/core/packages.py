@@ -1,0 +1,177 @@
+"""Commands that fetch a package before they run it, read as the package they mean.
+
+`npx` and `uvx` look for a package, perhaps download it, and then stand beside the server for as
+long as it lives. What is understood here can be installed once and started without them; what
+is not understood in full is left alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Final, Literal
+
+from toolyard.core.model import Command, Pairs
+
+Kind = Literal["npm", "pypi"]
+
+_NPM: Final = re.compile(
+    r"(?P<name>(?:@[A-Za-z0-9][\w.~-]*/)?[A-Za-z0-9][\w.~-]*)(?:@(?P<version>[\w^~<>=*.+-]+))?",
+    re.ASCII,
+)
+_PYPI: Final = re.compile(
+    r"(?P<name>[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)(?P<extras>\[[A-Za-z0-9._,-]+\])?"
+    r"(?:@(?P<version>[A-Za-z0-9][A-Za-z0-9.+!]*)"
+    r"|(?P<bounds>(?:[=~!<>]=|[<>])[A-Za-z0-9.*+!]+(?:,(?:[=~!<>]=|[<>])[A-Za-z0-9.*+!]+)*))?"
+)
+_NPX_PLAIN: Final = frozenset(("-y", "--yes", "-q", "--quiet", "--silent", "--prefer-offline"))
+_NPX_VALUED: Final[Mapping[str, str]] = {"-p": "package", "--package": "package"}
+_UVX_PLAIN: Final = frozenset(("-q", "--quiet", "--isolated", "--no-progress"))
+_UVX_VALUED: Final[Mapping[str, str]] = {
+    "--from": "from",
+    "--with": "with",
+    "-w": "with",
+    "--python": "python",
+    "-p": "python",
+}
+_STEERING: Final = ("npm_config_", "node_", "uv_")
+"""What variables that decide which package is fetched, and for what, begin with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """A package that a launcher is told to run."""
+
+    kind: Kind
+    name: str
+    spec: str
+    """What the installer is told: the name, and which versions will do."""
+    binary: str
+    """Which of its programs; empty for the one it is known for."""
+    args: tuple[str, ...] = ()
+    """What the program is given."""
+    extras: tuple[str, ...] = ()
+    """What is installed beside it."""
+    python: str = ""
+    """The Python it is to run on, if that was said."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """A launcher's own flags, and what follows them."""
+
+    values: Mapping[str, tuple[str, ...]]
+    rest: tuple[str, ...]
+
+
+def recognise(argv: tuple[str, ...]) -> Package | None:
+    """Give the package that a command runs; None if it is no launcher's, or there is doubt."""
+    if not argv:
+        return None
+    # The path of a launcher may be that of another platform, in a file that is shared.
+    launcher = PurePath(argv[0].replace("\\", "/")).name
+    if launcher == "npx":
+        return _npx(argv[1:])
+    if launcher == "uvx":
+        return _uvx(argv[1:])
+    if launcher == "uv" and argv[1:3] == ("tool", "run"):
+        return _uvx(argv[3:])
+    return None
+
+
+def pin_name(package: Package, env: Pairs) -> str:
+    """What an installation is called: alike for all commands that would fetch the same."""
+    steering = sorted(pair for pair in env if pair[0].lower().startswith(_STEERING))
+    said = [
+        package.kind,
+        package.spec,
+        package.binary,
+        *package.extras,
+        package.python,
+        json.dumps(steering),
+    ]
+    digest = hashlib.sha256("\0".join(said).encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{package.name.removeprefix('@').replace('/', '-')}-{digest[:8]}"
+
+
+def start_installed(command: Command, package: Package, program: str, path: str) -> Command:
+    """The command without its launcher; `path` is what the launcher would have put on the PATH."""
+    env = tuple(pair for pair in command.env if pair[0] != "PATH")
+    return Command((program, *package.args), (*env, ("PATH", path)), command.cwd)
+
+
+def _npx(words: tuple[str, ...]) -> Package | None:
+    read = _read(words, _NPX_PLAIN, _NPX_VALUED)
+    if read is None or not read.rest:
+        return None
+    first, args = read.rest[0], read.rest[1:]
+    told = read.values.get("package", ())
+    if len(told) > 1 or args[:1] == ("--",):
+        return None
+    found = _NPM.fullmatch(told[0] if told else first)
+    if found is None or (told and not _is_program(first)):
+        return None
+    return Package("npm", found["name"], found[0], first if told else "", args)
+
+
+def _uvx(words: tuple[str, ...]) -> Package | None:
+    read = _read(words, _UVX_PLAIN, _UVX_VALUED)
+    if read is None or not read.rest:
+        return None
+    first, args = read.rest[0], read.rest[1:]
+    told, python = read.values.get("from", ()), read.values.get("python", ())
+    found = _PYPI.fullmatch(told[0] if told else first)
+    extras = tuple(each for value in read.values.get("with", ()) for each in value.split(","))
+    if found is None or len(told) > 1 or len(python) > 1 or args[:1] == ("--",):
+        return None
+    if not all(map(_PYPI.fullmatch, extras)) or (told and not _is_program(first)):
+        return None
+    binary = first if told else found["name"]
+    if re.fullmatch(r"python[0-9.]*", binary):
+        return None  # a bare interpreter, which no package is known for
+    return Package(
+        "pypi", found["name"], _requirement(found), binary, args, extras, "".join(python)
+    )
+
+
+def _requirement(found: re.Match[str]) -> str:
+    """As an installer takes it: `name@1.2` is a launcher's own spelling."""
+    name = found["name"] + (found["extras"] or "")
+    version = found["version"]
+    if version is not None:
+        return name if version == "latest" else f"{name}=={version}"
+    return name + (found["bounds"] or "")
+
+
+def _is_program(word: str) -> bool:
+    return bool(re.fullmatch(r"[A-Za-z0-9][\w.-]*", word, re.ASCII))
+
+
+def _read(
+    words: tuple[str, ...], plain: frozenset[str], valued: Mapping[str, str]
+) -> _Words | None:
+    """Part a launcher's flags from the rest; None if one is not known."""
+    values: dict[str, tuple[str, ...]] = {}
+    at = 0
+    while at < len(words):
+        word = words[at]
+        at += 1
+        if word == "--":
+            return _Words(values, words[at:])
+        if not word.startswith("-"):
+            return _Words(values, words[at - 1 :])
+        flag, equals, value = word.partition("=")
+        if word in plain:
+            continue
+        if flag not in valued or (equals and not flag.startswith("--")):
+            return None
+        if not equals:
+            value, at = "".join(words[at : at + 1]), at + 1
+        if not value or value.startswith("-"):
+            return None
+        values[valued[flag]] = (*values.get(valued[flag], ()), value)
+    return _Words(values, ())
