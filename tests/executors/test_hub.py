@@ -173,6 +173,7 @@ def test_an_agent_at_a_place_has_its_processes_there(places: Places) -> None:
         wait_for(places, 0, 15.0)
 
 
+@pytest.mark.timeout(600)
 def test_a_hub_that_is_killed_again_and_again_leaves_and_doubles_nothing(places: Places) -> None:
     chance = random.Random(20)
     with new_home() as home:

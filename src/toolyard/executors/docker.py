@@ -16,11 +16,12 @@ from toolyard.core.placement import Run, Site
 from toolyard.core.ports import Address, Pipes
 from toolyard.executors import docker_spec as spec
 from toolyard.executors.docker_attach import Contained
-from toolyard.executors.docker_daemon import Daemon, open_daemon, through, told
+from toolyard.executors.docker_daemon import Daemon, open_daemon, told
 from toolyard.executors.docker_host import Defaults, find_host, read_defaults, read_host
 from toolyard.executors.docker_life import Life, remove
 from toolyard.executors.docker_ports import reach_back, serve
 from toolyard.executors.tail import LogFile
+from toolyard.executors.waits import through
 
 _log = logging.getLogger(__name__)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 import tempfile
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -173,7 +173,7 @@ async def _open(host: Host, path: str) -> Daemon:
             why = f"what answers at {host.label} is no docker daemon"
             raise StartError(why, "correct the executor's host") from error
         raise
-    return Daemon(host, api, facts, path, peer, context)
+    return Daemon(host, api, dict(facts), path, peer, context)
 
 
 async def _peer(host: Host) -> str:
@@ -269,28 +269,3 @@ def _last(causes: list[BaseException]) -> str:
 
 def _bracketed(name: str) -> str:
     return f"[{name}]" if ":" in name else name
-
-
-async def within(seconds: float, event: asyncio.Event) -> bool:
-    """Whether it happens in time."""
-    with suppress(TimeoutError):
-        async with asyncio.timeout(seconds):
-            await event.wait()
-    return event.is_set()
-
-
-async def through(work: Coroutine[None, None, T]) -> T:
-    """Finish the work even if we are cancelled meanwhile, and only then be cancelled."""
-    task = asyncio.ensure_future(work)  # noqa: TID251 - awaited right here, to its end
-    cancelled: asyncio.CancelledError | None = None
-    while not task.done():
-        try:
-            await asyncio.shield(task)
-        except asyncio.CancelledError as error:
-            cancelled = error
-        except BaseException:  # noqa: S110 - raised below, by its result
-            pass
-    if cancelled is not None:
-        task.exception()
-        raise cancelled
-    return task.result()

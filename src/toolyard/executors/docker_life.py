@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from toolyard.core.errors import StartError
 from toolyard.core.placement import Run
 from toolyard.executors.docker_attach import Attach, AttachError, Contained
-from toolyard.executors.docker_daemon import Daemon, told, within
+from toolyard.executors.docker_daemon import Daemon, told
+from toolyard.executors.waits import within
 
 if TYPE_CHECKING:
     from aiodocker.containers import DockerContainer

@@ -20,9 +20,9 @@ from toolyard.executors.kube.options import Options, read
 from toolyard.executors.kube.reach import way_back
 from toolyard.executors.kube.roll import Roll
 from toolyard.executors.kube.state import is_stale
-from toolyard.executors.kube.tasks import through
 from toolyard.executors.manifests import GRACE, HUB, RUN, START, Manifest, Mark, label
 from toolyard.executors.tail import LogFile
+from toolyard.executors.waits import through
 
 _log = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ import asyncio
 import signal
 import sys
 import uuid
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -20,6 +20,7 @@ from toolyard.executors.environment import environment
 from toolyard.executors.program import Program, locate, refusal
 from toolyard.executors.serving import check_port, serving
 from toolyard.executors.tail import LogFile
+from toolyard.executors.waits import through, within
 from toolyard.executors.watch import Watch
 
 _KILL_WAIT = 1.0  # a killed process goes at once, unless the kernel holds it
@@ -108,7 +109,7 @@ class Local:
             await life.begin(_bounds(run.placement, self._limits))
             yield child
         finally:
-            await _through(life.stop())
+            await through(life.stop())
 
     @asynccontextmanager
     async def reach(self, port: int) -> AsyncIterator[str]:
@@ -149,7 +150,7 @@ class _Life:
         self._local._watch.add(self._process.pid, self._start)
         _limit(self._process.pid, limits)
         # To its end: a pipe that is half connected belongs to nobody.
-        await _through(self._process.attach())
+        await through(self._process.attach())
 
     async def stop(self) -> None:
         """Ask, insist, force; then look for what escaped. Every wait has an end."""
@@ -158,7 +159,7 @@ class _Life:
             await asyncio.get_running_loop().run_in_executor(
                 self._local._sweepers, self._sweep, self._local._patience.term
             )
-            await _within(_DRAIN_WAIT, self._child.drained)
+            await within(_DRAIN_WAIT, self._child.drained)
         except asyncio.CancelledError:
             # The loop itself is being closed: no time left for manners.
             self._process.signal(_KILL)
@@ -172,13 +173,13 @@ class _Life:
     async def _ask(self) -> None:
         patience = self._local._patience
         self._child.close_input()
-        if await _within(patience.eof, self._child.gone):
+        if await within(patience.eof, self._child.gone):
             return
         self._process.signal(signal.SIGTERM)
-        if await _within(patience.term, self._child.gone):
+        if await within(patience.term, self._child.gone):
             return
         self._process.signal(_KILL)
-        await _within(_KILL_WAIT, self._child.gone)
+        await within(_KILL_WAIT, self._child.gone)
 
     def _sweep(self, patience: float) -> None:
         """End the rest of its group and those that left it but carry its mark."""
@@ -225,24 +226,3 @@ def _limit(pid: int, limits: Limits) -> None:
         if most is not None:
             with suppress(OSError, ValueError):  # ended already, or our own limit is lower
                 resource.prlimit(pid, kind, (most, most))
-
-
-async def _within(seconds: float, event: asyncio.Event) -> bool:
-    with suppress(TimeoutError):
-        async with asyncio.timeout(seconds):
-            await event.wait()
-    return event.is_set()
-
-
-async def _through(work: Coroutine[None, None, None]) -> None:
-    """Finish the work even if we are cancelled meanwhile, and only then be cancelled."""
-    task = asyncio.ensure_future(work)  # noqa: TID251 - awaited right here, to its end
-    cancelled: asyncio.CancelledError | None = None
-    while not task.done():
-        try:
-            await asyncio.shield(task)
-        except asyncio.CancelledError as error:
-            cancelled = error
-    if cancelled is not None:
-        raise cancelled
-    task.result()

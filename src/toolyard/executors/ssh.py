@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import importlib
 import uuid
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +18,7 @@ from toolyard.core.ports import Address, Pipes
 from toolyard.executors.ssh_login import read_login
 from toolyard.executors.ssh_shell import launch
 from toolyard.executors.tail import LogFile
+from toolyard.executors.waits import through
 
 if TYPE_CHECKING:
     from toolyard.executors.ssh_channel import Remote, Session
@@ -86,7 +87,7 @@ class Ssh:
                 else:
                     yield remote
             finally:
-                await _through(self._stop(trunk, remote, f"{trunk.mark}{instance}"))
+                await through(self._stop(trunk, remote, f"{trunk.mark}{instance}"))
 
     @asynccontextmanager
     async def reach(self, port: int) -> AsyncIterator[str]:
@@ -327,20 +328,6 @@ def _refusal(run: Run, host: str, said: str, noise: str) -> StartError:
         f"{start}the shell of {host} did not start it: {noise or 'it says nothing'}",
         "try the command there by hand",
     )
-
-
-async def _through(work: Coroutine[None, None, None]) -> None:
-    """Finish the work even if we are cancelled meanwhile, and only then be cancelled."""
-    task = asyncio.ensure_future(work)  # noqa: TID251 - awaited right here, to its end
-    cancelled: asyncio.CancelledError | None = None
-    while not task.done():
-        try:
-            await asyncio.shield(task)
-        except asyncio.CancelledError as error:
-            cancelled = error
-    if cancelled is not None:
-        raise cancelled
-    task.result()
 
 
 def _ignore(_: object) -> None:

@@ -19,9 +19,9 @@ from toolyard.executors.kube.context import is_inside
 from toolyard.executors.kube.forward import forward
 from toolyard.executors.kube.options import Options
 from toolyard.executors.kube.roll import Roll, Sight
-from toolyard.executors.kube.tasks import through
 from toolyard.executors.manifests import GRACE, Manifest, Mark
 from toolyard.executors.tail import LogFile
+from toolyard.executors.waits import through
 
 _log = logging.getLogger(__name__)
 

@@ -1,12 +1,21 @@
-"""Work that is finished even if whoever asked for it is cancelled."""
+"""Waits that every executor needs: bounded ones, and those that no cancellation cuts short."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
+from contextlib import suppress
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+
+
+async def within(seconds: float, event: asyncio.Event) -> bool:
+    """Whether it happens in time."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await event.wait()
+    return event.is_set()
 
 
 async def through(work: Coroutine[Any, Any, T]) -> T:
@@ -19,6 +28,7 @@ async def through(work: Coroutine[Any, Any, T]) -> T:
         except asyncio.CancelledError as error:
             cancelled = error
     if cancelled is not None:
-        task.exception()  # it counts as seen
+        if not task.cancelled():
+            task.exception()  # it counts as seen
         raise cancelled
     return task.result()
