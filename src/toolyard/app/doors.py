@@ -29,6 +29,7 @@ from toolyard.surfaces.control.published import PublishedDoor
 from toolyard.surfaces.control.resolving import ResolvingDoor
 from toolyard.surfaces.control.runs import RunsDoor
 from toolyard.surfaces.control.secrets import SecretsDoor
+from toolyard.surfaces.control.sharing import SharingDoor
 from toolyard.surfaces.control.verification import VerificationDoor
 from toolyard.surfaces.control.yard import Yard
 from toolyard.surfaces.gate import Gate
@@ -128,6 +129,7 @@ def _make_rest(house: House, door: HttpDoor, passes: Passes, link: Callable[[], 
     operations += PoliciesDoor(house.agents).operations()
     operations += ResolvingDoor(house.agents).operations()
     operations += RunsDoor(house.hub, house.agents, house.tokens, door.dismiss).operations()
+    operations += SharingDoor(house.shareable).operations()
     operations += HistoryDoor(house.history, house.relay).operations()
     operations.append(Metrics(house.hub, house.relay, house.history).operation())
     operations += yard_parts(

@@ -32,6 +32,7 @@ from toolyard.hub.executors import Executors
 from toolyard.hub.logins import Logins
 from toolyard.hub.orders import Orders
 from toolyard.hub.pins import Pins, Rules
+from toolyard.hub.shareable import Shareable
 from toolyard.links.credentials import Credentials
 from toolyard.links.instances import Instances
 from toolyard.links.link import Link
@@ -71,6 +72,7 @@ from toolyard.stores.recall import Recall
 from toolyard.stores.schema import MIGRATIONS
 from toolyard.stores.secrets import Secrets
 from toolyard.stores.servers import ServersFile
+from toolyard.stores.sharing import SharingStore
 from toolyard.stores.tokens import TokensFile
 from toolyard.wire.era import Era
 
@@ -137,6 +139,7 @@ class House:
         records = AgentStore(self.database)
         self.executors = Executors(self.hub, records, self.sites)
         self.agents = Agents(self.hub, records, self.executors)
+        self.shareable = Shareable(self.hub, self._open, SharingStore(self.database))
         self.roster = AgentsSource(records, os.environ)
         self._post(self.roster.report)
         self.tokens = TokensFile(settings.state_dir / "tokens.json")

@@ -83,6 +83,10 @@ class Control:
         """What a server really offers."""
         return self._ask("POST", f"{_server(server)}/verify", {"seconds": seconds}, patience)
 
+    def try_sharing(self, server: str, calls: object, patience: float) -> dict[str, Any]:
+        """Whether sessions can share a process of a server."""
+        return self._ask("POST", f"{_server(server)}/shareable", {"calls": calls}, patience)
+
     def changes(self, server: str) -> dict[str, Any]:
         """How a server differs from what was approved."""
         return self._ask("GET", f"{_server(server)}/changes")

@@ -15,6 +15,7 @@ from typing import Final, Literal, get_args
 
 from toolyard.core.errors import UnknownNameError
 from toolyard.core.names import closest
+from toolyard.core.sharing import Tried
 from toolyard.core.sites import Site
 
 Transport = Literal["stdio", "http", "sse", "streamable_http"]
@@ -142,6 +143,8 @@ class Roster:
     overrides: Mapping[tuple[str, str], Override] = field(default_factory=dict)
     policies: Mapping[str, Policy] = field(default_factory=dict)
     sites: Mapping[str, Site] = field(default_factory=dict)
+    tried: Mapping[str, Tried] = field(default_factory=dict)
+    """What was found out about sharing processes of servers, by `name@source`."""
 
     def agent(self, name: str) -> Agent:
         """The agent of that name, in any spelling (`CLAUDE_CODE` is `claude-code`).

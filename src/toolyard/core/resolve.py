@@ -244,6 +244,8 @@ class _Draft:
             kind: Literal["http", "sse"] = "sse" if self.transport == "sse" else "http"
             self.process = Url(wanted.url, kind, wanted.headers)
         self.server = terms.own.get(self.process)
+        known = terms.yard.get(str(self.server))
+        self.shareable = known.shareable if known is not None else None
 
     def _refer(self, whose: str) -> None:
         known = self.terms.yard.get(self.wanted.server)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final, Literal
 
 from toolyard.core.agents import AgentServer, Roster
 from toolyard.core.model import Command, Endpoint, Server, ServerId, Snapshot, Url
+from toolyard.core.pins import launch_hash
 from toolyard.core.resolve import Known, Resolution, Terms, resolve
 
 SOURCE: Final = "agents"
@@ -78,11 +79,10 @@ def _definitions(roster: Roster) -> Iterator[tuple[str, AgentServer]]:
 class Yard:
     """One picture, made ready for resolving; make one per picture and ask it often."""
 
-    def __init__(self, snapshot: Snapshot, shareable: Mapping[str, bool] | None = None) -> None:
+    def __init__(self, snapshot: Snapshot) -> None:
         self.roster = snapshot.roster
         self._known: dict[str, Known] = {}
         self._own: dict[Endpoint, ServerId] = {}
-        tried = shareable or {}
         for id_, entry in snapshot.entries.items():
             server = entry.server
             if id_.source == SOURCE:
@@ -94,11 +94,17 @@ class Yard:
                 server.enabled,
                 trouble.text if trouble else "",
                 trouble.hint if trouble else "",
-                tried.get(str(id_)),
+                self._can_be_shared(server),
             )
             self._known[str(id_)] = known
             if not server.agents:
                 self._known[entry.alias] = known
+
+    def _can_be_shared(self, server: Server) -> bool | None:
+        tried = self.roster.tried.get(str(server.id))
+        if tried is None or tried.launch != launch_hash(server.endpoint):
+            return None
+        return tried.shareable
 
     def terms(
         self,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Final, cast
 
@@ -35,6 +35,7 @@ from toolyard.stores.records import (
     stand_in,
     write_value,
 )
+from toolyard.stores.sharing import read_tried
 
 MIGRATION: Final = """
 CREATE TABLE roster (
@@ -117,7 +118,9 @@ class AgentStore:
                 if known is None or known[0] != version:
                     values[key] = self._read(database, key)
             self._values = {key: known for key, known in values.items() if known is not None}
-            self.records = _fold(int(rows[0][0]), self._values)
+            records = _fold(int(rows[0][0]), self._values)
+            roster = replace(records.roster, tried=read_tried(database))
+            self.records = replace(records, roster=roster)
             return self.records
 
     def _read(

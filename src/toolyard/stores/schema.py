@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from toolyard.stores import agents, pins
+from toolyard.stores import agents, pins, sharing
 
 # Calls that are over, many to a row: one row each would cost more than all the rest of recording.
 # `rows` and `bodies` are MessagePack; see stores/taken.py. Ids run on from `first`.
@@ -23,4 +23,4 @@ CREATE TABLE calls (
 );
 """
 
-MIGRATIONS: Final[tuple[str, ...]] = (_CALLS, pins.MIGRATION, agents.MIGRATION)
+MIGRATIONS: Final[tuple[str, ...]] = (_CALLS, pins.MIGRATION, agents.MIGRATION, sharing.MIGRATION)

@@ -1,0 +1,88 @@
+"""Whether sessions can share a process of a server: what was tried, what was seen, what follows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Verdict = Literal["shareable", "not", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One question that two sessions asked, over one process and over two."""
+
+    what: str
+    comparable: bool
+    """Whether two fresh processes answer alike; else nothing can be told from it."""
+    leaks: bool
+    """Whether over one process the second session was answered otherwise than by a fresh one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What was tried with a server, and what was seen."""
+
+    server: str
+    """Its `name@source`."""
+    launch: str
+    """What stands for how it was started; started otherwise, it has to be tried again."""
+    version: str
+    """What it said of its own version."""
+    tried_at: str
+    trials: tuple[Trial, ...] = ()
+    untried: tuple[str, ...] = ()
+    """Tools that may change something, and were not called."""
+    lists: bool = True
+    """Whether both sessions were offered the same, before and after."""
+    crossed: int = 0
+    """Messages of the server that reached the other session."""
+    unattributed: int = 0
+    """Messages that could not be attributed to either, and went to nobody."""
+    greeted_again: str = ""
+    """What became of a second `initialize` over the same pipe."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """What follows from all that."""
+        return "not" if self._faults else "unknown" if self._gaps else "shareable"
+
+    @property
+    def gist(self) -> Tried:
+        """As much of it as resolving needs."""
+        return Tried(self.launch, {"shareable": True, "not": False}.get(self.verdict))
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why, in words for people."""
+        compared = sum(trial.comparable for trial in self.trials)
+        same = f"{compared} questions were answered alike over one process and over two"
+        return self._faults or self._gaps or (same,)
+
+    @property
+    def _faults(self) -> tuple[str, ...]:
+        leaks = [f"{trial.what} shows what the other session did" for trial in self.trials]
+        found = [text for text, trial in zip(leaks, self.trials, strict=True) if trial.leaks]
+        if not self.lists:
+            found.append("what it offers to one session depends on the other")
+        if self.crossed:
+            found.append(f"{self.crossed} of its messages reached the wrong session")
+        return tuple(found)
+
+    @property
+    def _gaps(self) -> tuple[str, ...]:
+        found = []
+        if not any(trial.comparable for trial in self.trials):
+            found.append("it has nothing that can be asked without arguments and answers alike")
+        if self.untried:
+            names = ", ".join(self.untried[:5]) + (" and more" if len(self.untried) > 5 else "")
+            found.append(f"tools that may change something were not called: {names}")
+        return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """As much of the evidence as resolving needs."""
+
+    launch: str
+    shareable: bool | None

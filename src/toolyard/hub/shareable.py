@@ -1,0 +1,247 @@
+"""Tries whether sessions can share a process of a server.
+
+Two sessions that nobody else has ask the same questions: first each over a process of its own,
+then both over one. Where two fresh processes answer alike, but the second session of the shared
+one is answered otherwise, the server told it what the first had done.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from msgspec import Raw
+
+from toolyard.core.errors import ConfigError, LinkError
+from toolyard.core.model import NO_OFFERS, Command, Offer, Offers, Server
+from toolyard.core.names import closest
+from toolyard.core.pins import launch_hash
+from toolyard.core.sharing import Evidence, Trial
+from toolyard.hub import Hub
+from toolyard.links.instances import OpenFor
+from toolyard.links.link import Flight, Link
+from toolyard.links.listing import list_offers
+from toolyard.links.opening import own_params
+from toolyard.links.owner import EVERYBODY
+from toolyard.stores.sharing import SharingStore
+from toolyard.wire import era, jsonrpc
+from toolyard.wire.jsonrpc import Message
+
+ANSWER_SECONDS: Final = 10.0
+NOTICE_SECONDS: Final = 3.0
+ASKED: Final = 20
+"""Questions of one kind that are asked."""
+Question = tuple[str, str, dict[str, Any]]
+"""What it is called in the evidence, its method, and its params."""
+
+
+class Probe:
+    """A session that exists only to look: it answers nothing, and remembers what it hears."""
+
+    asked_at = 0.0
+
+    def __init__(self, name: str) -> None:
+        self.client = f"probe {name}"
+        self.heard: list[str] = []
+        self.busy = False
+
+    def notify(self, method: str, params: bytes) -> None:
+        """Take note of a message; one that comes while nothing was asked is another's."""
+        if not self.busy:
+            self.heard.append(method)
+
+    async def ask(self, flight: Flight, method: str, params: bytes) -> Message:
+        """Refuse: there is nobody to ask."""
+        text = "nobody is there: this is a trial"
+        return Message(error=Raw(jsonrpc.fault(era.METHOD_NOT_FOUND, text)))
+
+    async def put(self, link: Link, question: Question) -> bytes:
+        """Ask a server something; what it answered, be it an error."""
+        _, method, fields = question
+        self.busy = True
+        params = own_params(link, fields)
+        flight = link.request(method, params, self, patience=ANSWER_SECONDS)
+        try:
+            message = await flight.answer
+        except LinkError as error:
+            return str(error).encode()
+        finally:
+            self.busy = False
+        return bytes(message.result or message.error)
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What one session was answered, by question, and what it was offered."""
+
+    offers: Offers = NO_OFFERS
+    answers: dict[str, bytes] = field(default_factory=dict)
+
+
+class Shareable:
+    """Tries servers, and keeps what it finds."""
+
+    def __init__(self, hub: Hub, open_for: OpenFor, store: SharingStore) -> None:
+        self._hub = hub
+        self._open = open_for
+        self._store = store
+
+    def evidence(self, alias: str) -> Evidence | None:
+        """What is known of a server, if it was ever tried as it is now.
+
+        Raises:
+            UnknownNameError: There is no such server.
+        """
+        server = self._hub.entry(alias).server
+        found = self._store.get(str(server.id))
+        return found if found and found.launch == launch_hash(server.endpoint) else None
+
+    async def probe(self, alias: str, calls: Mapping[str, Any] | None = None) -> Evidence:
+        """Try a server; `calls` are tools that may be called though they may change something.
+
+        Raises:
+            UnknownNameError: There is no such server.
+            ConfigError: It has no such tool.
+            StartError, LinkError: It cannot be started or reached.
+        """
+        server = self._hub.entry(alias).server
+        evidence = await self._tried(server, calls or {})
+        await asyncio.to_thread(self._store.put, evidence)
+        await self._noticed(evidence)
+        return evidence
+
+    async def _noticed(self, evidence: Evidence) -> None:
+        """Wait a moment until the picture shows it, so that what is asked next counts on it."""
+        snapshot = self._hub.snapshot
+        with suppress(TimeoutError):
+            async with asyncio.timeout(NOTICE_SECONDS):
+                while snapshot.roster.tried.get(evidence.server) != evidence.gist:
+                    snapshot = await self._hub.board.wait_after(snapshot.revision)
+
+    async def _tried(self, server: Server, calls: Mapping[str, Any]) -> Evidence:
+        async with self._open(server, None, EVERYBODY) as link:
+            offers = await list_offers(link, ANSWER_SECONDS, NO_OFFERS)
+            reads, writes = _questions(offers), _writes(server, offers, calls)
+            alone, _ = await _session(link, Probe("alone"), reads, writes)
+            again = await _greet_again(link, server)
+            version = link.peer.release
+        async with self._open(server, None, EVERYBODY) as link:
+            fresh, _ = await _session(link, Probe("fresh"), reads, ())
+        async with AsyncExitStack() as stack:
+            link = await stack.enter_async_context(self._open(server, None, EVERYBODY))
+            one, two = Probe("one"), Probe("two")
+            _, after = await _session(link, one, reads, writes)
+            second, _ = await _session(link, two, reads, ())
+            crossed, nobody = len(one.heard) + len(two.heard), link.unattributed
+        return Evidence(
+            str(server.id),
+            launch_hash(server.endpoint),
+            version,
+            datetime.now(UTC).isoformat(timespec="seconds"),
+            _trials(reads, alone, fresh, second),
+            _untried(offers, calls),
+            alone.offers != fresh.offers or second.offers == fresh.offers == after.offers,
+            crossed,
+            nobody,
+            again,
+        )
+
+
+async def _session(
+    link: Link, probe: Probe, reads: Sequence[Question], writes: Sequence[Question]
+) -> tuple[_Seen, _Seen]:
+    """What a session sees when it comes, and after it has done all it does."""
+    before = _Seen(await list_offers(link, ANSWER_SECONDS, NO_OFFERS))
+    for question in reads:
+        before.answers[question[0]] = await probe.put(link, question)
+    after = _Seen(before.offers)
+    for question in writes:
+        await probe.put(link, question)
+    if writes:
+        for question in reads:
+            after.answers[question[0]] = await probe.put(link, question)
+        after.offers = await list_offers(link, ANSWER_SECONDS, NO_OFFERS)
+    return before, after
+
+
+def _trials(
+    reads: Sequence[Question], alone: _Seen, fresh: _Seen, second: _Seen
+) -> tuple[Trial, ...]:
+    trials = []
+    for what, _, _ in reads:
+        same = alone.answers[what] == fresh.answers[what]
+        trials.append(Trial(what, same, same and second.answers[what] != fresh.answers[what]))
+    return tuple(trials)
+
+
+async def _greet_again(link: Link, server: Server) -> str:
+    """What becomes of a second greeting over the same pipe: is it one session, or many?"""
+    if link.is_modern or not isinstance(server.endpoint, Command):
+        return ""
+    who = {"name": "toolyard", "version": "0"}
+    params = {"protocolVersion": link.peer.version, "capabilities": {}, "clientInfo": who}
+    flight = link.request("initialize", jsonrpc.encode(params), patience=ANSWER_SECONDS)
+    try:
+        message = await flight.answer
+    except LinkError as error:
+        return f"failed: {error}"
+    if message.error:
+        return f"refused: {jsonrpc.read_fault(message.error).message[:200]}"
+    return "answered"
+
+
+# What can be asked.
+
+
+def _questions(offers: Offers) -> tuple[Question, ...]:
+    """All that can be asked without arguments and, as the server says, changes nothing."""
+    tools = [o for o in offers.tools if _is_read_only(o) and not _needs(o, "inputSchema")]
+    prompts = [offer for offer in offers.prompts if not _wanted(offer)]
+    asked: list[Question] = [
+        (f"tool {o.key}", "tools/call", {"name": o.key, "arguments": {}}) for o in tools[:ASKED]
+    ]
+    asked += [(f"prompt {o.key}", "prompts/get", {"name": o.key}) for o in prompts[:ASKED]]
+    asked += [(f"resource {o.key}", "resources/read", {"uri": o.key}) for o in offers.resources][
+        :ASKED
+    ]
+    return tuple(asked)
+
+
+def _writes(server: Server, offers: Offers, calls: Mapping[str, Any]) -> tuple[Question, ...]:
+    known = [offer.key for offer in offers.tools]
+    for name in calls:
+        if name not in known:
+            near = ", ".join(closest(name, known) or known[:10]) or "none"
+            raise ConfigError(f"{server.id.name!r} has no tool {name!r}", f"there are: {near}")
+    return tuple(
+        (f"tool {name}", "tools/call", {"name": name, "arguments": given})
+        for name, given in calls.items()
+    )
+
+
+def _untried(offers: Offers, calls: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(o.key for o in offers.tools if not _is_read_only(o) and o.key not in calls)
+
+
+def _described(offer: Offer) -> dict[str, Any]:
+    said = jsonrpc.to_python(offer.raw)
+    return said if isinstance(said, dict) else {}
+
+
+def _is_read_only(offer: Offer) -> bool:
+    notes = _described(offer).get("annotations")
+    return isinstance(notes, dict) and notes.get("readOnlyHint") is True
+
+
+def _needs(offer: Offer, schema: str) -> bool:
+    said = _described(offer).get(schema)
+    return isinstance(said, dict) and bool(said.get("required"))
+
+
+def _wanted(offer: Offer) -> bool:
+    said = _described(offer).get("arguments")
+    return any(isinstance(a, dict) and a.get("required") for a in said or [])

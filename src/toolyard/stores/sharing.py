@@ -1,0 +1,63 @@
+"""What was found out about sharing processes of servers."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any, Final
+
+import msgspec
+
+from toolyard.core.errors import StoreError
+from toolyard.core.sharing import Evidence, Tried
+from toolyard.stores.database import Database
+
+MIGRATION: Final = """
+CREATE TABLE sharing (
+    server TEXT PRIMARY KEY, launch TEXT NOT NULL, verdict TEXT NOT NULL, evidence TEXT NOT NULL
+)
+"""
+_SHAREABLE: Final = {"shareable": True, "not": False}
+
+
+class SharingStore:
+    """Evidence, one row per server; may be used from any thread."""
+
+    def __init__(self, database: Database | None) -> None:
+        self._database = database
+
+    def put(self, evidence: Evidence) -> None:
+        """Write evidence down, in place of older; whoever follows agents' records notices.
+
+        Raises:
+            StoreError: It cannot be written.
+        """
+        if self._database is None:
+            text = "what was found out cannot be kept: the database is not open"
+            raise StoreError(text, "see: toolyard doctor")
+        said = msgspec.json.encode(asdict(evidence)).decode()
+        row = (evidence.server, evidence.launch, evidence.verdict, said)
+        with self._database.change() as connection:
+            connection.execute("INSERT OR REPLACE INTO sharing VALUES (?, ?, ?, ?)", row)
+            connection.execute("UPDATE roster_revision SET revision = revision + 1")
+
+    def get(self, server: str) -> Evidence | None:
+        """The evidence about a server, if it was ever tried.
+
+        Raises:
+            StoreError: It cannot be read.
+        """
+        if self._database is None:
+            return None
+        sql = "SELECT evidence FROM sharing WHERE server = ?"
+        rows = self._database.read(sql, (server,))
+        return msgspec.json.decode(rows[0][0], type=Evidence) if rows else None
+
+
+def read_tried(database: Database) -> dict[str, Tried]:
+    """What resolving must know, by server.
+
+    Raises:
+        StoreError: It cannot be read.
+    """
+    rows: list[Any] = database.read("SELECT server, launch, verdict FROM sharing")
+    return {server: Tried(launch, _SHAREABLE.get(verdict)) for server, launch, verdict in rows}
