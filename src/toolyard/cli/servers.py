@@ -34,6 +34,8 @@ name_argument = click.argument("name", shell_complete=complete_servers)
     "-t", "--transport", type=click.Choice(["stdio", "http", "sse"]), help="How to speak to it."
 )
 @click.option("--cwd", metavar="DIR", help="Where the command runs.")
+@click.option("--executor", metavar="NAME", help="The executor it runs on, if not this machine.")
+@click.option("--image", metavar="IMAGE", help="The image it runs in, on that executor.")
 @click.option("--timeout", type=click.FloatRange(0, min_open=True), metavar="S", help="For a call.")
 @click.option("--disabled", is_flag=True, help="Write it down without using it.")
 @click.option("--force", is_flag=True, help="Replace the server of that name.")
@@ -123,6 +125,8 @@ def _entry(
     header: Sequence[str],
     transport: str | None,
     cwd: str | None,
+    executor: str | None,
+    image: str | None,
     timeout: float | None,
     disabled: bool,
 ) -> dict[str, Any]:
@@ -132,6 +136,7 @@ def _entry(
     if url:
         _refuse(env, "-e is for commands; an address takes -H")
         _refuse(cwd, "--cwd is for commands")
+        _refuse(executor or image, "--executor is for commands; an address is where it is")
         _refuse(transport == "stdio", "an address is spoken to with -t http or -t sse")
         entry = {"type": transport or "http", "url": url}
         entry["headers"] = read_pairs(header, ":", "-H")
@@ -140,7 +145,10 @@ def _entry(
         _refuse(transport in ("http", "sse"), f"-t {transport} needs --url")
         entry = {"command": command[0], "args": list(command[1:])}
         entry["env"] = read_pairs(env, "=", "-e")
-        entry["cwd"] = os.path.abspath(os.path.expanduser(cwd)) if cwd else None
+        # A folder of another machine is none of ours.
+        entry["cwd"] = os.path.abspath(os.path.expanduser(cwd)) if cwd and not executor else cwd
+        _refuse(image and not executor, "--image needs --executor")
+        entry["executor"] = {"name": executor, "image": image} if image else executor
     entry["timeout"] = int(timeout) if timeout and timeout.is_integer() else timeout
     entry["disabled"] = disabled
     return {key: value for key, value in entry.items() if value or key in ("command", "args")}
@@ -166,7 +174,7 @@ def read_pairs(words: Sequence[str], mark: str, flag: str) -> dict[str, str]:
 
 def _is_found(entry: dict[str, Any]) -> bool:
     program = str(entry["command"])
-    if "${" in program:
-        return True  # the hub knows what it stands for
+    if "${" in program or "executor" in entry:
+        return True  # the hub knows what it stands for, or where it is looked for
     base = Path(entry.get("cwd") or ".")
     return shutil.which(program) is not None or (base / program).exists()
