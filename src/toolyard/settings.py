@@ -136,6 +136,7 @@ class Settings:
     pins_new: New = "list"
     pins_found: Switch = "off"
     pins_launch: Launches = "catalog"
+    pin_launchers: Switch = "on"
     frozen: Switch = "off"
     lock_file: Path = Path("toolyard.lock")
     history: Switch = "on"
@@ -235,6 +236,11 @@ SETTINGS: Final = (
         "pins_launch",
         _one_of(*get_args(Launches)),
         "Whose changed launch waits: that of servers of the `catalog`, of `all`, or none (`off`).",
+    ),
+    Setting(
+        "pin_launchers",
+        _one_of(*get_args(Switch)),
+        "Whether what `npx` and `uvx` start is installed once and then started without them.",
     ),
     Setting(
         "frozen",

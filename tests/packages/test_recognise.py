@@ -62,7 +62,7 @@ LEFT_ALONE = [
     "uvx --from ./here tool",
     "uvx --from a --from b tool",
     "uvx --refresh time",
-    "uvx --index-url https://example.com time",
+    "uvx --default-index https://example.com time",
     "uvx --with ./local time",
     "uvx --with-requirements r.txt time",
     "uvx python -m server",

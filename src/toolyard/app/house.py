@@ -31,6 +31,7 @@ from toolyard.hub.checks import Checks
 from toolyard.hub.executors import Executors
 from toolyard.hub.logins import Logins
 from toolyard.hub.orders import Orders
+from toolyard.hub.packages import Packages
 from toolyard.hub.pins import Pins, Rules
 from toolyard.hub.shareable import Shareable
 from toolyard.links.credentials import Credentials
@@ -65,6 +66,7 @@ from toolyard.stores.identity import hub_identity
 from toolyard.stores.inputs import InputsFile
 from toolyard.stores.inventory import with_link
 from toolyard.stores.locks import read_lock
+from toolyard.stores.packages import PackagesFolder
 from toolyard.stores.passports import FILE, PassportsFile
 from toolyard.stores.pins import PinStore
 from toolyard.stores.profiles import ProfilesFolder
@@ -97,6 +99,14 @@ class House:
         )
         self.recall = Recall(settings.cache_dir / "known")
         self.database = self._open_database()
+        self.packages = Packages(
+            self.board,
+            PackagesFolder(settings.cache_dir / "packages"),
+            self.local,
+            lambda server: expand(server.endpoint, Lookup(os.environ, server.folder)),
+            settings.start_timeout,
+            on=settings.pin_launchers == "on",
+        )
         self.pins = Pins(
             self.board, PinStore(self.database) if self.database else None, _rules(settings)
         )
@@ -227,7 +237,10 @@ class House:
                 server.placement,
             )
 
-        async with self.credentials.open(server, endpoint, opened) as link:
+        def installed(place: Endpoint) -> AbstractAsyncContextManager[Link]:
+            return self.packages.open(server, place, opened)
+
+        async with self.credentials.open(server, endpoint, installed) as link:
             if scan is not None:
                 scan.recognise(server, link.peer)
             if server.timeout is not None:
@@ -245,6 +258,7 @@ class House:
                     self.relay.run(),
                     self._remember(),
                     self.credentials.run(),
+                    self.packages.run(),
                     self.sites.sweep(self.board.post),
                 )
                 tasks += [group.create_task(room) for room in rooms]

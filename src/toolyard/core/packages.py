@@ -12,7 +12,6 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import PurePath
 from typing import Final, Literal
 
 from toolyard.core.model import Command, Pairs
@@ -72,8 +71,7 @@ def recognise(argv: tuple[str, ...]) -> Package | None:
     """Give the package that a command runs; None if it is no launcher's, or there is doubt."""
     if not argv:
         return None
-    # The path of a launcher may be that of another platform, in a file that is shared.
-    launcher = PurePath(argv[0].replace("\\", "/")).name
+    launcher = argv[0].rpartition("/")[2]
     if launcher == "npx":
         return _npx(argv[1:])
     if launcher == "uvx":
