@@ -12,6 +12,7 @@ import click
 from toolyard.cli.control import CommandError
 from toolyard.cli.desk import Decorated, Desk, config_option, json_option
 from toolyard.cli.exits import Exit
+from toolyard.cli.passports import limits_of
 from toolyard.cli.terminal import clean
 from toolyard.core.errors import ConfigError, TakenError, ToolyardError, UnknownNameError
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from toolyard.clients.connecting import Connecting, Row
     from toolyard.clients.journal import Record
 
-TITLES = ("client", "installed", "connected", "file")
+TITLES = ("client", "installed", "connected", "limits", "file")
 COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
 project_option = click.option(
@@ -52,18 +53,23 @@ def _complete(ctx: click.Context, _param: click.Parameter, incomplete: str) -> l
 @json_option
 @click.pass_obj
 def clients_command(desk: Desk, project: str | None) -> None:
-    """Show which clients are here, and which of them use the hub."""
-    rows = [_plain(each) for each in open_connecting(desk).rows(folder(project))]
+    """Show which clients are here, and which of them use the hub.
+
+    What each can do and cannot is told in full, and set otherwise, by: toolyard passports
+    """
+    rows = [_plain(desk, each) for each in open_connecting(desk).rows(folder(project))]
     desk.terminal.answer({"clients": rows}, lambda: _show(desk, rows))
 
 
-def _plain(row: Row) -> dict[str, Any]:
+def _plain(desk: Desk, row: Row) -> dict[str, Any]:
     return {
         "client": row.client.name,
         "title": row.client.title,
         "installed": row.installed,
         "connected": bool(row.how),
         "how": row.how,
+        "passport": row.client.passport,
+        "limits": limits_of(desk, row.client.passport),
         "file": str(row.path),
         "problem": row.problem,
     }
@@ -75,6 +81,7 @@ def _show(desk: Desk, rows: list[dict[str, Any]]) -> None:
             row["client"],
             "yes" if row["installed"] else "no",
             row["how"] or ("?" if row["problem"] else "no"),
+            row["limits"],
             row["file"],
         ]
         for row in rows

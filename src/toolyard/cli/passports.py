@@ -77,6 +77,21 @@ def reset_command(desk: Desk, client: str) -> None:
     desk.terminal.answer(answer, lambda: desk.terminal.say(f"reset the client '{client}'"))
 
 
+def limits_of(desk: Desk, name: str) -> str:
+    """What a client cannot do, in few words; empty if it can all or nobody knows."""
+    row = next((each for each in _from_file(desk) if each["name"] == name), None)
+    if row is None:
+        return ""
+    said = ["lists once"] if row["relists"] is False else []
+    words = {
+        "most_tools": "{} tools",
+        "longest_name": "names of {}",
+        "largest_result": "results of {} bytes",
+    }
+    said += [text.format(row[key]) for key, text in words.items() if row[key]]
+    return ", ".join(said)
+
+
 def _hub(desk: Desk) -> Control | None:
     return None if desk.told_config else desk.find_hub()
 
