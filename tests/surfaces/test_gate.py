@@ -8,7 +8,7 @@ import re
 import pytest
 
 from tests.surfaces.doors import TOKEN, Doors, call
-from toolyard.surfaces.gate import OPEN_PATHS
+from toolyard.surfaces.gate import is_open
 
 OWN = ("127.0.0.1", "localhost", "LOCALHOST", "[::1]")
 FOREIGN = (
@@ -24,6 +24,7 @@ FOREIGN = (
     "",
 )
 PAGES = [("GET", "/"), ("HEAD", "/"), ("GET", "/open"), ("GET", "/style.css")]
+SHELL = [("GET", "/ui"), ("GET", "/ui/servers/x"), ("HEAD", "/ui"), ("GET", "/ui/assets/app.js")]
 MCP = [(method, "/mcp") for method in ("GET", "POST", "DELETE", "PUT", "OPTIONS")]
 
 
@@ -32,12 +33,12 @@ async def all_routes(doors: Doors) -> list[tuple[str, str]]:
     paths = (await doors.ask("GET", "/api/v1/openapi.json")).json()["paths"]
     api = [(m.upper(), re.sub("{[^}]*}", "x", p)) for p, ways in paths.items() for m in ways]
     assert ("POST", "/api/v1/call") in api
-    return [*api, *PAGES, *MCP, ("GET", "/api/v1/openapi.json"), ("GET", "/nothing")]
+    return [*api, *PAGES, *SHELL, *MCP, ("GET", "/api/v1/openapi.json"), ("GET", "/nothing")]
 
 
 async def closed_routes(doors: Doors) -> list[tuple[str, str]]:
     """Those that want a token."""
-    return [(method, path) for method, path in await all_routes(doors) if path not in OPEN_PATHS]
+    return [(method, path) for method, path in await all_routes(doors) if not is_open(path)]
 
 
 @pytest.mark.parametrize("host", FOREIGN)
@@ -103,33 +104,96 @@ async def test_other_spellings_of_an_open_path_are_not_open(doors: Doors) -> Non
         assert answer.status == 401, path
 
 
-async def test_the_printed_link_works_once_and_its_cookie_opens_only_the_page(
-    doors: Doors,
-) -> None:
+async def enter(doors: Doors) -> dict[str, str]:
+    """The cookie that a fresh link is swapped for, as a browser sends it."""
+    link = (await doors.ask("POST", "/api/v1/link", headers={"Content-Length": "0"})).json()["link"]
+    path = link.removeprefix(f"http://{doors.host}")
+    answer = await doors.ask("GET", path, leave_out=("Authorization",))
+    return {"Cookie": answer.headers["set-cookie"].partition(";")[0]}
+
+
+async def test_the_printed_link_works_once(doors: Doors) -> None:
     link = (await doors.ask("POST", "/api/v1/link", headers={"Content-Length": "0"})).json()["link"]
     path = link.removeprefix(f"http://{doors.host}")
     first = await doors.ask("GET", path, leave_out=("Authorization",))
-    assert first.status == 303 and first.headers["location"] == "/"
-    cookie = first.headers["set-cookie"]
-    assert "HttpOnly" in cookie and "samesite=strict" in cookie.lower()
+    assert first.status == 303 and first.headers["location"] == "/ui"
+    cookie = first.headers["set-cookie"].lower()
+    assert "httponly" in cookie and "samesite=strict" in cookie
     second = await doors.ask("GET", path, leave_out=("Authorization",))
     assert second.status == 403 and "set-cookie" not in second.headers
-    carried = {"Cookie": cookie.partition(";")[0]}
+
+
+async def test_the_cookie_opens_the_api_and_no_other_door(doors: Doors) -> None:
+    carried = {**await enter(doors), "Origin": f"http://{doors.host}"}
+    outside = [r for r in await closed_routes(doors) if not r[1].startswith("/api/v1/")]
+    assert ("POST", "/mcp") in outside and ("GET", "/metrics") in outside
+    for method, place in outside:
+        answer = await doors.ask(method, place, headers=carried, leave_out=("Authorization",))
+        expected = 303 if place == "/" else 401
+        assert answer.status == expected, (method, place)
+    for place in ("/api/v1/status", "/api/v1/servers", "/api/v1/openapi.json"):
+        for method in ("GET", "HEAD"):
+            raw = doors.request(method, place, headers=carried, leave_out=("Authorization",))
+            async with doors.connected() as connection:
+                await connection.send(raw)
+                assert (await connection.head())[0] == 200, place
+    wrong = {**carried, "Cookie": "toolyard=x"}
+    refused = await doors.ask("GET", "/api/v1/status", headers=wrong, leave_out=("Authorization",))
+    assert refused.status == 401
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site", "", "SAME-ORIGIN", "none, none"])
+async def test_the_cookie_opens_nothing_to_another_site(doors: Doors, site: str) -> None:
+    carried = {**await enter(doors), "Origin": f"http://{doors.host}", "Sec-Fetch-Site": site}
     for method, place in await closed_routes(doors):
         answer = await doors.ask(method, place, headers=carried, leave_out=("Authorization",))
-        assert answer.status == (200 if (method, place) == ("GET", "/") else 401), place
-    wrong = await doors.ask(
-        "GET", "/", headers={"Cookie": "toolyard=x"}, leave_out=("Authorization",)
-    )
-    assert wrong.status == 401
+        assert answer.status == 401, place
 
 
-async def test_the_page_lets_nobody_frame_it_or_run_scripts(doors: Doors) -> None:
-    headers = (await doors.ask("GET", "/")).headers
-    assert "default-src 'none'" in headers["content-security-policy"]
-    assert "frame-ancestors 'none'" in headers["content-security-policy"]
-    assert headers["x-frame-options"] == "DENY"
-    assert headers["referrer-policy"] == "no-referrer"
+async def test_two_words_on_the_site_are_not_taken_for_the_better_one(doors: Doors) -> None:
+    carried = {
+        **await enter(doors),
+        "Sec-Fetch-Site": "same-origin",
+        "sec-fetch-site": "cross-site",
+    }
+    answer = await doors.ask("GET", "/api/v1/status", headers=carried, leave_out=("Authorization",))
+    assert answer.status == 401
+
+
+async def test_the_cookie_changes_nothing_without_our_origin(doors: Doors) -> None:
+    carried = await enter(doors)
+    changing = [r for r in await closed_routes(doors) if r[0] not in ("GET", "HEAD")]
+    assert ("POST", "/api/v1/stop") in changing
+    for site in ({}, {"Sec-Fetch-Site": "same-origin"}, {"Sec-Fetch-Site": "none"}):
+        for method, place in changing:
+            headers = {**carried, **site}
+            answer = await doors.ask(method, place, headers=headers, leave_out=("Authorization",))
+            assert answer.status == 401, place
+    ours = {**carried, "Origin": f"http://{doors.host}", "Sec-Fetch-Site": "same-origin"}
+    done = await doors.ask("POST", "/api/v1/refresh", headers=ours, leave_out=("Authorization",))
+    assert done.status == 200
+
+
+async def test_the_shell_is_the_same_for_everybody_and_knows_nothing(doors: Doors) -> None:
+    shells = set()
+    for path in ("/ui", "/ui/", "/ui/servers/nobody", "/ui/../api/v1/status", "/ui/%2e%2e/mcp"):
+        answer = await doors.ask("GET", path, leave_out=("Authorization",))
+        assert answer.status == 200
+        shells.add(answer.body)
+    assert len(shells) == 1 and b"nobody" not in shells.pop()
+    for path in ("/ui/assets/../web.py", "/ui/assets/%2e%2e/web.py", "/ui/assets/nothing.js"):
+        assert (await doors.ask("GET", path, leave_out=("Authorization",))).status == 404
+
+
+async def test_the_page_lets_nobody_frame_it_or_bring_scripts(doors: Doors) -> None:
+    for path in ("/ui", "/ui/assets/app.js", "/open"):
+        headers = (await doors.ask("GET", path)).headers
+        policy = headers["content-security-policy"]
+        assert "default-src 'none'" in policy and "unsafe" not in policy
+        assert "script-src 'self'" in policy and "frame-ancestors 'none'" in policy
+        assert headers["x-frame-options"] == "DENY"
+        assert headers["referrer-policy"] == "no-referrer"
+        assert headers["cross-origin-resource-policy"] == "same-origin"
 
 
 async def test_a_body_that_a_form_can_send_is_not_taken_for_json(doors: Doors) -> None:

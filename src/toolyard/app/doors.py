@@ -20,6 +20,7 @@ from toolyard.surfaces.asgi import App
 from toolyard.surfaces.control.agents import AgentsDoor
 from toolyard.surfaces.control.api import make_app
 from toolyard.surfaces.control.catalog import CatalogDoor
+from toolyard.surfaces.control.executors import ExecutorsDoor
 from toolyard.surfaces.control.history import HistoryDoor
 from toolyard.surfaces.control.openapi import described
 from toolyard.surfaces.control.parts import yard_parts
@@ -30,6 +31,7 @@ from toolyard.surfaces.control.resolving import ResolvingDoor
 from toolyard.surfaces.control.runs import RunsDoor
 from toolyard.surfaces.control.secrets import SecretsDoor
 from toolyard.surfaces.control.sharing import SharingDoor
+from toolyard.surfaces.control.trying import TryingDoor
 from toolyard.surfaces.control.verification import VerificationDoor
 from toolyard.surfaces.control.yard import Yard
 from toolyard.surfaces.gate import Gate
@@ -66,6 +68,7 @@ async def open_doors(
         has_cookie=passes.admits,
         find_agent=house.tokens.find,
     )
+    house.sites.on_reached = gate.admit_host
     door = HttpDoor(
         house.relay, sessions=settings.session_limit, idle_seconds=settings.session_idle
     )
@@ -127,13 +130,16 @@ def _make_rest(house: House, door: HttpDoor, passes: Passes, link: Callable[[], 
     operations += PassportsDoor(house.hub, house.relay, house.orders).operations()
     operations += AgentsDoor(house.agents).operations()
     operations += PoliciesDoor(house.agents).operations()
+    operations += ExecutorsDoor(house.executors, house.agents).operations()
     operations += ResolvingDoor(house.agents).operations()
     operations += RunsDoor(house.hub, house.agents, house.tokens, door.dismiss).operations()
+    operations += TryingDoor(house.relay, house.inputs, house.stopping).operations()
     operations += SharingDoor(house.shareable).operations()
     operations += HistoryDoor(house.history, house.relay).operations()
     operations.append(Metrics(house.hub, house.relay, house.history).operation())
     operations += yard_parts(
         house.hub,
+        house.history,
         house.settings,
         house.orders,
         house.inputs,
@@ -143,7 +149,7 @@ def _make_rest(house: House, door: HttpDoor, passes: Passes, link: Callable[[], 
     )
     return make_app(
         [*operations, described(operations)],
-        Pages(house.hub, passes).routes(),
+        Pages(passes).routes(),
         lambda: house.board.snapshot.revision,
     )
 

@@ -7,7 +7,7 @@ written many at a time, by the database's own thread; a search unpacks them agai
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from operator import itemgetter
@@ -44,6 +44,7 @@ BATCH_SECONDS: Final = 1.0
 BATCH_BYTES: Final = 4 * 1024 * 1024
 HELD_BYTES: Final = 32 * 1024 * 1024
 """Arguments and results that may wait; beyond this, calls are recorded without them."""
+Listener = Callable[[Sequence[Taken]], None]
 FAILED: Final = "failed"
 """Stands for every outcome that is an error, in a search."""
 
@@ -115,6 +116,13 @@ class History:
         """Whether a flush is due, and whether there is nothing else to do for a call."""
         self._days_due = 0.0
         self._unpruned = PRUNE_EVERY
+        self.listeners: list[Listener] = []
+        """Hear of calls that are over, many at a time."""
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether calls can be asked for, and not only their counts."""
+        return self._database is not None
 
     @property
     def dropped(self) -> int:
@@ -185,6 +193,8 @@ class History:
         if not taken:
             return
         self.tally.add(taken, odd)
+        for hear in self.listeners:
+            hear(taken)
         if self._database is not None:
             self._hand_over(self._database, (time() - monotonic(), taken, odd, bodies, weight))
 

@@ -20,8 +20,15 @@ Refusal = tuple[int, str]
 NAMES: Final = ("127.0.0.1", "localhost", "[::1]")
 OPEN_PATHS: Final = frozenset({"/health/live", "/open", "/style.css"})
 """What answers without a token: says that it lives, takes a code, gives a style sheet."""
-PAGE_PATHS: Final = frozenset({"/"})
-"""What a browser may see with its cookie; the cookie opens nothing else."""
+SHELL: Final = "/ui"
+"""The page without what it shows: the same files for everybody, so that whoever has no cookie
+is told how to get one."""
+PAGE_TOP: Final = "/"
+API: Final = "/api/v1/"
+"""What a browser may use with its cookie, beside the top; the cookie opens nothing else."""
+READING: Final = frozenset({"GET", "HEAD"})
+OWN_SITE: Final = frozenset({b"same-origin", b"none"})
+"""What a browser says of a request that our own page made, or the person at it."""
 _SCHEME: Final = b"Bearer "
 
 
@@ -100,14 +107,35 @@ class Gate:
 
     def _identify(self, method: str, path: str, headers: Pairs, bearer: bytes) -> Grant | Refusal:
         """Who comes without the hub's own token."""
-        if path in OPEN_PATHS:
+        if is_open(path):
             return NOBODY
-        if path in PAGE_PATHS and method == "GET" and self._has_cookie(headers):
+        if _is_for_page(method, path) and _is_own(method, headers) and self._has_cookie(headers):
             return PAGE
         agent = self._find_agent(bearer[len(_SCHEME) :]) if bearer.startswith(_SCHEME) else None
         if agent is not None:
             return _admit(agent, path)
         return 401, "a valid token is needed: Authorization: Bearer <token>"
+
+
+def is_open(path: str) -> bool:
+    """Whether this answers without a token."""
+    return path in OPEN_PATHS or path == SHELL or path.startswith(f"{SHELL}/")
+
+
+def _is_for_page(method: str, path: str) -> bool:
+    return path.startswith(API) or (path == PAGE_TOP and method in READING)
+
+
+def _is_own(method: str, headers: Pairs) -> bool:
+    """Whether a browser sends this for our own page, and not for one that only knows of us.
+
+    A page on another port of this host is of the same site, so its requests carry our
+    cookie. What they cannot do is to say another origin than their own.
+    """
+    sites = [value for name, value in headers if name == b"sec-fetch-site"]
+    if not OWN_SITE.issuperset(sites):
+        return False
+    return method in READING or any(name == b"origin" for name, _ in headers)
 
 
 def _admit(agent: AgentToken, path: str) -> Grant | Refusal:

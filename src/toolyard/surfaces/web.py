@@ -1,4 +1,4 @@
-"""The page people open: what is in the yard, now. Plain HTML, no script.
+"""The page people open: a shell and its files, which show what the control API says.
 
 The printed link carries a code that works once; it is swapped for a cookie that
 scripts cannot read and other sites cannot make the browser send.
@@ -6,40 +6,43 @@ scripts cannot read and other sites cannot make the browser send.
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 import secrets
 import time
-from html import escape
+from dataclasses import dataclass
+from functools import cache
 from http.cookies import CookieError, SimpleCookie
-from typing import Any, Final
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from typing import Final
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
-
-from toolyard.hub import Hub
 
 COOKIE: Final = "toolyard"
 COOKIE_SECONDS: Final = 12 * 3600
 CODE_SECONDS: Final = 3600
 CODES_KEPT: Final = 16
 HEADERS: Final = {
-    "content-security-policy": "default-src 'none'; style-src 'self'; base-uri 'none'; "
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "img-src 'self' data:; media-src data:; connect-src 'self'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'",
     "x-frame-options": "DENY",
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
     "cache-control": "no-store",
 }
-STYLE: Final = """
-:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif }
-body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
-table { border-collapse: collapse; width: 100% }
-th, td { text-align: left; vertical-align: top; padding: .4rem .6rem }
-tr { border-bottom: 1px solid #8884 }
-.ready { color: #188038 } .failing { color: #c5221f } .hint { opacity: .75 }
-td, p { overflow-wrap: anywhere }
-"""
+KINDS: Final = {
+    "html": "text/html",
+    "css": "text/css",
+    "js": "text/javascript",
+    "svg": "image/svg+xml",
+}
+"""The files that are served, by the end of their names; all are text."""
 
 
 class Passes:
@@ -83,75 +86,92 @@ class Passes:
         return any(hmac.compare_digest(cookie.encode(), known.encode()) for known in self._cookies)
 
 
-class Pages:
-    """The page, its style, and the way in."""
+@dataclass(frozen=True, slots=True)
+class Asset:
+    """One file of the page."""
 
-    def __init__(self, hub: Hub, passes: Passes) -> None:
-        self._hub = hub
+    body: bytes
+    kind: str
+    tag: str
+
+
+class Pages:
+    """The shell, its files, and the way in."""
+
+    def __init__(self, passes: Passes) -> None:
         self._passes = passes
 
     def routes(self) -> list[Route]:
         """The routes of this door."""
         return [
-            Route("/", self._yard),
+            Route("/", _top),
             Route("/open", self._open),
             Route("/style.css", _style),
+            Route("/ui", _shell),
+            Route("/ui/assets/{name:path}", _asset),
+            Route("/ui/{place:path}", _shell),
         ]
 
     async def _open(self, request: Request) -> Response:
         cookie = self._passes.swap(request.query_params.get("code", ""))
         if cookie is None:
-            return HTMLResponse(_page(f"<p>{_USED}</p>"), 403, HEADERS)
-        response = RedirectResponse("/", 303, HEADERS)
+            return HTMLResponse(_USED, 403, HEADERS)
+        response = RedirectResponse("/ui", 303, HEADERS)
         response.set_cookie(
             COOKIE, cookie, max_age=COOKIE_SECONDS, httponly=True, samesite="strict", path="/"
         )
         return response
 
-    async def _yard(self, request: Request) -> Response:
-        return HTMLResponse(_page(_yard(self._hub.status())), 200, HEADERS)
-
 
 _USED: Final = (
-    "This link was used already, or is too old. <code>toolyard status</code> prints a fresh one."
+    '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Toolyard</title>'
+    '<meta name="viewport" content="width=device-width, initial-scale=1">'
+    '<link rel="stylesheet" href="/style.css"></head><body><main><h1>Toolyard</h1>'
+    "<p>This link was used already, or is too old. <code>toolyard status</code> prints a fresh "
+    "one.</p></main></body></html>"
 )
 
 
+async def _top(request: Request) -> Response:
+    return RedirectResponse("/ui", 303, HEADERS)
+
+
 async def _style(request: Request) -> Response:
-    return Response(STYLE, media_type="text/css", headers=HEADERS)
+    return _serve(request, "style.css")
 
 
-def _page(body: str) -> str:
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Toolyard</title>'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        '<link rel="stylesheet" href="/style.css"></head>'
-        f"<body><h1>Toolyard</h1>{body}</body></html>"
-    )
+async def _shell(request: Request) -> Response:
+    return _serve(request, "index.html")
 
 
-def _yard(status: dict[str, Any]) -> str:
-    problems = "".join(_problem(problem) for problem in status["problems"])
-    rows = "".join(_row(server) for server in status["servers"])
-    head = "<tr><th>Server</th><th>State</th><th>Tools</th><th>From</th><th>Speaks</th></tr>"
-    address = escape(status["url"] + "/mcp")
-    foot = f"<p>One address for every client: <code>{address}</code></p>"
-    return f"{problems}<table>{head}{rows}</table>{foot}"
+async def _asset(request: Request) -> Response:
+    return _serve(request, request.path_params["name"])
 
 
-def _problem(problem: dict[str, str]) -> str:
-    text, hint = escape(problem["text"]), escape(problem["hint"])
-    return f'<p class="failing">{text}<br><span class="hint">{hint}</span></p>'
+def _serve(request: Request, name: str) -> Response:
+    asset = assets().get(name)
+    if asset is None:
+        return Response("there is no such file", 404, HEADERS, "text/plain")
+    headers = {**HEADERS, "cache-control": "no-cache", "etag": asset.tag}
+    if request.headers.get("if-none-match") == asset.tag:
+        return Response(b"", 304, headers)
+    return Response(asset.body, 200, headers, asset.kind)
 
 
-def _row(server: dict[str, Any]) -> str:
-    state = escape(server["status"] if server["enabled"] else "disabled")
-    speaks = f"{server['transport']} {server['protocol'] or ''}"
-    cells = (
-        escape(server["alias"]),
-        f'<span class="{state}">{state}</span>',
-        str(server["tools"]),
-        escape(server["source"]),
-        escape(speaks),
-    )
-    return "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
+@cache
+def assets() -> dict[str, Asset]:
+    """Every file of the page by its path; read once, so that no path is ever looked up on disk."""
+    found: dict[str, Asset] = {}
+    _collect(files("toolyard.surfaces") / "ui", "", found)
+    return found
+
+
+def _collect(folder: Traversable, prefix: str, found: dict[str, Asset]) -> None:
+    for each in folder.iterdir():
+        name = prefix + each.name
+        if each.is_dir():
+            _collect(each, f"{name}/", found)
+        elif kind := KINDS.get(name.rpartition(".")[2]):
+            body = each.read_bytes()
+            tag = f'"{hashlib.sha256(body).hexdigest()[:20]}"'
+            found[name] = Asset(body, kind, tag)

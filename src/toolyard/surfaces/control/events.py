@@ -1,15 +1,20 @@
-"""A stream of the picture's revisions: whoever shows the yard hears when to look again."""
+"""A stream of pictures and calls: whoever shows the yard hears when to look again, and of whom."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any, Final
 
+import msgspec
 from starlette.responses import Response, StreamingResponse
 
+from toolyard.core.history import Outcome
 from toolyard.core.model import Snapshot
 from toolyard.hub import Hub, problems
+from toolyard.hub.running import running
+from toolyard.stores.history import History
+from toolyard.stores.taken import PLAIN, Taken
 from toolyard.surfaces.control.api import Call, Operation
 from toolyard.wire import jsonrpc
 
@@ -19,18 +24,59 @@ LOOK_SECONDS: Final = 0.25
 COALESCE_SECONDS: Final = 0.1
 """A server that starts changes the picture several times within a moment."""
 MEDIA: Final = "text/event-stream"
+GROUPS_KEPT: Final = 1000
+TIMES_KEPT: Final = 20
+
+
+class CallGroup(msgspec.Struct):
+    """Calls of one agent to one server that ended within the same moment."""
+
+    agent: str
+    server: str
+    calls: int = 0
+    errors: int = 0
+    ms: list[float] = []
+    """How long they took; of many, the first."""
+
+
+class Heard:
+    """The calls that one listener has not been told of yet."""
+
+    def __init__(self) -> None:
+        self.groups: dict[tuple[str, str], CallGroup] = {}
+
+    def __call__(self, taken: Sequence[Taken]) -> None:
+        """Calls are over."""
+        for each in taken:
+            key = each[0], each[1]
+            group = self.groups.get(key)
+            if group is None:
+                if len(self.groups) >= GROUPS_KEPT:
+                    continue
+                group = self.groups[key] = CallGroup(*key)
+            group.calls += 1
+            group.errors += len(each) > PLAIN and each[PLAIN] != Outcome.CANCELLED
+            if len(group.ms) < TIMES_KEPT:
+                group.ms.append(round((each[4] - each[3]) * 1000, 1))
+
+    def take(self) -> bytes:
+        """What was heard, as an event."""
+        said = jsonrpc.encode(list(self.groups.values()))
+        self.groups = {}
+        return b"event: calls\ndata: %b\n\n" % said
 
 
 class EventsDoor:
     """Tells of every new picture, until the client leaves or the hub stops."""
 
-    def __init__(self, hub: Hub, stopping: asyncio.Event) -> None:
+    def __init__(self, hub: Hub, history: History, stopping: asyncio.Event) -> None:
         self._hub = hub
+        self._history = history
         self._stopping = stopping
 
     def operations(self) -> list[Operation]:
         """What this part of the API can do."""
-        text = "Every new picture, as server-sent events"
+        text = "Every new picture and all calls, as server-sent events"
         return [Operation("GET", "/api/v1/events", text, self._events, str, media=MEDIA)]
 
     async def _events(self, call: Call) -> Response:
@@ -42,17 +88,33 @@ class EventsDoor:
         return StreamingResponse(self._stream(last), 200, headers, media_type=MEDIA)
 
     async def _stream(self, last: int) -> AsyncIterator[bytes]:
+        heard = Heard()
+        self._history.listeners.append(heard)
+        try:
+            async for event in self._tell(last, heard):
+                yield event
+        finally:
+            self._history.listeners.remove(heard)
+
+    async def _tell(self, last: int, heard: Heard) -> AsyncIterator[bytes]:
         loop = asyncio.get_running_loop()
         spoke = loop.time()
         # A number from before a restart is not of this picture's life.
         last = min(last, self._hub.snapshot.revision)
+        seen = 0
         yield b": toolyard\n\n"
         while not self._stopping.is_set():
             snapshot = await self._after(last)
+            if seen != self._hub.instances.revision:
+                seen, spoke = self._hub.instances.revision, loop.time()
+                yield b"event: instances\ndata: %b\n\n" % jsonrpc.encode(_running(self._hub))
             if snapshot is not None:
                 last, spoke = snapshot.revision, loop.time()
                 yield _event(snapshot)
                 await asyncio.sleep(COALESCE_SECONDS)
+            if heard.groups:
+                spoke = loop.time()
+                yield heard.take()
             elif loop.time() - spoke > HEARTBEAT_SECONDS:
                 spoke = loop.time()
                 yield b": still here\n\n"
@@ -68,6 +130,13 @@ class EventsDoor:
 def _event(snapshot: Snapshot) -> bytes:
     said = jsonrpc.encode(_summary(snapshot))
     return b"event: picture\nid: %d\ndata: %b\n\n" % (snapshot.revision, said)
+
+
+def _running(hub: Hub) -> list[dict[str, Any]]:
+    """What runs apart, in short; the rest is on the picture."""
+    keys = ("server", "mode", "status", "owner", "client", "agent", "where", "since", "leaving")
+    rows = (row for row in running(hub, {}) if row["agent"])
+    return [{key: row[key] for key in keys} for row in rows]
 
 
 def _summary(snapshot: Snapshot) -> dict[str, Any]:

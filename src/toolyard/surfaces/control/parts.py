@@ -10,11 +10,13 @@ from toolyard.clients.places import Surroundings
 from toolyard.hub import Hub
 from toolyard.hub.orders import Orders
 from toolyard.settings import Settings
+from toolyard.stores.history import History
 from toolyard.stores.inputs import InputsFile
 from toolyard.stores.tokens import TokensFile
 from toolyard.surfaces.control.api import Operation
 from toolyard.surfaces.control.clients import ClientsDoor
 from toolyard.surfaces.control.events import EventsDoor
+from toolyard.surfaces.control.figures import FiguresDoor
 from toolyard.surfaces.control.inputs import InputsDoor
 from toolyard.surfaces.control.instances import InstancesDoor
 from toolyard.surfaces.control.looking import LookingDoor
@@ -26,6 +28,7 @@ from toolyard.surfaces.gate import Grant
 
 def yard_parts(
     hub: Hub,
+    history: History,
     settings: Settings,
     orders: Orders,
     inputs: InputsFile,
@@ -33,7 +36,7 @@ def yard_parts(
     dismiss: Callable[[Grant], None],
     stopping: asyncio.Event,
 ) -> list[Operation]:
-    """Servers, profiles, tokens, saved inputs, clients, what there is to read, and the events."""
+    """Servers, profiles, tokens, inputs, clients, what there is to read, figures and events."""
     doors = (
         ServersDoor(hub, orders),
         ProfilesDoor(hub, orders),
@@ -42,6 +45,7 @@ def yard_parts(
         LookingDoor(hub, settings),
         InstancesDoor(hub),
         ClientsDoor(lambda: Connecting(settings, Surroundings.here(), hub.url, tokens)),
-        EventsDoor(hub, stopping),
+        EventsDoor(hub, history, stopping),
+        FiguresDoor(hub, history),
     )
     return [operation for door in doors for operation in door.operations()]

@@ -1,0 +1,138 @@
+"""Every server in numbers: the calls of the last hour by minute, memory, what its schemas cost."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections import Counter
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+from msgspec import Raw
+
+from toolyard.core.history import Call as Recorded
+from toolyard.core.history import Outcome, percentile
+from toolyard.core.pins import schema_tokens
+from toolyard.hub import Hub
+from toolyard.stores.history import History, Search
+from toolyard.surfaces.control.api import Call, Operation
+
+MINUTES: Final = 60
+MOST: Final = 50_000
+"""Calls that are counted; of more than that, the newest."""
+
+
+class ServerFigures(msgspec.Struct):
+    """The numbers of one server; those of calls are of the last hour."""
+
+    server: str
+    minutes: list[int]
+    """Calls in each of the last 60 minutes, the newest last."""
+    calls: int
+    errors: int
+    p95_ms: float
+    memory_bytes: int | None
+    """What its process holds; null if it has none here, or the system does not say."""
+    schema_tokens: int
+    """About how many tokens of a model's context the descriptions of its tools take."""
+    agents: dict[str, int]
+    """How many of the calls each agent made."""
+
+
+class Figures(msgspec.Struct):
+    """Every server in numbers."""
+
+    at: datetime
+    has_history: bool
+    servers: list[ServerFigures]
+
+
+class Offered(msgspec.Struct):
+    """All a server offers, in its own words; what waits for approval too."""
+
+    server: str
+    held: list[str]
+    tools: list[Raw]
+    prompts: list[Raw]
+    resources: list[Raw]
+    templates: list[Raw]
+
+
+class FiguresDoor:
+    """Questions whose answers are numbers, and what they were counted from."""
+
+    def __init__(self, hub: Hub, history: History) -> None:
+        self._hub = hub
+        self._history = history
+
+    def operations(self) -> list[Operation]:
+        """What this part of the API can do."""
+        offers = "/api/v1/servers/{alias}/offers"
+        text = "All it offers, in its own words"
+        return [
+            Operation("GET", "/api/v1/figures", "Servers in numbers", self._figures, Figures),
+            Operation("GET", offers, text, self._offers, dict[str, Any], tag="servers"),
+        ]
+
+    async def _figures(self, call: Call) -> Figures:
+        self._history.flush()
+        now = datetime.now(UTC)
+        calls = await asyncio.to_thread(self._recent, now.timestamp() - MINUTES * 60)
+        by_server: dict[str, list[Recorded]] = {}
+        for each in calls:
+            by_server.setdefault(each.server, []).append(each)
+        rows = [
+            self._row(entry.alias, by_server.get(entry.alias, []), now)
+            for entry in self._hub.snapshot.entries.values()
+        ]
+        return Figures(now, self._history.is_kept, rows)
+
+    def _recent(self, since: float) -> list[Recorded]:
+        if not self._history.is_kept:
+            return []
+        return self._history.search(Search(since=since, limit=MOST))
+
+    def _row(self, alias: str, calls: list[Recorded], now: datetime) -> ServerFigures:
+        entry = self._hub.entry(alias)
+        keeper = self._hub.pool.keepers.get(entry.server.id)
+        pid = keeper.link.pid if keeper is not None and keeper.link is not None else 0
+        failed = (Outcome.ERROR, Outcome.TOOL_ERROR)
+        return ServerFigures(
+            server=alias,
+            minutes=by_minute(calls, now),
+            calls=len(calls),
+            errors=sum(each.outcome in failed for each in calls),
+            p95_ms=percentile(sorted(each.ms for each in calls), 95),
+            memory_bytes=resident(pid) if pid else None,
+            schema_tokens=schema_tokens([offer.raw for offer in entry.offers.tools]),
+            agents=dict(Counter(each.agent for each in calls)),
+        )
+
+    async def _offers(self, call: Call) -> Offered:
+        entry = self._hub.entry(call.path["alias"])
+        kinds = entry.offers
+        lists = (kinds.tools, kinds.prompts, kinds.resources, kinds.templates)
+        raws = ([Raw(offer.raw) for offer in offers] for offers in lists)
+        return Offered(entry.alias, sorted(entry.held), *raws)
+
+
+def by_minute(calls: Iterable[Recorded], now: datetime) -> list[int]:
+    """How many calls began in each of the last minutes, the newest last."""
+    counts = [0] * MINUTES
+    for each in calls:
+        ago = int((now - each.at).total_seconds() // 60)
+        if 0 <= ago < MINUTES:
+            counts[MINUTES - 1 - ago] += 1
+    return counts
+
+
+def resident(pid: int) -> int | None:
+    """The bytes of memory a process holds, where the system tells in a file."""
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    except (OSError, ValueError, IndexError):
+        return None
+    return pages * os.sysconf("SC_PAGE_SIZE")

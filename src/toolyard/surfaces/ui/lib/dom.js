@@ -1,0 +1,104 @@
+// The one way in which anything gets onto the page: trees of plain values, laid over what is there.
+//
+// Text is set as text and nothing is ever parsed as HTML, so whatever a server says stays words.
+// A node may have a `key`; those of one parent must differ. `on` holds its listeners.
+
+const SVG = "http://www.w3.org/2000/svg";
+const AS_PROPERTY = new Set(["value", "checked", "disabled", "open", "selected", "hidden"]);
+const REFUSED = /^(on|style$|srcdoc$|innerhtml$)/i;
+
+export function h(tag, attrs, ...kids) {
+  return { tag, attrs: attrs || {}, kids: flat(kids, []) };
+}
+
+function flat(kids, out) {
+  for (const kid of kids) {
+    if (Array.isArray(kid)) flat(kid, out);
+    else if (kid !== null && kid !== undefined && kid !== false && kid !== true) {
+      out.push(typeof kid === "object" ? kid : String(kid));
+    }
+  }
+  return out;
+}
+
+// Make the children of `parent` what `kids` says; what did not change is not touched.
+export function render(parent, ...kids) {
+  patch(parent, flat(kids, []), parent.namespaceURI === SVG);
+}
+
+function patch(parent, kids, inSvg) {
+  const keyed = new Map();
+  for (let node = parent.firstChild; node; node = node.nextSibling) {
+    if (node.ty && node.ty.key !== undefined) keyed.set(node.ty.key, node);
+  }
+  let at = parent.firstChild;
+  for (const kid of kids) {
+    const node = typeof kid === "string" ? text(at, kid) : element(at, kid, keyed, inSvg);
+    if (node === at) at = at.nextSibling;
+    else parent.insertBefore(node, at);
+  }
+  while (at) {
+    const next = at.nextSibling;
+    parent.removeChild(at);
+    at = next;
+  }
+}
+
+function text(at, words) {
+  if (at && at.nodeType === 3) {
+    if (at.data !== words) at.data = words;
+    return at;
+  }
+  return document.createTextNode(words);
+}
+
+function element(at, kid, keyed, inSvg) {
+  const key = kid.attrs.key;
+  const svg = inSvg || kid.tag === "svg";
+  let node = key !== undefined ? keyed.get(key) : at;
+  const fits = node && node.ty && node.ty.tag === kid.tag && node.ty.key === key;
+  if (!fits) {
+    node = svg ? document.createElementNS(SVG, kid.tag) : document.createElement(kid.tag);
+    node.ty = { tag: kid.tag, key, attrs: {}, on: {} };
+  }
+  if (!kid.attrs.keep || !fits) patch(node, kid.kids, svg);
+  dress(node, kid.attrs);
+  return node;
+}
+
+function dress(node, attrs) {
+  const old = node.ty.attrs;
+  for (const name of Object.keys(old)) if (!(name in attrs)) set(node, name, undefined);
+  for (const [name, value] of Object.entries(attrs)) {
+    if (name === "on") listen(node, value);
+    else if (name === "key" || name === "keep" || name === "made") continue;
+    else if (old[name] !== value || AS_PROPERTY.has(name)) set(node, name, value);
+  }
+  const isNew = !node.ty.dressed;
+  node.ty.dressed = true;
+  node.ty.attrs = attrs;
+  if (isNew && attrs.made) queueMicrotask(() => attrs.made(node));
+}
+
+function set(node, name, value) {
+  if (REFUSED.test(name)) return;
+  if (AS_PROPERTY.has(name)) {
+    const wanted = value === undefined ? (name === "value" ? "" : false) : value;
+    if (node[name] !== wanted) node[name] = wanted;
+  } else if (value === undefined || value === null || value === false) node.removeAttribute(name);
+  else if ((name === "href" || name === "src") && !isSafe(String(value))) node.removeAttribute(name);
+  else node.setAttribute(name, value === true ? "" : String(value));
+}
+
+// Addresses a server names may lead to the web, and nowhere else.
+export function isSafe(address) {
+  return /^(\/(?!\/)|#|https?:\/\/|data:(image\/(png|jpeg|gif|webp)|audio\/[\w.+-]+);base64,)/i.test(address);
+}
+
+function listen(node, on) {
+  for (const kind of Object.keys(on)) {
+    if (!(kind in node.ty.on)) node.addEventListener(kind, (event) => node.ty.on[kind]?.(event));
+  }
+  for (const kind of Object.keys(node.ty.on)) if (!(kind in on)) node.ty.on[kind] = null;
+  Object.assign(node.ty.on, on);
+}

@@ -1,0 +1,62 @@
+// Pieces of forms that edit lists and policies, and the JSON they stand for.
+
+import { h } from "./dom.js";
+import { visible } from "./words.js";
+
+export function field(label, input, help) {
+  return h("div", { class: "field" }, h("label", { for: input.attrs.id }, label), help ? h("p", { class: "help" }, help) : null, input);
+}
+
+export function textInput(id, value, change, attrs = {}) {
+  return h("input", { type: "text", id, value, autocomplete: "off", spellcheck: "false", ...attrs, on: { input: (event) => change(event.target.value) } });
+}
+
+export function area(id, value, change, attrs = {}) {
+  return h("textarea", { id, value, spellcheck: "false", autocomplete: "off", ...attrs, on: { input: (event) => change(event.target.value) } });
+}
+
+// `options` are pairs of a value and its words.
+export function choice(id, value, options, change, attrs = {}) {
+  return h("select", { id, value, ...attrs, on: { change: (event) => change(event.target.value) } },
+    options.map(([each, words]) => h("option", { key: each, value: each }, words)));
+}
+
+export function toggle(id, label, on, change, attrs = {}) {
+  return h("label", { class: "switch", for: id },
+    h("input", { type: "checkbox", role: "switch", id, checked: on, ...attrs, on: { change: (event) => change(event.target.checked) } }), label);
+}
+
+// Tables and lists as lines of text: `NAME=value`, one a line.
+export function toLines(table, sign = "=") {
+  return Object.entries(table || {}).map(([key, value]) => `${key}${sign}${value}`).join("\n");
+}
+
+export function fromLines(text, sign = "=") {
+  const table = {};
+  for (const line of text.split("\n")) {
+    if (!line.trim()) continue;
+    const at = line.indexOf(sign);
+    const key = (at < 0 ? line : line.slice(0, at)).trim();
+    table[key] = at < 0 ? "" : line.slice(at + sign.length).replace(/^ /, sign === "=" ? " " : "");
+  }
+  return table;
+}
+
+export function fromList(text) {
+  return text.split("\n").filter((line) => line !== "");
+}
+
+// What lines cannot hold is for the JSON alone.
+export const fitsLines = (value) => value === undefined || value === null || (typeof value === "object" && Object.values(value).every((each) => typeof each === "string" && !each.includes("\n")));
+
+export function pretty(value) {
+  return JSON.stringify(value, null, 2);
+}
+
+// What is wrong, as a list that is read out when it changes.
+export function faults(list, kind) {
+  return list.map((each) => h("li", { class: kind, key: `${kind} ${each.server} ${each.field} ${each.text}` },
+    h("span", { class: "tag" }, kind), " ",
+    each.server ? h("strong", null, visible(each.server), ": ") : null, visible(each.text),
+    each.hint ? h("span", { class: "quiet under" }, visible(each.hint)) : null));
+}

@@ -1,0 +1,205 @@
+// What the page knows: asked of the control API, kept fresh by its events.
+
+import { statusWords } from "./words.js";
+
+export class Refused extends Error {
+  constructor(status, body) {
+    super(body.detail || body.title || statusWords(status));
+    this.status = status;
+    this.hint = body.hint || "";
+    this.errors = body.errors || [];
+  }
+}
+
+export async function api(method, path, body, signal) {
+  const options = { method, signal, headers: {}, cache: "no-store" };
+  if (body !== undefined) {
+    options.headers["content-type"] = "application/json";
+    options.body = JSON.stringify(body);
+  }
+  const answer = await fetch(`/api/v1${path}`, options);
+  if (answer.status === 401) tell({ isLetIn: false });
+  if (!answer.ok) throw new Refused(answer.status, await answer.json().catch(() => ({})));
+  return answer;
+}
+
+export async function ask(path, signal) {
+  return (await api("GET", path, undefined, signal)).json();
+}
+
+export async function order(method, path, body) {
+  return (await api(method, path, body)).json();
+}
+
+export const segment = encodeURIComponent;
+
+// The state every page may look at. Pages draw again after a change, at most once a frame.
+export const state = {
+  isLetIn: true,
+  live: "connecting", // connecting, live, lost
+  revision: -1,
+  status: null,
+  figures: new Map(),
+  hasHistory: true,
+  agents: new Map(), // calls of the last hour by agent
+  busy: new Map(), // line -> when its last call was heard
+};
+
+const watchers = new Set();
+let drawing = false;
+
+export function watch(draw) {
+  watchers.add(draw);
+  return () => watchers.delete(draw);
+}
+
+export function tell(change) {
+  Object.assign(state, change);
+  if (drawing) return;
+  drawing = true;
+  setTimeout(() => requestAnimationFrame(() => {
+    drawing = false;
+    for (const draw of [...watchers]) draw();
+  }), state.status && state.status.servers.length > 50 ? 200 : 0);
+}
+
+const heard = new Set();
+
+// Hear of every event as it comes: `picture` and `calls`.
+export function listen(hear) {
+  heard.add(hear);
+  return () => heard.delete(hear);
+}
+
+let asking = false;
+let again = false;
+
+export async function refresh() {
+  if (asking) { again = true; return; }
+  asking = true;
+  try {
+    const status = await ask("/status");
+    tell({ status, revision: status.revision, isLetIn: true });
+  } catch (error) {
+    if (!(error instanceof Refused)) lost();
+  } finally {
+    asking = false;
+    if (again) { again = false; setTimeout(refresh, 250); }
+  }
+}
+
+export async function refreshFigures() {
+  try {
+    const found = await ask("/figures");
+    const agents = new Map();
+    for (const row of found.servers) {
+      row.times = [];
+      for (const [name, calls] of Object.entries(row.agents)) agents.set(name, (agents.get(name) || 0) + calls);
+    }
+    tell({ figures: new Map(found.servers.map((row) => [row.server, row])), agents, hasHistory: found.has_history });
+    counted = minute();
+  } catch { /* the connection's state is shown already */ }
+}
+
+const minute = () => Math.floor(Date.now() / 60000);
+let counted = minute();
+
+// The hour moves on: the newest minute is the last of the line.
+function advance() {
+  const passed = minute() - counted;
+  if (passed <= 0) return;
+  counted += passed;
+  for (const row of state.figures.values()) {
+    row.minutes = [...row.minutes, ...new Array(Math.min(passed, 60)).fill(0)].slice(-60);
+  }
+  tell({});
+}
+
+function hearCalls(groups) {
+  advance();
+  const now = Date.now();
+  for (const group of groups) {
+    const row = state.figures.get(group.server);
+    if (row) count(row, group);
+    state.agents.set(group.agent, (state.agents.get(group.agent) || 0) + group.calls);
+    const server = state.status?.servers.find((each) => each.alias === group.server);
+    for (const line of [`agent ${group.agent}`, `source ${server?.source}`, `server ${group.server}`]) {
+      state.busy.set(line, { at: now, failed: group.errors > 0 });
+    }
+  }
+  tell({});
+  setTimeout(() => tell({}), 2100);
+}
+
+function count(row, group) {
+  row.minutes[row.minutes.length - 1] += group.calls;
+  row.calls += group.calls;
+  row.errors += group.errors;
+  row.agents[group.agent] = (row.agents[group.agent] || 0) + group.calls;
+  row.times = [...row.times, ...group.ms].slice(-200);
+  const sorted = [...row.times].sort((a, b) => a - b);
+  const p95 = sorted[Math.ceil(sorted.length * 0.95) - 1] || 0;
+  // Until enough is heard, what the hub counted over the hour says more.
+  row.p95_ms = sorted.length >= 20 || !row.p95_ms ? p95 : Math.max(row.p95_ms, p95);
+}
+
+export function isBusy(line) {
+  const heardOf = state.busy.get(line);
+  return heardOf !== undefined && Date.now() - heardOf.at < 2000;
+}
+
+let stream = null;
+let patience = 500;
+let hiding = null;
+let figuring = null;
+
+function lost() {
+  if (stream) stream.close();
+  stream = null;
+  tell({ live: "lost" });
+  setTimeout(connect, patience);
+  patience = Math.min(patience * 2, 10000);
+}
+
+export function connect() {
+  if (stream || document.hidden) return;
+  stream = new EventSource("/api/v1/events");
+  stream.onopen = () => {
+    patience = 500;
+    tell({ live: "live" });
+    refresh();
+    refreshFigures();
+  };
+  stream.onerror = async () => {
+    // A stream that was refused says no more than one that broke; a question does.
+    if (stream) stream.close();
+    stream = null;
+    tell({ live: "lost" });
+    await ask("/status").catch(() => {});
+    if (state.isLetIn) lost();
+  };
+  stream.addEventListener("picture", (event) => {
+    const said = JSON.parse(event.data);
+    if (said.revision !== state.revision) refresh();
+    clearTimeout(figuring);
+    figuring = setTimeout(refreshFigures, 1500); // memory and schemas change with the picture
+    for (const hear of heard) hear("picture", said);
+  });
+  stream.addEventListener("calls", (event) => {
+    const groups = JSON.parse(event.data);
+    hearCalls(groups);
+    for (const hear of heard) hear("calls", groups);
+  });
+}
+
+export function begin() {
+  setInterval(advance, 5000); // the clock moves, nothing is asked
+  document.addEventListener("visibilitychange", () => {
+    // A browser opens few connections to one host: pages that nobody sees give theirs back.
+    clearTimeout(hiding);
+    if (!document.hidden) connect();
+    else hiding = setTimeout(() => { if (stream) { stream.close(); stream = null; } }, 60000);
+  });
+  refresh();
+  connect();
+}

@@ -1,0 +1,94 @@
+// Agents: who is given servers, and a switch for each.
+
+import { h } from "../lib/dom.js";
+import { ask, listen, order, refresh, segment } from "../lib/store.js";
+import { button, complain, confirmed, empty, link, say } from "../lib/parts.js";
+import { count, visible } from "../lib/words.js";
+import { field, textInput, toggle } from "../lib/editing.js";
+import { readRecord, writeRecord } from "../lib/records.js";
+
+const TRANSPORTS = ["stdio", "http", "sse", "streamable_http"];
+export const agentPath = (id) => `/ui/agents/${segment(id)}`;
+
+// The list is read first, so that the switch changes nothing else and overwrites nobody.
+export async function setEnabled(id, enabled) {
+  const path = `/agents/${segment(id)}/config`;
+  const { value, version } = await readRecord(path);
+  const { servers, meta } = value;
+  return writeRecord("PUT", path, { enabled, servers, meta }, version);
+}
+
+function open(place) {
+  let agents = null;
+  let adding = { id: "", title: "", transports: new Set(["stdio"]) };
+
+  async function load() {
+    try {
+      agents = (await ask("/agents")).agents;
+      place.redraw();
+    } catch (error) { complain(error); }
+  }
+
+  async function turn(agent, enabled) {
+    try {
+      await setEnabled(agent.id, enabled);
+      say(enabled ? `${agent.title} is given its servers.` : `${agent.title} is given none.`);
+      refresh();
+    } catch (error) { complain(error); }
+    load();
+  }
+
+  async function forget(agent) {
+    if (!await confirmed(`Forget the agent ${agent.title} and its list of ${count(agent.servers, "server")}?`, "Forget it")) return;
+    try {
+      await order("DELETE", `/agents/${segment(agent.id)}`);
+      say(`${agent.title} is forgotten.`);
+    } catch (error) { complain(error); }
+    load();
+  }
+
+  async function add() {
+    try {
+      await order("PUT", `/agents/${segment(adding.id)}`, { title: adding.title || adding.id, transports: [...adding.transports] });
+      say(`${adding.id} can be given servers now.`);
+      place.go(agentPath(adding.id));
+    } catch (error) { complain(error); }
+  }
+
+  function row(agent) {
+    return h("tr", { key: agent.id },
+      h("th", { scope: "row" }, link(agentPath(agent.id), visible(agent.title)), h("span", { class: "quiet under" }, visible(agent.id))),
+      h("td", null, toggle(`on-${agent.id}`, agent.enabled ? "on" : "off", agent.enabled, (on) => turn(agent, on), { "aria-label": `Give ${agent.title} its servers` })),
+      h("td", { "data-label": "Servers", class: "number" }, agent.servers),
+      h("td", { "data-label": "Takes" }, agent.transports.join(", ")),
+      h("td", { "data-label": "Differs with" }, agent.overrides.length ? visible(agent.overrides.join(", ")) : "–"),
+      h("td", null, agent.own ? button("Forget", () => forget(agent)) : null));
+  }
+
+  function form() {
+    const turnTransport = (name, on) => { if (on) adding.transports.add(name); else adding.transports.delete(name); place.redraw(); };
+    return h("details", { class: "card" }, h("summary", null, "Add an agent of your own"),
+      h("form", { on: { submit: (event) => { event.preventDefault(); add(); } } },
+        field("Name", textInput("new-id", adding.id, (text) => { adding.id = text; place.redraw(); }, { required: true }), "Letters, digits, - _ and ."),
+        field("Title", textInput("new-title", adding.title, (text) => { adding.title = text; place.redraw(); }), "What people call it."),
+        h("fieldset", { class: "plainset" }, h("legend", null, "Transports it takes"),
+          TRANSPORTS.map((name) => h("label", { class: "check" }, h("input", { type: "checkbox", checked: adding.transports.has(name), on: { change: (event) => turnTransport(name, event.target.checked) } }), ` ${name}`))),
+        h("p", null, h("button", { type: "submit", class: "main", disabled: !adding.id }, "Add it"))));
+  }
+
+  let last = "";
+  place.onLeave(listen((kind, said) => { if (kind === "picture" && said.revision !== last) { last = said.revision; load(); } }));
+  load();
+
+  return () => [
+    h("div", { class: "top" }, h("h1", null, "Agents"), h("p", { class: "quiet" }, "Which servers each program is given, here and elsewhere.")),
+    !agents ? h("p", { class: "quiet" }, "Looking …")
+      : agents.length ? h("table", { class: "stack" },
+        h("thead", null, h("tr", null, ["Agent", "Given servers", "Servers", "Takes", "Differs with", ""].map((words) => h("th", { scope: "col", class: words === "Servers" ? "number" : undefined }, words || h("span", { class: "skip" }, "Actions"))))),
+        h("tbody", null, agents.map(row)))
+        : empty("No agents are known.", h("p", null, "Add one below.")),
+    form(),
+  ];
+}
+
+export const page = { path: "/ui/agents", title: () => "Agents", nav: "Agents", open };

@@ -1,0 +1,11 @@
+// Every page, in the order in which paths are compared. To add one: write its module, name it here.
+//
+// A page is an object: `path` with `:names`, `title(params)`, `nav` (a word in the head, or none) and
+// `open(place)`, which gives `draw()`. `place` has `params`, `redraw()` and `onLeave(end)`; `draw()`
+// gives what h() made, and is asked again after every change of the state.
+
+import { page as yard } from "./yard.js";
+import { page as server } from "./server.js";
+import { page as tool } from "./tool.js";
+
+export const pages = [yard, tool, server];

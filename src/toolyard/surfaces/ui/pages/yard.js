@@ -1,0 +1,66 @@
+// The yard: every server, how it is doing, and what wants a hand.
+
+import { h } from "../lib/dom.js";
+import { state } from "../lib/store.js";
+import { empty, light, lightOf, link, problems, serverPath, spark } from "../lib/parts.js";
+import { bytes, count, ms, seconds, short, tokens, visible, whole } from "../lib/words.js";
+import { picture } from "../lib/picture.js";
+
+const ORDER = ["waiting", "failing", "starting", "ready", "idle", "known", "disabled"];
+
+function row(server) {
+  const figures = state.figures.get(server.alias);
+  const kind = lightOf(server);
+  const minutes = figures?.minutes || new Array(60).fill(0);
+  const now = minutes[minutes.length - 1];
+  const errors = figures?.errors || 0;
+  return h("tr", { key: server.alias, "data-server": server.alias, "data-light": kind },
+    h("th", { scope: "row" }, link(serverPath(server.alias), visible(server.alias)),
+      server.title && server.title !== server.alias ? h("span", { class: "quiet under" }, short(server.title, 60)) : null),
+    h("td", { "data-label": "State" }, light(kind)),
+    h("td", { "data-label": "From" }, visible(server.source)),
+    h("td", { "data-label": "Tools", class: "number" }, whole(server.tools)),
+    h("td", { "data-label": "Calls, last hour", class: "wide" },
+      h("span", { class: "line" }, spark(minutes, `${count(figures?.calls || 0, "call")} in the last hour`),
+        h("span", { class: "quiet" }, `${whole(now)}/min`))),
+    h("td", { "data-label": "p95", class: "number" }, ms(figures?.p95_ms)),
+    h("td", { "data-label": "Errors", class: errors ? "number bad" : "number" }, whole(errors)),
+    h("td", { "data-label": "Memory", class: "number" }, bytes(figures?.memory_bytes)),
+    h("td", { "data-label": "Schema tokens", class: "number" }, tokens(figures?.schema_tokens)));
+}
+
+const HEADS = [
+  ["Server", ""], ["State", ""], ["From", "which source told of it"], ["Tools", ""], ["Calls, last hour", ""],
+  ["p95", "95 of 100 calls of the last hour took no longer"], ["Errors", "in the last hour"], ["Memory", "of its own process, where it runs here"],
+  ["Schema tokens", "about what its tools take of a model's context"],
+];
+
+function table(servers) {
+  const sorted = [...servers].sort((a, b) => ORDER.indexOf(lightOf(a)) - ORDER.indexOf(lightOf(b)) || a.alias.localeCompare(b.alias));
+  return h("table", { class: "servers" },
+    h("thead", null, h("tr", null, HEADS.map(([words, more]) => h("th", { scope: "col", title: more || undefined, class: /^(Tools|p95|Errors|Memory|Schema)/.test(words) ? "number" : undefined }, words)))),
+    h("tbody", null, sorted.map(row)));
+}
+
+function nothing() {
+  return empty("No servers yet.",
+    h("p", null, "Add one on a terminal: ", h("code", null, "toolyard add NAME -- COMMAND"), " or ", h("code", null, "toolyard add NAME --url URL"), "."),
+    h("p", null, "Or take one from the catalog: ", h("code", null, "toolyard catalog list"), "."));
+}
+
+function draw() {
+  const status = state.status;
+  if (!status) return h("p", { class: "quiet" }, "Looking at the yard …");
+  const ready = status.servers.filter((server) => lightOf(server) === "ready").length;
+  const tools = status.servers.reduce((sum, server) => sum + (server.enabled ? server.tools : 0), 0);
+  const cost = [...state.figures.values()].reduce((sum, row) => sum + row.schema_tokens, 0);
+  return [
+    h("div", { class: "top" }, h("h1", null, "The yard"),
+      h("p", { class: "quiet" }, `${count(status.servers.length, "server")}, ${ready} ready, ${count(tools, "tool")}, ${tokens(cost)} tokens of schemas, up ${seconds(status.uptime_s)}`)),
+    status.problems.length ? problems(status.problems, status.servers) : null,
+    status.servers.length ? [picture(), table(status.servers)] : nothing(),
+    h("p", { class: "quiet" }, "One address for every client: ", h("code", null, `${status.url}/mcp`)),
+  ];
+}
+
+export const page = { path: "/ui", title: () => "The yard", nav: "Yard", open: () => draw };
