@@ -3,8 +3,7 @@
 import { fitsLines, fromLines, fromList, toLines } from "./editing.js";
 
 export const TYPES = [
-  ["yard", "A server of the yard"], ["stdio", "A program (stdio)"], ["http", "An address (http)"],
-  ["streamable_http", "An address (streamable_http)"], ["sse", "An address (sse)"],
+  ["yard", "of the yard"], ["stdio", "stdio"], ["http", "http"], ["streamable_http", "streamable_http"], ["sse", "sse"],
 ];
 export const MODES = [["auto", "auto"], ["shared", "shared"], ["per_session", "per session"]];
 const KNOWN = new Set(["type", "command", "args", "env", "cwd", "url", "headers", "mode", "server"]);

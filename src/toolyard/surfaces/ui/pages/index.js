@@ -7,5 +7,7 @@
 import { page as yard } from "./yard.js";
 import { page as server } from "./server.js";
 import { page as tool } from "./tool.js";
+import { page as agents } from "./agents.js";
+import { page as agent } from "./agent.js";
 
-export const pages = [yard, tool, server];
+export const pages = [yard, tool, server, agents, agent];
