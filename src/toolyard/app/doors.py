@@ -23,6 +23,7 @@ from toolyard.surfaces.control.catalog import CatalogDoor
 from toolyard.surfaces.control.executors import ExecutorsDoor
 from toolyard.surfaces.control.history import HistoryDoor
 from toolyard.surfaces.control.openapi import described
+from toolyard.surfaces.control.packages import PackagesDoor
 from toolyard.surfaces.control.parts import yard_parts
 from toolyard.surfaces.control.passports import PassportsDoor
 from toolyard.surfaces.control.policies import PoliciesDoor
@@ -131,6 +132,7 @@ def _make_rest(house: House, door: HttpDoor, passes: Passes, link: Callable[[], 
     operations += AgentsDoor(house.agents).operations()
     operations += PoliciesDoor(house.agents).operations()
     operations += ExecutorsDoor(house.executors, house.agents).operations()
+    operations += PackagesDoor(house.packages).operations()
     operations += ResolvingDoor(house.agents).operations()
     operations += RunsDoor(house.hub, house.agents, house.tokens, door.dismiss).operations()
     operations += TryingDoor(house.relay, house.inputs, house.stopping).operations()

@@ -128,6 +128,7 @@ class House:
             self.board, self.pool, self._open, self._patience(), settings.session_idle
         )
         self.hub = Hub(self.board, self.pool, self.instances, self.apps)
+        self.hub.installed = self.packages.installed
         self.logins = Logins(self.hub, self.grants)
         self.relay = Relay(self.hub, _exposure(settings))
         self.history = History(

@@ -13,6 +13,10 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "restart": ("hub", "Stop the hub and start it again in the background."),
     "status": ("status", "Show the hub, its servers and their problems."),
     "instances": ("instances", "Show every running server: where, since when, for whom."),
+    "packages": (
+        "packages",
+        "Show what is installed so that servers start without npx and uvx.",
+    ),
     "mcp": ("mcp", "Serve one MCP client on stdin and stdout."),
     "list": ("status", "List the servers."),
     "tools": ("tools", "List or search the tools of all servers."),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,6 +18,7 @@ from toolyard.core.model import (
     Endpoint,
     Entry,
     Problem,
+    Server,
     ServerId,
     Snapshot,
     Status,
@@ -47,6 +48,8 @@ class Hub:
         self.apps = apps
         self.expected: frozenset[str] = frozenset()
         """The sources that must have reported until the picture is complete."""
+        self.installed: Callable[[Server], dict[str, Any] | None] = lambda _server: None
+        """Says what is started in place of a server's launcher."""
         self.url = ""
         self._projects: Counter[str] = Counter()
         self._started = time.monotonic()
@@ -126,6 +129,7 @@ class Hub:
         return {
             **_describe(entry, self.pool.keepers.get(entry.server.id)),
             "launch": _launch(entry.server.endpoint),
+            "installed": self.installed(entry.server),
             "timeout_s": entry.server.timeout,
             "instructions": entry.peer.instructions if entry.peer else "",
             "offers": {

@@ -74,7 +74,8 @@ class Packages:
         self._pins = folder.load()
         self._launches: dict[str, _Launch] = {}
         self._eras: dict[str, str] = {}
-        self._used: Counter[str] = Counter()
+        self._used: Counter[str] = Counter()  # by path, of which a name may have had several
+        self._running: Counter[str] = Counter()
         self._troubles: dict[str, Problem] = {}
         self._waiting: asyncio.Queue[_Launch] = asyncio.Queue()
         self._tried: set[str] = set()
@@ -118,8 +119,9 @@ class Packages:
     async def _enter_installed(
         self, stack: AsyncExitStack, launch: _Launch, pin: Pin, start: Start
     ) -> Link:
-        self._used[pin.path] += 1
-        stack.callback(self._used.subtract, (pin.path,))
+        for counter, key in ((self._used, pin.path), (self._running, pin.name)):
+            counter[key] += 1
+            stack.callback(counter.subtract, (key,))
         path = path_with(pin.program, launch.command)
         command = start_installed(launch.command, launch.package, pin.program, path)
         link = await stack.enter_async_context(start(command))
@@ -212,15 +214,17 @@ class Packages:
 
     def rows(self) -> list[Row]:
         """Every installed package, and for which servers."""
-        servers = self._servers()
-        return [
-            {
-                **msgspec.to_builtins(pin),
-                "servers": sorted(servers.get(pin.name, ())),
-                "running": max(0, self._used[pin.path]),
-            }
-            for pin in sorted(self._pins.values(), key=lambda pin: pin.name)
-        ]
+        return [self.row(pin) for _, pin in sorted(self._pins.items())]
+
+    def row(self, pin: Pin) -> Row:
+        """One installed package, and for which servers."""
+        entries = self._board.snapshot.entries.values()
+        launches = ((entry.alias, self._declared(entry.server)) for entry in entries)
+        return {
+            **msgspec.to_builtins(pin),
+            "servers": sorted(alias for alias, each in launches if each and each.name == pin.name),
+            "running": self._running[pin.name],
+        }
 
     def installed(self, server: Server) -> Row | None:
         """What starts in place of a server's launcher, if anything does."""
@@ -281,14 +285,6 @@ class Packages:
                 if found is not None:
                     return found
         raise UnknownNameError(f"no server uses {name!r}", f"run: toolyard packages remove {name}")
-
-    def _servers(self) -> dict[str, set[str]]:
-        found: dict[str, set[str]] = {}
-        for entry in self._board.snapshot.entries.values():
-            launch = self._declared(entry.server)
-            if launch is not None:
-                found.setdefault(launch.name, set()).add(entry.alias)
-        return found
 
     def _declared(self, server: Server) -> _Launch | None:
         """What a server's command means, also where it refers to values."""

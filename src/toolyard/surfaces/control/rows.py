@@ -50,6 +50,9 @@ class ServerDetails(ServerRow):
     """One server, with how it is started and all it offers."""
 
     launch: dict[str, Any]
+    """As declared."""
+    installed: dict[str, str] | None
+    """What is started in place of its launcher, if anything: package, version, program."""
     timeout_s: float | None
     held: list[str]
     instructions: str
