@@ -1,2 +1,197 @@
+// One server: how it is doing and why, what it offers, what changed, what it says and who calls it.
+
 import { h } from "../lib/dom.js";
-export const page = { path: "/ui/servers/:alias", title: () => "server", open: () => () => h("p", null, "soon") };
+import { ask, listen, segment, state } from "../lib/store.js";
+import { button, code, empty, fold, light, lightOf, link, mend, run, spark, time, toolPath } from "../lib/parts.js";
+import { bytes, count, ms, short, tokens, visible, whole } from "../lib/words.js";
+import { differences } from "../lib/differences.js";
+import { follow } from "../lib/log.js";
+
+function open(place) {
+  const alias = place.params.alias;
+  const path = `/servers/${segment(alias)}`;
+  const mine = { details: null, offers: null, changes: null, calls: null, finding: null, busy: "", gone: null, query: "", tools: "" };
+  const log = follow(alias, place);
+  let alive = true;
+
+  async function look() {
+    const found = await Promise.allSettled([ask(path), ask(`${path}/offers`), ask(`${path}/changes`)]);
+    if (!alive) return;
+    mine.gone = found[0].status === "rejected" && found[0].reason.status === 404 ? found[0].reason : null;
+    ["details", "offers", "changes"].forEach((name, at) => {
+      if (found[at].status === "fulfilled") mine[name] = found[at].value;
+    });
+    place.redraw();
+  }
+  async function lookBack() {
+    try {
+      mine.calls = (await ask(`/history?server=${segment(alias)}&limit=15`)).calls;
+    } catch { mine.calls = []; }
+    if (alive) place.redraw();
+  }
+  const forget = listen((kind, said) => {
+    if (kind === "picture") look();
+    else if (said.some((group) => group.server === alias)) lookBack();
+  });
+  place.onLeave(() => { alive = false; forget(); log.end(); });
+  look();
+  lookBack();
+
+  async function act(word, done) {
+    mine.busy = word;
+    place.redraw();
+    const answer = await run(done, "POST", `${path}/${word}`);
+    mine.busy = "";
+    place.redraw();
+    return answer;
+  }
+  async function verify() {
+    mine.finding = await act("verify", `${alias} was verified.`);
+    await look();
+    document.getElementById("changes")?.scrollIntoView({ block: "nearest" });
+  }
+  async function approve(tools = []) {
+    await run(tools.length ? `${tools.join(", ")} approved.` : `${alias} is approved.`, "POST", `${path}/approve`, { tools, hash: mine.changes.hash });
+    mine.finding = null;
+    look();
+  }
+
+  const parts = { alias, path, mine, log, act, verify, approve, place };
+  return () => draw(parts);
+}
+
+function draw(parts) {
+  const { mine, alias, log, place } = parts;
+  if (mine.gone) return empty(`There is no server “${visible(alias)}”.`, h("p", null, visible(mine.gone.hint)), h("p", null, link("/ui", "Go to the yard")));
+  const server = state.status?.servers.find((each) => each.alias === alias) || mine.details;
+  if (!server || !mine.details) return h("p", { class: "quiet" }, "Looking at this server …");
+  return [
+    heading(server, parts),
+    server.problem ? h("ul", { class: "problems" }, h("li", null, h("div", null,
+      h("p", { class: "title" }, visible(server.problem.text)), h("p", { class: "quiet" }, visible(server.problem.hint))),
+      mend(server.problem, server))) : null,
+    trust(parts),
+    h("div", { class: "two" }, facts(server), definition(mine.details)),
+    offers(parts),
+    h("section", { class: "card" }, h("h2", null, "Log"), log.draw(place)),
+    usage(alias, mine.calls),
+  ];
+}
+
+function heading(server, { mine, act, verify }) {
+  const waits = Boolean(mine.busy);
+  const does = (word, words, done, attrs) => button(mine.busy === word ? `${words} …` : words, () => act(word, done), { disabled: waits, ...attrs });
+  const runs = ["ready", "starting"].includes(server.status);
+  return h("div", { class: "top" },
+    h("div", null, h("p", { class: "quiet" }, link("/ui", "The yard"), " / "),
+      h("h1", null, visible(server.alias)), server.title && server.title !== server.alias ? h("p", { class: "quiet" }, short(server.title)) : null,
+      h("p", null, light(lightOf(server)))),
+    h("div", { class: "row", role: "group", "aria-label": "Orders" },
+      server.enabled ? [
+        runs ? does("restart", "Restart", `${server.alias} was restarted.`) : does("activate", "Start", `${server.alias} runs.`, { class: "main" }),
+        runs ? does("deactivate", "Let it rest", `${server.alias} rests; the next call starts it.`) : null,
+        button(mine.busy === "verify" ? "Verifying …" : "Verify", verify, { disabled: waits }),
+        does("disable", "Disable", `${server.alias} is disabled.`),
+      ] : does("enable", "Enable", `${server.alias} is enabled.`, { class: "main" })));
+}
+
+function facts(server) {
+  const figures = state.figures.get(server.alias);
+  const minutes = figures?.minutes || new Array(60).fill(0);
+  const rows = [
+    ["Speaks", [server.transport, server.protocol, server.era].filter(Boolean).join(", ")],
+    ["Version", server.server_version],
+    ["Process", server.pid ? `${server.pid}, ${bytes(figures?.memory_bytes)}` : ""],
+    ["Restarts", whole(server.restarts)],
+    ["Calls, last hour", h("span", { class: "line" }, spark(minutes, "calls by minute"), count(figures?.calls || 0, "call"))],
+    ["p95", ms(figures?.p95_ms)],
+    ["Errors", whole(figures?.errors || 0)],
+    ["Schemas", `${tokens(figures?.schema_tokens)} tokens of a model's context`],
+  ];
+  return h("section", { class: "card" }, h("h2", null, "State"), list(rows));
+}
+
+function definition(details) {
+  const launch = details.launch;
+  const rows = [
+    ["Name", visible(details.name)], ["From", visible(details.source)],
+    ["Command", launch.command ? h("code", null, launch.command.map((word) => (/^[\w./:=@+-]+$/.test(word) ? word : JSON.stringify(visible(word)))).join(" ")) : ""],
+    ["In", launch.cwd ? h("code", null, visible(launch.cwd)) : ""],
+    ["Address", launch.url ? h("code", null, visible(launch.url)) : ""],
+    ["Variables", (launch.env || []).map((name) => h("code", { key: name }, `${visible(name)}=…`))],
+    ["Headers", (launch.headers || []).map((name) => h("code", { key: name }, `${visible(name)}: …`))],
+    ["Timeout", details.timeout_s ? `${details.timeout_s} s` : "the hub's own"],
+  ];
+  return h("section", { class: "card" }, h("h2", null, "Definition"), list(rows),
+    details.instructions ? fold("What it tells models", code(details.instructions)) : null);
+}
+
+function list(rows) {
+  const said = rows.filter(([, words]) => words && words.length !== 0);
+  return h("dl", { class: "facts" }, said.map(([name, words]) => [h("dt", null, name), h("dd", null, words)]));
+}
+
+function trust({ mine, approve }) {
+  const { changes, finding } = mine;
+  const waits = changes && (changes.held.length || changes.launch || changes.changes.length);
+  if (!waits && !finding) return null;
+  const shown = waits ? changes.changes : finding.changes;
+  return h("section", { class: waits ? "card waits" : "card", id: "changes" },
+    h("div", { class: "top" }, h("h2", null, waits ? "Changed since it was approved" : "Verified"),
+      waits ? button("Approve all of it", () => approve(), { class: "main" }) : null),
+    finding ? h("p", { class: "quiet" }, `${visible(finding.server_name)} ${visible(finding.server_version)} answered after ${ms(finding.first_answer_ms)}: ${count(finding.tools.length, "tool")}, ${count(finding.prompts.length, "prompt")}, ${count(finding.resources.length, "resource")}.`) : null,
+    changes?.launch ? h("p", { class: "title" }, "How it is started has changed; it is not started until you approve.") : null,
+    shown.length ? differences(shown, waits ? changes.held : [], (tool) => approve([tool])) : h("p", null, waits ? "" : "Nothing differs from what was approved."));
+}
+
+const KINDS = [["tools", "Tools"], ["prompts", "Prompts"], ["resources", "Resources"], ["templates", "Resource templates"]];
+
+function offers({ mine, alias, place }) {
+  if (!mine.offers) return null;
+  const many = mine.offers.tools.length > 12;
+  return h("section", { class: "card" }, h("div", { class: "top" }, h("h2", null, "What it offers"),
+    many ? h("input", { type: "search", class: "narrow", placeholder: "Search", "aria-label": "Search what it offers", on: { input: (event) => { mine.tools = event.target.value.toLowerCase(); place.redraw(); } } }) : null),
+    KINDS.map(([kind, title]) => section(kind, title, alias, mine)),
+    KINDS.every(([kind]) => !mine.offers[kind].length) ? h("p", { class: "quiet" }, "Nothing is known yet. Start it to find out.") : null);
+}
+
+function section(kind, title, alias, mine) {
+  const all = mine.offers[kind];
+  if (!all.length) return null;
+  const found = all.filter((each) => !mine.tools || JSON.stringify([each.name, each.title, each.uri, each.description]).toLowerCase().includes(mine.tools));
+  return h("div", { key: kind }, h("h3", null, `${title} (${found.length === all.length ? all.length : `${found.length} of ${all.length}`})`),
+    h("ul", { class: "plain" }, found.map((each, at) => offer(kind, each, alias, mine, at))));
+}
+
+function offer(kind, each, alias, mine, at) {
+  const name = String(each.name ?? "");
+  const held = kind === "tools" && mine.offers.held.includes(name);
+  const label = kind === "tools" && !held ? link(toolPath(alias, name), short(name, 120)) : h("strong", null, short(name, 120));
+  return h("li", { key: `${kind} ${name} ${at}` }, label,
+    held ? h("span", { class: "tag waiting" }, "waits for approval") : null,
+    each.annotations?.readOnlyHint ? h("span", { class: "tag" }, "only reads") : null,
+    each.annotations?.destructiveHint ? h("span", { class: "tag" }, "may destroy") : null,
+    each.uri || each.uriTemplate ? h("code", null, short(each.uri || each.uriTemplate)) : null,
+    each.description ? said(each.description) : null,
+    each.inputSchema || each.arguments ? fold("Schema", code(JSON.stringify(each.inputSchema || each.arguments, null, 2))) : null);
+}
+
+// Long descriptions are cut, and whole when they are opened.
+function said(words) {
+  if (String(words).length <= 300) return h("p", { class: "quiet" }, visible(words));
+  return fold(h("span", { class: "quiet" }, short(words, 300)), code(words));
+}
+
+function usage(alias, calls) {
+  const agents = Object.entries(state.figures.get(alias)?.agents || {}).sort((a, b) => b[1] - a[1]);
+  return h("section", { class: "card" }, h("h2", null, "Who uses it"),
+    agents.length ? h("p", null, agents.map(([name, number]) => `${visible(name) || "unnamed"}: ${count(number, "call")}`).join(", "), " in the last hour") : h("p", { class: "quiet" }, "Nobody called it in the last hour."),
+    !calls ? null : calls.length ? h("table", { class: "stack" },
+      h("thead", null, h("tr", null, ["Tool", "When", "By", "Took", "Answered", "End"].map((word) => h("th", { scope: "col" }, word)))),
+      h("tbody", null, calls.map((call) => h("tr", { key: call.id },
+        h("th", { scope: "row" }, short(call.tool, 80)), h("td", { "data-label": "When" }, time(call.at)), h("td", { "data-label": "By" }, short(call.agent, 40)),
+        h("td", { "data-label": "Took" }, ms(call.ms)), h("td", { "data-label": "Answered" }, bytes(call.answered)),
+        h("td", { "data-label": "End", class: call.outcome === "ok" ? undefined : "bad" }, call.outcome, call.error ? h("span", { class: "under" }, short(call.error, 120)) : null))))) : h("p", { class: "quiet" }, "No calls are on record."));
+}
+
+export const page = { path: "/ui/servers/:alias", title: (params) => visible(params.alias), open };

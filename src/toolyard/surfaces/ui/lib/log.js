@@ -1,0 +1,55 @@
+// What a server writes, as it writes it.
+
+import { h } from "./dom.js";
+import { api, segment, state } from "./store.js";
+import { count, visible } from "./words.js";
+
+const KEPT = 2000;
+
+export function follow(alias, place) {
+  const abort = new AbortController();
+  let lines = [];
+  let query = "";
+  let ended = false;
+
+  async function read() {
+    const answer = await api("GET", `/servers/${segment(alias)}/log?follow=true`, undefined, abort.signal);
+    const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+    lines = [];
+    let rest = "";
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      const parts = (rest + value).split("\n");
+      rest = parts.pop();
+      lines = [...lines, ...parts].slice(-KEPT);
+      place.redraw();
+    }
+  }
+  async function keep() {
+    let patience = 1000;
+    while (!ended) {
+      const begun = Date.now();
+      await read().catch(() => {});
+      if (ended || !state.isLetIn) return;
+      patience = Date.now() - begun > 5000 ? 1000 : Math.min(patience * 2, 15000);
+      await new Promise((resolve) => setTimeout(resolve, patience));
+    }
+  }
+  keep();
+
+  return {
+    end() { ended = true; abort.abort(); },
+    draw() {
+      const found = query ? lines.filter((line) => line.toLowerCase().includes(query)) : lines;
+      return [
+        h("div", { class: "row" }, h("input", {
+          type: "search", placeholder: "Search the log", "aria-label": "Search the log",
+          on: { input: (event) => { query = event.target.value.toLowerCase(); place.redraw(); } },
+        }), h("span", { class: "quiet" }, query ? `${found.length} of ${count(lines.length, "line")}` : count(lines.length, "line"))),
+        lines.length ? h("pre", { class: "log", tabindex: "0", "aria-label": "Log", made: (node) => { node.scrollTop = node.scrollHeight; } }, visible(found.join("\n")))
+          : h("p", { class: "quiet" }, "It has not written anything to its log."),
+      ];
+    },
+  };
+}
