@@ -44,8 +44,8 @@ function write(server) {
   return said;
 }
 
-// The form of a list; throws if the JSON is none.
-export function readList(said) {
+// The form of a list, its servers keyed like those `before` them; throws if the JSON is none.
+export function readList(said, before = []) {
   if (said === null || typeof said !== "object" || Array.isArray(said)) throw new Error("this is no object");
   const servers = said.servers || said.mcpServers || {};
   if (typeof servers !== "object" || Array.isArray(servers)) throw new Error("“servers” is no object");
@@ -53,7 +53,10 @@ export function readList(said) {
   return {
     enabled: Boolean(said.enabled), meta: said.meta || {},
     rest: Object.fromEntries(Object.entries(said).filter(([key]) => !known.has(key))),
-    servers: Object.entries(servers).map(([name, each]) => newServer(name, each || {})),
+    servers: Object.entries(servers).map(([name, each], at) => {
+      const server = newServer(name, each || {});
+      return before[at] ? { ...server, key: before[at].key } : server;
+    }),
   };
 }
 

@@ -25,7 +25,7 @@ function open(place) {
   let agent = null, policies = [], made = null, missing = null, override = null;
   let draft = drafts.get(id) || null;
   let findings = { errors: [], warnings: [] };
-  let checking = null, asked = 0, conflict = false, wrongJson = "";
+  let checking = null, asked = 0, conflict = false, wrongJson = "", undo = null;
 
   const policy = () => policies.find((each) => each.executor === executor);
   const say_ = () => (wrongJson ? null : JSON.parse(draft.text));
@@ -74,6 +74,7 @@ function open(place) {
   }
 
   function changed() {
+    undo = null;
     draft.isDirty = true;
     drafts.set(id, draft);
     place.redraw();
@@ -92,7 +93,7 @@ function open(place) {
   function type(text) {
     draft.text = text;
     try {
-      draft.list = readList(JSON.parse(text));
+      draft.list = readList(JSON.parse(text), draft.list.servers);
       wrongJson = "";
     } catch (error) { wrongJson = error.message; }
     changed();
@@ -135,8 +136,6 @@ function open(place) {
     say("What was not saved is gone.");
     undo = () => { draft = before; undo = null; changed(); };
   }
-  let undo = null;
-
   function go(name) {
     executor = name;
     history.replaceState(null, "", `${location.pathname}${name === "local" ? "" : `?executor=${segment(name)}`}`);
@@ -194,7 +193,7 @@ function open(place) {
     const { list } = draft;
     return h("section", { class: "card", "aria-label": "Its list" },
       h("h2", null, "Its list"),
-      list.servers.length ? list.servers.map(serverForm) : h("p", { class: "quiet" }, "No server yet. Add one of the yard, or define one for this agent alone."),
+      h("div", null, list.servers.length ? list.servers.map(serverForm) : h("p", { class: "quiet" }, "No server yet. Add one of the yard, or define one for this agent alone.")),
       h("p", { class: "row" }, button("Add one of the yard", () => add("yard")), button("Define one", () => add("stdio"))),
       h("details", { class: "json" }, h("summary", null, "As JSON"),
         field("The same list as JSON", area("raw", draft.text, type, { class: "raw", rows: 16, "aria-invalid": wrongJson ? "true" : undefined, "aria-describedby": "raw-wrong" })),
@@ -203,7 +202,7 @@ function open(place) {
 
   function bar() {
     const isBlocked = wrongJson || findings.errors.length || doubled(draft.list).length;
-    return h("div", { class: "bar", role: "group", "aria-label": "Save" },
+    return h("div", { key: "bar", class: "bar", role: "group", "aria-label": "Save" },
       h("button", { type: "button", class: "main", disabled: !draft.isDirty || Boolean(isBlocked), on: { click: () => save(false) } }, "Save"),
       draft.isDirty ? button("Discard changes", discard) : null,
       undo ? button("Undo discarding", undo) : null,
@@ -211,7 +210,7 @@ function open(place) {
   }
 
   function clash() {
-    return h("div", { class: "card waits", role: "alert" },
+    return h("div", { key: "clash", class: "card waits", role: "alert" },
       h("p", { class: "title" }, "Somebody else changed this list since you read it."),
       h("p", null, "Yours is still here and was not saved."),
       h("p", { class: "row" }, button("Look at theirs", discard), button("Save mine over it", () => save(true), { class: "danger" })));
@@ -229,7 +228,7 @@ function open(place) {
     return h("div", null,
       h("section", { class: "card", "aria-label": "Where it runs" },
         field("Where it runs", choice("executor", executor, policies.map((each) => [each.executor, visible(each.executor)]), go)),
-        holds ? h("p", { class: "quiet" }, `${visible(executor)}: ${policyWords(holds.policy)} `, link(`/ui/policies?executor=${segment(executor)}`, "Change the policy")) : null,
+        holds ? h("p", { class: "quiet" }, `${visible(executor)}: ${policyWords(holds.policy)} `, link(`/ui/policies/${segment(executor)}`, "Change the policy")) : null,
         override ? h("details", null, h("summary", null, `Something differs on ${visible(executor)}`), h("pre", { tabindex: "0" }, visible(pretty(override)))) : null),
       told(),
       h("section", { class: "card", "aria-label": "What a run gets" }, h("h2", null, "What a run gets"),
@@ -253,7 +252,7 @@ function open(place) {
       h("div", { class: "top" }, h("h1", null, visible(agent.title)), toggle("enabled", "Give it its servers", draft.list.enabled, turn)),
       h("p", { class: "quiet" }, `Takes ${agent.transports.join(", ")}. Start it with its servers: `, h("code", null, `toolyard run ${visible(agent.id)}`)),
       conflict ? clash() : null,
-      h("div", { class: "two agent" }, editor(), aside()),
+      h("div", { key: "two", class: "two agent" }, editor(), aside()),
       bar(),
     ];
   };

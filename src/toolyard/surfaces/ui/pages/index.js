@@ -9,5 +9,8 @@ import { page as server } from "./server.js";
 import { page as tool } from "./tool.js";
 import { page as agents } from "./agents.js";
 import { page as agent } from "./agent.js";
+import { page as policies } from "./policies.js";
+import { page as policy } from "./policy.js";
+import { page as executors } from "./executors.js";
 
-export const pages = [yard, tool, server, agents, agent];
+export const pages = [yard, tool, server, agents, agent, policies, policy, executors];

@@ -1,0 +1,105 @@
+// Executors: places where servers run, named, tried and forgotten.
+
+import { h } from "../lib/dom.js";
+import { ask, order, segment } from "../lib/store.js";
+import { button, complain, confirmed, empty, link, say } from "../lib/parts.js";
+import { ms, visible } from "../lib/words.js";
+import { area, choice, field, fromLines, textInput, toLines } from "../lib/editing.js";
+import { policyPath } from "./policies.js";
+
+const TYPES = [["docker", "docker"], ["ssh", "ssh"], ["kubernetes", "kubernetes"]];
+const HOSTS = {
+  docker: "unix:///run/docker.sock, tcp://box:2376 or ssh://user@box; empty for this machine's.",
+  ssh: "ssh://user@box",
+  kubernetes: "The context of your kubeconfig; empty for the current one.",
+};
+
+function open(place) {
+  let rows = null, kinds = [];
+  let draft = fresh();
+  const tried = new Map();
+
+  function fresh() { return { name: "", type: "docker", host: "", options: "" }; }
+  const set = (key) => (text) => { draft[key] = text; place.redraw(); };
+
+  async function load() {
+    try {
+      const answer = await ask("/executors");
+      rows = answer.executors;
+      kinds = answer.kinds;
+    } catch (error) { complain(error); }
+    place.redraw();
+  }
+
+  async function put(name, body, words) {
+    try {
+      await order("PUT", `/executors/${segment(name)}`, body);
+      say(words);
+      draft = fresh();
+    } catch (error) { complain(error); }
+    load();
+  }
+
+  async function forget(row) {
+    if (!await confirmed(`Forget the executor ${row.name}? Servers that run there are stopped.`, "Forget it")) return;
+    try {
+      await order("DELETE", `/executors/${segment(row.name)}`);
+      say(`${row.name} is forgotten.`);
+    } catch (error) { complain(error); }
+    load();
+  }
+
+  async function test(row) {
+    tried.set(row.name, { isBusy: true });
+    place.redraw();
+    try { tried.set(row.name, await order("POST", `/executors/${segment(row.name)}/test`, {})); } catch (error) { tried.set(row.name, { ok: false, steps: [], failed: error.message, hint: error.hint, notes: [] }); }
+    place.redraw();
+  }
+
+  function trial(found) {
+    if (!found) return null;
+    if (found.isBusy) return h("p", { class: "quiet", role: "status" }, "Trying …");
+    return h("div", { role: "status" },
+      h("ol", { class: "steps" }, found.steps.map((step) => h("li", null, visible(step.text), h("span", { class: "quiet" }, ` ${ms(step.seconds * 1000)}`)))),
+      found.ok ? h("p", null, "It works.") : [h("p", { class: "bad" }, visible(found.failed)), h("p", { class: "quiet" }, visible(found.hint))],
+      found.notes.map((note) => h("p", { class: "quiet" }, visible(note))));
+  }
+
+  function card(row) {
+    const options = Object.entries(row.options);
+    return h("section", { class: "card", key: row.name, "aria-label": row.name },
+      h("div", { class: "row spread" }, h("h2", null, visible(row.name), h("span", { class: "tag" }, visible(row.type))),
+        h("span", { class: "row" }, button("Try it", () => test(row)), button("Change", () => { draft = { name: row.name, type: row.type, host: row.host, options: toLines(row.options) }; place.redraw(); }), button("Forget", () => forget(row), { class: "danger" }))),
+      h("dl", { class: "facts" },
+        h("dt", null, "Where"), h("dd", null, visible(row.host) || "this machine's own"),
+        options.length ? [h("dt", null, "Options"), h("dd", null, visible(options.map(([key, value]) => `${key}=${value}`).join(", ")))] : null,
+        h("dt", null, "Policy"), h("dd", null, link(policyPath(row.name), row.policy_of === row.name ? "its own" : visible(row.policy_of))),
+        row.reached_at ? [h("dt", null, "The hub from there"), h("dd", null, h("code", null, visible(row.reached_at)))] : null),
+      row.out_of_reach ? h("p", { class: "bad" }, visible(row.out_of_reach)) : null,
+      trial(tried.get(row.name)));
+  }
+
+  function form() {
+    const isNew = !rows?.some((row) => row.name === draft.name);
+    const submit = (event) => {
+      event.preventDefault();
+      put(draft.name, { type: draft.type, host: draft.host, options: fromLines(draft.options) }, isNew ? `${draft.name} is known now. Try it.` : `${draft.name} is changed.`);
+    };
+    return h("form", { class: "card", on: { submit } }, h("h2", null, "Name a place"),
+      h("div", { class: "cols" }, field("Name", textInput("executor-name", draft.name, set("name"), { required: true })), field("Type", choice("executor-type", draft.type, TYPES, set("type")))),
+      field("Host", textInput("executor-host", draft.host, set("host")), HOSTS[draft.type]),
+      field("Options", area("executor-options", draft.options, set("options"), { class: "small", rows: 2 }), "name=value, one a line; for example image=python:3.12 or namespace=tools."),
+      h("p", { class: "row" }, h("button", { type: "submit", class: "main", disabled: !draft.name }, isNew ? "Name it" : "Change it"), draft.name ? button("Clear", () => { draft = fresh(); place.redraw(); }) : null));
+  }
+
+  load();
+  return () => [
+    h("div", { class: "top" }, h("h1", null, "Executors"), h("p", { class: "quiet" }, "Places where servers run, beside this machine.")),
+    !rows ? h("p", { class: "quiet" }, "Looking …")
+      : h("div", null, rows.length ? rows.map(card) : empty("No place is named yet.", h("p", null, "Servers run on this machine. Name a Docker daemon, a machine over SSH or a cluster below to run them there too."))),
+    h("p", { class: "quiet" }, "Always there: ", kinds.map((kind, at) => [at ? ", " : "", link(policyPath(kind), visible(kind))])),
+    form(),
+  ];
+}
+
+export const page = { path: "/ui/executors", title: () => "Executors", nav: "Executors", open };

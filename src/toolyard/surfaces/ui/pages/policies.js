@@ -1,0 +1,33 @@
+// Policies: what each executor allows and changes.
+
+import { h } from "../lib/dom.js";
+import { ask, segment } from "../lib/store.js";
+import { complain, link } from "../lib/parts.js";
+import { visible } from "../lib/words.js";
+import { policyWords } from "../lib/plan.js";
+
+export const policyPath = (executor) => `/ui/policies/${segment(executor)}`;
+
+export function ownerWords(row) {
+  if (row.policy_of === row.executor) return "its own";
+  return row.policy_of === "the default" ? "the default" : `that of ${row.policy_of}`;
+}
+
+function open(place) {
+  let rows = null;
+  ask("/policies").then((answer) => { rows = answer.policies; place.redraw(); }, complain);
+  return () => [
+    h("div", { class: "top" }, h("h1", null, "Policies"), h("p", { class: "quiet" }, "What each place allows servers to do there, and what it changes.")),
+    rows ? h("table", { class: "stack" },
+      h("thead", null, h("tr", null, ["Executor", "Kind", "Policy", "What it says"].map((words) => h("th", { scope: "col" }, words)))),
+      h("tbody", null, rows.map((row) => h("tr", { key: row.executor },
+        h("th", { scope: "row" }, link(policyPath(row.executor), visible(row.executor))),
+        h("td", { "data-label": "Kind" }, visible(row.kind)),
+        h("td", { "data-label": "Policy" }, visible(ownerWords(row))),
+        h("td", { class: "whole" }, policyWords(row.policy))))))
+      : h("p", { class: "quiet" }, "Looking …"),
+    h("p", null, "More places can be named on the page of ", link("/ui/executors", "executors"), "."),
+  ];
+}
+
+export const page = { path: "/ui/policies", title: () => "Policies", nav: "Policies", open };

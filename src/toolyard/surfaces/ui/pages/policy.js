@@ -1,0 +1,182 @@
+// The policy of one executor: presets, a form and JSON in step, and whose plans would change.
+
+import { h } from "../lib/dom.js";
+import { ask, order, segment, state } from "../lib/store.js";
+import { button, complain, confirmed, empty, link, say } from "../lib/parts.js";
+import { count, visible } from "../lib/words.js";
+import { area, faults, field, fromLines, fromList, toLines } from "../lib/editing.js";
+import { Draft } from "../lib/draft.js";
+import { readRecord, writeRecord } from "../lib/records.js";
+import { agentPath } from "./agents.js";
+import { ownerWords } from "./policies.js";
+
+const FLAGS = [
+  ["allow_stdio", "stdio"], ["allow_http", "http"], ["allow_sse", "sse"], ["allow_streamable_http", "streamable_http"],
+];
+const LISTS = [
+  ["allow", "Only these servers", "Names or patterns such as git*, one a line; empty allows all."],
+  ["deny", "Never these servers", "One a line; wins over the list above."],
+  ["env_override", "Servers whose own variables win", "One a line."],
+];
+const TABLES = [
+  ["http_url_rewrite", "Addresses rewritten", "localhost -> host.docker.internal, one a line.", " -> "],
+  ["env_injection", "Variables set for every server", "NAME=value, one a line.", "="],
+];
+const DOCKER = { localhost: "host.docker.internal", "127.0.0.1": "host.docker.internal" };
+const PAUSE = 250;
+
+const PRESETS = [
+  ["Only HTTP and SSE", (form) => Object.assign(form, { allow_stdio: false, allow_http: true, allow_sse: true, allow_streamable_http: true })],
+  ["Only stdio", (form) => Object.assign(form, { allow_stdio: true, allow_http: false, allow_sse: false, allow_streamable_http: false })],
+  ["Only servers named here", (form) => { form.allow = form.allow || (state.status?.servers || []).map((each) => each.alias).join("\n"); }],
+  ["Rewrite localhost for Docker", (form) => { form.http_url_rewrite = toLines({ ...fromLines(form.http_url_rewrite, "->"), ...DOCKER }, " -> "); }],
+];
+
+function readForm(said) {
+  const form = {};
+  for (const [key] of [...FLAGS, ["stdio_proxy"]]) form[key] = said[key] !== false;
+  for (const [key] of LISTS) form[key] = (said[key] || []).join("\n");
+  for (const [key, , , sign] of TABLES) form[key] = toLines(said[key], sign);
+  const known = new Set([...FLAGS, ...LISTS, ...TABLES, ["stdio_proxy"]].map(([key]) => key));
+  form.rest = Object.fromEntries(Object.entries(said).filter(([key]) => !known.has(key)));
+  return form;
+}
+
+function writeForm(form) {
+  const said = { ...form.rest };
+  for (const [key] of [...FLAGS, ["stdio_proxy"]]) said[key] = form[key];
+  for (const [key] of LISTS) said[key] = fromList(form[key]);
+  for (const [key, , , sign] of TABLES) said[key] = fromLines(form[key], sign.trim());
+  return said;
+}
+
+function open(place) {
+  const executor = place.params.executor;
+  const path = `/policies/${segment(executor)}`;
+  let row = null, version = "", draft = null, missing = null, changes = null, errors = [], conflict = false, undo = null;
+  let waiting = null, asked = 0;
+
+  async function load() {
+    try {
+      const record = await readRecord(path);
+      row = record.value;
+      version = record.version;
+      draft = new Draft(row.policy, { read: readForm, write: writeForm, changed });
+      changes = null;
+      errors = [];
+      conflict = false;
+    } catch (error) {
+      if (error.status === 404) missing = error;
+      else complain(error);
+    }
+    place.redraw();
+  }
+
+  function changed() {
+    place.redraw();
+    clearTimeout(waiting);
+    waiting = setTimeout(preview, PAUSE);
+  }
+
+  async function preview() {
+    if (draft.wrong) return;
+    const mine = asked += 1;
+    try {
+      const found = await order("POST", `${path}/preview`, draft.value);
+      if (mine === asked) { changes = found.changes; errors = []; }
+    } catch (error) {
+      if (mine === asked) { changes = null; errors = error.errors?.length ? error.errors : [{ server: "", field: "", text: error.message, hint: error.hint }]; }
+    }
+    place.redraw();
+  }
+
+  async function save(over) {
+    const before = row;
+    try {
+      await writeRecord("PUT", path, draft.value, over ? "" : version);
+      say("The policy is saved.");
+      undo = () => restore(before);
+      await load();
+    } catch (error) {
+      if (error.status === 412) conflict = true;
+      else complain(error);
+      place.redraw();
+    }
+  }
+
+  async function restore(before) {
+    undo = null;
+    try {
+      if (before.policy_of === executor) await writeRecord("PUT", path, before.policy, version);
+      else await writeRecord("DELETE", path, undefined, version);
+      say("The policy is as it was.");
+    } catch (error) { complain(error); }
+    load();
+  }
+
+  async function reset() {
+    const before = row;
+    try {
+      const found = await order("POST", `${path}/preview?reset=true`, {});
+      const who = found.changes.length ? `This changes the plans of ${count(found.changes.length, "agent")}.` : "No plan changes.";
+      if (!await confirmed(`Take the policy of ${executor} back? ${who}`, "Take it back")) return;
+      await writeRecord("DELETE", path, undefined, version);
+      say("The policy is taken back.");
+      undo = () => restore(before);
+    } catch (error) { complain(error); }
+    load();
+  }
+
+  function check(key, words) {
+    return h("label", { class: "check" }, h("input", { type: "checkbox", checked: draft.form[key], on: { change: (event) => draft.edit((form) => { form[key] = event.target.checked; }) } }), ` ${words}`);
+  }
+
+  function editor() {
+    const { form } = draft;
+    const lines = ([key, label, help]) => field(label, area(key, form[key], (text) => draft.edit((each) => { each[key] = text; }), { rows: Math.min(10, Math.max(2, form[key].split("\n").length)), class: "small" }), help);
+    return h("section", { class: "card", "aria-label": "The policy" }, h("h2", null, "The policy"),
+      h("div", { class: "row", role: "group", "aria-label": "Presets" }, h("span", { class: "quiet" }, "Presets:"), PRESETS.map(([words, apply]) => button(words, () => draft.edit(apply)))),
+      h("fieldset", { class: "plainset" }, h("legend", null, "Transports it allows"), FLAGS.map(([key, words]) => check(key, words))),
+      h("fieldset", { class: "plainset" }, h("legend", null, "Stand-in"), check("stdio_proxy", "The hub may stand in for a server, so that stdio can be shared")),
+      [...LISTS.slice(0, 2), ...TABLES, LISTS[2]].map(lines),
+      draft.asJson("raw"));
+  }
+
+  function changeRow(change) {
+    const part = (words, names) => (names.length ? h("span", null, `${words} `, h("strong", null, visible(names.join(", ")))) : null);
+    const parts = [part("gets", change.gained), part("loses", change.lost), part("gets otherwise", change.changed)].filter(Boolean);
+    return h("li", { key: `${change.agent} ${change.executor}` }, link(`${agentPath(change.agent)}?executor=${segment(change.executor)}`, visible(change.agent)), ` on ${visible(change.executor)} `,
+      parts.map((each, at) => [at ? "; " : "", each]));
+  }
+
+  function aside() {
+    return h("section", { class: "card", "aria-label": "Whose plans change", "aria-live": "polite" }, h("h2", null, "Whose plans change"),
+      !draft.isDirty ? h("p", { class: "quiet" }, "Change something: before it is saved, this says which agents get other servers.") : null,
+      draft.isDirty && changes && !changes.length ? h("p", null, "Nobody's. No agent gets more, less or otherwise.") : null,
+      draft.isDirty && changes?.length ? h("ul", { class: "plain" }, changes.map(changeRow)) : null,
+      errors.length ? h("ul", { class: "plain findings" }, faults(errors, "error")) : null);
+  }
+
+  load();
+  place.onLeave(() => clearTimeout(waiting));
+
+  return () => {
+    if (missing) return empty(visible(missing.message), h("p", null, visible(missing.hint)), h("p", null, link("/ui/policies", "See all policies")));
+    if (!draft) return h("p", { class: "quiet" }, "Looking …");
+    return [
+      h("p", { class: "crumbs" }, link("/ui/policies", "Policies")),
+      h("div", { class: "top" }, h("h1", null, visible(executor)), h("p", { class: "quiet" }, `Kind ${visible(row.kind)}; what holds is ${visible(ownerWords(row))}.`)),
+      conflict ? h("div", { key: "clash", class: "card waits", role: "alert" }, h("p", { class: "title" }, "Somebody else changed this policy since you read it."),
+        h("p", { class: "row" }, button("Look at theirs", load), button("Save mine over it", () => save(true), { class: "danger" }))) : null,
+      h("div", { key: "two", class: "two agent" }, editor(), h("div", null, aside())),
+      h("div", { key: "bar", class: "bar", role: "group", "aria-label": "Save" },
+        h("button", { type: "button", class: "main", disabled: !draft.isDirty || Boolean(draft.wrong) || errors.length > 0, on: { click: () => save(false) } }, "Save"),
+        draft.isDirty ? button("Discard changes", load) : null,
+        !draft.isDirty && undo ? button("Undo", undo) : null,
+        !draft.isDirty && row.policy_of === executor ? button("Take it back", reset, { class: "danger" }) : null,
+        h("span", { class: "quiet" }, draft.isDirty ? "Not saved yet." : "All is saved.")),
+    ];
+  };
+}
+
+export const page = { path: "/ui/policies/:executor", title: (params) => `Policy of ${params.executor}`, open };
