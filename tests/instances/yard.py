@@ -14,7 +14,7 @@ from tests.e2e.hub import RunningHub
 from tests.e2e.talk import Talk, talking, text_of
 from tests.fixtures.stub_run import stub_command
 from tests.surfaces.doors import Doors, Json, open_doors
-from toolyard.core.agentfiles import read_config, read_policy
+from toolyard.core.agentfiles import read_agent, read_config, read_policy
 from toolyard.settings import read_settings
 from toolyard.stores.agents import AgentStore
 from toolyard.stores.database import Database
@@ -30,12 +30,19 @@ def stub(home: Path, name: str, *flags: str, mode: str = "per_session") -> Json:
     return {"command": command[0], "args": command[1:], "mode": mode}
 
 
-def write_lists(home: Path, lists: Mapping[str, Any], policies: Mapping[str, Any]) -> None:
+def write_lists(
+    home: Path,
+    lists: Mapping[str, Any],
+    policies: Mapping[str, Any],
+    agents: Mapping[str, Any] | None = None,
+) -> None:
     """Write down what agents are given, as their owner would have done before the hub started."""
     settings = read_settings({}, {"TOOLYARD_HOME": str(home)})
     settings.state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
     database = Database(settings.state_dir / "toolyard.db", MIGRATIONS)
     store = AgentStore(database)
+    for agent, said in (agents or {}).items():
+        store.put_agent(read_agent(agent, {"transports": ["stdio", "http"], **said}))
     for agent, servers in lists.items():
         store.put_config(read_config(agent, {"enabled": True, "servers": dict(servers)}))
     for executor, said in policies.items():

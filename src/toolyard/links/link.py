@@ -32,7 +32,8 @@ BLOCKED_SECONDS: Final = 0.5
 """Questions asked side by side come together; one that has been open longer blocks its call."""
 NOTICES_PER_SECOND: Final = 100
 NOTICES_AT_ONCE: Final = 500
-"""Notifications of one server that are passed on, steadily and in a burst; the rest is dropped."""
+"""Notifications of one call, and of one server outside of calls, that are passed on, steadily and
+in a burst; the rest is dropped."""
 ASKS_ALLOWED: Final = 32
 """Questions of one server that may be open at once."""
 
@@ -62,7 +63,17 @@ class Caller(Protocol):
 class Flight:
     """One request under way to a server."""
 
-    __slots__ = ("answer", "caller", "cap", "deadline", "method", "number", "patience", "tag")
+    __slots__ = (
+        "answer",
+        "caller",
+        "cap",
+        "deadline",
+        "heard",
+        "method",
+        "number",
+        "patience",
+        "tag",
+    )
 
     def __init__(
         self, number: int, method: str, caller: Caller | None, answer: asyncio.Future[Message]
@@ -72,6 +83,8 @@ class Flight:
         self.caller = caller
         self.answer = answer
         self.patience = self.deadline = self.cap = 0.0
+        self.heard = 0
+        """Notifications that belong to it so far."""
         self.tag: Any = None
         """What the channel keeps for this request, e.g. its connection."""
 
@@ -290,36 +303,45 @@ class Link:
 
     def _noticed(self, message: Message, via: Flight | None) -> None:
         method, params = message.method, bytes(message.params)
-        if method not in _FOR_THE_HUB and not self._has_room():
-            self.dropped += 1
-            return
-        if method == "notifications/progress":
-            self._progressed(params)
-            return
-        if method == "notifications/cancelled":
-            self._withdrawn(params)
-            return
         if method in _FOR_THE_HUB:
             self.on_notice(method, params)
-            return
-        flight = via or self._culprit()
+        elif method == "notifications/progress":
+            self._progressed(params)
+        elif method == "notifications/cancelled":
+            if self._has_room(None):
+                self._withdrawn(params)
+        else:
+            self._said(method, params, via or self._culprit())
+
+    def _said(self, method: str, params: bytes, flight: Flight | None) -> None:
         caller = flight.caller if flight is not None else None
         caller = caller or self.home
+        if not self._has_room(flight):
+            return
         if caller is not None:
             caller.notify(method, params)
             return
         self.unattributed += 1
         self.on_notice(method, params)
 
-    def _has_room(self) -> bool:
-        """Whether one more notification fits: a steady stream and bursts do, a flood does not."""
+    def _has_room(self, flight: Flight | None) -> bool:
+        """Whether one more notification fits: a steady stream and bursts do, a flood does not.
+
+        What belongs to a call has room of its own, so that many callers do not take each other's.
+        """
         now = self._loop.time()
-        self._room = min(NOTICES_AT_ONCE, self._room + (now - self._room_at) * NOTICES_PER_SECOND)
-        self._room_at = now
-        if self._room < 1:
-            return False
-        self._room -= 1
-        return True
+        if flight is not None and flight.cap:
+            flight.heard += 1
+            since = now - (flight.cap - HARD_CAP_SECONDS)
+            fits = flight.heard <= NOTICES_AT_ONCE + since * NOTICES_PER_SECOND
+        else:
+            more = (now - self._room_at) * NOTICES_PER_SECOND
+            self._room = min(NOTICES_AT_ONCE, self._room + more)
+            self._room_at = now
+            fits = self._room >= 1
+            self._room -= fits
+        self.dropped += not fits
+        return fits
 
     def _progressed(self, params: bytes) -> None:
         try:
@@ -330,6 +352,8 @@ class Link:
         flight = self._flights.get(token)
         if flight is None or flight.caller is None:
             self.unattributed += 1
+            return
+        if not self._has_room(flight):
             return
         if flight.patience:
             flight.deadline = self._loop.time() + flight.patience

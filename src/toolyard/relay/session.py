@@ -136,6 +136,7 @@ class Exchange:
         "asked",
         "capabilities",
         "checks_params",
+        "dropped",
         "emit",
         "flight",
         "id",
@@ -168,6 +169,8 @@ class Exchange:
         self.flight: Flight | None = None
         self.link: Link | None = None
         self.task: asyncio.Task[Any] | None = None
+        self.dropped = False
+        """Whether the client took it back before it was begun."""
         self.asked: asyncio.Future[None] | None = None
         """Set while a modern client waits: a question for it has arrived."""
         self.parked: Any = None
@@ -187,8 +190,14 @@ class Exchange:
         """When the server's open question for this call came; 0 if none is open."""
         return self.open or (self.parked.asked_at if self.parked is not None else 0.0)
 
+    def begin(self, task: asyncio.Task[Any] | None) -> bool:
+        """It is served by this task from here on; false if nobody wants it any more."""
+        self.task = task
+        return not self.dropped
+
     def abandon(self) -> None:
         """The client does not want the answer any more."""
+        self.dropped = True
         if self.task is not None:
             self.task.cancel()
 

@@ -163,6 +163,7 @@ class HttpDoor:
             reply.respond(202)
         else:
             exchange = Exchange(client.session, bytes(message.id), _mute)
+            client.session.exchanges[exchange.id] = exchange
             self._tasks.start(self._serve(client, exchange, message, asked, reply))
 
     def _client(self, asked: Asked) -> Client | None:
@@ -274,12 +275,13 @@ class HttpDoor:
         session = exchange.session
         if asked.takes_stream:
             exchange.emit = back.emit
-        exchange.task = asyncio.current_task()
         session.exchanges[exchange.id] = exchange
         reply.on_gone = lambda: _hung_up(client, exchange, back)
         if message.method == "subscriptions/listen":
             self._listeners[exchange] = asked.grant
         try:
+            if not exchange.begin(asyncio.current_task()):
+                raise asyncio.CancelledError
             body, error = await self._relay.answer(exchange, message)
         except asyncio.CancelledError:
             text = "the request was cancelled"

@@ -109,25 +109,32 @@ class LineClient:
             text = "the id of a request is a string or a number"
             self.send(jsonrpc.error(b"", jsonrpc.fault(era.INVALID_REQUEST, text)))
         else:
-            self._tasks.start(self._serve(message))
+            session = self._session(message)
+            exchange = Exchange(session, bytes(message.id), self.send)
+            # Known before it is begun: the next line may take it back already.
+            session.exchanges[exchange.id] = exchange
+            self._tasks.start(self._serve(exchange, message))
 
-    async def _serve(self, message: Message) -> None:
-        session = self._session(message)
-        exchange = Exchange(session, bytes(message.id), self.send)
-        if session.is_modern:
-            wrong = check_envelope(message.params)
-            if wrong is not None:
-                self.send(jsonrpc.error(message.id, jsonrpc.fault(*wrong)))
-                return
-            take_envelope(exchange, jsonrpc.fields(jsonrpc.fields(message.params)["_meta"]))
-            self._relay.passports.apply(session)
-        exchange.task = asyncio.current_task()
-        session.exchanges[exchange.id] = exchange
+    async def _serve(self, exchange: Exchange, message: Message) -> None:
+        session = exchange.session
         try:
-            reply, _ = await self._relay.answer(exchange, message)
+            if exchange.begin(asyncio.current_task()) and not self._is_wrong(exchange, message):
+                reply, _ = await self._relay.answer(exchange, message)
+                self.send(reply)
         finally:
             session.exchanges.pop(exchange.id, None)
-        self.send(reply)
+
+    def _is_wrong(self, exchange: Exchange, message: Message) -> bool:
+        """Read the envelope of a modern request; one that is wrong is answered here."""
+        if not exchange.session.is_modern:
+            return False
+        wrong = check_envelope(message.params)
+        if wrong is not None:
+            self.send(jsonrpc.error(message.id, jsonrpc.fault(*wrong)))
+            return True
+        take_envelope(exchange, jsonrpc.fields(jsonrpc.fields(message.params)["_meta"]))
+        self._relay.passports.apply(exchange.session)
+        return False
 
     def _session(self, message: Message) -> Session:
         """A request with a modern envelope is modern; all others are legacy."""

@@ -1,0 +1,126 @@
+"""A server over stdio that many clients use at once: `crowd.py legacy|modern`.
+
+It answers, reports progress, asks and waits, all at the same time in one thread, and says in the
+end what became of all that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from typing import Any
+
+Json = dict[str, Any]
+META = "io.modelcontextprotocol/"
+TOOLS = ("echo", "steps", "ask", "wait", "tally")
+STEPS = 3
+
+
+class Crowd:
+    def __init__(self, era: str) -> None:
+        self.modern = era == "modern"
+        self.running: dict[Any, asyncio.Task[None]] = {}
+        self.questions: dict[str, asyncio.Future[Json]] = {}
+        self.tally = {"answered": 0, "cancelled": 0, "asked": 0, "refused": 0}
+
+    def send(self, message: Json) -> None:
+        sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+        sys.stdout.flush()
+
+    def take(self, line: bytes) -> None:
+        message = json.loads(line)
+        method = message.get("method")
+        if method is None:
+            self.questions.pop(message["id"]).set_result(message)
+        elif method == "notifications/cancelled":
+            task = self.running.get(message["params"]["requestId"])
+            if task is not None:
+                task.cancel()
+        elif "id" in message:
+            task = asyncio.get_running_loop().create_task(self.serve(message))
+            self.running[message["id"]] = task
+
+    async def serve(self, message: Json) -> None:
+        id_, params = message["id"], message.get("params") or {}
+        try:
+            result = await self.answer(message["method"], params, id_)
+        except asyncio.CancelledError:
+            self.tally["cancelled"] += 1
+            return
+        finally:
+            self.running.pop(id_, None)
+        if result is None:
+            self.send({"id": id_, "error": {"code": -32601, "message": "unknown method"}})
+        else:
+            self.tally["answered"] += 1
+            kind = {"resultType": "complete"} if self.modern else {}
+            self.send({"id": id_, "result": {**kind, **result}})
+
+    async def answer(self, method: str, params: Json, id_: Any) -> Json | None:
+        who = {"name": "crowd", "version": "1"}
+        can: Json = {"capabilities": {"tools": {}}}
+        if method == "server/discover" and self.modern:
+            return {"supportedVersions": ["2026-07-28"], **can, "_meta": {META + "serverInfo": who}}
+        if method == "initialize" and not self.modern:
+            return {"protocolVersion": "2025-11-25", **can, "serverInfo": who}
+        if method == "tools/list":
+            return {"tools": [{"name": t, "inputSchema": {"type": "object"}} for t in TOOLS]}
+        if method != "tools/call":
+            return None
+        return await self.call(params["name"], params["arguments"], params)
+
+    async def call(self, name: str, arguments: Json, params: Json) -> Json:
+        mark = f"{arguments.get('who')} {arguments.get('n')}"
+        if name == "steps":
+            token = params["_meta"]["progressToken"]
+            for step in range(STEPS):
+                said = {"progressToken": token, "progress": step, "message": f"{mark} {step}"}
+                self.send({"method": "notifications/progress", "params": said})
+                await asyncio.sleep(0)
+        elif name == "ask":
+            return await self.ask(mark, params)
+        elif name == "wait":
+            await asyncio.Event().wait()
+        elif name == "tally":
+            running = len(self.running) - 1
+            return text(json.dumps({**self.tally, "running": running}))
+        return text(mark)
+
+    async def ask(self, mark: str, params: Json) -> Json:
+        question = {"message": mark, "requestedSchema": {"type": "object", "properties": {}}}
+        if self.modern:
+            given = (params.get("inputResponses") or {}).get("who")
+            if given is None:
+                request = {"method": "elicitation/create", "params": question}
+                self.tally["asked"] += 1
+                asked = {"inputRequests": {"who": request}, "requestState": mark}
+                return {"resultType": "input_required", **asked}
+            assert params["requestState"] == mark
+            return text(json.dumps(given))
+        self.tally["asked"] += 1
+        number = f"q{self.tally['asked']}"
+        answer = self.questions[number] = asyncio.get_running_loop().create_future()
+        self.send({"id": number, "method": "elicitation/create", "params": question})
+        said = await answer
+        if "error" in said:
+            self.tally["refused"] += 1
+            return text("refused")
+        return text(json.dumps(said["result"]))
+
+
+def text(said: str) -> Json:
+    return {"content": [{"type": "text", "text": said}]}
+
+
+async def main() -> None:
+    crowd = Crowd(sys.argv[1])
+    reader = asyncio.StreamReader(limit=1 << 24)
+    loop = asyncio.get_running_loop()
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    while line := await reader.readline():
+        crowd.take(line)
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
