@@ -12,5 +12,6 @@ import { page as agent } from "./agent.js";
 import { page as policies } from "./policies.js";
 import { page as policy } from "./policy.js";
 import { page as executors } from "./executors.js";
+import { page as clients } from "./clients.js";
 
-export const pages = [yard, tool, server, agents, agent, policies, policy, executors];
+export const pages = [yard, tool, server, agents, agent, policies, policy, executors, clients];

@@ -1,0 +1,125 @@
+// Clients: whose files have the hub in them, and the change shown before it is made.
+
+import { h } from "../lib/dom.js";
+import { ask, order, segment, state } from "../lib/store.js";
+import { button, complain, empty, fold, say, time } from "../lib/parts.js";
+import { visible } from "../lib/words.js";
+import { choice, field, pretty } from "../lib/editing.js";
+import { patch } from "../lib/patch.js";
+
+const WAYS = [["stdio", "a program that it starts (stdio)"], ["http", "the hub's address (HTTP)"]];
+
+function open(place) {
+  let clients = null, changes = [], agents = [];
+  let shown = null; // the change that is looked at before it is made
+
+  async function load() {
+    try {
+      const [found, past, known] = await Promise.all([ask("/clients"), ask("/clients/changes"), ask("/agents")]);
+      clients = [...found.clients].sort((a, b) => b.connected - a.connected || b.installed - a.installed || a.title.localeCompare(b.title));
+      changes = past.changes;
+      agents = known.agents;
+    } catch (error) { complain(error); }
+    place.redraw();
+  }
+
+  async function look(what) {
+    shown = { ...what, answer: null };
+    place.redraw();
+    try {
+      const answer = await order("POST", shown.path, { ...shown.body, dry_run: true });
+      if (shown?.path === what.path) shown.answer = answer;
+    } catch (error) {
+      shown = null;
+      complain(error);
+    }
+    place.redraw();
+  }
+
+  async function make() {
+    try {
+      const answer = await order("POST", shown.path, shown.body);
+      const words = answer.changed ? `${shown.done} A change can be undone below.` : "There was nothing to change.";
+      shown = null;
+      say(words);
+    } catch (error) { complain(error); }
+    load();
+  }
+
+  const at = (client) => `/clients/${segment(client.client)}`;
+  function connect(client, body = { http: false, agent: "" }) {
+    look({ for: client.client, title: `Connect ${client.title}`, path: `${at(client)}/connect`, body, yes: "Connect", done: `${client.title} is connected.`, again: (next) => connect(client, next) });
+  }
+  function disconnect(client) {
+    look({ for: client.client, title: `Take the hub out of ${client.title}`, path: `${at(client)}/disconnect`, body: {}, yes: "Disconnect", done: `${client.title} is disconnected.` });
+  }
+  function undo(change) {
+    look({ for: `change ${change.id}`, title: `Undo: ${change.what} ${change.client}`, path: `/clients/changes/${segment(change.id)}/undo`, body: {}, yes: "Undo it", done: "It is undone." });
+  }
+
+  function panel() {
+    const { answer, body } = shown;
+    return h("div", { class: "card preview", role: "region", "aria-label": shown.title },
+      h("h3", null, visible(shown.title)),
+      shown.again ? h("div", { class: "cols" },
+        field("By", choice("way", body.http ? "http" : "stdio", WAYS, (way) => shown.again({ ...body, http: way === "http" }))),
+        field("As", choice("as", body.agent, [["", "everything in the yard"], ...agents.map((agent) => [agent.id, `the list of ${visible(agent.title)}`])], (agent) => shown.again({ ...body, agent })))) : null,
+      !answer ? h("p", { class: "quiet" }, "Looking …")
+        : answer.changed ? [h("p", null, "This is what changes in ", h("code", null, visible(answer.file)), ":"), patch(answer.difference)]
+          : h("p", null, "Nothing would change: it is so already."),
+      h("p", { class: "row" },
+        answer?.changed ? button(shown.yes, make, { class: "main" }) : null, button("Leave it", () => { shown = null; place.redraw(); })));
+  }
+
+  function row(client) {
+    const kind = client.problem ? "failing" : client.connected ? "ready" : "disabled";
+    return h("li", { key: client.client, class: "client" },
+      h("div", { class: "row spread" },
+        h("div", null, h("strong", null, visible(client.title)), client.connected ? h("span", { class: "tag" }, visible(client.how)) : null,
+          h("span", { class: "quiet under" }, visible(client.file))),
+        h("span", { class: "row" },
+          h("span", { class: `light ${kind}` }, h("i", { "aria-hidden": "true" }), client.problem ? "cannot be used" : client.connected ? "connected" : client.installed ? "not connected" : "not found here"),
+          client.connected ? button("Disconnect", () => disconnect(client), { "aria-label": `Disconnect ${client.title}` }) : null,
+          button(client.connected ? "Change" : "Connect", () => connect(client), { "aria-label": `${client.connected ? "Change" : "Connect"} ${client.title}`, disabled: Boolean(client.problem) }))),
+      client.problem ? h("p", { class: "bad" }, visible(client.problem)) : null,
+      shown?.for === client.client ? panel() : null);
+  }
+
+  function past(change) {
+    return h("li", { key: change.id },
+      h("div", { class: "row spread" },
+        h("span", null, visible(`${change.client}: ${change.what}`), " ", h("span", { class: "quiet" }, time(change.at)), h("span", { class: "quiet under" }, visible(change.file))),
+        change.undone ? h("span", { class: "quiet" }, "undone ", time(change.undone)) : button("Undo", () => undo(change), { "aria-label": `Undo ${change.what} ${change.client}` })),
+      shown?.for === `change ${change.id}` ? panel() : null);
+  }
+
+  function snippets() {
+    const url = `${state.status?.url || ""}/mcp`;
+    const stdio = { mcpServers: { toolyard: { command: "toolyard", args: ["mcp"] } } };
+    const http = { mcpServers: { toolyard: { type: "http", url, headers: { Authorization: "Bearer TOKEN" } } } };
+    const piece = (words, value) => h("div", null, h("h3", null, words), h("pre", { tabindex: "0" }, pretty(value)), button("Copy", async () => {
+      try { await navigator.clipboard.writeText(pretty(value)); say("Copied."); } catch { say("The browser does not let a page copy; select the text instead.", "bad"); }
+    }, { "aria-label": `Copy: ${words}` }));
+    return h("details", { class: "card" }, h("summary", null, "For a client that is not listed"),
+      piece("As a program", stdio), piece("As an address", http),
+      h("p", { class: "quiet" }, "A token of its own is made with: ", h("code", null, "toolyard token create NAME"), ". It is shown once, and not on this page."));
+  }
+
+  load();
+  return () => {
+    if (!clients) return h("p", { class: "quiet" }, "Looking …");
+    const here = clients.filter((client) => client.installed || client.connected || client.problem);
+    const others = clients.filter((client) => !here.includes(client));
+    return [
+      h("div", { class: "top" }, h("h1", null, "Clients"), h("p", { class: "quiet" }, "Programs that can use the hub. Every change of their files is shown first, and can be undone.")),
+      h("section", { class: "card", "aria-label": "On this machine" }, h("h2", null, "On this machine"),
+        here.length ? h("ul", { class: "plain" }, here.map(row)) : empty("No known client was found.", h("p", null, "Connect one that is listed below anyway, or copy a snippet."))),
+      h("section", { class: "card", "aria-label": "Changes" }, h("h2", null, "Changes"),
+        changes.length ? h("ul", { class: "plain" }, changes.map(past)) : h("p", { class: "quiet" }, "No file was changed yet.")),
+      others.length ? fold(`Others (${others.length})`, h("ul", { class: "plain" }, others.map(row)), { class: "card" }) : null,
+      snippets(),
+    ];
+  };
+}
+
+export const page = { path: "/ui/clients", title: () => "Clients", nav: "Clients", open };
