@@ -24,6 +24,12 @@ for each in kubelet controllers scheduler apiserver etcd; do stop "$each"; done
 docker ps -aq 2>/dev/null | xargs -r docker rm -f >/dev/null 2>&1
 stop dockerd
 awk -v under="$state/" 'index($2, under) == 1 { print $2 }' /proc/mounts | sort -r | xargs -r umount 2>/dev/null
+while read -r each; do
+  case $each in
+    */kubepods) find /sys/fs/cgroup/*/kubepods -depth -type d -exec rmdir {} + 2>/dev/null ;;
+    *) rm -rf "$each" ;;
+  esac
+done <"$state/strays"
 ip netns del toolyard-kube 2>/dev/null
 ip link del tykube0 2>/dev/null
 rm -rf "$state"

@@ -26,6 +26,11 @@ mkdir -p "$state"/{log,pid}
 state=$(realpath "$state")
 bin=$(realpath "$cache/bin")
 cd "$state"
+# Places a kubelet writes to whatever it is told: those that are not there yet go with it again.
+for each in /var/log/pods /var/log/containers /var/lib/dockershim /var/lib/kubelet \
+  /usr/libexec/kubernetes /sys/fs/cgroup/*/kubepods; do
+  [ -e "$each" ] || echo "$each"
+done >strays
 
 begin() {
   local name=$1

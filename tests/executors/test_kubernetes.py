@@ -133,6 +133,19 @@ async def test_a_refusal_says_what_to_do_in_which_namespace(
     assert hint in error.hint
 
 
+@pytest.mark.parametrize("body", ["", "<html>welcome</html>", '{"kind": "Conf'])
+async def test_something_else_at_that_address_is_one_error(home: Path, body: str) -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode())
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        error = await refusal(at(kubeconfig=write(home, f"http://127.0.0.1:{port}")))
+    assert "cannot be reached" in str(error)
+
+
 async def test_without_the_library_it_says_how_to_get_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -207,6 +207,14 @@ async def test_a_server_that_ends_at_once_is_told_with_its_last_words(yonder: Yo
         assert pipes.stderr == ("no key",)
 
 
+async def test_a_shared_server_that_ends_at_once_is_told_with_its_last_words(
+    yonder: Yonder,
+) -> None:
+    code = "import sys; print('no key', file=sys.stderr); sys.exit(4)"
+    error = await refusal(yonder, Run("web", yonder.python(code), Placement(port=8000)))
+    assert "CrashLoopBackOff: no key" in str(error)
+
+
 async def test_what_a_killed_hub_left_is_swept_by_the_next(yonder: Yonder) -> None:
     hub = await asyncio.create_subprocess_exec(
         *(sys.executable, "-c", DOOMED, str(yonder.config), IMAGE, yonder.hub),

@@ -187,6 +187,12 @@ def test_what_no_cluster_has_is_refused_with_a_hint(
     assert caught.value.hint
 
 
+def test_an_argument_that_is_no_text_is_refused() -> None:
+    run = Run("a", Command(("x", "\udcff")), Placement(image="i"))
+    with pytest.raises(StartError, match="no text"):
+        manifests.pod(run, Options(), MARK, "x")
+
+
 def site(**options: str) -> Site:
     return Site("yonder", "kubernetes", options=tuple(options.items()))
 

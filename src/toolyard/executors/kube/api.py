@@ -188,7 +188,8 @@ class Api:
                 if response.status >= 400:
                     raise self.refusal(response.status, _said(await response.read()))
                 yield response
-        except (ClientError, OSError, TimeoutError) as error:
+        except (ClientError, OSError, TimeoutError, ValueError, msgspec.DecodeError) as error:
+            # Half an answer, or that of something in between, is as good as none.
             raise self._silence(error) from error
 
     async def _events(self, response: ClientResponse) -> AsyncIterator[Manifest]:

@@ -41,7 +41,7 @@ def container(run: Run, options: Options, secret: str, mounts: list[Manifest]) -
     }
     if run.command.argv:
         # A dollar sign begins a reference there; two of them are one that does not.
-        found["command"] = [part.replace("$", "$$") for part in run.command.argv]
+        found["command"] = [_argument(run, part).replace("$", "$$") for part in run.command.argv]
     if run.command.cwd:
         found["workingDir"] = run.command.cwd
     if not any(key == "HOME" for key, _ in run.command.env):
@@ -57,6 +57,17 @@ _STDIO: Final[Manifest] = {"stdin": True, "stdinOnce": True, "tty": False}
 def _port(port: int) -> Manifest:
     probe = {"tcpSocket": {"port": "mcp"}, "periodSeconds": 1, "failureThreshold": 3}
     return {"ports": [{"name": "mcp", "containerPort": port}], "readinessProbe": probe}
+
+
+def _argument(run: Run, text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise StartError(
+            f'"{run.name}" has an argument that is no text, which a cluster does not take',
+            "write it in UTF-8",
+        ) from error
+    return text
 
 
 def _image(run: Run, options: Options) -> str:

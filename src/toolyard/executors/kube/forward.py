@@ -101,6 +101,15 @@ async def _back(writer: asyncio.StreamWriter, socket: ClientWebSocketResponse) -
         if channel == _ERROR and data:
             _log.warning("the pod refused a connection: %s", data.decode(errors="replace").strip())
             await socket.close()
-        elif data:
-            writer.write(data)
-            await writer.drain()
+        elif data and not await _write(writer, data):
+            await socket.close()
+
+
+async def _write(writer: asyncio.StreamWriter, data: bytes) -> bool:
+    """Whether there is still somebody to take it."""
+    try:
+        writer.write(data)
+        await writer.drain()
+    except OSError:
+        return False
+    return True

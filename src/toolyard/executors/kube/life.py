@@ -216,8 +216,10 @@ class Life:
             lost = asyncio.get_running_loop().time() - sight.since_lost > _LOST_AFTER
             return "lost the connection to its cluster" if lost else ""
         if self._is_kept:
-            is_there = sight.deployment is not None or "Deployment" not in sight.seen
-            return "" if is_there else "was ended: its deployment was deleted"
+            if sight.deployment is None and "Deployment" in sight.seen:
+                return "was ended: its deployment was deleted"
+            stuck = [state.trouble(pod, self._run.name) for pod in sight.pods]
+            return str(stuck[0]) if stuck and all(stuck) else ""
         over = self._over()
         return state.why_over(over) if over is not None else ""
 

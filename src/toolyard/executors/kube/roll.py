@@ -19,6 +19,7 @@ WATCH_SECONDS: Final = 30
 """After which a watch is renewed: one that is silent for longer is lost."""
 _PAUSES = (0.1, 0.5, 1.0, 2.0, 5.0)
 _GONE = 410
+_FINAL = {403, 404}
 
 
 class Sight:
@@ -109,7 +110,8 @@ class Roll:
                 version = ""
                 if error.status == _GONE:
                     continue
-                self._lost(error)
+                # A token that has expired is renewed by the next list, unless it fails too.
+                self._lost(error, is_final=error.status in ({401} if failures else set()) | _FINAL)
                 await asyncio.sleep(_PAUSES[min(failures, len(_PAUSES) - 1)])
                 failures += 1
 
@@ -154,10 +156,10 @@ class Roll:
         for sight in self._sights.values():
             sight.since_lost, sight.trouble = 0.0, None
 
-    def _lost(self, error: ApiError) -> None:
+    def _lost(self, error: ApiError, *, is_final: bool) -> None:
         _log.warning("no news of %s: %s", self._kind, error)
         now = asyncio.get_running_loop().time()
         for sight in self._sights.values():
             sight.since_lost = sight.since_lost or now
-            sight.trouble = error if error.status in {401, 403, 404} else None
+            sight.trouble = error if is_final else None
             sight.ring()
