@@ -34,8 +34,10 @@ class Crowd:
         if method is None:
             self.questions.pop(message["id"]).set_result(message)
         elif method == "notifications/cancelled":
-            task = self.running.get(message["params"]["requestId"])
+            # One that has not begun yet never runs, so it cannot count itself.
+            task = self.running.pop(message["params"]["requestId"], None)
             if task is not None:
+                self.tally["cancelled"] += 1
                 task.cancel()
         elif "id" in message:
             task = asyncio.get_running_loop().create_task(self.serve(message))
@@ -43,13 +45,8 @@ class Crowd:
 
     async def serve(self, message: Json) -> None:
         id_, params = message["id"], message.get("params") or {}
-        try:
-            result = await self.answer(message["method"], params, id_)
-        except asyncio.CancelledError:
-            self.tally["cancelled"] += 1
-            return
-        finally:
-            self.running.pop(id_, None)
+        result = await self.answer(message["method"], params, id_)
+        self.running.pop(id_, None)
         if result is None:
             self.send({"id": id_, "error": {"code": -32601, "message": "unknown method"}})
         else:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ class Storm:
     async def client(self, connect: Connect, name: str, era: str, calls: int) -> None:
         """One client: it calls, watches progress, is asked, and changes its mind."""
         async with connect(era, name=name) as talk:
-            talk.reply_to = lambda asked: self._reply(name, asked)  # type: ignore[method-assign]
+            talk.reply_to = partial(self._reply, name)  # type: ignore[method-assign]
             for number in range(calls):
                 arguments = {"who": name, "n": number}
                 kind = ("echo", "echo", "steps", "ask", "echo", "wait")[number % 6]

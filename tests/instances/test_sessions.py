@@ -259,7 +259,7 @@ async def test_prompts_completion_and_tasks_go_to_the_session_s_own_process(home
 
 async def test_a_process_is_told_what_its_own_client_can_do_and_asks_it_alone(home: Path) -> None:
     listed = {"own": stub(home, "own", "--era", "legacy", "--record-all")}
-    able = {"elicitation": {"form": {}}}
+    able: dict[str, Any] = {"elicitation": {"form": {}}}
     async with (
         company(home, {AGENT: listed}) as yard,
         yard.client(capabilities=able) as one,

@@ -24,16 +24,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "src"))
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "src"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tests.e2e.hub import environment, new_home, running_hub, toolyard
 from tests.e2e.talk import talking
 from tests.instances.storm import crowd, rage
 from tests.instances.yard import is_alive, write_lists
 
-NOTES = ROOT / "tests" / "instances" / "notes.py"
+NOTES = Path(__file__).resolve().parents[1] / "instances" / "notes.py"
 AGENTS = 20
 GONE_SECONDS = 15.0
 KB_EACH = 200.0
@@ -90,7 +89,7 @@ async def attribution() -> None:
 async def sharing() -> None:
     """One process each, however many use it."""
     with new_home() as home:
-        own = {f"agent-{number}": {} for number in range(AGENTS)}
+        own: dict[str, Any] = {f"agent-{number}": {} for number in range(AGENTS)}
         listed = {f"n{number}": notes(number, "shared") for number in range(20)}
         write_lists(home, dict.fromkeys(own, listed), {}, own)
         with running_hub({}, home=home) as hub:
@@ -105,7 +104,7 @@ async def sharing() -> None:
 async def leaving() -> None:
     """Nothing of a session stays."""
     with new_home() as home:
-        own = {f"agent-{number}": {} for number in range(AGENTS)}
+        own: dict[str, Any] = {f"agent-{number}": {} for number in range(AGENTS)}
         listed = {f"n{number}": notes(number, "per_session") for number in range(5)}
         write_lists(home, dict.fromkeys(own, listed), {}, own)
         with running_hub({}, home=home) as hub:

@@ -12,6 +12,9 @@ from toolyard.core.model import Command
 from toolyard.links.keeper import Keeper
 
 EVICT_SECONDS: Final = 10.0
+STARTING_SECONDS: Final = 10.0
+"""How long to wait for others that only start or end: they may be idle in a moment."""
+LOOK_SECONDS: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +46,15 @@ class Room:
         Raises:
             StartError: The budget is used up, and nobody can be sent to rest.
         """
+        end = asyncio.get_running_loop().time() + STARTING_SECONDS
         while reason := self._lack(keeper):
-            idle = [other for other in self._processes() if other.is_idle]
+            running = self._processes()
+            idle = [other for other in running if other.is_idle]
+            starting = any(other.link is None for other in running)
+            if self._budget.evict and not idle and starting:
+                if asyncio.get_running_loop().time() < end:
+                    await asyncio.sleep(LOOK_SECONDS)
+                    continue
             oldest = (
                 min(idle, key=lambda other: other.used_at) if self._budget.evict and idle else None
             )
