@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final
 import msgspec
 from msgspec import Meta
 
+from toolyard.core.model import Command, Endpoint
 from toolyard.core.shelves import find, summarise
 from toolyard.stores.catalog import Catalog, Shelf, Shelved
 from toolyard.stores.imports import import_published
@@ -151,7 +152,8 @@ class CatalogDoor:
         shelf = await self._shelf()
         found = shelf.get(call.path["name"])
         text = await asyncio.to_thread(self._catalog.text, found.definition.name)
-        return {**_summary(found, shelf), "file": str(found.path), "definition": _plain(text)}
+        more = {"launch": _launch(found.definition.endpoint), "file": str(found.path)}
+        return {**_summary(found, shelf), **more, "definition": _plain(text)}
 
     async def _put(self, call: Call) -> dict[str, Any]:
         # The body as it came: writing it anew could change a number.
@@ -197,6 +199,13 @@ class CatalogDoor:
             asked.updated_since,
         )
         return {"servers": list(page.servers), "metadata": {"nextCursor": page.next_cursor}}
+
+
+def _launch(endpoint: Endpoint) -> dict[str, Any]:
+    """Exactly what is started or reached; `${NAME}` stands for what its variables are given."""
+    if isinstance(endpoint, Command):
+        return {"command": list(endpoint.argv), "cwd": endpoint.cwd, "env": dict(endpoint.env)}
+    return {"url": endpoint.url, "headers": dict(endpoint.headers)}
 
 
 def _summary(each: Shelved, shelf: Shelf) -> dict[str, Any]:

@@ -1,0 +1,118 @@
+// The catalog: definitions of servers to choose from, here and at a registry.
+
+import { h } from "../lib/dom.js";
+import { ask, order, segment } from "../lib/store.js";
+import { button, complain, empty, link, say } from "../lib/parts.js";
+import { count, short, visible } from "../lib/words.js";
+import { choice, field, textInput } from "../lib/editing.js";
+
+const PUBLIC = "https://registry.modelcontextprotocol.io";
+const PAUSE = 200;
+export const shelfPath = (name) => `/ui/catalog/${segment(name)}`;
+
+function open(place) {
+  const told = new URLSearchParams(location.search);
+  let asked = { search: told.get("search") || "", category: "", added: false };
+  let isAway = told.get("from") === "registry";
+  let found = null, categories = [], problems = [], waiting = null, turn = 0;
+  let shop = { registry: localStorage.getItem("registry") || PUBLIC, search: "", servers: null, next: "", isBusy: false };
+
+  async function load() {
+    const mine = turn += 1;
+    try {
+      const query = `search=${segment(asked.search)}&category=${segment(asked.category)}&added=${asked.added}`;
+      const answer = await ask(`/catalog?${query}`);
+      if (mine !== turn) return;
+      found = answer;
+      problems = answer.problems;
+      if (!asked.search && !asked.category && !asked.added) categories = [...new Set(answer.definitions.map((each) => each.category).filter(Boolean))].sort();
+    } catch (error) { complain(error); }
+    place.redraw();
+  }
+
+  function note() {
+    const query = isAway ? "?from=registry" : asked.search ? `?search=${segment(asked.search)}` : "";
+    history.replaceState(null, "", location.pathname + query);
+    place.redraw();
+  }
+
+  function set(key, value) {
+    asked = { ...asked, [key]: value };
+    note();
+    clearTimeout(waiting);
+    waiting = setTimeout(load, PAUSE);
+  }
+
+  async function look(cursor = "") {
+    localStorage.setItem("registry", shop.registry);
+    shop.isBusy = true;
+    place.redraw();
+    try {
+      const query = `registry=${segment(shop.registry)}&search=${segment(shop.search)}&cursor=${segment(cursor)}`;
+      const answer = await ask(`/published?${query}`);
+      shop.servers = [...(cursor ? shop.servers : []), ...answer.servers];
+      shop.next = answer.metadata.nextCursor || "";
+    } catch (error) { complain(error); }
+    shop.isBusy = false;
+    place.redraw();
+  }
+
+  // Takes the definition over, and nothing more: what would be started is shown on its page first.
+  async function take(server) {
+    try {
+      const taken = await order("POST", "/catalog/import", { name: server.name, registry: shop.registry, version: server.version || "latest" });
+      say("Taken over; nothing is started yet.");
+      place.go(shelfPath(taken.name));
+    } catch (error) { complain(error); }
+  }
+
+  function card(each) {
+    return h("li", { key: each.name }, h("article", { class: "card" },
+      h("h2", null, link(shelfPath(each.name), visible(each.title || each.name))),
+      h("p", null, each.added ? h("span", { class: "tag on" }, each.enabled ? "in the yard" : "in the yard, off") : null, h("span", { class: "tag" }, visible(each.transport)), each.category ? h("span", { class: "tag" }, visible(each.category)) : null, each.folder === "official" ? null : h("span", { class: "tag" }, visible(each.folder))),
+      h("p", null, short(each.description, 240))));
+  }
+
+  function offer(entry) {
+    const server = entry.server;
+    return h("li", { key: `${server.name} ${server.version}` }, h("article", { class: "card" },
+      h("h2", null, visible(server.title || server.name)), h("p", { class: "quiet" }, visible(server.name), " ", visible(server.version)),
+      h("p", null, short(server.description, 240)),
+      h("p", null, button("Look at it", () => take(server), { "aria-label": `Look at ${server.name}` }))));
+  }
+
+  function registry() {
+    const submit = (event) => { event.preventDefault(); look(); };
+    return h("section", { key: "away", "aria-label": "At a registry" },
+      h("form", { class: "filters", on: { submit } },
+        field("Registry", textInput("registry", shop.registry, (text) => { shop.registry = text; place.redraw(); })),
+        field("Words", textInput("words", shop.search, (text) => { shop.search = text; place.redraw(); }, { type: "search" })),
+        h("div", { class: "field" }, h("button", { type: "submit", disabled: shop.isBusy || !shop.registry }, shop.isBusy ? "Asking …" : "Search there"))),
+      shop.servers && !shop.servers.length ? h("p", null, "Nothing is published there under these words.") : null,
+      shop.servers ? h("ul", { class: "shelf" }, shop.servers.map(offer)) : h("p", { class: "quiet" }, "The registry is asked when you search, and not before."),
+      shop.next ? h("p", null, button("More", () => look(shop.next))) : null);
+  }
+
+  function here() {
+    return h("section", { key: "here", "aria-label": "Here" },
+      h("div", { class: "filters" },
+        field("Search", textInput("search", asked.search, (text) => set("search", text), { type: "search" })),
+        field("Category", choice("category", asked.category, [["", "all"], ...categories.map((each) => [each, visible(each)])], (value) => set("category", value))),
+        field("Show", choice("added", String(asked.added), [["false", "all"], ["true", "those in the yard"]], (value) => set("added", value === "true")))),
+      !found ? h("p", { class: "quiet" }, "Looking …")
+        : h("div", null, found.definitions.length ? h("ul", { class: "shelf" }, found.definitions.map(card))
+          : empty("Nothing here fits.", h("p", null, "Use other words, or search a registry."))));
+  }
+
+  const side = (words, away) => button(words, () => { isAway = away; note(); }, { "aria-pressed": String(isAway === away) });
+  place.onLeave(() => clearTimeout(waiting));
+  load();
+  return () => [
+    h("div", { class: "top" }, h("h1", null, "Catalog"), h("p", { class: "quiet" }, found ? count(found.total, "definition") : "")),
+    problems.length ? h("ul", { class: "problems", "aria-label": "Problems" }, problems.map((each) => h("li", { key: each.subject + each.text }, h("div", null, h("p", { class: "title" }, visible(each.text)), h("p", { class: "quiet" }, visible(each.hint)))))) : null,
+    h("p", { class: "row", role: "group", "aria-label": "Where to look" }, side("Here", false), side("At a registry", true)),
+    isAway ? registry() : here(),
+  ];
+}
+
+export const page = { path: "/ui/catalog", title: () => "Catalog", nav: "Catalog", open };
