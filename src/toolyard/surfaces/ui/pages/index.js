@@ -13,5 +13,9 @@ import { page as policies } from "./policies.js";
 import { page as policy } from "./policy.js";
 import { page as executors } from "./executors.js";
 import { page as clients } from "./clients.js";
+import { page as catalog } from "./catalog.js";
+import { page as definition } from "./definition.js";
+import { page as history } from "./history.js";
+import { page as past } from "./past.js";
 
-export const pages = [yard, tool, server, agents, agent, policies, policy, executors, clients];
+export const pages = [yard, tool, server, agents, agent, policies, policy, executors, clients, catalog, definition, history, past];

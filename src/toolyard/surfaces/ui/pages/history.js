@@ -1,0 +1,97 @@
+// History: the calls that are over, searched and laid out along time.
+
+import { h } from "../lib/dom.js";
+import { ask, listen, segment, state } from "../lib/store.js";
+import { button, complain, empty, link, time } from "../lib/parts.js";
+import { ms, short, visible } from "../lib/words.js";
+import { choice, field, textInput } from "../lib/editing.js";
+import { timeline } from "../lib/timeline.js";
+
+const OUTCOMES = [["", "any"], ["ok", "well"], ["failed", "failed in any way"], ["tool-error", "the tool failed"], ["error", "the server failed"], ["cancelled", "cancelled"]];
+const SINCE = [["", "ever"], ["15m", "15 minutes"], ["1h", "an hour"], ["1d", "a day"], ["7d", "a week"]];
+const KEYS = ["text", "server", "tool", "agent", "outcome", "since"];
+const PAUSE = 250;
+const MOST_SHOWN = 500;
+export const callPath = (id) => `/ui/history/${segment(id)}`;
+
+export function outcome(call) {
+  const kind = call.outcome === "ok" ? "ready" : call.outcome === "cancelled" ? "disabled" : "failing";
+  return h("span", { class: `light ${kind}` }, h("i", { "aria-hidden": "true" }), visible(call.outcome));
+}
+
+function open(place) {
+  const told = new URLSearchParams(location.search);
+  const asked = Object.fromEntries(KEYS.map((key) => [key, told.get(key) || ""]));
+  let calls = null, next = null, waiting = null, turn = 0, fresh = 0;
+
+  const query = () => KEYS.filter((key) => asked[key]).map((key) => `${key}=${segment(asked[key])}`).join("&");
+
+  async function load(before = 0) {
+    const mine = turn += 1;
+    try {
+      const page = await ask(`/history?${query()}&limit=50${before ? `&before=${before}` : ""}`);
+      if (mine !== turn) return;
+      calls = [...(before ? calls : []), ...page.calls];
+      next = calls.length < MOST_SHOWN ? page.next : null;
+      if (!before) fresh = 0;
+    } catch (error) { complain(error); }
+    place.redraw();
+  }
+
+  function set(key, value) {
+    asked[key] = value;
+    history.replaceState(null, "", `${location.pathname}${query() ? `?${query()}` : ""}`);
+    place.redraw();
+    clearTimeout(waiting);
+    waiting = setTimeout(load, PAUSE);
+  }
+
+  const text = (key, label) => field(label, textInput(`by-${key}`, asked[key], (value) => set(key, value), { type: "search" }));
+  function filters() {
+    const servers = [...new Set([...(state.status?.servers || []).map((each) => each.alias), ...(asked.server ? [asked.server] : [])])].sort();
+    return h("div", { class: "filters", role: "search", "aria-label": "Calls" },
+      text("text", "Words"),
+      field("Server", choice("by-server", asked.server, [["", "any"], ...servers.map((each) => [each, visible(each)])], (value) => set("server", value))),
+      text("tool", "Tool"), text("agent", "Agent"),
+      field("Ended", choice("by-outcome", asked.outcome, OUTCOMES, (value) => set("outcome", value))),
+      field("Within", choice("by-since", asked.since, SINCE, (value) => set("since", value))));
+  }
+
+  function row(call) {
+    return h("tr", { key: call.id },
+      h("th", { scope: "row" }, link(callPath(call.id), visible(call.tool)), h("span", { class: "quiet under" }, visible(call.server))),
+      h("td", { "data-label": "When" }, time(call.at)),
+      h("td", { "data-label": "Agent" }, visible(call.agent) || "–"),
+      h("td", { "data-label": "Took", class: "number" }, ms(call.ms)),
+      h("td", { "data-label": "Ended" }, outcome(call), call.error ? h("span", { class: "quiet under" }, short(call.error, 120)) : null));
+  }
+
+  function list() {
+    if (!calls.length) {
+      return query() ? empty("No call fits.", h("p", null, button("Show all", () => { for (const key of KEYS) asked[key] = ""; set("text", ""); })))
+        : empty("Nothing was called yet.", h("p", null, "Choose a tool on the page of a server and try it, or let a client work with the hub. What was called is listed here."));
+    }
+    return [
+      timeline(calls, (call) => place.go(callPath(call.id))),
+      h("table", { class: "stack" }, h("thead", null, h("tr", null, ["Tool", "When", "Agent", "Took", "Ended"].map((words) => h("th", { scope: "col", class: words === "Took" ? "number" : undefined }, words)))), h("tbody", null, calls.map(row))),
+      next ? h("p", null, button("Older ones", () => load(next))) : null,
+    ];
+  }
+
+  // What somebody reads does not move away under them: newer calls wait until asked for.
+  place.onLeave(listen((kind, groups) => {
+    if (kind !== "calls") return;
+    fresh += groups.reduce((sum, group) => sum + group.calls, 0);
+    if (calls && !calls.length) load();
+    else place.redraw();
+  }));
+  place.onLeave(() => clearTimeout(waiting));
+  load();
+  return () => [
+    h("div", { class: "top" }, h("h1", null, "History"), fresh ? button(`Show ${fresh} newer`, () => load()) : h("p", { class: "quiet" }, state.hasHistory ? "Calls that are over." : "History is switched off.")),
+    filters(),
+    h("div", { key: "calls" }, calls ? list() : h("p", { class: "quiet" }, "Looking …")),
+  ];
+}
+
+export const page = { path: "/ui/history", title: () => "History", nav: "History", open };
