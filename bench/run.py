@@ -19,6 +19,7 @@ from dataclasses import asdict
 
 import uvloop
 from agents import read_lists, resolve_all
+from apart import shared_or_not
 from cold import attach, cold_start
 from load import LoadError, Tally, burst, churn, repeat
 from processes import Running, door_opens, http_upstreams, hub, relay, stdio_upstream, tools_arrive
@@ -110,6 +111,8 @@ async def run(given: argparse.Namespace) -> list[Row]:
     for suite in SUITES:
         rows += await run_suite(suite, given)
     judge_stdio(rows)
+    if not given.without_hub and wanted(given, "apart"):
+        rows += await shared_or_not(given.rounds, given.seconds)
     if not given.without_hub and wanted(given, "cold"):
         rows += await cold_start(given.rounds)
     if not given.without_hub and wanted(given, "attach"):
@@ -126,7 +129,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=1.5, help="length of one closed loop")
-    parser.add_argument("--only", default="", help="works to run: echo,list,cold,attach ...")
+    parser.add_argument("--only", default="", help="works to run: echo,list,apart,cold,attach ...")
     parser.add_argument("--without-hub", action="store_true", help="measure the relay alone")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()

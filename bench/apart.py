@@ -1,0 +1,59 @@
+"""What a call costs the hub when many share a server's process, and when each has its own."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import json
+from statistics import median
+
+from load import Target, repeat
+from processes import TOKEN, Running, door_opens, hub, stdio_upstream, tools_arrive
+from table import NOISE, Row
+
+CALLERS = 16
+AGENT = "codex"
+MODES = {"all": "shared", "each": "per_session"}
+
+
+async def shared_or_not(rounds: int, seconds: float) -> list[Row]:
+    """Two rows: one process for sixteen sessions, and sixteen processes."""
+    with hub([], [stdio_upstream()]) as running:
+        await door_opens(running)
+        await tools_arrive(running, 3)
+        await asyncio.to_thread(write_list, running.target)
+        found: dict[str, list[float]] = {name: [] for name in MODES}
+        for _ in range(rounds):
+            for name, costs in found.items():
+                costs.append(await measure(running, name, seconds))
+    ratio = median(a / b for a, b in zip(found["all"], found["each"], strict=True))
+    each = Row("stdio per session", "CPU us/call", median(found["each"]))
+    shared = Row("stdio shared", "CPU us/call", median(found["all"]), ratio=ratio)
+    shared.target, shared.met = "at most 1 x per session", ratio <= NOISE
+    return [each, shared]
+
+
+async def measure(running: Running, name: str, seconds: float) -> float:
+    """CPU of the hub for one call, in microseconds, through an agent's door."""
+    at = running.target
+    url = f"http://{at.host}:{at.port}/mcp/a/{AGENT}"
+    target = Target(url, TOKEN, f"{name}__")
+    params = {"name": f"{name}__echo", "arguments": {"text": "hello"}}
+    tally = await repeat(target, "tools/call", params, CALLERS, seconds, running.cpu)
+    return tally.cpu_us
+
+
+def write_list(target: Target) -> None:
+    """Give the agent one server twice: shared, and for each session."""
+    command = stdio_upstream()
+    entry = {"command": command[0], "args": command[1:]}
+    servers = {name: {**entry, "mode": mode} for name, mode in MODES.items()}
+    body = json.dumps({"enabled": True, "servers": servers})
+    head = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
+    connection = http.client.HTTPConnection(target.host, target.port, timeout=10)
+    try:
+        connection.request("POST", f"/api/mcp-config?agent={AGENT}", body, head)
+        answer = connection.getresponse()
+        assert answer.status == 200, answer.read()
+    finally:
+        connection.close()
