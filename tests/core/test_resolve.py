@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from toolyard.core.agentfiles import read_config, read_override, read_policy
 from toolyard.core.agents import KNOWN_AGENTS, TRANSPORTS, Agent, AgentConfig, Policy
 from toolyard.core.model import Command, ServerId, Url
-from toolyard.core.resolve import Known, Resolution, Terms, resolve
+from toolyard.core.plans import Known, Resolution, Terms
+from toolyard.core.resolve import resolve
 
 HUB = "http://127.0.0.1:7391"
 STDIO = {"command": "git-server", "args": ["--all"], "env": {"A": "own"}}

@@ -38,8 +38,9 @@ import pytest
 from tests.executors.children import ECHO, Ear
 from toolyard.core.errors import StartError
 from toolyard.core.model import Command
-from toolyard.core.placement import Placement, Run
+from toolyard.core.placement import Run
 from toolyard.core.ports import Address, Executor, Pipes
+from toolyard.core.sites import Placement
 
 MIB = 1024 * 1024
 

@@ -24,7 +24,7 @@ import pytest
 
 from tests.executors.contract import Ground
 from toolyard.core.model import Command
-from toolyard.core.placement import Site
+from toolyard.core.sites import Site
 from toolyard.executors.docker import Docker
 
 IMAGE = "toolyard-python:test"

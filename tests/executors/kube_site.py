@@ -15,7 +15,7 @@ import pytest
 
 from tests.executors.contract import Ground
 from toolyard.core.model import Command
-from toolyard.core.placement import Site
+from toolyard.core.sites import Site
 from toolyard.executors.kubernetes import Kubernetes
 from toolyard.executors.manifests import HUB, rights
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from toolyard.core.placement import Site
+from toolyard.core.sites import Site
 
 HUB = "hub-under-test"
 

@@ -29,8 +29,9 @@ from tests.executors.docker_site import (
 )
 from toolyard.core.errors import StartError
 from toolyard.core.model import Command
-from toolyard.core.placement import Placement, Run
+from toolyard.core.placement import Run
 from toolyard.core.ports import Address, Pipes
+from toolyard.core.sites import Placement
 from toolyard.executors.docker import Docker
 
 pytestmark = [pytest.mark.executors, pytest.mark.timeout(180)]

@@ -13,7 +13,8 @@ import pytest
 
 from toolyard.core.errors import ConfigError, StartError
 from toolyard.core.model import Command
-from toolyard.core.placement import Placement, Run, Site
+from toolyard.core.placement import Run
+from toolyard.core.sites import Placement, Site
 from toolyard.executors import docker_spec
 from toolyard.executors.docker import Docker
 from toolyard.executors.docker_host import Defaults, find_host, read_host

@@ -15,7 +15,8 @@ import pytest
 from tests.executors.contract import get, greeter
 from toolyard.core.errors import ConfigError, StartError
 from toolyard.core.model import Command
-from toolyard.core.placement import Placement, Run, Site
+from toolyard.core.placement import Run
+from toolyard.core.sites import Placement, Site
 from toolyard.executors.kubernetes import Kubernetes
 
 RUN = Run("echo", Command(("cat",)), Placement(image="i:1"))

@@ -16,8 +16,9 @@ from tests.executors.contract import SERVES, STUBBORN_ECHO, get
 from tests.executors.kube_site import IMAGE, Yonder, find
 from toolyard.core.errors import StartError
 from toolyard.core.model import Command
-from toolyard.core.placement import Placement, Run
+from toolyard.core.placement import Run
 from toolyard.core.ports import Address
+from toolyard.core.sites import Placement
 from toolyard.executors.manifests import HUB
 
 pytestmark = [pytest.mark.executors, pytest.mark.k8s, pytest.mark.timeout(180)]
@@ -36,7 +37,8 @@ DOOMED = """
 import asyncio, os, signal, sys
 from tests.executors.contract import STUBBORN_ECHO
 from toolyard.core.model import Command
-from toolyard.core.placement import Placement, Run, Site
+from toolyard.core.placement import Run
+from toolyard.core.sites import Placement, Site
 from toolyard.executors.kubernetes import Kubernetes
 
 async def main():

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from toolyard.core.errors import ConfigError, StartError
 from toolyard.core.model import Command
-from toolyard.core.placement import Placement, Run, Site
+from toolyard.core.placement import Run
+from toolyard.core.sites import Placement, Site
 from toolyard.executors import manifests, sidecars
 from toolyard.executors.kube.options import OPTIONS, Options, read
 from toolyard.executors.manifests import Mark, label, slug

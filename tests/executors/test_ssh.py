@@ -30,8 +30,9 @@ from tests.executors.children import (
 from tests.executors.ssh_site import HUB, Sshd, need_sshd, running, sshd
 from toolyard.core.errors import StartError
 from toolyard.core.model import Command
-from toolyard.core.placement import Placement, Run, Site
+from toolyard.core.placement import Run
 from toolyard.core.ports import Address, Pipes
+from toolyard.core.sites import Placement, Site
 from toolyard.executors.ssh import Ssh
 from toolyard.executors.ssh_shell import LOADER, launch
 from toolyard.executors.ssh_shell import warden as program
@@ -50,7 +51,8 @@ HUB_PROGRAM = """
 import asyncio, sys
 from contextlib import AsyncExitStack
 from tests.executors.children import ESCAPING, STUBBORN, Ear, python
-from toolyard.core.placement import Run, Site
+from toolyard.core.placement import Run
+from toolyard.core.sites import Site
 from toolyard.executors.ssh import Ssh
 from toolyard.executors.ssh_shell import LOADER, launch
 from toolyard.executors.ssh_shell import warden as program

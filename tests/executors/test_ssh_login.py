@@ -11,7 +11,8 @@ import pytest
 from tests.executors.children import ECHO, python
 from toolyard.core.errors import ConfigError, StartError
 from toolyard.core.model import Command
-from toolyard.core.placement import Run, Site
+from toolyard.core.placement import Run
+from toolyard.core.sites import Site
 from toolyard.executors.ssh import Ssh
 from toolyard.executors.ssh_login import read_login
 

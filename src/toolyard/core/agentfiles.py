@@ -1,4 +1,4 @@
-"""How agents' lists and policies are written down: read with every fault named, and written.
+"""How agents' lists and policies are written down, read with every fault named.
 
 Nothing half-valid comes out of here: all faults of what was said are collected, each with the
 server, the field and what to do, and raised together.
@@ -369,58 +369,3 @@ def _meta(reader: _Reader, said: Any, names: set[str]) -> tuple[tuple[str, Meta]
         found.append((str(name), Meta(*(reader.text(body, key) for key in keys))))
     reader.server = ""
     return tuple(found)
-
-
-# Written.
-
-
-def write_config(config: AgentConfig) -> dict[str, Any]:
-    """What the API says of an agent's list."""
-    return {
-        "agent_id": config.agent,
-        "enabled": config.enabled,
-        "servers": {server.name: write_server(server) for server in config.servers},
-        "meta": {name: _write(meta) for name, meta in config.meta},
-    }
-
-
-def write_server(server: AgentServer) -> dict[str, Any]:
-    """What the API says of one server: only what it sets, and always its mode."""
-    if server.server:
-        return {"server": server.server, "mode": server.mode}
-    said: dict[str, Any] = {"type": server.type}
-    for key in ("command", "url", "cwd"):
-        if value := getattr(server, key):
-            said[key] = value
-    if server.args:
-        said["args"] = list(server.args)
-    for key in ("env", "headers"):
-        if pairs := getattr(server, key):
-            said[key] = dict(pairs)
-    return {**said, "mode": server.mode}
-
-
-def write_override(override: Override) -> dict[str, Any]:
-    """What the API says of an override."""
-    servers: dict[str, Any] = {each.name: write_server(each) for each in override.servers}
-    return {
-        "enabled": override.enabled,
-        "servers": {**servers, **dict.fromkeys(override.without)},
-    }
-
-
-def write_policy(policy: Policy) -> dict[str, Any]:
-    """What the API says of a policy: everything."""
-    said: dict[str, Any] = {}
-    for field in fields(Policy):
-        value = getattr(policy, field.name)
-        if field.name in ("http_url_rewrite", "env_injection"):
-            said[field.name] = dict(value)
-        else:
-            said[field.name] = list(value) if isinstance(value, tuple) else value
-    return said
-
-
-def _write(meta: Meta) -> dict[str, str]:
-    said = {field.name: getattr(meta, field.name) for field in fields(Meta)}
-    return {key: value for key, value in said.items() if value}

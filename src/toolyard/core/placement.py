@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from toolyard.core.model import Command
-from toolyard.core.sites import ANYWHERE as ANYWHERE
-from toolyard.core.sites import Placement as Placement
-from toolyard.core.sites import Site as Site
+from toolyard.core.sites import ANYWHERE, Placement
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,8 @@ from typing import Final, Literal
 from toolyard.core.agents import AgentServer, Roster
 from toolyard.core.model import Command, Endpoint, Server, ServerId, Snapshot, Url
 from toolyard.core.pins import launch_hash
-from toolyard.core.resolve import Known, Resolution, Terms, resolve
+from toolyard.core.plans import Known, Resolution, Terms
+from toolyard.core.resolve import resolve
 
 SOURCE: Final = "agents"
 

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from toolyard.core.errors import StartError
-from toolyard.core.placement import Run, Site
+from toolyard.core.placement import Run
 from toolyard.core.ports import Address, Pipes
+from toolyard.core.sites import Site
 from toolyard.executors import docker_spec as spec
 from toolyard.executors.docker_attach import Contained
 from toolyard.executors.docker_daemon import Daemon, open_daemon, told

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from toolyard.core.errors import StartError
-from toolyard.core.placement import Site
+from toolyard.core.sites import Site
 from toolyard.executors.docker_host import Host
 
 if TYPE_CHECKING:

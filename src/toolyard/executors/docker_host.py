@@ -13,7 +13,7 @@ from typing import Final, Literal
 from urllib.parse import SplitResult, urlsplit
 
 from toolyard.core.errors import ConfigError, StartError
-from toolyard.core.placement import Site
+from toolyard.core.sites import Site
 
 OPTIONS: Final = (
     *("address", "ca", "cert", "config", "cpus", "identity", "image", "key", "known_hosts"),

@@ -10,8 +10,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
-from toolyard.core.placement import Run, Site
+from toolyard.core.placement import Run
 from toolyard.core.ports import Address, Pipes
+from toolyard.core.sites import Site
 from toolyard.executors import manifests
 from toolyard.executors.kube.api import Api, ApiError
 from toolyard.executors.kube.context import connect

@@ -12,8 +12,9 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from toolyard.core.placement import Placement, Run
+from toolyard.core.placement import Run
 from toolyard.core.ports import Address, Pipes
+from toolyard.core.sites import Placement
 from toolyard.executors import portable, posix, warden
 from toolyard.executors.child import Child
 from toolyard.executors.environment import environment

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from toolyard.core.errors import ConfigError, StartError
-from toolyard.core.placement import Run, Site
+from toolyard.core.placement import Run
+from toolyard.core.sites import Site
 from toolyard.executors import manifests
 from toolyard.executors.kube.container import container, pod_security, volumes
 from toolyard.executors.kube.options import Options, read

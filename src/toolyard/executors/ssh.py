@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 
 from toolyard.core.errors import StartError
 from toolyard.core.model import Url
-from toolyard.core.placement import Run, Site
+from toolyard.core.placement import Run
 from toolyard.core.ports import Address, Pipes
+from toolyard.core.sites import Site
 from toolyard.executors.ssh_login import read_login
 from toolyard.executors.ssh_shell import launch
 from toolyard.executors.tail import LogFile

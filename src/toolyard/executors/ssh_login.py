@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from toolyard.core.errors import ConfigError, StartError
-from toolyard.core.placement import Site
+from toolyard.core.sites import Site
 
 if TYPE_CHECKING:
     import asyncssh

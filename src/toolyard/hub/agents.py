@@ -17,7 +17,7 @@ from toolyard.core.agentfiles import (
 )
 from toolyard.core.agents import EXECUTORS, AgentConfig, Policy, Roster
 from toolyard.core.model import Snapshot
-from toolyard.core.resolve import Resolution
+from toolyard.core.plans import Resolution
 from toolyard.core.roster import Yard
 from toolyard.hub import Hub
 from toolyard.hub.executors import Executors

@@ -12,7 +12,7 @@ from toolyard.core.errors import ConfigError, StartError, TakenError, UnknownNam
 from toolyard.core.model import Command
 from toolyard.core.names import closest
 from toolyard.core.placement import Run
-from toolyard.core.resolve import Resolution
+from toolyard.core.plans import Resolution
 from toolyard.core.sites import Placement, Site
 from toolyard.hub import Hub
 from toolyard.links.sites import LOCAL, Sites, Trial, make_executor

@@ -9,7 +9,7 @@ from typing import Final
 
 from toolyard.core.agentfiles import Fault
 from toolyard.core.agents import AgentConfig, AgentServer, Override, Policy, Roster
-from toolyard.core.resolve import Plan, Refusal, Resolution
+from toolyard.core.plans import Plan, Refusal, Resolution
 from toolyard.core.roster import Yard, endpoint_of
 from toolyard.stores.clear import clear_secrets
 

@@ -10,7 +10,7 @@ from toolyard.core.agents import AgentServer
 from toolyard.core.errors import UnknownNameError
 from toolyard.core.model import Entry, Snapshot
 from toolyard.core.names import closest
-from toolyard.core.resolve import Plan, Refusal, Resolution, Step
+from toolyard.core.plans import Plan, Refusal, Resolution, Step
 from toolyard.core.roster import Yard, endpoint_of
 
 Verdict = Literal["given", "refused", "disabled", "not-listed", "held", "failing"]

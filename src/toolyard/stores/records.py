@@ -7,17 +7,9 @@ from typing import Any, Final, Literal, cast, get_args
 
 import msgspec
 
-from toolyard.core.agentfiles import (
-    NAME,
-    read_agent,
-    read_config,
-    read_override,
-    read_policy,
-    write_config,
-    write_override,
-    write_policy,
-)
+from toolyard.core.agentfiles import NAME, read_agent, read_config, read_override, read_policy
 from toolyard.core.agents import Agent, AgentConfig, Override, Policy
+from toolyard.core.agentwords import write_config, write_override, write_policy
 from toolyard.core.errors import ConfigError
 from toolyard.core.sites import SITE_TYPES, Site, SiteType
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Final, Literal, get_args
 
 from toolyard.core.errors import ConfigError
-from toolyard.core.placement import Site
+from toolyard.core.sites import Site
 
 Expose = Literal["", "forward", "service", "ingress"]
 Pull = Literal["IfNotPresent", "Always", "Never"]

@@ -7,8 +7,9 @@ from typing import Any
 import msgspec
 from starlette.responses import Response
 
-from toolyard.core.agentfiles import FaultsError, write_config, write_override
+from toolyard.core.agentfiles import FaultsError
 from toolyard.core.agents import Agent, Override
+from toolyard.core.agentwords import write_config, write_override
 from toolyard.core.errors import UnknownNameError
 from toolyard.hub.agents import Agents, Saved
 from toolyard.stores.records import pair

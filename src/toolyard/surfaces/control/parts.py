@@ -14,6 +14,7 @@ from toolyard.stores.history import History
 from toolyard.stores.inputs import InputsFile
 from toolyard.stores.tokens import TokensFile
 from toolyard.surfaces.control.api import Operation
+from toolyard.surfaces.control.apps import AppsDoor
 from toolyard.surfaces.control.clients import ClientsDoor
 from toolyard.surfaces.control.events import EventsDoor
 from toolyard.surfaces.control.figures import FiguresDoor
@@ -43,6 +44,7 @@ def yard_parts(
         TokensDoor(hub, tokens, dismiss),
         InputsDoor(inputs),
         LookingDoor(hub, settings),
+        AppsDoor(hub),
         InstancesDoor(hub),
         ClientsDoor(lambda: Connecting(settings, Surroundings.here(), hub.url, tokens)),
         EventsDoor(hub, history, stopping),

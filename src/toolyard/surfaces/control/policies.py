@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from toolyard.core.agentfiles import write_policy
 from toolyard.core.agents import EXECUTORS
+from toolyard.core.agentwords import write_policy
 from toolyard.hub.agents import Agents
 from toolyard.surfaces.control.agentrows import (
     ChangeRow,

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from toolyard.core.model import Command, Endpoint
-from toolyard.core.resolve import Plan, Refusal, Resolution, Step
+from toolyard.core.plans import Plan, Refusal, Resolution, Step
 from toolyard.hub.agents import Agents
 from toolyard.hub.why import Story
 from toolyard.stores.clear import pairs_without_secrets, without_secrets

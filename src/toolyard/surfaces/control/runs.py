@@ -15,7 +15,7 @@ from msgspec import Meta
 
 from toolyard.core.errors import UnknownNameError
 from toolyard.core.model import Command
-from toolyard.core.resolve import Plan
+from toolyard.core.plans import Plan
 from toolyard.hub import Hub
 from toolyard.hub.agents import Agents
 from toolyard.stores.tokens import TokensFile
