@@ -72,7 +72,7 @@ function open(place) {
         : empty("Nothing was called yet.", h("p", null, "Choose a tool on the page of a server and try it, or let a client work with the hub. What was called is listed here."));
     }
     return [
-      timeline(calls, (call) => place.go(callPath(call.id))),
+      calls.length > 1 ? timeline(calls, (call) => place.go(callPath(call.id))) : null,
       h("table", { class: "stack" }, h("thead", null, h("tr", null, ["Tool", "When", "Agent", "Took", "Ended"].map((words) => h("th", { scope: "col", class: words === "Took" ? "number" : undefined }, words)))), h("tbody", null, calls.map(row))),
       next ? h("p", null, button("Older ones", () => load(next))) : null,
     ];

@@ -17,5 +17,9 @@ import { page as catalog } from "./catalog.js";
 import { page as definition } from "./definition.js";
 import { page as history } from "./history.js";
 import { page as past } from "./past.js";
+import { page as profiles } from "./profiles.js";
+import { page as profile } from "./profile.js";
+import { page as apps } from "./apps.js";
+import { page as doctor } from "./doctor.js";
 
-export const pages = [yard, tool, server, agents, agent, policies, policy, executors, clients, catalog, definition, history, past];
+export const pages = [yard, tool, server, agents, agent, policies, policy, executors, clients, catalog, definition, history, past, profiles, profile, apps, doctor];
