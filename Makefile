@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 SOURCES := src tests $(wildcard scripts) $(wildcard bench)
 
 .DEFAULT_GOAL := help
-.PHONY: stress help up test test-clients test-executors test-k8s check format conformance bench lock clean
+.PHONY: stress help up test test-clients test-executors test-k8s test-ui check format conformance bench lock clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -20,6 +20,10 @@ test: $(VENV)/.dev ## set everything up and run all tests (ARGS="-k names" to ch
 
 test-executors: $(VENV)/.dev ## run servers for real on docker, ssh and kubernetes, where they are
 	@$(BIN)/python -m pytest -m executors $(ARGS)
+
+test-ui: $(VENV)/.dev ## the page in a real browser (TOOLYARD_SHOTS=FOLDER keeps pictures of it)
+	@PYTHON=$(BIN)/python scripts/browser.sh
+	@$(BIN)/python -m pytest -m ui tests/ui $(ARGS)
 
 test-k8s: $(VENV)/.dev ## build a whole kubernetes once, start it, run servers in it, stop it
 	@PYTHON=$(BIN)/python scripts/kube/test.sh $(ARGS)

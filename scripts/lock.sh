@@ -14,11 +14,13 @@ compile() {
   local out=$1
   shift
   # --no-config and --no-header: nothing of the machine that made a lock may show in it.
-  "$tool/bin/uv" --no-config pip compile pyproject.toml --quiet --universal --python-version 3.11 \
+  "$tool/bin/uv" --no-config pip compile --quiet --universal --python-version 3.11 \
     --generate-hashes --no-header --output-file "$out" "$@"
   echo "wrote $out: $(grep -c '==' "$out") packages"
 }
 
-compile requirements/runtime.txt --group build --extra docker --extra kubernetes --extra login --extra ssh "$@"
+compile requirements/runtime.txt pyproject.toml --group build --extra docker --extra kubernetes --extra login --extra ssh "$@"
 # The runtime lock binds the development one, so that tests run what users get.
-compile requirements/dev.txt --group dev --extra docker --extra kubernetes --extra login --extra ssh --constraint requirements/runtime.txt "$@"
+compile requirements/dev.txt pyproject.toml --group dev --extra docker --extra kubernetes --extra login --extra ssh --constraint requirements/runtime.txt "$@"
+# What only the tests of the page need, so that nobody else fetches a driver of browsers.
+compile requirements/ui.txt --group ui --constraint requirements/dev.txt "$@"

@@ -11,6 +11,15 @@ export function h(tag, attrs, ...kids) {
   return { tag, attrs: attrs || {}, kids: flat(kids, []) };
 }
 
+// What `make` gave when `sign` was the same; what is the same is not even looked at.
+export function remembered(kept, key, sign, make) {
+  const before = kept.get(key);
+  if (before && before.sign === sign) return before.made;
+  const made = make();
+  kept.set(key, { sign, made });
+  return made;
+}
+
 function flat(kids, out) {
   for (const kid of kids) {
     if (Array.isArray(kid)) flat(kid, out);
@@ -34,6 +43,11 @@ function patch(parent, kids, inSvg) {
   let at = parent.firstChild;
   for (const kid of kids) {
     const node = typeof kid === "string" ? text(at, kid) : element(at, kid, keyed, inSvg);
+    // One that goes further down must not make all that follow move up past it.
+    if (node !== at && at && at.nextSibling === node) {
+      parent.appendChild(at);
+      at = node;
+    }
     if (node === at) at = at.nextSibling;
     else parent.insertBefore(node, at);
   }
@@ -61,7 +75,9 @@ function element(at, kid, keyed, inSvg) {
     node = svg ? document.createElementNS(SVG, kid.tag) : document.createElement(kid.tag);
     node.ty = { tag: kid.tag, key, attrs: {}, on: {} };
   }
-  if (!kid.attrs.keep || !fits) patch(node, kid.kids, svg);
+  if (fits && node.ty.last === kid) return node;
+  node.ty.last = kid;
+  patch(node, kid.kids, svg);
   dress(node, kid.attrs);
   return node;
 }
@@ -71,7 +87,7 @@ function dress(node, attrs) {
   for (const name of Object.keys(old)) if (!(name in attrs)) set(node, name, undefined);
   for (const [name, value] of Object.entries(attrs)) {
     if (name === "on") listen(node, value);
-    else if (name === "key" || name === "keep" || name === "made") continue;
+    else if (name === "key" || name === "made") continue;
     else if (old[name] !== value || AS_PROPERTY.has(name)) set(node, name, value);
   }
   const isNew = !node.ty.dressed;

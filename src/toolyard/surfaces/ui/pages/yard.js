@@ -1,6 +1,6 @@
 // The yard: every server, how it is doing, and what wants a hand.
 
-import { h } from "../lib/dom.js";
+import { h, remembered } from "../lib/dom.js";
 import { state } from "../lib/store.js";
 import { empty, light, lightOf, link, problems, serverPath, spark } from "../lib/parts.js";
 import { bytes, count, ms, seconds, short, tokens, visible, whole } from "../lib/words.js";
@@ -8,8 +8,15 @@ import { picture } from "../lib/picture.js";
 
 const ORDER = ["waiting", "failing", "starting", "ready", "idle", "known", "disabled"];
 
+const rows = new Map();
+
 function row(server) {
   const figures = state.figures.get(server.alias);
+  const sign = JSON.stringify([server, figures]);
+  return remembered(rows, server.alias, sign, () => makeRow(server, figures));
+}
+
+function makeRow(server, figures) {
   const kind = lightOf(server);
   const minutes = figures?.minutes || new Array(60).fill(0);
   const now = minutes[minutes.length - 1];
@@ -42,8 +49,11 @@ function table(servers) {
     h("tbody", null, sorted.map(row)));
 }
 
+// The hub brings an example, so a yard is empty of what is yours long before it is empty.
+const isOwn = (server) => server.source !== "bundled";
+
 function nothing() {
-  return empty("No servers yet.",
+  return empty("No servers of your own yet.",
     h("p", null, "Add one on a terminal: ", h("code", null, "toolyard add NAME -- COMMAND"), " or ", h("code", null, "toolyard add NAME --url URL"), "."),
     h("p", null, "Or take one from the catalog: ", h("code", null, "toolyard catalog list"), "."));
 }
@@ -58,7 +68,8 @@ function draw() {
     h("div", { class: "top" }, h("h1", null, "The yard"),
       h("p", { class: "quiet" }, `${count(status.servers.length, "server")}, ${ready} ready, ${count(tools, "tool")}, ${tokens(cost)} tokens of schemas, up ${seconds(status.uptime_s)}`)),
     status.problems.length ? problems(status.problems, status.servers) : null,
-    status.servers.length ? [picture(), table(status.servers)] : nothing(),
+    status.servers.some(isOwn) ? null : nothing(),
+    status.servers.length ? [picture(), table(status.servers)] : null,
     h("p", { class: "quiet" }, "One address for every client: ", h("code", null, `${status.url}/mcp`)),
   ];
 }

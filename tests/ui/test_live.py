@@ -1,0 +1,87 @@
+"""What happens while the page is open is seen on it, without a reload."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.hub import free_port, running_hub, stdio_stub
+from tests.e2e.talk import talking
+from tests.fixtures.stub_run import STUB
+from tests.ui.conftest import entered
+
+pytestmark = pytest.mark.ui
+BUSY = "[data-line='source configured'].busy"
+
+
+@contextmanager
+def web_stub(port: int) -> Iterator[str]:
+    """A server behind an address, until the block ends."""
+    command = [sys.executable, str(STUB), "http", "--name", "far", "--port", str(port)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        yield process.stdout.readline().strip()
+        process.kill()
+
+
+async def test_a_server_that_dies_and_returns_is_seen_to_do_so(browser: Any, home: Path) -> None:
+    port = free_port()
+    with web_stub(port) as url:
+        hub_at = running_hub({"far": {"url": url}, "one": stdio_stub("one", home)}, home=home)
+        hub = hub_at.__enter__()
+    try:  # now it is dead
+        async with entered(browser, hub) as page:
+            await page.goto(f"{hub.url}/ui/servers/far")
+            await page.click("text=Restart")
+            await page.click("text=The yard")
+            await page.wait_for_selector("[data-server=far][data-light=failing]")
+            await page.wait_for_selector(".problems >> text=far")
+            with web_stub(port):
+                await page.click(".problems >> text=Try again")
+                await page.wait_for_selector("[data-server=far][data-light=ready]")
+                await page.wait_for_selector(".problems", state="detached")
+    finally:
+        hub_at.__exit__(None, None, None)
+
+
+async def test_calls_are_counted_and_drawn_as_they_happen(browser: Any, home: Path) -> None:
+    with running_hub({"one": stdio_stub("one", home)}, home=home) as hub:
+        async with entered(browser, hub) as page:
+            await page.wait_for_selector(".live.live")
+            await page.wait_for_selector("text=no calls in the last hour")
+            async with talking(hub, "legacy", "line") as client:
+                await client.call("one__echo", {"text": "hi"})
+                await page.wait_for_selector("[data-server=one] >> text=1/min")
+                await page.wait_for_selector(BUSY, state="attached")
+                await page.wait_for_selector(".picture >> text=1 call")
+
+
+async def test_a_hub_that_is_gone_is_said_to_be(browser: Any, home: Path) -> None:
+    with running_hub({"one": stdio_stub("one", home)}, home=home) as hub:
+        async with entered(browser, hub) as page:
+            await page.wait_for_selector(".live.live")
+            hub.process.terminate()
+            await page.wait_for_selector("text=connection lost, trying again")
+            assert await page.locator("[data-server=one]").count() == 1
+
+
+async def test_the_log_follows_and_is_searched(browser: Any, home: Path) -> None:
+    words = (
+        "import os, sys\n"
+        "for n in range(5): print(f'line number {n}', file=sys.stderr, flush=True)\n"
+        f"os.execv(sys.executable, [sys.executable, {str(STUB)!r}, 'stdio'])\n"
+    )
+    talker = {"command": sys.executable, "args": ["-c", words]}
+    with running_hub({"talker": talker}, home=home) as hub:
+        async with entered(browser, hub) as page:
+            await page.goto(f"{hub.url}/ui/servers/talker")
+            await page.wait_for_selector("pre.log >> text=line number 4")
+            await page.fill("[aria-label='Search the log']", "number 3")
+            await page.wait_for_selector("pre.log >> text=line number 4", state="detached")
+            assert "line number 3" in await page.inner_text("pre.log")
