@@ -67,8 +67,8 @@ class Bench:
             assert time.monotonic() < end, (self.packages.rows(), self.codes)
             await asyncio.sleep(0.01)
 
-    async def pin(self, argv: tuple[str, ...], hint: Era | None = "legacy") -> str:
-        """Start it by its launcher until it is installed; give the name of the pin."""
+    async def install(self, argv: tuple[str, ...], hint: Era | None = "legacy") -> str:
+        """Start it by its launcher until it is installed; give what it is called."""
         async with self.started(argv, hint):
             await self.until(self.packages.rows)
         return str(self.packages.rows()[0]["name"])
@@ -147,7 +147,7 @@ async def test_the_program_is_given_the_same_by_either_way(
 async def test_a_scoped_package_is_installed_too(bench: Bench) -> None:
     bench.shop.publish("@some/hello", "2.0")
 
-    await bench.pin(("npx", "-y", "@some/hello"))
+    await bench.install(("npx", "-y", "@some/hello"))
 
     async with bench.started(("npx", "-y", "@some/hello")) as link:
         assert "@some/hello 2.0" in link.where
@@ -173,12 +173,12 @@ async def test_a_hub_that_stops_meanwhile_leaves_nothing_half_made(
 
     async with living(shop, tmp_path) as bench:
         await bench.until(lambda: not list(bench.folder.root.glob("*/*")))
-        assert await bench.pin(NPX)
+        assert await bench.install(NPX)
 
 
 async def test_the_version_stays_until_an_update_is_ordered(shop: Shop, tmp_path: Path) -> None:
     async with living(shop, tmp_path) as bench:
-        await bench.pin(NPX)
+        await bench.install(NPX)
     shop.publish("hello", "1.1")
 
     async with living(shop, tmp_path) as bench:
@@ -194,7 +194,7 @@ async def test_the_version_stays_until_an_update_is_ordered(shop: Shop, tmp_path
 
 async def test_another_declared_version_is_fetched_by_the_launcher_first(bench: Bench) -> None:
     bench.shop.publish("hello@2", "2.0")
-    await bench.pin(NPX)
+    await bench.install(NPX)
 
     async with bench.started(("npx", "-y", "hello@2")) as link:
         assert "installed" not in link.where
@@ -220,7 +220,7 @@ async def test_a_failed_install_is_said_once_and_the_launcher_goes_on(bench: Ben
 
 
 async def test_a_failed_update_leaves_what_was_there(bench: Bench) -> None:
-    name = await bench.pin(NPX)
+    name = await bench.install(NPX)
     bench.shop.close()
 
     with pytest.raises(StartError, match="the shop is closed"):
@@ -235,7 +235,7 @@ async def test_what_does_not_start_as_installed_is_started_by_its_launcher(
     shop: Shop, tmp_path: Path, argv: tuple[str, ...]
 ) -> None:
     async with living(shop, tmp_path) as bench:
-        await bench.pin(argv)
+        await bench.install(argv)
         Path(bench.packages.rows()[0]["program"]).resolve().write_text("#!/nowhere/python\n")
 
         async with bench.started(argv) as link:
@@ -253,7 +253,7 @@ async def test_what_does_not_start_as_installed_is_started_by_its_launcher(
 
 
 async def test_what_starts_neither_way_is_no_fault_of_what_is_installed(bench: Bench) -> None:
-    await bench.pin(NPX)
+    await bench.install(NPX)
     works = Path(bench.packages.rows()[0]["program"]).resolve()
     text = works.read_text()
     works.write_text(f"#!/bin/sh\n{DIES}\n")
@@ -270,7 +270,7 @@ async def test_what_starts_neither_way_is_no_fault_of_what_is_installed(bench: B
 
 
 async def test_what_is_gone_is_installed_again(bench: Bench) -> None:
-    await bench.pin(NPX)
+    await bench.install(NPX)
     shutil.rmtree(bench.packages.rows()[0]["path"])
 
     async with bench.started(NPX) as link:
@@ -283,7 +283,7 @@ async def test_what_is_gone_is_installed_again(bench: Bench) -> None:
 
 
 async def test_one_that_dies_of_the_probe_is_left_to_be_greeted_the_old_way(bench: Bench) -> None:
-    await bench.pin(NPX)
+    await bench.install(NPX)
     program = Path(bench.packages.rows()[0]["program"]).resolve()
     program.write_text(f"#!/bin/sh\n{DIES_OF_PROBES}\n")
 
@@ -297,7 +297,7 @@ async def test_one_that_dies_of_the_probe_is_left_to_be_greeted_the_old_way(benc
 
 async def test_one_that_lived_through_the_probe_before_falls_back_at_once(bench: Bench) -> None:
     bench.shop.publish("hello", "1.0", f"exec {sys.executable} {STUB} stdio")
-    await bench.pin(NPX, hint=None)
+    await bench.install(NPX, hint=None)
     program = Path(bench.packages.rows()[0]["program"]).resolve()
     program.write_text(f"#!/bin/sh\n{DIES}\n")
 
@@ -309,7 +309,7 @@ async def test_one_that_lived_through_the_probe_before_falls_back_at_once(bench:
 
 async def test_switched_off_every_start_is_by_the_launcher(shop: Shop, tmp_path: Path) -> None:
     async with living(shop, tmp_path) as bench:
-        await bench.pin(NPX)
+        await bench.install(NPX)
     async with living(shop, tmp_path, on=False) as bench, bench.started(NPX) as link:
         assert processes(link.pid) == 3
         assert len(bench.packages.rows()) == 1
@@ -324,7 +324,7 @@ async def test_what_lies_in_the_servers_own_folder_is_left_to_npx(
 
     async with bench.started(bench.server(NPX, (), str(inner))):
         pass
-    await bench.pin(UVX)  # after which the other would have been installed too
+    await bench.install(UVX)  # after which the other would have been installed too
 
     assert [row["kind"] for row in bench.packages.rows()] == ["pypi"]
 
@@ -333,25 +333,25 @@ async def test_what_runs_elsewhere_is_not_touched(bench: Bench) -> None:
     away = Server(ServerId("a", "b"), Command(NPX), placement=Placement(executor="box"))
     async with bench.started(away):
         pass
-    await bench.pin(UVX)
+    await bench.install(UVX)
 
     assert [row["kind"] for row in bench.packages.rows()] == ["pypi"]
 
 
 async def test_what_is_removed_stays_as_long_as_it_runs(bench: Bench) -> None:
-    name = await bench.pin(NPX)
+    name = await bench.install(NPX)
     path = Path(bench.packages.rows()[0]["path"])
     async with bench.started(NPX):
         await bench.packages.remove("hello")
         assert bench.packages.rows() == []
         assert path.exists()
 
-    assert await bench.pin(NPX) == name
+    assert await bench.install(NPX) == name
     await bench.until(lambda: not path.exists())
 
 
 async def test_unknown_names_are_refused(bench: Bench) -> None:
-    await bench.pin(NPX)
+    await bench.install(NPX)
 
     for order in (bench.packages.update, bench.packages.remove):
         with pytest.raises(UnknownNameError, match="nobody"):
@@ -362,7 +362,7 @@ async def test_a_package_that_no_server_names_can_only_be_removed(
     shop: Shop, tmp_path: Path
 ) -> None:
     async with living(shop, tmp_path) as bench:
-        name = await bench.pin(NPX)
+        name = await bench.install(NPX)
 
     async with living(shop, tmp_path) as bench:
         assert bench.packages.rows()[0]["servers"] == []
@@ -372,23 +372,32 @@ async def test_a_package_that_no_server_names_can_only_be_removed(
         assert not list(bench.folder.root.iterdir())
 
 
+async def test_without_a_place_to_install_to_the_launcher_goes_on(
+    shop: Shop, tmp_path: Path
+) -> None:
+    (tmp_path / "packages").write_text("in the way")
+    async with living(shop, tmp_path) as bench, bench.started(NPX) as link:
+        await bench.until(lambda: bench.codes == ["package-install"])
+        assert processes(link.pid) == 3
+
+
 @pytest.mark.parametrize("damage", [b"", b"{", b'{"name": "hello"}', b"\xff\xfe"])
-async def test_a_pin_that_cannot_be_read_is_as_if_it_were_not_there(
+async def test_an_installation_that_cannot_be_read_is_as_if_it_were_not_there(
     shop: Shop, tmp_path: Path, damage: bytes
 ) -> None:
     async with living(shop, tmp_path) as bench:
-        name = await bench.pin(NPX)
-    (bench.folder.root / name / "pin.json").write_bytes(damage)
+        name = await bench.install(NPX)
+    (bench.folder.root / name / "installed.json").write_bytes(damage)
 
     async with living(shop, tmp_path) as bench:
         assert bench.packages.rows() == []
-        assert await bench.pin(NPX) == name
+        assert await bench.install(NPX) == name
 
 
-async def test_a_pin_may_not_lead_out_of_its_folder(shop: Shop, tmp_path: Path) -> None:
+async def test_an_installation_may_not_lead_out_of_its_folder(shop: Shop, tmp_path: Path) -> None:
     async with living(shop, tmp_path) as bench:
-        name = await bench.pin(NPX)
-    file = bench.folder.root / name / "pin.json"
+        name = await bench.install(NPX)
+    file = bench.folder.root / name / "installed.json"
     program = bench.packages.rows()[0]["program"]
     file.write_text(file.read_text().replace(program, "/bin/sh"))
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolyard.core.model import Command
-from toolyard.core.packages import Package, pin_name, recognise, start_installed
+from toolyard.core.packages import Package, installation_name, recognise, start_installed
 
 FILES = "@modelcontextprotocol/server-filesystem"
 UNDERSTOOD = {
@@ -98,8 +98,8 @@ def test_any_words_are_read_and_nothing_but_an_end_of_them_becomes_arguments(
         assert package.args == tuple(words)[len(words) - len(package.args) :]
         assert not package.spec.startswith("-")
         assert "/" not in package.binary
-        assert "/" not in pin_name(package, ())
-        assert not pin_name(package, ()).startswith(".")
+        assert "/" not in installation_name(package, ())
+        assert not installation_name(package, ()).startswith(".")
 
 
 @given(st.lists(st.text(max_size=6), max_size=5).filter(lambda words: words[:1] != ["--"]))
@@ -115,7 +115,7 @@ def test_commands_that_would_fetch_the_same_share_an_installation() -> None:
     one, other = recognise(("npx", "-y", "hello", "a")), recognise(("npx", "hello", "b"))
     assert one is not None and other is not None
 
-    assert pin_name(one, (("TOKEN", "x"),)) == pin_name(other, ())
+    assert installation_name(one, (("TOKEN", "x"),)) == installation_name(other, ())
 
 
 @pytest.mark.parametrize(
@@ -125,16 +125,16 @@ def test_another_version_program_or_company_is_another_installation(command: str
     plain, other = recognise(("npx", "hello")), recognise(tuple(command.split()))
     assert plain is not None and other is not None
 
-    assert pin_name(plain, ()) != pin_name(other, ())
+    assert installation_name(plain, ()) != installation_name(other, ())
 
 
 def test_a_variable_that_steers_the_launcher_makes_another_installation() -> None:
     package = recognise(("npx", "hello"))
     assert package is not None
 
-    steered = pin_name(package, (("npm_config_registry", "https://example.com"),))
+    steered = installation_name(package, (("npm_config_registry", "https://example.com"),))
 
-    assert steered != pin_name(package, ())
+    assert steered != installation_name(package, ())
 
 
 def test_the_installed_program_gets_all_that_its_launcher_would_have_passed_on() -> None:

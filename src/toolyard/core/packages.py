@@ -81,7 +81,7 @@ def recognise(argv: tuple[str, ...]) -> Package | None:
     return None
 
 
-def pin_name(package: Package, env: Pairs) -> str:
+def installation_name(package: Package, env: Pairs) -> str:
     """What an installation is called: alike for all commands that would fetch the same."""
     steering = sorted(pair for pair in env if pair[0].lower().startswith(_STEERING))
     said = [

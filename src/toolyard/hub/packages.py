@@ -15,40 +15,27 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
 
 from toolyard.board import Board
 from toolyard.core.errors import LinkError, StartError, StoreError, ToolyardError, UnknownNameError
-from toolyard.core.model import Command, Endpoint, Problem, Report, Server, ServerId
-from toolyard.core.packages import Package, pin_name, recognise, start_installed
+from toolyard.core.model import Endpoint, Problem, Report, Server
+from toolyard.core.packages import start_installed
 from toolyard.executors.installing import install, is_at_hand, path_with
 from toolyard.executors.local import Local
+from toolyard.hub.launches import Launch, faulty, gone, not_installed, read_launch
 from toolyard.links.link import Link
 from toolyard.links.opening import ProbeFatalError
-from toolyard.stores.packages import PackagesFolder, Pin, size_of
+from toolyard.stores.packages import Installation, PackagesFolder, size_of
 
 log = logging.getLogger(__name__)
 
 SOURCE: Final = "packages"
-HERE: Final = ("", "local")
-"""What this machine is called where servers say where they run."""
 Row = dict[str, Any]
 Start = Callable[[Endpoint], AbstractAsyncContextManager[Link]]
 Expand = Callable[[Server], Endpoint]
-
-
-@dataclass(frozen=True, slots=True)
-class _Launch:
-    """A command that was understood."""
-
-    server: ServerId
-    command: Command
-    package: Package
-    name: str
-    """That of the pin it has, or will have."""
 
 
 class Packages:
@@ -71,13 +58,13 @@ class Packages:
         self._patience = patience
         # On Windows, programs are started through scripts for a shell; nothing would be won.
         self.on = on and sys.platform != "win32"
-        self._pins = folder.load()
-        self._launches: dict[str, _Launch] = {}
+        self._kept = folder.load()
+        self._launches: dict[str, Launch] = {}
         self._eras: dict[str, str] = {}
         self._used: Counter[str] = Counter()  # by path, of which a name may have had several
         self._running: Counter[str] = Counter()
         self._troubles: dict[str, Problem] = {}
-        self._waiting: asyncio.Queue[_Launch] = asyncio.Queue()
+        self._waiting: asyncio.Queue[Launch] = asyncio.Queue()
         self._tried: set[str] = set()
         self._one_at_a_time = asyncio.Lock()
 
@@ -90,7 +77,7 @@ class Packages:
         Raises:
             StartError, LinkError: It cannot be opened.
         """
-        launch = _read(server, place) if self.on else None
+        launch = read_launch(server, place) if self.on else None
         if launch is None or is_at_hand(launch.package, launch.command.cwd):
             async with start(place) as link:
                 yield link
@@ -99,62 +86,64 @@ class Packages:
         async with AsyncExitStack() as stack:
             yield await self._enter(stack, launch, start)
 
-    async def _enter(self, stack: AsyncExitStack, launch: _Launch, start: Start) -> Link:
-        pin, failed = self._usable(launch), None
-        if pin is not None:
+    async def _enter(self, stack: AsyncExitStack, launch: Launch, start: Start) -> Link:
+        kept, failed = self._usable(launch), None
+        if kept is not None:
             began = time.monotonic()
             try:
-                return await self._enter_installed(stack, launch, pin, start)
+                return await self._enter_installed(stack, launch, kept, start)
             except (StartError, LinkError) as error:
-                if not self._may_blame(pin, error, time.monotonic() - began):
+                if not self._may_blame(kept, error, time.monotonic() - began):
                     raise
                 failed = error
         link = await stack.enter_async_context(start(launch.command))
-        if pin is not None and failed is not None:
-            await self._set_aside(pin, failed)
-        elif launch.name not in self._pins:
+        if kept is not None and failed is not None:
+            await self._set_aside(kept, failed)
+        elif launch.name not in self._kept:
             self._install_later(launch, link)
         return link
 
     async def _enter_installed(
-        self, stack: AsyncExitStack, launch: _Launch, pin: Pin, start: Start
+        self, stack: AsyncExitStack, launch: Launch, kept: Installation, start: Start
     ) -> Link:
-        for counter, key in ((self._used, pin.path), (self._running, pin.name)):
+        for counter, key in ((self._used, kept.path), (self._running, kept.name)):
             counter[key] += 1
             stack.callback(counter.subtract, (key,))
-        path = path_with(pin.program, launch.command)
-        command = start_installed(launch.command, launch.package, pin.program, path)
+        path = path_with(kept.program, launch.command)
+        command = start_installed(launch.command, launch.package, kept.program, path)
         link = await stack.enter_async_context(start(command))
-        link.where = f"{link.where}, {pin.package} {pin.version} as installed"
+        link.where = f"{link.where}, {kept.package} {kept.version} as installed"
         return link
 
-    def _may_blame(self, pin: Pin, error: ToolyardError, seconds: float) -> bool:
+    def _may_blame(self, kept: Installation, error: ToolyardError, seconds: float) -> bool:
         """Whether the launcher may do better than what is installed."""
         if isinstance(error, ProbeFatalError):
-            return pin.era == "modern"  # another is greeted the old way next, by whoever asked
+            return kept.era == "modern"  # another is greeted the old way next, by whoever asked
         return seconds < self._patience  # who is slow is no faster with a launcher before it
 
-    def _usable(self, launch: _Launch) -> Pin | None:
-        pin = self._pins.get(launch.name)
-        if pin is None or pin.fault:
+    def _usable(self, launch: Launch) -> Installation | None:
+        kept = self._kept.get(launch.name)
+        if kept is None or kept.fault:
             return None
-        if os.access(pin.program, os.X_OK):
-            return pin
-        del self._pins[pin.name]
-        self._tried.discard(pin.name)
-        self._note(pin.name, _gone(pin))
+        if os.access(kept.program, os.X_OK):
+            return kept
+        del self._kept[kept.name]
+        self._tried.discard(kept.name)
+        self._note(kept.name, gone(kept))
         return None
 
-    async def _set_aside(self, pin: Pin, error: ToolyardError) -> None:
+    async def _set_aside(self, kept: Installation, error: ToolyardError) -> None:
         """Use the launcher from now on, which works where the installed program did not."""
-        self._pins[pin.name] = pin = msgspec.structs.replace(pin, fault=str(error))
+        self._kept[kept.name] = kept = msgspec.structs.replace(kept, fault=str(error))
         try:
-            await asyncio.to_thread(self._folder.keep, pin)
+            await asyncio.to_thread(self._folder.keep, kept)
         except StoreError as trouble:
-            log.warning("a pin was not written", extra={"pin": pin.name, "why": str(trouble)})
-        self._note(pin.name, _faulty(pin))
+            log.warning(
+                "an installation was not written", extra={"package": kept.name, "why": str(trouble)}
+            )
+        self._note(kept.name, faulty(kept))
 
-    def _install_later(self, launch: _Launch, link: Link) -> None:
+    def _install_later(self, launch: Launch, link: Link) -> None:
         self._eras[launch.name] = link.peer.era
         if launch.name not in self._tried:
             self._tried.add(launch.name)
@@ -166,9 +155,9 @@ class Packages:
         """Install what was started by its launcher, one after the other, until cancelled."""
         async with self._one_at_a_time:
             await self._clear()
-        for pin in self._pins.values():
-            if pin.fault:
-                self._note(pin.name, _faulty(pin))
+        for kept in self._kept.values():
+            if kept.fault:
+                self._note(kept.name, faulty(kept))
         while True:
             launch = await self._waiting.get()
             try:
@@ -177,15 +166,15 @@ class Packages:
             except Exception as error:
                 # Whatever is wrong with one package, the launcher starts its server as before.
                 log.warning("a package was not installed", exc_info=error)
-                self._note(launch.name, _not_installed(launch, error))
+                self._note(launch.name, not_installed(launch, error))
 
-    async def _install(self, launch: _Launch, *, fresh: bool = False) -> Pin:
+    async def _install(self, launch: Launch, *, fresh: bool = False) -> Installation:
         package = launch.package
         room = await asyncio.to_thread(self._folder.make_room, launch.name)
         try:
             made = await install(self._local, package, launch.command, room, fresh=fresh)
-            old = self._pins.get(launch.name)
-            pin = Pin(
+            old = self._kept.get(launch.name)
+            kept = Installation(
                 name=launch.name,
                 kind=package.kind,
                 package=package.name,
@@ -197,44 +186,44 @@ class Packages:
                 size=await asyncio.to_thread(size_of, room),
                 era=self._eras.get(launch.name, old.era if old else ""),
             )
-            await asyncio.to_thread(self._folder.keep, pin)
-            self._pins[pin.name] = pin
-            self._note(pin.name, None)
-            return pin
+            await asyncio.to_thread(self._folder.keep, kept)
+            self._kept[kept.name] = kept
+            self._note(kept.name, None)
+            return kept
         finally:
             await self._clear()
 
     async def _clear(self) -> None:
         """Remove what is neither in use nor to be used."""
-        kept = {pin.path for pin in self._pins.values()}
-        kept |= {path for path, count in self._used.items() if count > 0}
-        await asyncio.to_thread(self._folder.clear, kept)
+        staying = {kept.path for kept in self._kept.values()}
+        staying |= {path for path, count in self._used.items() if count > 0}
+        await asyncio.to_thread(self._folder.clear, staying)
 
     # Questions and orders.
 
     def rows(self) -> list[Row]:
         """Every installed package, and for which servers."""
-        return [self.row(pin) for _, pin in sorted(self._pins.items())]
+        return [self.row(kept) for _, kept in sorted(self._kept.items())]
 
-    def row(self, pin: Pin) -> Row:
+    def row(self, kept: Installation) -> Row:
         """One installed package, and for which servers."""
         entries = self._board.snapshot.entries.values()
         launches = ((entry.alias, self._declared(entry.server)) for entry in entries)
         return {
-            **msgspec.to_builtins(pin),
-            "servers": sorted(alias for alias, each in launches if each and each.name == pin.name),
-            "running": self._running[pin.name],
+            **msgspec.to_builtins(kept),
+            "servers": sorted(alias for alias, each in launches if each and each.name == kept.name),
+            "running": self._running[kept.name],
         }
 
     def installed(self, server: Server) -> Row | None:
         """What starts in place of a server's launcher, if anything does."""
         launch = self._declared(server) if self.on else None
-        pin = self._pins.get(launch.name) if launch is not None else None
-        if pin is None or pin.fault:
+        kept = self._kept.get(launch.name) if launch is not None else None
+        if kept is None or kept.fault:
             return None
-        return {"package": pin.package, "version": pin.version, "program": pin.program}
+        return {"package": kept.package, "version": kept.version, "program": kept.program}
 
-    async def update(self, name: str) -> Pin:
+    async def update(self, name: str) -> Installation:
         """Install the newest version that the command allows; it is used from the next start on.
 
         Raises:
@@ -252,28 +241,28 @@ class Packages:
             UnknownNameError: There is no such package.
         """
         found = self._find(name)
-        if found not in self._pins:
+        if found not in self._kept:
             raise UnknownNameError(f"nothing is installed for {name[:80]!r}")
         async with self._one_at_a_time:
             await asyncio.to_thread(self._folder.forget, found)
-            self._pins.pop(found, None)
+            self._kept.pop(found, None)
             self._tried.discard(found)
             self._note(found, None)
             await self._clear()
 
     def _find(self, said: str) -> str:
         """The name of a package, by its own or that of a server that uses it."""
-        if said in self._pins or said in self._launches:
+        if said in self._kept or said in self._launches:
             return said
         for entry in self._board.snapshot.entries.values():
             if said in (entry.alias, str(entry.server.id)):
                 launch = self._declared(entry.server)
                 if launch is not None:
                     return launch.name
-        known = ", ".join(sorted(self._pins)) or "none yet"
+        known = ", ".join(sorted(self._kept)) or "none yet"
         raise UnknownNameError(f"no package is called {said[:80]!r}", f"there are: {known}")
 
-    async def _find_launch(self, name: str) -> _Launch:
+    async def _find_launch(self, name: str) -> Launch:
         """The command that a package is for, with its values."""
         if name in self._launches:
             return self._launches[name]
@@ -281,15 +270,15 @@ class Packages:
             launch = self._declared(entry.server)
             if launch is not None and launch.name == name:
                 place = await asyncio.to_thread(self._expand, entry.server)
-                found = _read(entry.server, place)
+                found = read_launch(entry.server, place)
                 if found is not None:
                     return found
         raise UnknownNameError(f"no server uses {name!r}", f"run: toolyard packages remove {name}")
 
-    def _declared(self, server: Server) -> _Launch | None:
+    def _declared(self, server: Server) -> Launch | None:
         """What a server's command means, also where it refers to values."""
         seen = (each for each in self._launches.values() if each.server == server.id)
-        return _read(server, server.endpoint) or next(seen, None)
+        return read_launch(server, server.endpoint) or next(seen, None)
 
     def _note(self, name: str, problem: Problem | None) -> None:
         """Put trouble on the picture, or take it away."""
@@ -298,37 +287,3 @@ class Packages:
             self._troubles[name] = problem
         if old != problem:
             self._board.post(Report(SOURCE, problems=tuple(self._troubles.values())))
-
-
-def _read(server: Server, place: Endpoint) -> _Launch | None:
-    if not isinstance(place, Command) or server.placement.executor not in HERE:
-        return None
-    package = recognise(place.argv)
-    if package is None:
-        return None
-    return _Launch(server.id, place, package, pin_name(package, place.env))
-
-
-def _faulty(pin: Pin) -> Problem:
-    text = f"{pin.package!r} {pin.version} as installed did not start, so its launcher does it"
-    return Problem(
-        "package-start",
-        f"{text}: {pin.fault}",
-        f"install it anew: toolyard packages update {pin.name}",
-        pin.path,
-    )
-
-
-def _gone(pin: Pin) -> Problem:
-    text = f"{pin.package!r} {pin.version} was installed at '{pin.path}' and is gone"
-    return Problem("package-gone", text, "it is installed again once it was started", pin.path)
-
-
-def _not_installed(launch: _Launch, error: Exception) -> Problem:
-    why = str(error) if isinstance(error, ToolyardError) else repr(error)
-    return Problem(
-        "package-install",
-        f"{launch.package.spec!r} was not installed, so its launcher starts it each time: {why}",
-        f"try again: toolyard packages update {launch.name}",
-        str(launch.server),
-    )

@@ -1,6 +1,6 @@
 """Packages that were installed so that servers start without their launchers: what and where.
 
-Each has a folder of its own with `pin.json`, which says which of the folders beside it is in
+Each has a folder of its own with `installed.json`, which says which of the folders beside it is in
 use. All of it can be made again, so it is in the cache, and removing it is always right.
 """
 
@@ -10,6 +10,7 @@ import logging
 import os
 import secrets
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -21,10 +22,10 @@ from toolyard.stores.files import read_bounded, write_atomic
 
 log = logging.getLogger(__name__)
 
-FILE: Final = "pin.json"
+FILE: Final = "installed.json"
 
 
-class Pin(msgspec.Struct, frozen=True):
+class Installation(msgspec.Struct, frozen=True):
     """One installed package, at one version."""
 
     name: str
@@ -53,23 +54,27 @@ class PackagesFolder:
     def __init__(self, root: Path) -> None:
         self.root = root
 
-    def load(self) -> dict[str, Pin]:
-        """All pins by name; one that cannot be read is as if it were not there."""
-        pins = (self._read(path) for path in sorted(self.root.glob(f"*/{FILE}")))
-        return {pin.name: pin for pin in pins if pin is not None}
+    def load(self) -> dict[str, Installation]:
+        """All of them by name; one that cannot be read is as if it were not there."""
+        found = (self._read(path) for path in sorted(self.root.glob(f"*/{FILE}")))
+        return {made.name: made for made in found if made is not None}
 
-    def _read(self, path: Path) -> Pin | None:
+    def _read(self, path: Path) -> Installation | None:
         try:
-            pin = msgspec.json.decode(read_bounded(path), type=Pin)
+            made = msgspec.json.decode(read_bounded(path), type=Installation)
         except (FileNotFoundError, StoreError, msgspec.DecodeError) as error:
-            log.warning("a pin cannot be read", extra={"path": str(path), "why": str(error)})
+            log.warning(
+                "an installation cannot be read", extra={"path": str(path), "why": str(error)}
+            )
             return None
         # A folder that was moved or copied by hand holds paths that lead elsewhere.
-        inside = Path(pin.path).parent == path.parent and Path(pin.program).is_relative_to(pin.path)
-        return pin if pin.name == path.parent.name and inside else None
+        inside = Path(made.path).parent == path.parent and Path(made.program).is_relative_to(
+            made.path
+        )
+        return made if made.name == path.parent.name and inside else None
 
     def make_room(self, name: str) -> Path:
-        """Make a new folder to install into; it counts once a pin that names it is kept.
+        """Make a new folder to install into; it counts once an installation names it.
 
         Raises:
             StoreError: It cannot be made.
@@ -82,16 +87,16 @@ class PackagesFolder:
             raise StoreError(f"cannot make '{room}': {error.strerror}", hint) from error
         return room
 
-    def keep(self, pin: Pin) -> None:
-        """Write a pin down; whatever it replaces is no longer in use.
+    def keep(self, made: Installation) -> None:
+        """Write one down; whatever it replaces is no longer in use.
 
         Raises:
             StoreError: It cannot be written.
         """
-        write_atomic(self.root / pin.name / FILE, msgspec.json.format(msgspec.json.encode(pin)))
+        write_atomic(self.root / made.name / FILE, msgspec.json.format(msgspec.json.encode(made)))
 
     def forget(self, name: str) -> None:
-        """Take a pin back; its folders stay until they are cleared.
+        """Take one back; its folders stay until they are cleared.
 
         Raises:
             StoreError: It cannot be removed.
@@ -99,15 +104,15 @@ class PackagesFolder:
         try:
             (self.root / name / FILE).unlink(missing_ok=True)
         except OSError as error:
-            raise StoreError(f"cannot remove the pin '{name}': {error.strerror}") from error
+            raise StoreError(f"cannot forget the package '{name}': {error.strerror}") from error
 
     def clear(self, kept: set[str]) -> None:
-        """Remove every installation but those at these paths."""
+        """Remove every installation but those at these paths, as far as that can be done."""
         for folder in self.root.glob("*/*/"):
             if str(folder) not in kept:
                 shutil.rmtree(folder, ignore_errors=True)
         for folder in self.root.glob("*/"):
-            if not any(folder.iterdir()):
+            with suppress(OSError):  # it is not empty, or not ours to remove
                 folder.rmdir()
 
 

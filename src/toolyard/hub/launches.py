@@ -1,0 +1,63 @@
+"""Commands of servers here that fetch a package, and what there is to say of these packages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from toolyard.core.errors import ToolyardError
+from toolyard.core.model import Command, Endpoint, Problem, Server, ServerId
+from toolyard.core.packages import Package, installation_name, recognise
+from toolyard.stores.packages import Installation
+
+HERE: Final = ("", "local")
+"""What this machine is called where servers say where they run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """A command that was understood."""
+
+    server: ServerId
+    command: Command
+    package: Package
+    name: str
+    """That of the installation it has, or will have."""
+
+
+def read_launch(server: Server, place: Endpoint) -> Launch | None:
+    """What a command means, if it fetches a package and is run here."""
+    if not isinstance(place, Command) or server.placement.executor not in HERE:
+        return None
+    package = recognise(place.argv)
+    if package is None:
+        return None
+    return Launch(server.id, place, package, installation_name(package, place.env))
+
+
+def faulty(kept: Installation) -> Problem:
+    """It did not start, where its launcher did."""
+    text = f"{kept.package!r} {kept.version} as installed did not start, so its launcher does it"
+    return Problem(
+        "package-start",
+        f"{text}: {kept.fault}",
+        f"install it anew: toolyard packages update {kept.name}",
+        kept.path,
+    )
+
+
+def gone(kept: Installation) -> Problem:
+    """Somebody removed it."""
+    text = f"{kept.package!r} {kept.version} was installed at '{kept.path}' and is gone"
+    return Problem("package-gone", text, "it is installed again once it was started", kept.path)
+
+
+def not_installed(launch: Launch, error: Exception) -> Problem:
+    """It could not be installed."""
+    why = str(error) if isinstance(error, ToolyardError) else repr(error)
+    return Problem(
+        "package-install",
+        f"{launch.package.spec!r} was not installed, so its launcher starts it each time: {why}",
+        f"try again: toolyard packages update {launch.name}",
+        str(launch.server),
+    )
