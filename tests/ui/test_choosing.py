@@ -1,0 +1,108 @@
+"""Clients connected and servers chosen: whatever is about to happen is shown first."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.catalog.registry import Shop, shop
+from tests.e2e.hub import running_hub
+from tests.ui.conftest import entered, kitchen
+from tests.ui.orders import order
+
+pytestmark = pytest.mark.ui
+
+
+async def test_a_client_is_connected_after_its_difference_was_seen_and_undone(
+    browser: Any, home: Path
+) -> None:
+    file = home / ".cursor" / "mcp.json"
+    file.parent.mkdir()
+    file.write_text('{"mcpServers": {}}\n')
+    with running_hub({"kitchen": kitchen(home)}, home=home) as hub:
+        async with entered(browser, hub) as page:
+            await page.goto(f"{hub.url}/ui/clients")
+            await page.click("[aria-label='Connect Cursor']")
+            panel = page.locator("[role=region][aria-label='Connect Cursor']")
+            await panel.locator(".after", has_text="toolyard").first.wait_for()
+            assert json.loads(file.read_text()) == {"mcpServers": {}}
+
+            await panel.locator("button.main").click()
+            await page.wait_for_selector("[aria-label='Disconnect Cursor']")
+            assert "toolyard" in json.loads(file.read_text())["mcpServers"]
+
+            await page.click("[aria-label='Undo connected cursor']")
+            await page.click("button:has-text('Undo it')")
+            await page.wait_for_selector("[aria-label='Connect Cursor']")
+            assert json.loads(file.read_text()) == {"mcpServers": {}}
+
+
+async def test_the_catalog_shows_the_exact_command_before_anything_starts(
+    browser: Any, home: Path
+) -> None:
+    started = home / "started"
+    tool = {"name": "t", "inputSchema": {"type": "object"}}
+    definition = {
+        "name": "toucher",
+        "title": "Toucher",
+        "runtime": {"command": "touch", "args": ["${WHERE}"]},
+        "authorization": {"type": "custom", "variables": [{"name": "WHERE", "required": True}]},
+        "tools": [tool],
+    }
+    with running_hub({"kitchen": kitchen(home)}, home=home) as hub:
+        async with entered(browser, hub) as page:
+            await order(page, "PUT", "/catalog/toucher", definition)
+            await page.goto(f"{hub.url}/ui/catalog")
+            await page.fill("#search", "toucher")
+            await page.click("h2 >> text=Toucher")
+            await page.wait_for_selector("#exact:has-text('touch ${WHERE}')")
+            add = page.locator("button:has-text('Add it and let it run')")
+            assert await add.is_disabled()
+            await page.fill("#value-WHERE", str(started))
+            await page.wait_for_selector(f"#exact:has-text('touch {started}')")
+            assert not started.exists()
+            assert not (await order(page, "GET", "/catalog/toucher"))["added"]
+
+            await add.click()
+            await page.wait_for_selector("text=It is in the yard")
+            await page.click("button:has-text('Take it out')")
+            await page.click("dialog button.danger")
+            await add.wait_for()
+
+
+async def test_a_published_server_is_looked_at_before_it_is_added(browser: Any, home: Path) -> None:
+    with shop(Shop()) as registry, running_hub({"kitchen": kitchen(home)}, home=home) as hub:
+        async with entered(browser, hub) as page:
+            await page.goto(f"{hub.url}/ui/catalog?from=registry")
+            await page.fill("#registry", registry)
+            await page.fill("#words", "weather")
+            await page.click("text=Search there")
+            await page.click("[aria-label='Look at io.example/weather']")
+            await page.wait_for_selector("#exact:has-text('weather')")
+            yard = await order(page, "GET", "/status")
+            assert [each["alias"] for each in yard["servers"]] == ["kitchen"]
+
+
+async def test_a_call_of_the_history_is_found_looked_at_and_repeated(
+    browser: Any, home: Path
+) -> None:
+    bodies = {"TOOLYARD_HISTORY_BODIES": "on"}
+    tools = {"name": "cook", "inputSchema": {"type": "object"}}
+    with running_hub({"kitchen": kitchen(home, "kitchen", tools)}, home=home, env=bodies) as hub:
+        async with entered(browser, hub) as page:
+            call = {"server": "kitchen", "tool": "cook", "arguments": {"dish": "soup"}}
+            await order(page, "POST", "/call", call)
+            await page.goto(f"{hub.url}/ui/history")
+            await page.fill("#by-tool", "nothing")
+            await page.wait_for_selector("text=No call fits")
+            await page.click("text=Show all")
+            await page.click("th >> text=cook")
+            await page.wait_for_selector("section[aria-label=Arguments] >> text=soup")
+            await page.click("button:has-text('Replay')")
+            await page.click("dialog button.danger")
+            await page.wait_for_selector("text=The answer is the same")
+            past = await order(page, "GET", "/history?agent=replay")
+            assert [each["tool"] for each in past["calls"]] == ["cook"]
