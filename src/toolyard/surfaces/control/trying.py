@@ -44,6 +44,15 @@ class Try(msgspec.Struct):
     """The saved input to call it with; `arguments` go over it."""
 
 
+class Told(msgspec.Struct):
+    """One event of a call that is watched; its `data` is JSON."""
+
+    event: Literal[
+        "begun", "progress", "log", "question", "withdrawn", "result", "refused", "cancelled"
+    ]
+    data: str
+
+
 class PersonSaid(msgspec.Struct):
     """What a person answers to a question of the server."""
 
@@ -111,7 +120,7 @@ class TryingDoor:
         tag: dict[str, Any] = {"tag": "tools"}
         return [
             Operation(
-                "POST", top, "Call a tool, and watch", self._try, str, Try, media=MEDIA, **tag
+                "POST", top, "Call a tool, and watch", self._try, Told, Try, media=MEDIA, **tag
             ),
             Operation(
                 "POST", top + "/{id}/answer", "Answer it", self._answer, Done, PersonSaid, **tag
