@@ -54,7 +54,7 @@ async def test_calls_are_counted_and_drawn_as_they_happen(browser: Any, home: Pa
     with running_hub({"one": stdio_stub("one", home)}, home=home) as hub:
         async with entered(browser, hub) as page:
             await page.wait_for_selector(".live.live")
-            await page.wait_for_selector("text=no calls in the last hour")
+            await page.wait_for_selector("text=nobody is here")
             async with talking(hub, "legacy", "line") as client:
                 await client.call("one__echo", {"text": "hi"})
                 await page.wait_for_selector("[data-server=one] >> text=1/min")

@@ -13,10 +13,14 @@ from tests.ui.conftest import entered, kitchen
 
 pytestmark = pytest.mark.ui
 RAW = "[aria-label='Arguments as JSON']"
+DRAWN = """() => new Promise((resolve) => {
+  setTimeout(() => requestAnimationFrame(() => requestAnimationFrame(resolve)), 0);
+})"""
 
 
 async def arguments(page: Any) -> Any:
-    """What would be sent."""
+    """What would be sent, once it is drawn."""
+    await page.evaluate(DRAWN)
     return json.loads(await page.input_value(RAW))
 
 
@@ -48,6 +52,7 @@ async def test_the_form_and_its_json_stay_in_step(browser: Any, home: Path) -> N
             await page.fill("[id='f.pay']", "12.5")
             assert (await arguments(page))["pay"] == 12.5
             await page.fill(RAW, json.dumps({"dish": "bread", "table": 3, "hurry": False}))
+            await page.evaluate(DRAWN)
             assert await page.input_value("[id='f.dish']") == "bread"
             assert not await page.is_checked("[id='f.hurry']")
             assert await page.locator("[id='f.extras.0']").count() == 0
@@ -79,6 +84,7 @@ async def test_inputs_are_saved_used_again_and_deleted_after_a_question(
             await page.wait_for_selector("li >> text=usual")
             await page.reload()
             await page.click("li >> text=usual")
+            await page.evaluate(DRAWN)
             assert await page.input_value("[id='f.dish']") == "soup"
             await page.click("[aria-label='Delete usual']")
             await page.click("dialog >> text=Leave it")

@@ -14,8 +14,9 @@ export function makeForm(schema, redraw, id = "f") {
     value: beginning(root, root, 0) ?? {},
     texts: new Map(), // what was typed where it is not yet a value
     choices: new Map(),
+    kinds: new Map(),
     draw: () => h("div", { class: "fields" }, members(form, settled(form, root), [], 0)),
-    set(value) { form.value = value; form.texts.clear(); form.choices.clear(); redraw(); },
+    set(value) { form.value = value; form.texts.clear(); form.choices.clear(); form.kinds.clear(); redraw(); },
     missing: () => lacking(form, root, form.value, [], 0),
     broken: () => [...form.texts.values()].some((text) => text.wrong),
   };
@@ -146,8 +147,9 @@ function input(form, schema, type, path, attrs) {
   const said = read(form, path);
   const put = (event) => write(form, path, event.target.value === "" && attrs["aria-required"] === undefined ? undefined : event.target.value);
   const common = { ...attrs, value: typeof said === "string" ? said : "", placeholder: schema.examples?.length ? short(schema.examples[0], 60) : undefined, on: { input: put } };
-  const isLong = (schema.maxLength || 0) > 200 || (typeof said === "string" && (said.length > 80 || said.includes("\n")));
-  if (isLong) return h("textarea", common);
+  // Decided once: a field that changed its kind while one types would lose the focus.
+  if (!form.kinds.has(attrs.id)) form.kinds.set(attrs.id, (schema.maxLength || 0) > 200 || (typeof said === "string" && (said.length > 80 || said.includes("\n"))));
+  if (form.kinds.get(attrs.id)) return h("textarea", common);
   return h("input", { ...common, type: /password|secret/i.test(schema.format || "") ? "password" : "text", autocomplete: "off" });
 }
 

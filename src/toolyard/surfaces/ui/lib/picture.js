@@ -30,7 +30,7 @@ export function picture() {
     h("text", { class: "hub", x: 450, y: middle + 5, "text-anchor": "middle" }, "hub"),
     left.map(([name, servers], at) => source(name, servers, place(at, left.length))),
     right.map(([name, calls], at) => agent(name, calls, place(at, right.length))),
-    right.length ? null : h("text", { class: "quiet", x: 780, y: middle + 5, "text-anchor": "middle" }, "no calls in the last hour"));
+    right.length ? null : h("text", { class: "quiet", x: 780, y: middle + 5, "text-anchor": "middle" }, "nobody is here, and no calls in the last hour"));
 }
 
 function line(name, x, y, toX, toY) {
@@ -52,5 +52,5 @@ function agent(name, calls, y) {
   return h("g", { key: `agent ${name}` },
     h("rect", { class: "node", x: 664, y: y - 18, width: 230, height: 36, rx: 8 }),
     h("text", { x: 676, y: y + 5 }, short(name || "unnamed", 16)),
-    h("text", { class: "quiet", x: 884, y: y + 5, "text-anchor": "end" }, count(calls, "call")));
+    h("text", { class: "quiet", x: 884, y: y + 5, "text-anchor": "end" }, calls ? count(calls, "call") : "connected"));
 }

@@ -41,7 +41,7 @@ export const state = {
   status: null,
   figures: new Map(),
   hasHistory: true,
-  agents: new Map(), // calls of the last hour by agent
+  agents: new Map(), // who is there or called in the last hour, with the number of calls
   busy: new Map(), // line -> when its last call was heard
 };
 
@@ -90,8 +90,11 @@ export async function refresh() {
 
 export async function refreshFigures() {
   try {
-    const found = await ask("/figures");
+    const [found, known] = await Promise.all([ask("/figures"), ask("/passports")]);
     const agents = new Map();
+    for (const client of [...known.strangers, ...known.passports.flatMap((each) => each.clients)]) {
+      if (client.sessions) agents.set(client.name, 0);
+    }
     for (const row of found.servers) {
       row.times = [];
       for (const [name, calls] of Object.entries(row.agents)) agents.set(name, (agents.get(name) || 0) + calls);
