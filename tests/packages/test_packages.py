@@ -170,6 +170,7 @@ async def test_a_hub_that_stops_meanwhile_leaves_nothing_half_made(
     async with living(shop, tmp_path) as bench, bench.started(NPX):
         await bench.until(lambda: bench.shop.ran("npm"))
     (shop.folder / "hold").unlink()
+    (bench.folder.root / "killed" / "meanwhile").mkdir(parents=True)
 
     async with living(shop, tmp_path) as bench:
         await bench.until(lambda: not list(bench.folder.root.glob("*/*")))
@@ -231,24 +232,38 @@ async def test_a_failed_update_leaves_what_was_there(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("argv", [NPX, UVX])
+@pytest.mark.parametrize("broken", ["#!/nowhere/python\n", "#!/bin/sh\nexit 3\n"])
 async def test_what_does_not_start_as_installed_is_started_by_its_launcher(
-    shop: Shop, tmp_path: Path, argv: tuple[str, ...]
+    bench: Bench, argv: tuple[str, ...], broken: str
 ) -> None:
-    async with living(shop, tmp_path) as bench:
-        await bench.install(argv)
-        Path(bench.packages.rows()[0]["program"]).resolve().write_text("#!/nowhere/python\n")
+    await bench.install(argv)
+    Path(bench.packages.rows()[0]["program"]).resolve().write_text(broken)
 
-        async with bench.started(argv) as link:
-            assert processes(link.pid) > 1
-        assert bench.codes == ["package-start"]
+    async with bench.started(argv) as link:
+        assert processes(link.pid) > 1
+
+    assert bench.codes == ["package-start"]
+
+
+async def test_what_did_not_start_is_not_tried_again_until_it_is_installed_anew(
+    shop: Shop, tmp_path: Path
+) -> None:
+    tries = tmp_path / "tries"
+    async with living(shop, tmp_path) as bench:
+        await bench.install(NPX)
+        program = Path(bench.packages.rows()[0]["program"]).resolve()
+        program.write_text(f"#!/bin/sh\necho again >> {tries}\nexit 3\n")
+        async with bench.started(NPX):
+            pass
 
     async with living(shop, tmp_path) as bench:
         await bench.until(lambda: bench.codes == ["package-start"])
-        async with bench.started(argv) as link:
-            assert processes(link.pid) > 1
+        async with bench.started(NPX) as link:
+            assert processes(link.pid) == 3
+        assert tries.read_text() == "again\n"
         await bench.packages.update("hello")
         assert bench.codes == []
-        async with bench.started(argv) as link:
+        async with bench.started(NPX) as link:
             assert processes(link.pid) == 1
 
 
