@@ -80,7 +80,7 @@ async def test_a_published_server_is_looked_at_before_it_is_added(browser: Any, 
             await page.fill("#registry", registry)
             await page.fill("#words", "weather")
             await page.click("text=Search there")
-            await page.click("[aria-label='Look at io.example/weather']")
+            await page.click("[aria-label='Look at it: io.example/weather']")
             await page.wait_for_selector("#exact:has-text('weather')")
             yard = await order(page, "GET", "/status")
             assert [each["alias"] for each in yard["servers"]] == ["kitchen"]

@@ -1,4 +1,4 @@
-"""Every page opens, at a desk and on a phone, in light and dark, and none is cut off."""
+"""Every page opens, at a desk and on a phone, in light and dark; all can be read and reached."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from tests.e2e.hub import running_hub
 from tests.ui.conftest import DESK, PHONE, entered, kitchen, shots
 from tests.ui.orders import order
+from tests.ui.test_looks import AXE, SERIOUS
 
 pytestmark = pytest.mark.ui
 PAGES = {
@@ -31,7 +32,9 @@ LOOKS = [("desk", "light"), ("desk", "dark"), ("phone", "light"), ("phone", "dar
 
 
 @pytest.mark.parametrize(("size", "scheme"), LOOKS if shots() else [LOOKS[0], LOOKS[3]])
-async def test_no_page_is_cut_off(browser: Any, home: Path, size: str, scheme: str) -> None:
+async def test_no_page_is_cut_off_or_inaccessible(
+    browser: Any, home: Path, size: str, scheme: str
+) -> None:
     look = {"viewport": DESK if size == "desk" else PHONE, "color_scheme": scheme}
     with running_hub({"kitchen": kitchen(home)}, home=home) as hub:
         async with entered(browser, hub, **look) as page:
@@ -47,6 +50,9 @@ async def test_no_page_is_cut_off(browser: Any, home: Path, size: str, scheme: s
                 await page.wait_for_selector("text=Looking …", state="detached")
                 wide = await page.evaluate("document.documentElement.scrollWidth - innerWidth")
                 assert wide <= 0, f"{path} is {wide} pixels too wide"
+                if AXE.exists():
+                    await page.evaluate(AXE.read_text())
+                    assert await page.evaluate(SERIOUS) == [], path
                 if folder := shots():
                     name = f"{path.replace('/', '-')}-{size}-{scheme}.png"
                     await page.screenshot(path=folder / name, full_page=True)

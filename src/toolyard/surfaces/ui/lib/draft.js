@@ -2,7 +2,8 @@
 
 import { h } from "./dom.js";
 import { visible } from "./words.js";
-import { area, field, pretty } from "./editing.js";
+import { button } from "./parts.js";
+import { area, field, fromLines, fromList, pretty, toLines } from "./editing.js";
 
 export class Draft {
   // `read` makes the form of a value, `write` the value of a form.
@@ -43,4 +44,47 @@ export class Draft {
       field("The same as JSON", area(id, this.text, (text) => this.type(text), { class: "raw", rows: 14, "aria-invalid": this.wrong ? "true" : undefined, "aria-describedby": `${id}-wrong` })),
       h("p", { id: `${id}-wrong`, class: "bad" }, this.wrong ? `This cannot be read yet: ${visible(this.wrong)}. The form shows what could.` : ""));
   }
+}
+
+// A form of flags, lists and tables (both as lines of text) and plain values, and the JSON it stands for.
+// Lists are [key, label, help], tables have their sign besides; `plain` says what is usual.
+export function formOf({ flags = [], lists, tables, plain = {} }) {
+  const known = new Set([...flags, ...Object.keys(plain), ...lists.map(([key]) => key), ...tables.map(([key]) => key)]);
+  return {
+    read(said) {
+      const form = { rest: Object.fromEntries(Object.entries(said).filter(([key]) => !known.has(key))) };
+      for (const key of flags) form[key] = said[key] !== false;
+      for (const key of Object.keys(plain)) form[key] = said[key] || plain[key];
+      for (const [key] of lists) form[key] = (said[key] || []).join("\n");
+      for (const [key, , , sign] of tables) form[key] = toLines(said[key], sign);
+      return form;
+    },
+    write(form) {
+      const said = { ...form.rest };
+      for (const key of [...flags, ...Object.keys(plain)]) said[key] = form[key];
+      for (const [key] of lists) said[key] = fromList(form[key]);
+      for (const [key, , , sign] of tables) said[key] = fromLines(form[key], sign);
+      return said;
+    },
+  };
+}
+
+export function lineFields(draft, entries) {
+  return entries.map(([key, label, help]) => field(label, area(key, draft.form[key], (text) => draft.edit((form) => { form[key] = text; }), {
+    rows: rowsOf(draft.form[key]), class: "small",
+  }), help));
+}
+
+export const rowsOf = (text) => Math.min(12, Math.max(2, text.split("\n").length));
+
+export function saveBar(isDirty, isBlocked, save, ...more) {
+  return h("div", { key: "bar", class: "bar", role: "group", "aria-label": "Save" },
+    h("button", { type: "button", class: "main", disabled: !isDirty || Boolean(isBlocked), on: { click: save } }, "Save"), more,
+    h("span", { class: "quiet" }, isDirty ? "Not saved yet." : "All is saved."));
+}
+
+export function clash(what, theirs, mine) {
+  return h("div", { key: "clash", class: "card waits", role: "alert" },
+    h("p", { class: "title" }, `Somebody else changed this ${what} since you read it.`), h("p", null, "Yours is still here and was not saved."),
+    h("p", { class: "row" }, button("Look at theirs", theirs), button("Save mine over it", mine, { class: "danger" })));
 }

@@ -31,13 +31,14 @@ export function toLines(table, sign = "=") {
   return Object.entries(table || {}).map(([key, value]) => `${key}${sign}${value}`).join("\n");
 }
 
+// Blanks around a sign that has some are no part of what it stands between.
 export function fromLines(text, sign = "=") {
   const table = {};
   for (const line of text.split("\n")) {
     if (!line.trim()) continue;
-    const at = line.indexOf(sign);
-    const key = (at < 0 ? line : line.slice(0, at)).trim();
-    table[key] = at < 0 ? "" : line.slice(at + sign.length).replace(/^ /, sign === "=" ? " " : "");
+    const at = line.indexOf(sign.trim());
+    const value = at < 0 ? "" : line.slice(at + sign.trim().length);
+    table[(at < 0 ? line : line.slice(0, at)).trim()] = sign === "=" ? value : value.trim();
   }
   return table;
 }

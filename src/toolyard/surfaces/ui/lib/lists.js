@@ -37,7 +37,7 @@ function write(server) {
       if (server.cwd) said.cwd = server.cwd;
     } else {
       said.url = server.url;
-      if (odd.headers || server.headers.trim()) said.headers = odd.headers || fromLines(server.headers, ":");
+      if (odd.headers || server.headers.trim()) said.headers = odd.headers || fromLines(server.headers, ": ");
     }
   }
   if (server.mode !== "auto") said.mode = server.mode;

@@ -6,6 +6,7 @@ import { button, complain, empty, link, say } from "../lib/parts.js";
 import { count, visible } from "../lib/words.js";
 import { area, choice, faults, field, pretty, textInput, toggle } from "../lib/editing.js";
 import { MODES, TYPES, doubled, newServer, readList, writeList } from "../lib/lists.js";
+import { clash, rowsOf, saveBar } from "../lib/draft.js";
 import { readRecord, writeRecord } from "../lib/records.js";
 import { plan, policyWords } from "../lib/plan.js";
 import { setEnabled } from "./agents.js";
@@ -28,7 +29,7 @@ function open(place) {
   let checking = null, asked = 0, conflict = false, wrongJson = "", undo = null;
 
   const policy = () => policies.find((each) => each.executor === executor);
-  const say_ = () => (wrongJson ? null : JSON.parse(draft.text));
+  const value = () => (wrongJson ? null : JSON.parse(draft.text));
 
   async function load() {
     try {
@@ -67,7 +68,7 @@ function open(place) {
       if (wrongJson) return;
       const mine = asked += 1;
       try {
-        const found = await order("POST", `${base}/validate?executor=${segment(executor)}`, say_());
+        const found = await order("POST", `${base}/validate?executor=${segment(executor)}`, value());
         if (mine === asked) { findings = found; place.redraw(); }
       } catch (error) { complain(error); }
     }, PAUSE);
@@ -101,7 +102,7 @@ function open(place) {
 
   async function save(over) {
     try {
-      const written = await writeRecord("PUT", `${base}/config?executor=${segment(executor)}`, say_(), over ? "" : draft.version);
+      const written = await writeRecord("PUT", `${base}/config?executor=${segment(executor)}`, value(), over ? "" : draft.version);
       say(written.value.warnings.length ? `Saved, with ${count(written.value.warnings.length, "warning")}.` : "Saved.");
       draft = null;
       drafts.delete(id);
@@ -149,7 +150,7 @@ function open(place) {
   function definition(server, of) {
     const set = (key) => (text) => edit(() => { server[key] = text; });
     const lines = (key, label, help) => (server.odd[key] ? h("p", { class: "quiet" }, `${label}: more than lines can hold; see the JSON.`)
-      : field(label, area(`${of}-${key}`, server[key], set(key), { rows: Math.min(12, Math.max(2, server[key].split("\n").length)), class: "small" }), help));
+      : field(label, area(`${of}-${key}`, server[key], set(key), { rows: rowsOf(server[key]), class: "small" }), help));
     if (server.type === "yard") {
       const known = [...new Set([...(state.status?.servers || []).map((each) => each.alias), ...(server.server ? [server.server] : [])])];
       return field("Which", choice(`${of}-server`, server.server, [["", "Choose …"], ...known.map((name) => [name, visible(name)])], set("server")));
@@ -177,7 +178,7 @@ function open(place) {
         field("Mode", choice(`${of}-mode`, server.mode, MODES, (value) => edit(() => { server.mode = value; })))),
       isTwice ? h("p", { class: "bad" }, "Two servers have this name; one of them would be lost.") : null,
       definition(server, of),
-      h("p", { class: "row end" }, button("Take out", () => edit((list) => { list.servers = list.servers.filter((each) => each !== server); }), { "aria-label": `Take ${server.name || "the new server"} out` })));
+      h("p", { class: "row end" }, button("Take out", () => edit((list) => { list.servers = list.servers.filter((each) => each !== server); }), { "aria-label": `Take out ${server.name || "the new server"}` })));
   }
 
   function add(kind) {
@@ -201,19 +202,11 @@ function open(place) {
   }
 
   function bar() {
-    const isBlocked = wrongJson || findings.errors.length || doubled(draft.list).length;
-    return h("div", { key: "bar", class: "bar", role: "group", "aria-label": "Save" },
-      h("button", { type: "button", class: "main", disabled: !draft.isDirty || Boolean(isBlocked), on: { click: () => save(false) } }, "Save"),
+    const wrong = findings.errors.length;
+    return saveBar(draft.isDirty, wrongJson || wrong || doubled(draft.list).length, () => save(false),
       draft.isDirty ? button("Discard changes", discard) : null,
       undo ? button("Undo discarding", undo) : null,
-      h("span", { class: "quiet" }, draft.isDirty ? "Not saved yet." : "All is saved."));
-  }
-
-  function clash() {
-    return h("div", { key: "clash", class: "card waits", role: "alert" },
-      h("p", { class: "title" }, "Somebody else changed this list since you read it."),
-      h("p", null, "Yours is still here and was not saved."),
-      h("p", { class: "row" }, button("Look at theirs", discard), button("Save mine over it", () => save(true), { class: "danger" })));
+      wrong ? h("span", { class: "bad" }, `${count(wrong, "error")}.`) : null);
   }
 
   function told() {
@@ -251,7 +244,7 @@ function open(place) {
       h("p", { class: "crumbs" }, link("/ui/agents", "Agents")),
       h("div", { class: "top" }, h("h1", null, visible(agent.title)), toggle("enabled", "Give it its servers", draft.list.enabled, turn)),
       h("p", { class: "quiet" }, `Takes ${agent.transports.join(", ")}. Start it with its servers: `, h("code", null, `toolyard run ${visible(agent.id)}`)),
-      conflict ? clash() : null,
+      conflict ? clash("list", discard, () => save(true)) : null,
       h("div", { key: "two", class: "two agent" }, editor(), aside()),
       bar(),
     ];

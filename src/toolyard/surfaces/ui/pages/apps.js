@@ -47,7 +47,7 @@ function open(place) {
     if (!asked.has(app.name)) look(app.name);
     const installed = programs.get(app.name) || [];
     return h("section", { class: "card", key: app.name, "aria-label": app.title },
-      h("div", { class: "row spread" }, h("h2", null, visible(app.title || app.name), app.enabled ? null : h("span", { class: "tag" }, "not scanned")), button("Look now", () => scan(app), { "aria-label": `Look for ${app.title} now` })),
+      h("div", { class: "row spread" }, h("h2", null, visible(app.title || app.name), app.enabled ? null : h("span", { class: "tag" }, "not scanned")), button("Look now", () => scan(app), { "aria-label": `Look now for ${app.title}` })),
       h("ul", { class: "lights" }, app.variants.map((each) => variant(app, each))),
       h("p", { class: "quiet" }, `Looked at every ${seconds(app.interval_ms / 1000)}`, app.last_scan ? [", last ", time(app.last_scan)] : "", "."),
       installed.length ? h("div", { class: "row" }, h("span", { class: "quiet" }, "Launch:"), installed.map((each) => button(visible(each.label), () => launch(app, each), { title: visible(each.command.join(" ")), "aria-label": `Launch ${each.label}` })))

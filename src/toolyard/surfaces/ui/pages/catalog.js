@@ -78,7 +78,7 @@ function open(place) {
     return h("li", { key: `${server.name} ${server.version}` }, h("article", { class: "card" },
       h("h2", null, visible(server.title || server.name)), h("p", { class: "quiet" }, visible(server.name), " ", visible(server.version)),
       h("p", null, short(server.description, 240)),
-      h("p", null, button("Look at it", () => take(server), { "aria-label": `Look at ${server.name}` }))));
+      h("p", null, button("Look at it", () => take(server), { "aria-label": `Look at it: ${server.name}` }))));
   }
 
   function registry() {

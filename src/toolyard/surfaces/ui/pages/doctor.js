@@ -59,7 +59,7 @@ function open(place) {
         each.to ? link(each.to, "See it") : each.problem ? mend(each.problem, each.server) : null))),
       h("section", { class: "card", "aria-label": "What is well" }, h("h2", null, "What is well"), well(status)),
       h("section", { class: "card", "aria-label": "Settings" }, h("h2", null, "Settings that are not as usual"),
-        changed().length ? h("dl", { class: "facts" }, changed().map((each) => [h("dt", null, visible(each.name)), h("dd", null, h("code", null, visible(JSON.stringify(each.value))), h("span", { class: "quiet" }, each.origin === "flag" ? " by a flag" : ` by ${each.variable}`))])) : h("p", { class: "quiet" }, "All are as usual.")),
+        changed().length ? h("dl", { class: "facts" }, changed().map((each) => [h("dt", null, visible(each.name)), h("dd", null, h("code", null, each.value === null ? "not shown" : visible(JSON.stringify(each.value))), h("span", { class: "quiet" }, each.origin === "flag" ? " by a flag" : ` by ${each.variable}`))])) : h("p", { class: "quiet" }, "All are as usual.")),
     ];
   };
 }

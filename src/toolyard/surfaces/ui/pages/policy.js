@@ -1,11 +1,11 @@
 // The policy of one executor: presets, a form and JSON in step, and whose plans would change.
 
 import { h } from "../lib/dom.js";
-import { ask, order, segment, state } from "../lib/store.js";
+import { order, segment, state } from "../lib/store.js";
 import { button, complain, confirmed, empty, link, say } from "../lib/parts.js";
 import { count, visible } from "../lib/words.js";
-import { area, faults, field, fromLines, fromList, toLines } from "../lib/editing.js";
-import { Draft } from "../lib/draft.js";
+import { faults, fromLines, toLines } from "../lib/editing.js";
+import { Draft, clash, formOf, lineFields, saveBar } from "../lib/draft.js";
 import { readRecord, writeRecord } from "../lib/records.js";
 import { agentPath } from "./agents.js";
 import { ownerWords } from "./policies.js";
@@ -29,26 +29,10 @@ const PRESETS = [
   ["Only HTTP and SSE", (form) => Object.assign(form, { allow_stdio: false, allow_http: true, allow_sse: true, allow_streamable_http: true })],
   ["Only stdio", (form) => Object.assign(form, { allow_stdio: true, allow_http: false, allow_sse: false, allow_streamable_http: false })],
   ["Only servers named here", (form) => { form.allow = form.allow || (state.status?.servers || []).map((each) => each.alias).join("\n"); }],
-  ["Rewrite localhost for Docker", (form) => { form.http_url_rewrite = toLines({ ...fromLines(form.http_url_rewrite, "->"), ...DOCKER }, " -> "); }],
+  ["Rewrite localhost for Docker", (form) => { form.http_url_rewrite = toLines({ ...fromLines(form.http_url_rewrite, " -> "), ...DOCKER }, " -> "); }],
 ];
 
-function readForm(said) {
-  const form = {};
-  for (const [key] of [...FLAGS, ["stdio_proxy"]]) form[key] = said[key] !== false;
-  for (const [key] of LISTS) form[key] = (said[key] || []).join("\n");
-  for (const [key, , , sign] of TABLES) form[key] = toLines(said[key], sign);
-  const known = new Set([...FLAGS, ...LISTS, ...TABLES, ["stdio_proxy"]].map(([key]) => key));
-  form.rest = Object.fromEntries(Object.entries(said).filter(([key]) => !known.has(key)));
-  return form;
-}
-
-function writeForm(form) {
-  const said = { ...form.rest };
-  for (const [key] of [...FLAGS, ["stdio_proxy"]]) said[key] = form[key];
-  for (const [key] of LISTS) said[key] = fromList(form[key]);
-  for (const [key, , , sign] of TABLES) said[key] = fromLines(form[key], sign.trim());
-  return said;
-}
+const SHAPE = formOf({ flags: [...FLAGS.map(([key]) => key), "stdio_proxy"], lists: LISTS, tables: TABLES });
 
 function open(place) {
   const executor = place.params.executor;
@@ -61,7 +45,7 @@ function open(place) {
       const record = await readRecord(path);
       row = record.value;
       version = record.version;
-      draft = new Draft(row.policy, { read: readForm, write: writeForm, changed });
+      draft = new Draft(row.policy, { ...SHAPE, changed });
       changes = null;
       errors = [];
       conflict = false;
@@ -132,13 +116,11 @@ function open(place) {
   }
 
   function editor() {
-    const { form } = draft;
-    const lines = ([key, label, help]) => field(label, area(key, form[key], (text) => draft.edit((each) => { each[key] = text; }), { rows: Math.min(10, Math.max(2, form[key].split("\n").length)), class: "small" }), help);
     return h("section", { class: "card", "aria-label": "The policy" }, h("h2", null, "The policy"),
       h("div", { class: "row", role: "group", "aria-label": "Presets" }, h("span", { class: "quiet" }, "Presets:"), PRESETS.map(([words, apply]) => button(words, () => draft.edit(apply)))),
       h("fieldset", { class: "plainset" }, h("legend", null, "Transports it allows"), FLAGS.map(([key, words]) => check(key, words))),
       h("fieldset", { class: "plainset" }, h("legend", null, "Stand-in"), check("stdio_proxy", "The hub may stand in for a server, so that stdio can be shared")),
-      [...LISTS.slice(0, 2), ...TABLES, LISTS[2]].map(lines),
+      lineFields(draft, [...LISTS.slice(0, 2), ...TABLES, LISTS[2]]),
       draft.asJson("raw"));
   }
 
@@ -166,15 +148,12 @@ function open(place) {
     return [
       h("p", { class: "crumbs" }, link("/ui/policies", "Policies")),
       h("div", { class: "top" }, h("h1", null, visible(executor)), h("p", { class: "quiet" }, `Kind ${visible(row.kind)}; what holds is ${visible(ownerWords(row))}.`)),
-      conflict ? h("div", { key: "clash", class: "card waits", role: "alert" }, h("p", { class: "title" }, "Somebody else changed this policy since you read it."),
-        h("p", { class: "row" }, button("Look at theirs", load), button("Save mine over it", () => save(true), { class: "danger" }))) : null,
+      conflict ? clash("policy", load, () => save(true)) : null,
       h("div", { key: "two", class: "two agent" }, editor(), h("div", null, aside())),
-      h("div", { key: "bar", class: "bar", role: "group", "aria-label": "Save" },
-        h("button", { type: "button", class: "main", disabled: !draft.isDirty || Boolean(draft.wrong) || errors.length > 0, on: { click: () => save(false) } }, "Save"),
+      saveBar(draft.isDirty, draft.wrong || errors.length, () => save(false),
         draft.isDirty ? button("Discard changes", load) : null,
         !draft.isDirty && undo ? button("Undo", undo) : null,
-        !draft.isDirty && row.policy_of === executor ? button("Take it back", reset, { class: "danger" }) : null,
-        h("span", { class: "quiet" }, draft.isDirty ? "Not saved yet." : "All is saved.")),
+        !draft.isDirty && row.policy_of === executor ? button("Take it back", reset, { class: "danger" }) : null),
     ];
   };
 }

@@ -4,8 +4,8 @@ import { h } from "../lib/dom.js";
 import { ask, order, refresh, segment, state } from "../lib/store.js";
 import { button, complain, confirmed, link, say } from "../lib/parts.js";
 import { short, visible } from "../lib/words.js";
-import { area, choice, field, fromLines, fromList, textInput, toLines } from "../lib/editing.js";
-import { Draft } from "../lib/draft.js";
+import { choice, field, fromList, textInput } from "../lib/editing.js";
+import { Draft, formOf, lineFields, saveBar } from "../lib/draft.js";
 
 const LISTS = [
   ["allow", "Shows", "Names or patterns such as git, git/log or git__*, one a line; empty shows everything."],
@@ -17,26 +17,8 @@ const TABLES = [
   ["describe", "Other descriptions", "git/log = What was committed, one a line.", " = "],
   ["environment", "Variables", "NAME=value, one a line; for servers that run for this profile alone.", "="],
 ];
-const FIELDS = ["title", "settings", ...LISTS.map(([key]) => key), ...TABLES.map(([key]) => key)];
+const SHAPE = formOf({ lists: LISTS, tables: TABLES, plain: { title: "", settings: {} } });
 const MOST = 300;
-
-function readForm(said) {
-  const form = { title: said.title || "", settings: said.settings || {} };
-  for (const [key] of LISTS) form[key] = (said[key] || []).join("\n");
-  for (const [key, , , sign] of TABLES) form[key] = toLines(said[key], sign);
-  form.rest = Object.fromEntries(Object.entries(said).filter(([key]) => !FIELDS.includes(key)));
-  return form;
-}
-
-const trimmed = (table) => Object.fromEntries(Object.entries(table).map(([key, value]) => [key, value.trim()]));
-
-function writeForm(form) {
-  const said = { ...form.rest, title: form.title };
-  for (const [key] of LISTS) said[key] = fromList(form[key]);
-  for (const [key, , , sign] of TABLES) said[key] = sign === "=" ? fromLines(form[key]) : trimmed(fromLines(form[key]));
-  said.settings = form.settings;
-  return said;
-}
 
 function open(place) {
   const name = place.params.name;
@@ -53,7 +35,7 @@ function open(place) {
       isNew = true;
       before = {};
     }
-    draft = new Draft(before, { read: readForm, write: writeForm, changed: place.redraw });
+    draft = new Draft(before, { ...SHAPE, changed: place.redraw });
     draft.isDirty = isNew;
     place.redraw();
   }
@@ -102,8 +84,6 @@ function open(place) {
   return () => {
     if (!draft) return h("p", { class: "quiet" }, "Looking …");
     const { form } = draft;
-    const set = (key) => (text) => draft.edit((each) => { each[key] = text; });
-    const lines = ([key, label, help]) => field(label, area(key, form[key], set(key), { rows: Math.min(10, Math.max(2, form[key].split("\n").length)), class: "small" }), help);
     const setting = (key, label, options) => field(label, choice(key, form.settings[key] || "", [["", "as usual"], ...options], (value) => draft.edit((each) => {
       const { [key]: _, ...rest } = each.settings;
       each.settings = value ? { ...rest, [key]: value } : rest;
@@ -113,16 +93,14 @@ function open(place) {
       h("div", { class: "top" }, h("h1", null, visible(name)), h("p", { class: "quiet" }, isNew ? "Not saved yet." : ["Clients use ", h("code", null, `${state.status?.url || ""}/mcp/p/${visible(name)}`)])),
       h("div", { key: "two", class: "two" },
         h("section", { class: "card", "aria-label": "The profile" },
-          field("Title", textInput("title", form.title, set("title"))), LISTS.map(lines), TABLES.map(lines),
+          field("Title", textInput("title", form.title, (text) => draft.edit((each) => { each.title = text; }))), lineFields(draft, [...LISTS, ...TABLES]),
           h("div", { class: "cols" }, setting("expose", "Tools are", [["all", "all listed"], ["search", "searched"]]), setting("separator", "Between server and tool", [["__", "__"], [".", "."], ["/", "/"]])),
           draft.asJson("raw")),
         h("div", null, names())),
-      h("div", { key: "bar", class: "bar", role: "group", "aria-label": "Save" },
-        h("button", { type: "button", class: "main", disabled: !draft.isDirty || Boolean(draft.wrong), on: { click: save } }, "Save"),
+      saveBar(draft.isDirty, draft.wrong, save,
         draft.isDirty && !isNew ? button("Discard changes", load) : null,
         !draft.isDirty && undo ? button("Undo", undo) : null,
-        !draft.isDirty ? button("Delete", remove, { class: "danger" }) : null,
-        h("span", { class: "quiet" }, draft.isDirty ? "Not saved yet." : "All is saved.")),
+        !draft.isDirty ? button("Delete", remove, { class: "danger" }) : null),
     ];
   };
 }
