@@ -93,13 +93,18 @@ async def test_a_list_that_somebody_else_changed_is_not_overwritten(
         async with entered(browser, hub) as page:
             await write(page, notes=NOTES)
             await page.goto(f"{hub.url}/ui/agents/codex")
-            await page.fill("input[id$=-command]", "mine")
+            command = page.locator("input[id$=-command]")
+            await expect(command).to_have_value("notes")
+            await write(page, notes={**NOTES, "command": "seen at once"})
+            await expect(command).to_have_value("seen at once")
+
+            await command.fill("mine")
             await write(page, notes={**NOTES, "command": "theirs"})
             await page.click("button.main:has-text('Save')")
             await page.wait_for_selector("text=Somebody else changed this list")
             said = await order(page, "GET", "/agents/codex/config")
             assert said["servers"]["notes"]["command"] == "theirs"
-            assert await page.input_value("input[id$=-command]") == "mine"
+            await expect(command).to_have_value("mine")
 
             await page.click("text=Save mine over it")
             await page.wait_for_selector("text=All is saved")

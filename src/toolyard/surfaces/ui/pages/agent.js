@@ -45,8 +45,19 @@ function open(place) {
   }
 
   async function read() {
-    const { value, version } = await readRecord(`${base}/config`);
-    const list = readList(value);
+    adopt(await readRecord(`${base}/config`));
+  }
+
+  // What others write is shown at once, unless something is being written here.
+  async function follow() {
+    const record = await readRecord(`${base}/config`);
+    if (!draft || draft.isDirty || record.version === draft.version) return;
+    adopt(record);
+    check();
+  }
+
+  function adopt({ value, version }) {
+    const list = readList(value, draft?.list.servers);
     draft = { list, version, text: pretty(writeList(list)), isDirty: false };
     conflict = false;
     wrongJson = "";
@@ -232,7 +243,9 @@ function open(place) {
   place.onLeave(listen((kind, said) => {
     if (kind !== "picture" || said.revision === last) return;
     last = said.revision;
-    if (agent) resolve();
+    if (!agent) return;
+    follow().catch(() => {});
+    resolve();
   }));
   place.onLeave(() => clearTimeout(checking));
   load();

@@ -41,7 +41,7 @@ function open(place) {
   }
 
   async function forget(row) {
-    if (!await confirmed(`Forget the executor ${row.name}? Servers that run there are stopped.`, "Forget it")) return;
+    if (!await confirmed(`Forget the executor ${row.name}? What names it will not find it any more.`, "Forget it")) return;
     try {
       await order("DELETE", `/executors/${segment(row.name)}`);
       say(`${row.name} is forgotten.`);
