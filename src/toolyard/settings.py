@@ -204,8 +204,14 @@ SETTINGS: Final = (
         "How long a server that we started may be without a call until it rests, or `never`.",
         "s",
     ),
-    Setting("running_limit", _budget, "How many servers that we started may run, or `none`."),
-    Setting("memory_limit", _budget, "How much memory they may take together, or `none`.", "MB"),
+    Setting(
+        "running_limit",
+        _budget,
+        "How many servers that we started may run at each executor, or `none`.",
+    ),
+    Setting(
+        "memory_limit", _budget, "How much memory those on this machine may take, or `none`.", "MB"
+    ),
     Setting(
         "budget",
         _one_of(*get_args(Budget)),

@@ -1,4 +1,4 @@
-"""Room for running servers: how many there may be and how much they may take, all together."""
+"""Room for running servers: how many there may be at each place, and how much they may take."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ class Budget:
     """How much the servers that we started may take together; 0 means as much as they like."""
 
     running: int = 0
+    """At each executor."""
     memory: int = 0
-    """Bytes."""
+    """Bytes, on this machine."""
     evict: bool = True
     """Send the least recently used to rest when it is used up; otherwise refuse the newcomer."""
 
@@ -48,7 +49,7 @@ class Room:
         """
         end = asyncio.get_running_loop().time() + STARTING_SECONDS
         while reason := self._lack(keeper):
-            running = self._processes()
+            running = self._beside(keeper)
             idle = [other for other in running if other.is_idle]
             starting = any(other.link is None for other in running)
             if self._budget.evict and not idle and starting:
@@ -68,18 +69,27 @@ class Room:
         budget = self._budget
         if not isinstance(keeper.server.endpoint, Command) or not (budget.running or budget.memory):
             return ""
-        running = self._processes()
+        running = self._beside(keeper)
         if budget.running and len(running) >= budget.running:
-            return f"{len(running)} servers run, and {budget.running} may"
+            where = keeper.server.placement.executor
+            at = f" on {where}" if where else ""
+            return f"{len(running)} servers run{at}, and {budget.running} may"
         if budget.memory and running:
             used = self._memory([other.link.pid for other in running if other.link is not None])
             if used >= budget.memory:
                 return f"servers use {used >> 20} MB of the {budget.memory >> 20} they may"
         return ""
 
-    def _processes(self) -> list[Keeper]:
-        keepers = (keeper for side in self._sides for keeper in side())
-        return [k for k in keepers if k.is_running and isinstance(k.server.endpoint, Command)]
+    def _beside(self, keeper: Keeper) -> list[Keeper]:
+        """The processes that run where this one is to run."""
+        place = keeper.server.placement.executor
+        keepers = (other for side in self._sides for other in side() if other.is_running)
+        return [
+            other
+            for other in keepers
+            if isinstance(other.server.endpoint, Command)
+            and other.server.placement.executor == place
+        ]
 
     async def _sent_to_rest(self, keeper: Keeper, why: str) -> bool:
         keeper.rest(why)

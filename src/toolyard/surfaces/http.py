@@ -45,6 +45,9 @@ class HttpDoor:
         self._clients: dict[bytes, Client] = {}
         self._listeners: dict[Exchange, Grant] = {}
         """Modern requests that stay open to hear of changes."""
+        self._shown: dict[tuple[str, Grant], Exposure | None] = {}
+        """What each path shows to whom, as long as the picture is the same."""
+        self._shown_at = -1
         self._tasks = Tasks()
         self._loop = asyncio.get_running_loop()
 
@@ -77,6 +80,14 @@ class HttpDoor:
         grant, path = request.grant, request.path
         if path == MCP and not grant.is_agent:
             return None
+        revision = self._relay.hub.snapshot.revision
+        if revision != self._shown_at or len(self._shown) > self._most:
+            self._shown, self._shown_at = {}, revision
+        if (path, grant) not in self._shown:
+            self._shown[path, grant] = self._expose(path, grant)
+        return self._shown[path, grant]
+
+    def _expose(self, path: str, grant: Grant) -> Exposure | None:
         way = read_way(path)
         if way is None:
             raise UnknownNameError("there is nothing at this path", f"there are: {PATHS}")
