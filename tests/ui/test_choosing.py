@@ -73,6 +73,29 @@ async def test_the_catalog_shows_the_exact_command_before_anything_starts(
             await add.wait_for()
 
 
+async def test_what_a_definition_says_stays_text(browser: Any, home: Path) -> None:
+    trap = '<img src=x onerror="window.harmed = 1">'
+    wrong = "javascript:window.harmed=1"
+    definition = {
+        "name": "trap",
+        "title": trap,
+        "description": f"{trap} safe\u202egnp.exe",
+        "links": {"homepage": wrong},
+        "runtime": {"command": "echo", "args": [trap, "a b"]},
+        "authorization": {"type": "custom", "variables": [{"name": "KEY", "description": trap}]},
+    }
+    with running_hub({"kitchen": kitchen(home)}, home=home) as hub:
+        async with entered(browser, hub) as page:
+            await order(page, "PUT", "/catalog/trap", definition)
+            await page.goto(f"{hub.url}/ui/catalog?search=trap")
+            await page.click("h2 >> text=<img src=x")
+            await page.wait_for_selector("#exact:has-text('a b')")
+            assert "⟨U+202E⟩" in await page.inner_text("main")
+            assert await page.locator("main img").count() == 0
+            assert await page.locator("a[href^=javascript]").count() == 0
+            assert await page.evaluate("window.harmed") is None
+
+
 async def test_a_published_server_is_looked_at_before_it_is_added(browser: Any, home: Path) -> None:
     with shop(Shop()) as registry, running_hub({"kitchen": kitchen(home)}, home=home) as hub:
         async with entered(browser, hub) as page:

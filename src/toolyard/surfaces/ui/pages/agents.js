@@ -39,7 +39,7 @@ function open(place) {
   }
 
   async function forget(agent) {
-    if (!await confirmed(`Forget the agent ${agent.title} and its list of ${count(agent.servers, "server")}?`, "Forget it")) return;
+    if (!await confirmed(`Forget the agent ${visible(agent.title)} and its list of ${count(agent.servers, "server")}?`, "Forget it")) return;
     try {
       await order("DELETE", `/agents/${segment(agent.id)}`);
       say(`${agent.title} is forgotten.`);

@@ -39,7 +39,7 @@ function open(place) {
       h("strong", null, server ? link(serverPath(server.alias), visible(each.name)) : visible(each.name)), h("span", { class: "quiet" }, ` port ${each.port}`),
       h("div", null, h("span", { class: `light ${kind}` }, h("i", { "aria-hidden": "true" }), each.conflict ? "port taken" : visible(each.status.replaceAll("_", " ")))),
       each.tools ? h("div", { class: "quiet" }, count(each.tools, "tool")) : null,
-      each.conflict ? h("p", { class: "bad" }, "Taken by ", visible(typeof each.conflict === "string" ? each.conflict : JSON.stringify(each.conflict))) : null,
+      each.conflict ? h("p", { class: "bad" }, "Something else is there: ", visible(each.conflict)) : null,
       each.misses ? h("div", { class: "quiet" }, `missed ${count(each.misses, "time")}`) : null);
   }
 

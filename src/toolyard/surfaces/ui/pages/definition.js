@@ -51,7 +51,7 @@ function open(place) {
   }
 
   async function drop() {
-    if (!await confirmed(`Take ${found.title || name} out of the yard? Its definition stays here; what you filled in does not.`, "Take it out")) return;
+    if (!await confirmed(`Take ${visible(found.title || name)} out of the yard? Its definition stays here; what you filled in does not.`, "Take it out")) return;
     try {
       await order("POST", `${path}/drop`);
       say(`${found.title || name} is out of the yard.`);
@@ -61,7 +61,7 @@ function open(place) {
   }
 
   async function remove() {
-    if (!await confirmed(`Delete your definition ${name}?`, "Delete it")) return;
+    if (!await confirmed(`Delete your definition ${visible(name)}?`, "Delete it")) return;
     try {
       await order("DELETE", path);
       say("It is deleted.");
@@ -95,7 +95,7 @@ function open(place) {
       type: variable.secret ? "password" : "text", required: variable.required, autocomplete: variable.secret ? "new-password" : "off",
     });
     const label = [visible(variable.name), variable.required ? h("span", { class: "need", title: "needed" }, " *") : null];
-    return h("div", null, field(label, input, visible(variable.text)), variable.url ? h("p", { class: "quiet" }, h("a", { href: variable.url, target: "_blank", rel: "noopener noreferrer" }, "Where to get it")) : null);
+    return h("div", null, field(label, input, visible(variable.text)), /^https?:/.test(variable.url) ? h("p", { class: "quiet" }, h("a", { href: variable.url, target: "_blank", rel: "noopener noreferrer" }, "Where to get it")) : null);
   }
 
   function form() {

@@ -17,7 +17,7 @@ function open(place) {
 
   async function replay() {
     const { call } = found;
-    if (!await confirmed(`Call ${call.tool} of ${call.server} once more, with the same arguments? It may change something again.`, "Call it again")) return;
+    if (!await confirmed(`Call ${visible(call.tool)} of ${visible(call.server)} once more, with the same arguments? It may change something again.`, "Call it again")) return;
     again = { isBusy: true };
     place.redraw();
     const began = performance.now();
