@@ -120,13 +120,18 @@ async def test_calls_are_counted_and_told_of(yard: Doors) -> None:
         events = Watching(raw)
         await events.wait("picture")
         for tool in ("echo", "echo", "fail"):
-            body = {"server": "one", "tool": tool, "arguments": {}}
+            body = {"server": "one", "tool": tool}
             await send(yard, "POST", "/api/v1/call", body)
-        heard = [(await events.wait("calls"))[0]]
-        while sum(group["calls"] for group in heard) < 3:
-            heard.append((await events.wait("calls"))[0])
+        heard: list[Json] = []
+        upto = 0
+        while upto < 3:
+            said = await events.wait("calls")
+            assert said["since"] == upto
+            heard, upto = [*heard, *said["groups"]], said["upto"]
+        assert (upto, sum(group["calls"] for group in heard)) == (3, 3)
         assert {(group["agent"], group["server"]) for group in heard} == {("control", "one")}
         assert sum(group["errors"] for group in heard) == 1
+    assert (await yard.get("/api/v1/figures"))["passed"] == 3
     row = await figures(yard)
     assert (row["calls"], row["errors"], row["agents"]) == (3, 1, {"control": 3})
     assert sum(row["minutes"]) == 3 and len(row["minutes"]) == 60

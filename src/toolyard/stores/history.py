@@ -116,6 +116,8 @@ class History:
         """Whether a flush is due, and whether there is nothing else to do for a call."""
         self._days_due = 0.0
         self._unpruned = PRUNE_EVERY
+        self.passed = 0
+        """How many calls listeners have heard of since the start, one after the other."""
         self.listeners: list[Listener] = []
         """Hear of calls that are over, many at a time."""
 
@@ -193,6 +195,7 @@ class History:
         if not taken:
             return
         self.tally.add(taken, odd)
+        self.passed += len(taken)
         for hear in self.listeners:
             hear(taken)
         if self._database is not None:

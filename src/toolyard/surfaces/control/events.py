@@ -39,14 +39,24 @@ class CallGroup(msgspec.Struct):
     """How long they took; of many, the first."""
 
 
+class HeardCalls(msgspec.Struct):
+    """Calls that are over: those after the first `since` since the hub began, up to `upto`."""
+
+    since: int
+    upto: int
+    groups: list[CallGroup]
+
+
 class Heard:
     """The calls that one listener has not been told of yet."""
 
-    def __init__(self) -> None:
+    def __init__(self, passed: int) -> None:
+        self._since = self._upto = passed
         self.groups: dict[tuple[str, str], CallGroup] = {}
 
     def __call__(self, taken: Sequence[Taken]) -> None:
         """Calls are over."""
+        self._upto += len(taken)
         for each in taken:
             key = each[0], each[1]
             group = self.groups.get(key)
@@ -61,8 +71,9 @@ class Heard:
 
     def take(self) -> bytes:
         """What was heard, as an event."""
-        said = jsonrpc.encode(list(self.groups.values()))
+        said = jsonrpc.encode(HeardCalls(self._since, self._upto, list(self.groups.values())))
         self.groups = {}
+        self._since = self._upto
         return b"event: calls\ndata: %b\n\n" % said
 
 
@@ -88,7 +99,7 @@ class EventsDoor:
         return StreamingResponse(self._stream(last), 200, headers, media_type=MEDIA)
 
     async def _stream(self, last: int) -> AsyncIterator[bytes]:
-        heard = Heard()
+        heard = Heard(self._history.passed)
         self._history.listeners.append(heard)
         try:
             async for event in self._tell(last, heard):

@@ -46,6 +46,8 @@ class Figures(msgspec.Struct):
     """Every server in numbers."""
 
     at: datetime
+    passed: int
+    """How many calls were over since the hub began: events tell of those that follow."""
     has_history: bool
     servers: list[ServerFigures]
 
@@ -79,7 +81,7 @@ class FiguresDoor:
 
     async def _figures(self, call: Call) -> Figures:
         self._history.flush()
-        now = datetime.now(UTC)
+        now, passed = datetime.now(UTC), self._history.passed
         calls = await asyncio.to_thread(self._recent, now.timestamp() - MINUTES * 60)
         by_server: dict[str, list[Recorded]] = {}
         for each in calls:
@@ -88,7 +90,7 @@ class FiguresDoor:
             self._row(entry.alias, by_server.get(entry.alias, []), now)
             for entry in self._hub.snapshot.entries.values()
         ]
-        return Figures(now, self._history.is_kept, rows)
+        return Figures(now, passed, self._history.is_kept, rows)
 
     def _recent(self, since: float) -> list[Recorded]:
         if not self._history.is_kept:

@@ -100,6 +100,7 @@ export async function refreshFigures() {
       for (const [name, calls] of Object.entries(row.agents)) agents.set(name, (agents.get(name) || 0) + calls);
     }
     tell({ figures: new Map(found.servers.map((row) => [row.server, row])), agents, hasHistory: found.has_history });
+    passed = found.passed;
     counted = minute();
   } catch { /* the connection's state is shown already */ }
 }
@@ -118,13 +119,18 @@ function advance() {
   tell({});
 }
 
-function hearCalls(groups) {
+let passed = 0;
+
+function hearCalls({ since, upto, groups }) {
   advance();
+  // What the figures have counted already only moves the lines; what they have in part is asked for.
+  const isNew = since >= passed;
+  if (!isNew && upto > passed) refreshFigures();
   const now = Date.now();
   for (const group of groups) {
     const row = state.figures.get(group.server);
-    if (row) count(row, group);
-    state.agents.set(group.agent, (state.agents.get(group.agent) || 0) + group.calls);
+    if (row && isNew) count(row, group);
+    if (isNew) state.agents.set(group.agent, (state.agents.get(group.agent) || 0) + group.calls);
     const server = state.status?.servers.find((each) => each.alias === group.server);
     for (const line of [`agent ${group.agent}`, `source ${server?.source}`, `server ${group.server}`]) {
       state.busy.set(line, { at: now, failed: group.errors > 0 });
@@ -189,9 +195,9 @@ export function connect() {
     for (const hear of heard) hear("picture", said);
   });
   stream.addEventListener("calls", (event) => {
-    const groups = JSON.parse(event.data);
-    hearCalls(groups);
-    for (const hear of heard) hear("calls", groups);
+    const said = JSON.parse(event.data);
+    hearCalls(said);
+    for (const hear of heard) hear("calls", said.groups);
   });
 }
 
