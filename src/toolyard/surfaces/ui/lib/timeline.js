@@ -7,6 +7,8 @@ const LANE = 26, LEFT = 130, WIDTH = 1000, LANES = 12;
 
 export function timeline(calls, open) {
   const spans = calls.map((call) => ({ call, from: new Date(call.at).getTime(), to: new Date(call.at).getTime() + call.ms }));
+  const isWrong = (call) => /error|failed/.test(call.outcome);
+  spans.sort((a, b) => isWrong(a.call) - isWrong(b.call)); // what failed is drawn last, so that nothing hides it
   const first = Math.min(...spans.map((each) => each.from));
   const whole = Math.max(1, Math.max(...spans.map((each) => each.to)) - first);
   const servers = [...new Set(calls.map((call) => call.server))].slice(0, LANES);
@@ -18,7 +20,7 @@ export function timeline(calls, open) {
       h("line", { class: "lane", x1: LEFT, x2: WIDTH - 10, y1: at * LANE + 18, y2: at * LANE + 18 }),
     ]),
     spans.filter((each) => servers.includes(each.call.server)).map(({ call, from, to }) => h("rect", {
-      class: `mark${/error|failed/.test(call.outcome) ? " wrong" : ""}`, key: call.id, x: x(from).toFixed(1), y: servers.indexOf(call.server) * LANE + 10,
+      class: `mark${isWrong(call) ? " wrong" : ""}`, key: call.id, x: x(from).toFixed(1), y: servers.indexOf(call.server) * LANE + 10,
       width: Math.max(4, x(to) - x(from)).toFixed(1), height: 16, rx: 2, on: { click: () => open(call) },
     }, h("title", null, `${visible(call.tool)}, ${ms(call.ms)}, ${call.outcome}`))),
     h("text", { x: LEFT, y: height - 8 }, exact(first)), h("text", { x: WIDTH - 10, y: height - 8, "text-anchor": "end" }, exact(first + whole)));
