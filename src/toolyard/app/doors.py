@@ -60,7 +60,7 @@ async def open_doors(
     settings, stop = house.settings, house.stopping
     port: int = sock.getsockname()[1]
     house.hub.url = f"http://{_shown(settings.host)}:{port}"
-    passes = Passes()
+    passes = Passes(port)
     gate = Gate(
         port,
         token,

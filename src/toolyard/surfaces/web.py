@@ -48,7 +48,9 @@ KINDS: Final = {
 class Passes:
     """Codes for the link, and the cookies they were swapped for."""
 
-    def __init__(self) -> None:
+    def __init__(self, port: int) -> None:
+        # Browsers do not tell the ports of a host apart: two hubs must not share a name.
+        self.cookie = f"{COOKIE}-{port}"
         self._codes: dict[str, float] = {}
         self._cookies: dict[str, float] = {}
 
@@ -74,7 +76,7 @@ class Passes:
         for name, value in headers:
             if name == b"cookie":
                 try:
-                    found = SimpleCookie(value.decode("latin-1")).get(COOKIE)
+                    found = SimpleCookie(value.decode("latin-1")).get(self.cookie)
                 except CookieError:
                     return False
                 return found is not None and self._knows(found.value)
@@ -118,7 +120,12 @@ class Pages:
             return HTMLResponse(_USED, 403, HEADERS)
         response = RedirectResponse("/ui", 303, HEADERS)
         response.set_cookie(
-            COOKIE, cookie, max_age=COOKIE_SECONDS, httponly=True, samesite="strict", path="/"
+            self._passes.cookie,
+            cookie,
+            max_age=COOKIE_SECONDS,
+            httponly=True,
+            samesite="strict",
+            path="/",
         )
         return response
 
