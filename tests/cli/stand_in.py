@@ -51,6 +51,7 @@ class StandIn:
             "servers": [SERVER],
             "problems": [],
         }
+        self.instances: list[dict[str, Any]] = []
         self.tools: list[dict[str, Any]] = [TOOL]
         self.result: dict[str, Any] = {"content": [{"type": "text", "text": "hello"}]}
         self.lines = ["one", "two", "three"]
@@ -74,6 +75,7 @@ class StandIn:
             return 200, "".join(f"{line}\n" for line in self.lines)
         answers: dict[str, Any] = {
             "/api/v1/status": self.status,
+            "/api/v1/instances": {"instances": self.instances, "revision": 3},
             "/api/v1/tools": {"tools": self.tools, "total": len(self.tools)},
             "/api/v1/call": self.result,
             "/api/v1/link": {"link": "http://127.0.0.1/open?code=once"},
