@@ -30,7 +30,7 @@ export function picture() {
     h("text", { class: "hub", x: 450, y: middle + 5, "text-anchor": "middle" }, "hub"),
     left.map(([name, servers], at) => source(name, servers, place(at, left.length))),
     right.map(([name, calls], at) => agent(name, calls, place(at, right.length))),
-    right.length ? null : h("text", { class: "quiet", x: 780, y: middle + 5, "text-anchor": "middle" }, "nobody is here, and no calls in the last hour"));
+    right.length ? null : h("text", { class: "quiet", x: 780, y: middle + 5, "text-anchor": "middle" }, "nobody is here yet"));
 }
 
 function line(name, x, y, toX, toY) {
