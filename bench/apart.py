@@ -22,6 +22,7 @@ async def shared_or_not(rounds: int, seconds: float) -> list[Row]:
         await door_opens(running)
         await tools_arrive(running, 3)
         await asyncio.to_thread(write_list, running.target)
+        await agent_sees(running)
         found: dict[str, list[float]] = {name: [] for name in MODES}
         for _ in range(rounds):
             for name, costs in found.items():
@@ -33,13 +34,30 @@ async def shared_or_not(rounds: int, seconds: float) -> list[Row]:
     return [each, shared]
 
 
+def door(running: Running, name: str) -> Target:
+    """The agent's door."""
+    at = running.target
+    return Target(f"http://{at.host}:{at.port}/mcp/a/{AGENT}", TOKEN, f"{name}__")
+
+
+async def agent_sees(running: Running) -> None:
+    """Wait until the hub knows what the agent's servers offer."""
+    target = door(running, "all")
+    line = await target.connect()
+    session = await target.open(line)
+    async with asyncio.timeout(30):
+        while True:
+            if "all__echo" in await target.tools(line, session):
+                break
+            await asyncio.sleep(0.01)
+    await target.close(line, session)
+    line.transport.close()
+
+
 async def measure(running: Running, name: str, seconds: float) -> float:
     """CPU of the hub for one call, in microseconds, through an agent's door."""
-    at = running.target
-    url = f"http://{at.host}:{at.port}/mcp/a/{AGENT}"
-    target = Target(url, TOKEN, f"{name}__")
     params = {"name": f"{name}__echo", "arguments": {"text": "hello"}}
-    tally = await repeat(target, "tools/call", params, CALLERS, seconds, running.cpu)
+    tally = await repeat(door(running, name), "tools/call", params, CALLERS, seconds, running.cpu)
     return tally.cpu_us
 
 
