@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -88,8 +88,8 @@ def _endpoint(row: dict[str, Any], token: str) -> Endpoint:
 
     endpoint: Endpoint
     if row.get("url"):
-        kind = "sse" if row["transport"] == "sse" else "http"
-        endpoint = Url(row["url"], kind, tuple(row.get("headers", {}).items()))  # type: ignore[arg-type]
+        kind: Literal["http", "sse"] = "sse" if row["transport"] == "sse" else "http"
+        endpoint = Url(row["url"], kind, tuple(row.get("headers", {}).items()))
     else:
         env = tuple(row.get("env", {}).items())
         endpoint = Command(tuple(row["command"]), env, row.get("cwd") or None)
