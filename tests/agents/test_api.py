@@ -230,6 +230,18 @@ async def test_an_override_counts_with_its_executor_alone(yard: Doors) -> None:
     assert len((await resolve(yard, "agent=codex&executor=docker"))["servers"]) == 2
 
 
+async def test_what_differs_is_checked_without_being_saved(yard: Doors) -> None:
+    await saved(yard, "codex", **DEFINED)
+    await policy(yard, "docker", stdio_proxy=False)
+    path = f"{AGENTS}/codex/validate?executor=docker&override=true"
+    shared = {"local": {**DEFINED["local"], "mode": "shared"}}
+    found = (await send(yard, "POST", path, {"servers": shared})).json()
+    assert [(e["server"], e["field"]) for e in found["errors"]] == [("local", "mode")]
+    found = (await send(yard, "POST", path, {"servers": {"local": None}})).json()
+    assert found == {"valid": True, "errors": [], "warnings": []}
+    assert (await send(yard, "GET", f"{AGENTS}/codex/overrides/docker")).status == 404
+
+
 # Why.
 
 

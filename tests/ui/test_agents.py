@@ -82,7 +82,7 @@ async def test_form_and_json_stay_in_step(browser: Any, home: Path) -> None:
             assert await raw.evaluate("node => node === document.activeElement")
 
             await raw.fill('{"servers": ')
-            await page.wait_for_selector("#raw-wrong:has-text('This is no list yet')")
+            await page.wait_for_selector("#raw-wrong:has-text('This cannot be read yet')")
             assert await page.input_value("input[id$=-name]") == "papers"
 
 
@@ -110,6 +110,44 @@ async def test_a_list_that_somebody_else_changed_is_not_overwritten(
             await page.wait_for_selector("text=All is saved")
             said = await order(page, "GET", "/agents/codex/config")
             assert said["servers"]["notes"]["command"] == "mine"
+
+
+async def test_what_differs_on_an_executor_is_edited_and_taken_back(
+    browser: Any, home: Path
+) -> None:
+    path = "/agents/codex/overrides/docker"
+    with running_hub({"kitchen": kitchen(home)}, home=home) as hub:
+        async with entered(browser, hub) as page:
+            await write(page, kitchen={"server": "kitchen"}, notes=NOTES)
+            await page.goto(f"{hub.url}/ui/agents/codex?executor=docker")
+            await page.click("summary:has-text('Otherwise on docker')")
+            await page.click("text=Change notes there")
+            raw = page.locator("#otherwise")
+            await expect(raw).to_have_value(re.compile('"notes": null'))
+            await page.click("text=Save for docker")
+            plan = page.locator("section[aria-label='What a run gets']")
+            await plan.locator(".refused", has_text="notes").wait_for()
+            assert (await order(page, "GET", path))["servers"] == {"notes": None}
+
+            await page.select_option("details select[id$=-type]", "stdio")
+            command = page.locator("details input[id$=-command]")
+            await expect(command).to_have_value("notes")
+            await command.fill("")
+            card = page.locator("details", has_text="Otherwise on docker")
+            await card.locator("li.error", has_text="notes").wait_for()
+            assert await card.locator("text=Save for docker").is_disabled()
+            await page.click("details.json >> nth=1")
+            await raw.fill('{"enabled": false, "servers": {"notes": {"command": "papers"}}}')
+            await expect(command).to_have_value("papers")
+            await expect(page.locator("#otherwise-enabled")).to_have_value("false")
+            await page.click("text=Save for docker")
+            await plan.locator("text=It is switched off").wait_for()
+
+            await page.click("text=Let nothing differ")
+            await plan.locator("text=A run gets 2 servers").wait_for()
+            await page.click("[aria-label='Undo for docker']")
+            await plan.locator("text=It is switched off").wait_for()
+            assert (await order(page, "GET", path))["servers"]["notes"]["command"] == "papers"
 
 
 async def test_a_refusal_tells_why(browser: Any, home: Path) -> None:
@@ -149,3 +187,26 @@ async def test_a_policy_says_whose_plans_change_before_it_is_saved(
 
             await page.click("button:has-text('Undo')")
             await page.wait_for_selector("text=what holds is the default")
+
+
+async def test_a_policy_that_changes_elsewhere_is_seen_and_takes_nothing_away(
+    browser: Any, home: Path
+) -> None:
+    with running_hub({"kitchen": kitchen(home)}, home=home) as hub:
+        async with entered(browser, hub) as page:
+            await page.goto(f"{hub.url}/ui/policies/docker")
+            denied = page.locator("#deny")
+            await expect(denied).to_have_value("")
+            await order(page, "PUT", "/policies/docker", {"deny": ["theirs"]})
+            await expect(denied).to_have_value("theirs")
+
+            await denied.fill("mine")
+            await order(page, "PUT", "/policies/docker", {"deny": ["again theirs"]})
+            await page.click("text=Policies >> nth=0")
+            await page.wait_for_selector("td:has-text('never again theirs')")
+            await page.go_back()
+            await expect(denied).to_have_value("mine")  # what was typed waits for its writer
+            await page.click("button.main:has-text('Save')")
+            await page.wait_for_selector("text=Somebody else changed this policy")
+            await page.click("text=Look at theirs")
+            await expect(denied).to_have_value("again theirs")

@@ -142,6 +142,18 @@ class Agents:
         after = with_config(yard, replace(config, enabled=True))
         return check(config, self._resolve(after, who, where))
 
+    def validate_override(self, agent: str, executor: str, said: Any) -> Checked:
+        """What is wrong with what differs, and what will not work; raises like `validate`."""
+        yard = self.yard
+        who, where = yard.roster.agent(agent).id, yard.roster.executor(executor)
+        try:
+            override = read_override(who, where, said)
+        except FaultsError as error:
+            return Checked(error.faults, ())
+        after = with_override(yard, replace(override, enabled=True))
+        added = AgentConfig(who, servers=override.servers)
+        return check(added, self._resolve(after, who, where))
+
     @property
     def yard(self) -> Yard:
         """The picture, made ready for resolving."""
@@ -180,13 +192,11 @@ class Agents:
         self, agent: str, executor: str, said: Any, seen: frozenset[str] = ANY
     ) -> Saved:
         """Write what differs for an agent with one executor; raises like `put_config`."""
-        who, where = self.roster.agent(agent).id, self.roster.executor(executor)
-        override = read_override(who, where, said)
-        after = with_override(self.yard, replace(override, enabled=True))
-        added = AgentConfig(who, servers=override.servers)
-        checked = check(added, self._resolve(after, who, where))
+        checked = self.validate_override(agent, executor, said)
         if checked.faults:
             raise FaultsError(checked.faults)
+        who, where = self.roster.agent(agent).id, self.roster.executor(executor)
+        override = read_override(who, where, said)
 
         def holds(roster: Roster) -> bool:
             return roster.overrides.get((who, where)) == override

@@ -41,6 +41,13 @@ class WhyQuery(msgspec.Struct):
     executor: str = ""
 
 
+class CheckQuery(ExecutorQuery):
+    """With which executor, and what is checked."""
+
+    override: bool = False
+    """Whether it is what differs with the executor, and not a whole list."""
+
+
 class ResolvingDoor:
     """Questions about what agents get."""
 
@@ -53,7 +60,7 @@ class ResolvingDoor:
         resolve = {**tag, "query": RunQuery}
         why = {**tag, "query": WhyQuery}
         # Whatever is said is checked, so that nothing is too wrong to be asked about.
-        check: dict[str, Any] = {"tag": "agents", "query": ExecutorQuery, "shape": Any}
+        check: dict[str, Any] = {"tag": "agents", "query": CheckQuery, "shape": Any}
         path = "/api/v1/resolve"
         say = "Check a list without saving it"
         return [
@@ -73,7 +80,11 @@ class ResolvingDoor:
         return story_row(self._agents.why(query.name, query.agent, query.executor))
 
     async def _check(self, call: Call) -> Checked:
-        found = self._agents.validate(call.path["id"], call.body, call.query.executor)
+        agent, query = call.path["id"], call.query
+        if query.override:
+            found = self._agents.validate_override(agent, query.executor, call.body)
+        else:
+            found = self._agents.validate(agent, call.body, query.executor)
         errors, warnings = fault_rows(found.faults), fault_rows(found.warnings)
         return Checked(not errors, errors, warnings)
 

@@ -88,7 +88,8 @@ function dress(node, attrs) {
   for (const [name, value] of Object.entries(attrs)) {
     if (name === "on") listen(node, value);
     else if (name === "key" || name === "made") continue;
-    else if (old[name] !== value || AS_PROPERTY.has(name)) set(node, name, value);
+    // What a person folded or unfolded stays so.
+    else if (old[name] !== value || (AS_PROPERTY.has(name) && name !== "open")) set(node, name, value);
   }
   const isNew = !node.ty.dressed;
   node.ty.dressed = true;

@@ -2,13 +2,12 @@
 
 import { h } from "./dom.js";
 import { visible } from "./words.js";
-import { button } from "./parts.js";
 import { area, field, fromLines, fromList, pretty, toLines } from "./editing.js";
 
 export class Draft {
   // `read` makes the form of a value, `write` the value of a form.
-  constructor(value, { read, write, changed }) {
-    Object.assign(this, { read, write, changed, isDirty: false, wrong: "", form: read(value) });
+  constructor(value, { read, write, changed }, before) {
+    Object.assign(this, { read, write, changed, isDirty: false, wrong: "", form: read(value, before) });
     this.text = pretty(write(this.form));
   }
 
@@ -28,7 +27,7 @@ export class Draft {
     try {
       const value = JSON.parse(text);
       if (value === null || typeof value !== "object" || Array.isArray(value)) throw new Error("this is no object");
-      this.form = this.read(value);
+      this.form = this.read(value, this.form);
       this.wrong = "";
     } catch (error) { this.wrong = error.message; }
     this.#touch();
@@ -81,10 +80,4 @@ export function saveBar(isDirty, isBlocked, save, ...more) {
   return h("div", { key: "bar", class: "bar", role: "group", "aria-label": "Save" },
     h("button", { type: "button", class: "main", disabled: !isDirty || Boolean(isBlocked), on: { click: save } }, "Save"), more,
     h("span", { class: "quiet" }, isDirty ? "Not saved yet." : "All is saved."));
-}
-
-export function clash(what, theirs, mine) {
-  return h("div", { key: "clash", class: "card waits", role: "alert" },
-    h("p", { class: "title" }, `Somebody else changed this ${what} since you read it.`), h("p", null, "Yours is still here and was not saved."),
-    h("p", { class: "row" }, button("Look at theirs", theirs), button("Save mine over it", mine, { class: "danger" })));
 }

@@ -1,22 +1,24 @@
-// An agent's list as a form edits it, and as the JSON that is saved: one is made from the other.
+// An agent's list, and what differs elsewhere, as a form edits it and as JSON: one is made from the other.
 
 import { fitsLines, fromLines, fromList, toLines } from "./editing.js";
 
 export const TYPES = [
   ["yard", "of the yard"], ["stdio", "stdio"], ["http", "http"], ["streamable_http", "streamable_http"], ["sse", "sse"],
 ];
+export const OUT = ["out", "left out"]; // where there is null in place of a server
 export const MODES = [["auto", "auto"], ["shared", "shared"], ["per_session", "per session"]];
 const KNOWN = new Set(["type", "command", "args", "env", "cwd", "url", "headers", "mode", "server"]);
 
 let number = 0;
 
-export function newServer(name = "", said = {}) {
+export function newServer(name, given = {}) {
+  const said = given || {};
   const rest = Object.fromEntries(Object.entries(said).filter(([key]) => !KNOWN.has(key)));
   const odd = ["args", "env", "headers"].filter((key) => !fitsLines(said[key]));
   number += 1;
   return {
     key: number, name, rest, odd: Object.fromEntries(odd.map((key) => [key, said[key]])),
-    type: said.server !== undefined && said.server !== null ? "yard" : said.type || (said.url ? "http" : "stdio"),
+    type: given === null ? "out" : said.server !== undefined && said.server !== null ? "yard" : said.type || (said.url ? "http" : "stdio"),
     server: said.server || "", command: said.command || "", cwd: said.cwd || "", url: said.url || "",
     args: odd.includes("args") ? "" : (said.args || []).join("\n"),
     env: odd.includes("env") ? "" : toLines(said.env), headers: odd.includes("headers") ? "" : toLines(said.headers, ": "),
@@ -25,6 +27,7 @@ export function newServer(name = "", said = {}) {
 }
 
 function write(server) {
+  if (server.type === "out") return null;
   const { odd } = server;
   const said = { ...server.rest };
   if (server.type === "yard") said.server = server.server;
@@ -44,28 +47,32 @@ function write(server) {
   return said;
 }
 
-// The form of a list, its servers keyed like those `before` them; throws if the JSON is none.
-export function readList(said, before = []) {
-  if (said === null || typeof said !== "object" || Array.isArray(said)) throw new Error("this is no object");
-  const servers = said.servers || said.mcpServers || {};
-  if (typeof servers !== "object" || Array.isArray(servers)) throw new Error("“servers” is no object");
-  const known = new Set(["enabled", "servers", "mcpServers", "meta", "agent_id"]);
-  return {
-    enabled: Boolean(said.enabled), meta: said.meta || {},
-    rest: Object.fromEntries(Object.entries(said).filter(([key]) => !known.has(key))),
-    servers: Object.entries(servers).map(([name, each], at) => {
-      const server = newServer(name, each || {});
-      return before[at] ? { ...server, key: before[at].key } : server;
-    }),
-  };
+// Servers keyed like those `before` them, so that a field keeps the focus while the JSON is typed.
+function readServers(said, before) {
+  if (typeof said !== "object" || Array.isArray(said)) throw new Error("“servers” is no object");
+  return Object.entries(said).map(([name, each], at) => ({ ...newServer(name, each), ...(before?.servers[at] && { key: before.servers[at].key }) }));
 }
 
-export function writeList(list) {
-  const said = { enabled: list.enabled, ...list.rest, servers: Object.fromEntries(list.servers.map((server) => [server.name, write(server)])) };
-  const meta = Object.fromEntries(Object.entries(list.meta).filter(([name]) => name in said.servers));
-  if (Object.keys(meta).length) said.meta = meta;
-  return said;
-}
+const writeServers = (servers) => Object.fromEntries(servers.map((server) => [server.name, write(server)]));
+
+export const LIST = {
+  read({ enabled, servers, mcpServers, meta, agent_id: _, ...rest }, before) {
+    return { enabled: Boolean(enabled), meta: meta || {}, rest, servers: readServers(servers || mcpServers || {}, before) };
+  },
+  write(list) {
+    const said = { enabled: list.enabled, ...list.rest, servers: writeServers(list.servers) };
+    const meta = Object.entries(list.meta).filter(([name]) => name in said.servers);
+    return meta.length ? { ...said, meta: Object.fromEntries(meta) } : said;
+  },
+};
+
+// What differs with one executor: what is not said there is as in the list.
+export const OVERRIDE = {
+  read({ enabled, servers, ...rest }, before) {
+    return { enabled: String(enabled ?? ""), rest, servers: readServers(servers || {}, before) };
+  },
+  write: ({ enabled, rest, servers }) => ({ ...(enabled && { enabled: enabled === "true" }), ...rest, servers: writeServers(servers) }),
+};
 
 // Two servers of one name would be one in the JSON, and the other lost without a word.
 export function doubled(list) {

@@ -1,12 +1,13 @@
 // The policy of one executor: presets, a form and JSON in step, and whose plans would change.
 
 import { h } from "../lib/dom.js";
-import { order, segment, state } from "../lib/store.js";
+import { listen, order, segment, state } from "../lib/store.js";
 import { button, complain, confirmed, empty, link, say } from "../lib/parts.js";
 import { count, visible } from "../lib/words.js";
 import { faults, fromLines, toLines } from "../lib/editing.js";
-import { Draft, clash, formOf, lineFields, saveBar } from "../lib/draft.js";
-import { readRecord, writeRecord } from "../lib/records.js";
+import { formOf, lineFields } from "../lib/draft.js";
+import { Kept } from "../lib/kept.js";
+import { writeRecord } from "../lib/records.js";
 import { agentPath } from "./agents.js";
 import { ownerWords } from "./policies.js";
 
@@ -23,7 +24,6 @@ const TABLES = [
   ["env_injection", "Variables set for every server", "NAME=value, one a line.", "="],
 ];
 const DOCKER = { localhost: "host.docker.internal", "127.0.0.1": "host.docker.internal" };
-const PAUSE = 250;
 
 const PRESETS = [
   ["Only HTTP and SSE", (form) => Object.assign(form, { allow_stdio: false, allow_http: true, allow_sse: true, allow_streamable_http: true })],
@@ -37,85 +37,61 @@ const SHAPE = formOf({ flags: [...FLAGS.map(([key]) => key), "stdio_proxy"], lis
 function open(place) {
   const executor = place.params.executor;
   const path = `/policies/${segment(executor)}`;
-  let row = null, version = "", draft = null, missing = null, changes = null, errors = [], conflict = false, undo = null;
-  let waiting = null, asked = 0;
+  let missing = null;
+
+  const kept = new Kept(place, path, SHAPE, async (value) => {
+    if (!kept.draft.isDirty) return { errors: [] };
+    try { return { ...await order("POST", `${path}/preview`, value), errors: [] }; } catch (error) {
+      return { errors: error.errors?.length ? error.errors : [{ server: "", field: "", text: error.message, hint: error.hint }] };
+    }
+  }, { of: (row) => row.policy });
 
   async function load() {
-    try {
-      const record = await readRecord(path);
-      row = record.value;
-      version = record.version;
-      draft = new Draft(row.policy, { ...SHAPE, changed });
-      changes = null;
-      errors = [];
-      conflict = false;
-    } catch (error) {
+    try { await kept.load(); } catch (error) {
       if (error.status === 404) missing = error;
       else complain(error);
     }
     place.redraw();
   }
 
-  function changed() {
-    place.redraw();
-    clearTimeout(waiting);
-    waiting = setTimeout(preview, PAUSE);
-  }
-
-  async function preview() {
-    if (draft.wrong) return;
-    const mine = asked += 1;
-    try {
-      const found = await order("POST", `${path}/preview`, draft.value);
-      if (mine === asked) { changes = found.changes; errors = []; }
-    } catch (error) {
-      if (mine === asked) { changes = null; errors = error.errors?.length ? error.errors : [{ server: "", field: "", text: error.message, hint: error.hint }]; }
-    }
-    place.redraw();
-  }
-
   async function save(over) {
-    const before = row;
-    try {
-      await writeRecord("PUT", path, draft.value, over ? "" : version);
-      say("The policy is saved.");
-      undo = () => restore(before);
-      await load();
-    } catch (error) {
-      if (error.status === 412) conflict = true;
-      else complain(error);
-      place.redraw();
-    }
+    const before = kept.row;
+    if (!await kept.save(over)) return;
+    say("The policy is saved.");
+    kept.undo = () => restore(before);
+    place.redraw();
   }
 
   async function restore(before) {
-    undo = null;
+    kept.undo = null;
     try {
-      if (before.policy_of === executor) await writeRecord("PUT", path, before.policy, version);
-      else await writeRecord("DELETE", path, undefined, version);
+      if (before.policy_of === executor) await writeRecord("PUT", path, before.policy, kept.version);
+      else await writeRecord("DELETE", path, undefined, kept.version);
       say("The policy is as it was.");
     } catch (error) { complain(error); }
     load();
   }
 
   async function reset() {
-    const before = row;
+    const before = kept.row;
     try {
       const found = await order("POST", `${path}/preview?reset=true`, {});
       const who = found.changes.length ? `This changes the plans of ${count(found.changes.length, "agent")}.` : "No plan changes.";
       if (!await confirmed(`Take the policy of ${executor} back? ${who}`, "Take it back")) return;
-      await writeRecord("DELETE", path, undefined, version);
+      await writeRecord("DELETE", path, undefined, kept.version);
       say("The policy is taken back.");
-      undo = () => restore(before);
+      kept.undo = () => restore(before);
     } catch (error) { complain(error); }
     load();
   }
 
   function check(key, words) {
+    const { draft } = kept;
     return h("label", { class: "check" }, h("input", { type: "checkbox", checked: draft.form[key], on: { change: (event) => draft.edit((form) => { form[key] = event.target.checked; }) } }), ` ${words}`);
   }
 
   function editor() {
+    const { draft } = kept;
     return h("section", { class: "card", "aria-label": "The policy" }, h("h2", null, "The policy"),
       h("div", { class: "row", role: "group", "aria-label": "Presets" }, h("span", { class: "quiet" }, "Presets:"), PRESETS.map(([words, apply]) => button(words, () => draft.edit(apply)))),
       h("fieldset", { class: "plainset" }, h("legend", null, "Transports it allows"), FLAGS.map(([key, words]) => check(key, words))),
@@ -132,28 +108,28 @@ function open(place) {
   }
 
   function aside() {
+    const { draft: { isDirty }, said: { changes, errors } } = kept;
     return h("section", { class: "card", "aria-label": "Whose plans change", "aria-live": "polite" }, h("h2", null, "Whose plans change"),
-      !draft.isDirty ? h("p", { class: "quiet" }, "Change something: before it is saved, this says which agents get other servers.") : null,
-      draft.isDirty && changes && !changes.length ? h("p", null, "Nobody's. No agent gets more, less or otherwise.") : null,
-      draft.isDirty && changes?.length ? h("ul", { class: "plain" }, changes.map(changeRow)) : null,
+      !isDirty ? h("p", { class: "quiet" }, "Change something: before it is saved, this says which agents get other servers.") : null,
+      isDirty && changes && !changes.length ? h("p", null, "Nobody's. No agent gets more, less or otherwise.") : null,
+      isDirty && changes?.length ? h("ul", { class: "plain" }, changes.map(changeRow)) : null,
       errors.length ? h("ul", { class: "plain findings" }, faults(errors, "error")) : null);
   }
 
+  place.onLeave(listen((kind) => { if (kind === "picture") kept.follow().catch(() => {}); }));
   load();
-  place.onLeave(() => clearTimeout(waiting));
 
   return () => {
     if (missing) return empty(visible(missing.message), h("p", null, visible(missing.hint)), h("p", null, link("/ui/policies", "See all policies")));
-    if (!draft) return h("p", { class: "quiet" }, "Looking …");
+    if (!kept.draft) return h("p", { class: "quiet" }, "Looking …");
+    const { row } = kept;
     return [
       h("p", { class: "crumbs" }, link("/ui/policies", "Policies")),
       h("div", { class: "top" }, h("h1", null, visible(executor)), h("p", { class: "quiet" }, `Kind ${visible(row.kind)}; what holds is ${visible(ownerWords(row))}.`)),
-      conflict ? clash("policy", load, () => save(true)) : null,
+      kept.clash("policy", save),
       h("div", { key: "two", class: "two agent" }, editor(), h("div", null, aside())),
-      saveBar(draft.isDirty, draft.wrong || errors.length, () => save(false),
-        draft.isDirty ? button("Discard changes", load) : null,
-        !draft.isDirty && undo ? button("Undo", undo) : null,
-        !draft.isDirty && row.policy_of === executor ? button("Take it back", reset, { class: "danger" }) : null),
+      kept.bar(kept.said.errors.length, save,
+        !kept.draft.isDirty && row.policy_of === executor ? button("Take it back", reset, { class: "danger" }) : null),
     ];
   };
 }

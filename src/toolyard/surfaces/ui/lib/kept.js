@@ -1,0 +1,128 @@
+// A record that is edited here while others may write it too: followed, checked as one types, and
+// saved only over what was read.
+
+import { h } from "./dom.js";
+import { button, complain, say } from "./parts.js";
+import { Draft, saveBar } from "./draft.js";
+import { readRecord, writeRecord } from "./records.js";
+
+const drafts = new Map(); // what was typed and not saved stays, also when one looks elsewhere
+const PAUSE = 250; // a check for each letter would be in the way of the next
+
+addEventListener("beforeunload", (event) => { if (drafts.size) event.preventDefault(); });
+
+export class Kept {
+  draft = null;
+  row = null; // the record as it was read
+  isThere = true;
+  conflict = false;
+  undo = null;
+  said = { errors: [], warnings: [] }; // what `check` answered last
+  #asked = 0;
+  #waiting = null;
+
+  // `of` finds in a record what is edited, `none` stands for a record that is not there.
+  constructor(place, path, shape, check, { of = (row) => row, none } = {}) {
+    Object.assign(this, { place, path, shape, check, of, none });
+    place.onLeave(() => this.end());
+  }
+
+  end() {
+    clearTimeout(this.#waiting);
+    this.#asked = -1e9;
+  }
+
+  async #read() {
+    try { return await readRecord(this.path); } catch (error) {
+      if (error.status !== 404 || !this.none) throw error;
+      return { value: this.none, version: '"0"', isNone: true };
+    }
+  }
+
+  async load() {
+    const record = await this.#read();
+    const kept = drafts.get(this.path);
+    this.#adopt(record);
+    if (!kept) return;
+    Object.assign(this, kept);
+    this.draft.changed = () => this.#touch();
+  }
+
+  // What others write is shown at once, unless something is being written here.
+  async follow() {
+    if (!this.draft || this.draft.isDirty) return;
+    const record = await this.#read();
+    if (this.draft.isDirty) return;
+    if (record.version !== this.version || JSON.stringify(record.value) !== JSON.stringify(this.row)) {
+      this.#adopt(record);
+      this.place.redraw();
+    }
+    this.look();
+  }
+
+  #adopt({ value, version, isNone }) {
+    const draft = new Draft(this.of(value), { ...this.shape, changed: () => this.#touch() }, this.draft?.form);
+    Object.assign(this, { row: value, version, isThere: !isNone, draft, conflict: false });
+  }
+
+  #touch() {
+    this.undo = null;
+    drafts.set(this.path, { draft: this.draft, version: this.version });
+    this.place.redraw();
+    this.look();
+  }
+
+  // Ask shortly what is to be said of the draft.
+  look() {
+    clearTimeout(this.#waiting);
+    this.#waiting = setTimeout(async () => {
+      if (this.draft.wrong) return;
+      const mine = this.#asked += 1;
+      try {
+        const said = await this.check(this.draft.value);
+        if (mine === this.#asked) this.said = said;
+      } catch (error) { complain(error); }
+      this.place.redraw();
+    }, PAUSE);
+  }
+
+  // What was answered; null if somebody else wrote it since, or it was refused.
+  async save(over, query = "") {
+    let written = null;
+    try {
+      written = await writeRecord("PUT", this.path + query, this.draft.value, over ? "" : this.version);
+      drafts.delete(this.path);
+      await this.load();
+    } catch (error) {
+      if (error.status === 412) this.conflict = true;
+      else {
+        if (error.errors?.length) this.said = { ...this.said, errors: error.errors };
+        complain(error);
+      }
+    }
+    this.place.redraw();
+    return written?.value;
+  }
+
+  async discard() {
+    const { draft } = this;
+    drafts.delete(this.path);
+    try { await this.load(); } catch (error) { complain(error); }
+    this.look();
+    say("What was not saved is gone.");
+    this.undo = () => { this.draft = draft; this.#touch(); };
+    this.place.redraw();
+  }
+
+  clash(what, save) {
+    return this.conflict ? h("div", { key: "clash", class: "card waits", role: "alert" },
+      h("p", { class: "title" }, `Somebody else changed this ${what} since you read it.`), h("p", null, "Yours is still here and was not saved."),
+      h("p", { class: "row" }, button("Look at theirs", () => this.discard()), button("Save mine over it", () => save(true), { class: "danger" }))) : null;
+  }
+
+  bar(isBlocked, save, ...more) {
+    const { isDirty, wrong } = this.draft;
+    return saveBar(isDirty, wrong || isBlocked, () => save(false),
+      isDirty ? button("Discard changes", () => this.discard()) : null, this.undo ? button("Undo", this.undo) : null, more);
+  }
+}
