@@ -15,7 +15,7 @@ import pytest
 
 from toolyard.core.sites import Site
 
-HUB = "hub-under-test"
+HUB = f"hub-under-test-{os.getpid()}"  # of one name, two runs of the tests sweep each other
 
 
 class Sshd:
@@ -25,7 +25,7 @@ class Sshd:
         self.folder = folder
         self.address = address
         self._wrap = wrap
-        self.port = _free_port()
+        self.port = free_port()
         self.host_key = _key(folder / "hostkey")
         self.identity = folder / "id"
         (folder / "authorized_keys").write_text(_key(self.identity))
@@ -131,7 +131,8 @@ def _key(file: Path) -> str:
     return file.with_suffix(".pub").read_text()
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port of the loopback that nobody listens on."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return int(free.getsockname()[1])

@@ -27,7 +27,7 @@ from tests.executors.children import (
     marked,
     python,
 )
-from tests.executors.ssh_site import HUB, Sshd, need_sshd, running, sshd
+from tests.executors.ssh_site import HUB, Sshd, free_port, need_sshd, running, sshd
 from toolyard.core.errors import StartError
 from toolyard.core.model import Command
 from toolyard.core.placement import Run
@@ -57,9 +57,9 @@ from toolyard.executors.ssh import Ssh
 from toolyard.executors.ssh_shell import LOADER, launch
 from toolyard.executors.ssh_shell import warden as program
 
-async def main(host, identity, known_hosts):
+async def main(hub, host, identity, known_hosts):
     options = (("identity", identity), ("known_hosts", known_hosts))
-    ssh = Ssh(Site("box", "ssh", host, options), "hub-under-test")
+    ssh = Ssh(Site("box", "ssh", host, options), hub)
     async with AsyncExitStack() as stack:
         for code in (STUBBORN, STUBBORN, ESCAPING + STUBBORN):
             pipes = await stack.enter_async_context(ssh.open(Run("x", python(code))))
@@ -293,7 +293,7 @@ input()
 async def test_a_hub_that_is_killed_leaves_nothing_there(sshd: Sshd) -> None:
     host = f"root@127.0.0.1:{sshd.port}"
     hub = subprocess.Popen(
-        [sys.executable, "-c", HUB_PROGRAM, host, str(sshd.identity), str(sshd.known_hosts)],
+        [sys.executable, "-c", HUB_PROGRAM, HUB, host, str(sshd.identity), str(sshd.known_hosts)],
         stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": f"{Path.cwd()}:{Path.cwd() / 'src'}"},
     )
@@ -344,12 +344,13 @@ async def test_a_warden_that_is_killed_ends_what_it_watched(ssh: Ssh, sshd: Sshd
 async def test_a_port_of_a_server_there_is_forwarded(ssh: Ssh) -> None:
     from tests.executors.contract import SERVES, get
 
-    run = Run("web", python(SERVES, "8732"), Placement(port=8732, path="/x"))
+    port = free_port()
+    run = Run("web", python(SERVES, str(port)), Placement(port=port, path="/x"))
     async with ssh.open(run) as running:
         assert isinstance(running, Address)
         assert await get(running.url.url) == "you asked for /x"
 
-        with pytest.raises(StartError, match="port 8732 is in use"):
+        with pytest.raises(StartError, match=f"port {port} is in use"):
             async with ssh.open(Run("twin", run.command, run.placement)):
                 pass
         assert running.ended() == ""
@@ -357,7 +358,7 @@ async def test_a_port_of_a_server_there_is_forwarded(ssh: Ssh) -> None:
 
 
 async def test_a_server_that_ends_before_it_listens_is_a_clear_error(ssh: Ssh) -> None:
-    run = Run("web", python("import sys; sys.exit('no licence')"), Placement(port=8733))
+    run = Run("web", python("import sys; sys.exit('no licence')"), Placement(port=free_port()))
     with pytest.raises(StartError, match="exited with code 1: no licence"):
         async with ssh.open(run):
             pass

@@ -11,7 +11,7 @@ import pytest
 
 from tests.executors.children import python
 from tests.executors.contract import Contract, Ground
-from tests.executors.ssh_site import HUB, Sshd, sshd
+from tests.executors.ssh_site import HUB, Sshd, free_port, sshd
 from toolyard.core.model import Command
 from toolyard.executors.ssh import Ssh
 
@@ -25,6 +25,7 @@ class Box(Ground):
 
     def __init__(self, sshd: Sshd) -> None:
         self.sshd = sshd
+        self.port = free_port()
         self.made: list[Ssh] = []
 
     def make(self) -> Ssh:

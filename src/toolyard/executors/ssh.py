@@ -325,6 +325,11 @@ def _refusal(run: Run, host: str, said: str, noise: str) -> StartError:
         return StartError(
             f'{start}"{program}" asks for "{rest}", which {host} has not', "install that there"
         )
+    if kind == "limit":
+        return StartError(
+            f"{start}the shell of {host} cannot limit its {rest}",
+            f'remove "{rest}" from its `executor`, or run it where that can be limited',
+        )
     return StartError(
         f"{start}the shell of {host} did not start it: {noise or 'it says nothing'}",
         "try the command there by hand",

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from toolyard.core.errors import StartError
 from toolyard.core.placement import Run
+from toolyard.core.sites import Placement
 
 # One line without backslash, newline or exclamation mark: csh and fish read it as sh does.
 LOADER: Final = (
@@ -39,7 +40,8 @@ def word(text: str) -> str:
 def launch(run: Run, marks: Iterable[tuple[str, str]]) -> bytes:
     """Give what turns the waiting shell into the server: folder, environment, program.
 
-    It says `ok` before it does, or what is wrong: `cwd`, `missing PATH`, `script INTERPRETER`.
+    It says `ok` before it does, or what is wrong: `cwd`, `missing PATH`, `script INTERPRETER`,
+    `limit NAME`.
 
     Raises:
         StartError: The command cannot be a command.
@@ -49,7 +51,9 @@ def launch(run: Run, marks: Iterable[tuple[str, str]]) -> bytes:
     texts = [f"export {name}={word(value)}" for name, value in (*command.env, *marks)]
     if command.cwd is not None:
         texts.append(f"cd {word(command.cwd)} 2>/dev/null || {{ {_say('cwd')}; exit 126; }}")
-    texts += [f"_ty_p={word(command.argv[0])}", f"eval {word(_LOOK)}", _say("ok"), "unset _ty_p"]
+    texts += [f"_ty_p={word(command.argv[0])}", f"eval {word(_LOOK)}"]
+    # Last: what looks for the program is not to be short of processes or memory.
+    texts += [*_limits(run.placement), _say("ok"), "unset _ty_p"]
     return lines([*texts, "exec " + " ".join(map(word, command.argv))])
 
 
@@ -61,6 +65,23 @@ def warden(hub: str, owner: str, trunk: str) -> bytes:
     """
     names = f"hub={word(hub)} owner={word(owner)} trunk={word(trunk)}"
     return lines([names, f"eval {word(_WARDEN)}", "exit"])
+
+
+def _limits(placement: Placement) -> Iterator[str]:
+    """Lines that set what it may use; a limit of the host that is lower stays and will do.
+
+    Memory is that which is private and writable, as for local servers. Shells differ in the
+    letter for processes; in those that know the first, the second means something else.
+    """
+    for name, letters, most in (
+        ("descriptors", "-n", placement.descriptors),
+        ("processes", "-u -p", placement.processes),
+        ("memory", "-d", placement.memory << 10),
+    ):
+        if most:
+            is_set = f'ulimit $_ty {most:d} || [ "$(ulimit -H $_ty)" -le {most:d} ]'
+            attempt = f"for _ty in {letters}; do {{ {is_set}; }} 2>/dev/null && break; done"
+            yield f"{attempt} || {{ {_say(f'limit {name}')}; exit 126; }}"
 
 
 def _say(text: str) -> str:

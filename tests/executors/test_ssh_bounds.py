@@ -1,0 +1,151 @@
+"""What servers on a host behind a real sshd may take."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from tests.executors.children import Ear, marked, python
+from tests.executors.ssh_site import HUB, Sshd, running, sshd
+from toolyard.core.errors import StartError
+from toolyard.core.placement import Run
+from toolyard.core.ports import Address, Pipes
+from toolyard.core.sites import Placement
+from toolyard.executors.ssh import Ssh
+from toolyard.executors.ssh_shell import LOADER, launch
+
+__all__ = ["sshd"]
+pytestmark = pytest.mark.executors
+
+MIB = 1024 * 1024
+
+# Says which limits it has, soft and hard: descriptors, processes, memory.
+TELLS_LIMITS = """
+import json, resource
+kinds = (resource.RLIMIT_NOFILE, resource.RLIMIT_NPROC, resource.RLIMIT_DATA)
+print(json.dumps([resource.getrlimit(kind) for kind in kinds]), flush=True)
+"""
+
+GREEDY = f"""
+try:
+    taken = bytearray(256 * {MIB})
+    print("had it", flush=True)
+except MemoryError:
+    print("was refused it", flush=True)
+"""
+
+OPENS = """
+import os
+count = 0
+try:
+    while count < 1000:
+        os.dup(0)
+        count += 1
+except OSError as error:
+    print(count, error.strerror, flush=True)
+"""
+
+# A shell that knows no limits, as there may be on a small machine.
+BARE_SHELL = '#!/bin/sh\nexec /bin/sh -c "ulimit() { return 2; }; $2" toolyard\n'
+
+# A shell with a limit of its own, and without the right of root to raise it.
+LOW_SHELL = (
+    "#!/bin/sh\nulimit -n 60\n"
+    'exec setpriv --bounding-set -all --inh-caps -all /bin/sh -c "$2" toolyard\n'
+)
+
+
+@pytest.fixture
+async def ssh(sshd: Sshd) -> AsyncIterator[Ssh]:
+    """An executor with little patience."""
+    ssh = Ssh(sshd.site(), HUB, eof=0.3, term=0.5)
+    yield ssh
+    await ssh.close()
+
+
+def pipes_of(running: Pipes | Address) -> Pipes:
+    assert not isinstance(running, Address)
+    return running
+
+
+async def said(ssh: Ssh, code: str, placement: Placement) -> str:
+    """The first line of a server that runs within these bounds."""
+    async with ssh.open(Run("bound", python(code), placement)) as running:
+        return (await Ear(pipes_of(running)).line()).decode()
+
+
+async def test_a_server_there_gets_no_more_memory_than_it_may_have(ssh: Ssh) -> None:
+    assert await said(ssh, GREEDY, Placement(memory=128)) == "was refused it"
+    assert await said(ssh, GREEDY, Placement(memory=512)) == "had it"
+    assert await said(ssh, GREEDY, Placement()) == "had it"
+
+
+async def test_a_server_there_gets_no_more_descriptors_than_it_may_have(ssh: Ssh) -> None:
+    count, _, why = (await said(ssh, OPENS, Placement(descriptors=50))).partition(" ")
+
+    assert int(count) < 50
+    assert why == "Too many open files"
+
+
+async def test_the_limits_of_a_server_there_are_its_own(ssh: Ssh) -> None:
+    # The kernel does not hold root to a number of processes: the limit itself is looked at.
+    bounds = Placement(memory=300, processes=400, descriptors=50)
+    limits = json.loads(await said(ssh, TELLS_LIMITS, bounds))
+    others = json.loads(await said(ssh, TELLS_LIMITS, Placement()))
+
+    assert limits == [[50, 50], [400, 400], [300 * MIB, 300 * MIB]]
+    assert all(other != own for other, own in zip(others, limits, strict=True))
+
+
+async def test_a_lower_limit_of_the_host_stays(sshd: Sshd, tmp_path: Path) -> None:
+    if not shutil.which("setpriv"):
+        pytest.skip("no setpriv: apt-get install util-linux")
+    with running(SetEnv=f"PATH={sh(tmp_path, LOW_SHELL)}:{os.defpath}") as low:
+        ssh = Ssh(low.site(), HUB, eof=0.3, term=0.5)
+        limits = json.loads(await said(ssh, TELLS_LIMITS, Placement(descriptors=5000)))
+        await ssh.close()
+
+    assert limits[0] == [60, 60]
+
+
+@pytest.mark.parametrize("name", ["memory", "processes", "descriptors"])
+async def test_a_limit_that_cannot_be_set_there_is_a_clear_error(
+    sshd: Sshd, tmp_path: Path, name: str
+) -> None:
+    with running(SetEnv=f"PATH={sh(tmp_path, BARE_SHELL)}:{os.defpath}") as bare:
+        ssh = Ssh(bare.site(), HUB, eof=0.3, term=0.5)
+        with pytest.raises(StartError, match=rf"127\.0\.0\.1.* cannot limit its {name}$") as caught:
+            await said(ssh, TELLS_LIMITS, Placement(**{name: 64}))
+        assert await said(ssh, "print('runs', flush=True)", Placement()) == "runs"
+        assert marked(ssh.owner) == []
+        await ssh.close()
+
+    assert f'remove "{name}"' in caught.value.hint
+
+
+@pytest.mark.parametrize("shell", ["dash", "bash", "bash --posix", "busybox sh"])
+def test_every_shell_sets_the_limits(shell: str) -> None:
+    if not shutil.which(shell.split()[0]):
+        pytest.skip(f"no {shell.split()[0]} here")
+    bounds = Placement(memory=300, processes=400, descriptors=50)
+    command = LOADER.replace("exec sh", f"exec {shell}")
+    text = launch(Run("x", python(TELLS_LIMITS), bounds), ())
+    out = subprocess.run(command, shell=True, input=text, capture_output=True, check=True).stdout
+
+    _, said_ok, limits = out.splitlines()
+    assert said_ok == b"toolyard-shell ok"
+    assert json.loads(limits) == [[50, 50], [400, 400], [300 * MIB, 300 * MIB]]
+
+
+def sh(folder: Path, text: str) -> Path:
+    """A folder in which this is `sh`."""
+    folder.mkdir(exist_ok=True)
+    (folder / "sh").write_text(text)
+    (folder / "sh").chmod(0o755)
+    return folder
