@@ -6,7 +6,6 @@ first use); a tool that later changes is held until a person has looked.
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 import unicodedata
@@ -121,6 +120,8 @@ def _leaves(value: Any, path: str) -> list[tuple[str, str]]:
 
 
 def _field_change(path: str, before: str, after: str) -> FieldChange:
+    import difflib  # on a change alone
+
     old, new = visible(before), visible(after)
     lines = difflib.ndiff(old.splitlines(), new.splitlines())
     return FieldChange(path, old, new, tuple(line for line in lines if line[:1] != "?"))

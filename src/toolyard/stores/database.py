@@ -24,6 +24,9 @@ BATCH: Final = 500
 WAITING: Final = 50_000
 """Rows that may wait to be written; beyond this they are dropped and counted."""
 
+CACHE: Final = 256
+"""KiB of pages that the connection keeps; the system has the file in memory anyway."""
+
 SETTLE_SECONDS: Final = 10.0
 
 Row = tuple[Any, ...]
@@ -69,6 +72,7 @@ class Database:
         run("PRAGMA synchronous=NORMAL")
         run("PRAGMA busy_timeout=5000")
         run("PRAGMA foreign_keys=ON")
+        run(f"PRAGMA cache_size=-{CACHE}")
         (version,) = run("PRAGMA user_version").fetchone()
         if version > len(migrations):
             raise StoreError(f"{self.path} was written by a newer toolyard", "update toolyard")

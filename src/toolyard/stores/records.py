@@ -17,6 +17,7 @@ Kind = Literal["agent", "config", "override", "policy", "site"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 Value = Agent | AgentConfig | Override | Policy | Site
 Key = tuple[Kind, str]
+LIMITS: Final = ("running_limit", "memory_limit")
 SHUT: Final = Policy(False, False, False, False, stdio_proxy=False)
 """Stands in for a policy that cannot be read: better nothing than what it would have refused."""
 
@@ -47,6 +48,7 @@ def write_value(value: Value) -> str:
             said = write_policy(value)
         case Site():
             said = {"type": value.type, "host": value.host, "options": dict(value.options)}
+            said |= {key: most for key in LIMITS if (most := getattr(value, key)) is not None}
     return msgspec.json.encode(said).decode()
 
 
@@ -85,7 +87,7 @@ def stand_in(kind: Kind, key: str) -> Value | None:
 
 
 def read_site(name: str, said: Any) -> Site:
-    """Make an executor of what was written: `{type, host, options}`.
+    """Make an executor of what was written: `{type, host, options}`, with limits or without.
 
     Raises:
         ConfigError: It cannot be used.
@@ -99,4 +101,13 @@ def read_site(name: str, said: Any) -> Site:
     if not isinstance(host, str) or not plain:
         raise ConfigError("'host' or 'options' is not text", "put values in double quotes")
     pairs = tuple((str(each), str(value)) for each, value in options.items())
-    return Site(name, cast("SiteType", type_), host, pairs)
+    return Site(name, cast("SiteType", type_), host, pairs, *(_limit(said, key) for key in LIMITS))
+
+
+def _limit(said: Mapping[str, Any], key: str) -> int | None:
+    most = said.get(key)
+    if most is None:
+        return None
+    if isinstance(most, bool) or not isinstance(most, int) or not 0 <= most < 1 << 31:
+        raise ConfigError(f"{key!r} is not a whole number", "write it as 8, or 0 for no limit")
+    return most

@@ -6,7 +6,6 @@ commas are fine, unknown keys are kept. All of it blocks; on an event loop, call
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 from collections.abc import Callable, Mapping
@@ -15,6 +14,7 @@ from pathlib import Path
 
 from toolyard.core.errors import ConfigError, StoreError, UnknownNameError
 from toolyard.core.model import Problem, Server, ServerId
+from toolyard.core.names import closest
 from toolyard.stores.edit import remove_member, set_member
 from toolyard.stores.entries import ENDPOINT_KEYS, SWITCH_KEYS, EntryError, read_entry
 from toolyard.stores.expand import Lookup, explain, find_unset
@@ -272,7 +272,7 @@ def _find(document: Document, name: str) -> tuple[str, Member | None]:
 
 def _unknown(name: str, document: Document) -> UnknownNameError:
     names = list(dict.fromkeys(each.key for top in _tops(document) for each in top.node.members))
-    close = difflib.get_close_matches(name, names)
+    close = closest(name, names)
     ordered = close + [each for each in names if each not in close]
     listed = ", ".join(ordered[:20]) + (", ..." if len(ordered) > 20 else "")
     return UnknownNameError(

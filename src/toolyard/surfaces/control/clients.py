@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 from msgspec import Meta
 
-from toolyard.clients.change import Plan
-from toolyard.clients.connecting import Connecting, Row, Wish
-from toolyard.clients.journal import Record
 from toolyard.surfaces.control.api import Call, Operation
+
+if TYPE_CHECKING:  # most hubs never change a client's file, and none does on its way up
+    from toolyard.clients.change import Plan
+    from toolyard.clients.connecting import Connecting, Row
+    from toolyard.clients.journal import Record
 
 TOP = "/api/v1/clients"
 ONE = "/api/v1/clients/{name}"
@@ -116,6 +118,8 @@ class ClientsDoor:
         return await asyncio.to_thread(self._connect_now, call.path["name"], call.body)
 
     def _connect_now(self, name: str, asked: ConnectBody) -> ChangeAnswer:
+        from toolyard.clients.connecting import Wish
+
         connecting, wish = self._connecting(), Wish(None, asked.http, asked.agent)
         plan = connecting.plan(name, wish)
         record = None if asked.dry_run else connecting.connect(plan, wish)

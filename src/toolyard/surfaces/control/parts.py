@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from toolyard.clients.connecting import Connecting
-from toolyard.clients.places import Surroundings
 from toolyard.hub import Hub
 from toolyard.hub.orders import Orders
 from toolyard.settings import Settings
@@ -25,6 +24,9 @@ from toolyard.surfaces.control.profiles import ProfilesDoor
 from toolyard.surfaces.control.servers import ServersDoor
 from toolyard.surfaces.control.tokens import TokensDoor
 from toolyard.surfaces.gate import Grant
+
+if TYPE_CHECKING:
+    from toolyard.clients.connecting import Connecting
 
 
 def yard_parts(
@@ -46,8 +48,15 @@ def yard_parts(
         LookingDoor(hub, settings),
         AppsDoor(hub),
         InstancesDoor(hub),
-        ClientsDoor(lambda: Connecting(settings, Surroundings.here(), hub.url, tokens)),
+        ClientsDoor(lambda: _connecting(settings, hub.url, tokens)),
         EventsDoor(hub, history, stopping),
         FiguresDoor(hub, history),
     )
     return [operation for door in doors for operation in door.operations()]
+
+
+def _connecting(settings: Settings, url: str, tokens: TokensFile) -> Connecting:
+    from toolyard.clients.connecting import Connecting
+    from toolyard.clients.places import Surroundings
+
+    return Connecting(settings, Surroundings.here(), url, tokens)
