@@ -16,7 +16,7 @@ up: $(VENV)/.runtime ## set everything up and start the hub (ARGS="--port 8000" 
 	@exec $(BIN)/toolyard up $(ARGS)
 
 test: $(VENV)/.dev ## set everything up and run all tests (ARGS="-k names" to choose)
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
 
 test-executors: $(VENV)/.dev ## run servers for real on docker, ssh and kubernetes, where they are
 	@$(BIN)/python -m pytest -m executors $(ARGS)
