@@ -1,12 +1,15 @@
-"""What servers on a host behind a real sshd may take."""
+"""What servers on a host behind a real sshd may take, and what they do take."""
 
 from __future__ import annotations
 
 import json
 import os
 import shutil
+import signal
 import subprocess
+import sys
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
@@ -19,6 +22,7 @@ from toolyard.core.ports import Address, Pipes
 from toolyard.core.sites import Placement
 from toolyard.executors.ssh import Ssh
 from toolyard.executors.ssh_shell import LOADER, launch
+from toolyard.executors.ssh_shell import warden as program
 
 __all__ = ["sshd"]
 pytestmark = pytest.mark.executors
@@ -49,6 +53,17 @@ try:
         count += 1
 except OSError as error:
     print(count, error.strerror, flush=True)
+"""
+
+# Holds some memory itself, and as much in a process it started.
+HOLDS = f"""
+import os, sys
+size = int(sys.argv[1]) * {MIB}
+held = b"x" * size
+if os.fork() == 0:
+    held += b"y"
+    print("ready", flush=True)
+sys.stdin.read()
 """
 
 # A shell that knows no limits, as there may be on a small machine.
@@ -141,6 +156,80 @@ def test_every_shell_sets_the_limits(shell: str) -> None:
     _, said_ok, limits = out.splitlines()
     assert said_ok == b"toolyard-shell ok"
     assert json.loads(limits) == [[50, 50], [400, 400], [300 * MIB, 300 * MIB]]
+
+
+async def test_the_memory_of_a_server_is_that_of_all_its_processes(ssh: Ssh) -> None:
+    async with (
+        ssh.open(Run("large", python(HOLDS, "40"))) as large,
+        ssh.open(Run("small", python(HOLDS, "1"))) as small,
+    ):
+        for each in (large, small):
+            await Ear(pipes_of(each)).line()
+        used = await ssh.memory()
+
+        assert set(used) == {pipes_of(each).where for each in (large, small)}
+        assert 80 * MIB < used[pipes_of(large).where] < 200 * MIB
+        assert 2 * MIB < used[pipes_of(small).where] < 80 * MIB
+    assert await ssh.memory() == {}
+
+
+async def test_memory_is_asked_of_every_connection_once(sshd: Sshd) -> None:
+    with running(MaxSessions="3") as small:
+        ssh = Ssh(small.site(), HUB, eof=0.3, term=0.5)
+        assert await ssh.memory() == {}
+        assert small.sessions() == []  # nobody is called for that alone
+        async with AsyncExitStack() as stack:
+            for _ in range(3):
+                opened = await stack.enter_async_context(ssh.open(Run("x", python(HOLDS, "1"))))
+                await Ear(pipes_of(opened)).line()
+            assert len(await ssh.memory()) == 3
+        await ssh.close()
+
+
+async def test_memory_of_what_ended_or_was_lost_is_not_told(sshd: Sshd) -> None:
+    ssh = Ssh(sshd.site(), HUB, eof=0.3, term=0.5)
+    async with (
+        ssh.open(Run("brief", python("input()"))) as brief,
+        ssh.open(Run("kept", python(HOLDS, "1"))) as kept,
+    ):
+        ear, other = Ear(pipes_of(brief)), Ear(pipes_of(kept))
+        await other.line()
+        pipes_of(brief).write(b"\n")
+        await ear.end()
+        assert set(await ssh.memory()) == {pipes_of(kept).where}
+
+        for pid in sshd.sessions():
+            os.kill(pid, signal.SIGKILL)
+        await other.end()
+        assert await ssh.memory() == {}
+    await ssh.close()
+
+
+@pytest.mark.parametrize("shell", ["dash", "bash --posix", "busybox sh"])
+@pytest.mark.parametrize("is_linux", [True, False], ids=["proc", "ps"])
+def test_every_shell_tells_the_memory(shell: str, is_linux: bool) -> None:
+    if not shutil.which(shell.split()[0]):
+        pytest.skip(f"no {shell.split()[0]} here")
+    text = program("HUB=h", "OWNER=o", "TOOLYARD_INSTANCE=none.")
+    if not is_linux:
+        text = text.replace(b"/proc/", b"/no-proc/")
+    command = LOADER.replace("exec sh", f"exec {shell}")
+    with subprocess.Popen(
+        [sys.executable, "-I", "-c", HOLDS, "20"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    ) as held:
+        assert held.stdin and held.stdout
+        held.stdout.readline()
+        said = f"taken 7 {held.pid},1\ntaken 8 4194304\n".encode()
+        out = subprocess.run(command, shell=True, input=text + said, capture_output=True).stdout
+        held.stdin.close()
+
+    answers = dict(line.split(" ", 1) for line in out.decode().splitlines()[2:])
+    sizes = dict(word.split(":") for word in answers["7"].split())
+    assert 40 * 1024 < int(sizes[str(held.pid)]) < 100 * 1024
+    assert answers["8"] == ""
 
 
 def sh(folder: Path, text: str) -> Path:

@@ -17,7 +17,7 @@ from toolyard.core.placement import Run
 from toolyard.core.ports import Address, Pipes
 from toolyard.core.sites import Site
 from toolyard.executors.ssh_login import read_login
-from toolyard.executors.ssh_shell import launch
+from toolyard.executors.ssh_shell import launch, refusal
 from toolyard.executors.tail import LogFile
 from toolyard.executors.waits import through
 
@@ -82,6 +82,7 @@ class Ssh:
         async with self._session(run) as (trunk, session, remote):
             try:
                 await self._launch(run, trunk, session, instance)
+                trunk.running[remote.there] = remote.where
                 if run.placement.port:
                     async with _forwarded(run, trunk, remote) as address:
                         yield address
@@ -126,6 +127,12 @@ class Ssh:
                 await self._clean(trunk)
             swept, self._swept = self._swept, []
         return tuple(swept)
+
+    async def memory(self) -> dict[str, int]:
+        """Bytes in memory per running server, by its `where`; one question per connection."""
+        async with asyncio.TaskGroup() as tasks:
+            asked = [tasks.create_task(trunk.memory()) for trunk in self._trunks]
+        return {where: used for each in asked for where, used in each.result().items()}
 
     async def close(self) -> None:
         """Let go of the connections; call it when no server runs there any more."""
@@ -228,7 +235,7 @@ class Ssh:
             async with asyncio.timeout(_LAUNCH_SECONDS):
                 said = await session.says()
         if said != "ok":
-            raise _refusal(run, self._login.label, said, trunk.lost or session.noise)
+            raise refusal(run, self._login.label, said, trunk.lost or session.noise)
 
     async def _stop(self, trunk: Trunk, remote: Remote, mark: str) -> None:
         """Ask, insist, force, all through the warden; then it looks for what escaped."""
@@ -243,6 +250,7 @@ class Ssh:
                 async with asyncio.timeout(_DRAIN_SECONDS):
                     await asyncio.gather(remote.gone.wait(), remote.drained.wait())
         finally:
+            trunk.running.pop(remote.there, None)
             trunk.tell(f"del {remote.there}")
             remote.close()
 
@@ -298,41 +306,6 @@ def _silent(run: Run, remote: Remote, why: str) -> StartError:
     return StartError(
         f'cannot start "{run.name}": {why}{said and f": {said}"}',
         "does it serve HTTP on the loopback there, on that port?",
-    )
-
-
-def _refusal(run: Run, host: str, said: str, noise: str) -> StartError:
-    """Why the shell there did not become the server."""
-    start = f'cannot start "{run.name}": '
-    kind, _, rest = said.partition(" ")
-    program = run.command.argv[0]
-    if kind == "cwd":
-        folder = run.command.cwd
-        return StartError(
-            f'{start}its working folder "{folder}" does not exist on {host}',
-            "create the folder there or correct `cwd`",
-        )
-    if kind == "missing" and "/" in program:
-        return StartError(
-            f'{start}"{program}" is no program on {host}', "install it there or correct the path"
-        )
-    if kind == "missing":
-        return StartError(
-            f'{start}"{program}" was not found on the PATH of {host}',
-            f"install it there or give its full path; looked in {', '.join(rest.split(':'))}",
-        )
-    if kind == "script":
-        return StartError(
-            f'{start}"{program}" asks for "{rest}", which {host} has not', "install that there"
-        )
-    if kind == "limit":
-        return StartError(
-            f"{start}the shell of {host} cannot limit its {rest}",
-            f'remove "{rest}" from its `executor`, or run it where that can be limited',
-        )
-    return StartError(
-        f"{start}the shell of {host} did not start it: {noise or 'it says nothing'}",
-        "try the command there by hand",
     )
 
 

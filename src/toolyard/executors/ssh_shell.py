@@ -57,6 +57,41 @@ def launch(run: Run, marks: Iterable[tuple[str, str]]) -> bytes:
     return lines([*texts, "exec " + " ".join(map(word, command.argv))])
 
 
+def refusal(run: Run, host: str, said: str, noise: str) -> StartError:
+    """Give why the shell there did not become the server, by what it said and by other noise."""
+    start = f'cannot start "{run.name}": '
+    kind, _, rest = said.partition(" ")
+    program = run.command.argv[0]
+    if kind == "cwd":
+        folder = run.command.cwd
+        return StartError(
+            f'{start}its working folder "{folder}" does not exist on {host}',
+            "create the folder there or correct `cwd`",
+        )
+    if kind == "missing" and "/" in program:
+        return StartError(
+            f'{start}"{program}" is no program on {host}', "install it there or correct the path"
+        )
+    if kind == "missing":
+        return StartError(
+            f'{start}"{program}" was not found on the PATH of {host}',
+            f"install it there or give its full path; looked in {', '.join(rest.split(':'))}",
+        )
+    if kind == "script":
+        return StartError(
+            f'{start}"{program}" asks for "{rest}", which {host} has not', "install that there"
+        )
+    if kind == "limit":
+        return StartError(
+            f"{start}the shell of {host} cannot limit its {rest}",
+            f'remove "{rest}" from its `executor`, or run it where that can be limited',
+        )
+    return StartError(
+        f"{start}the shell of {host} did not start it: {noise or 'it says nothing'}",
+        "try the command there by hand",
+    )
+
+
 def warden(hub: str, owner: str, trunk: str) -> bytes:
     """Give the program that ends what a connection started once that connection is gone.
 
@@ -120,10 +155,11 @@ case $_ty in
 esac
 """
 
-# Hears `add PID`, `del PID`, `stop KEY MARK PID ROUNDS`, `sweep KEY` and answers `KEY …`. A round
-# is half a second. Ours is who leads or is in the session of a pid that was added, who carries the
-# mark, and all their descendants; a pid counts only while its start time is that of the one added.
-# Its input ends with the connection, however that ends.
+# Hears `add PID`, `del PID`, `stop KEY MARK PID ROUNDS`, `sweep KEY` and `taken KEY PID,PID,…`;
+# answers `KEY …`, the last with `PID:KIB` for the memory of each session. A round is half a second.
+# Ours is who leads or is in the session of a pid that was added, who carries the mark, and all
+# their descendants; a pid counts only while its start time is that of the one added. Its input
+# ends with the connection, however that ends.
 _WARDEN: Final = r"""
 trap '' HUP INT TERM PIPE
 exec 2>/dev/null
@@ -195,6 +231,17 @@ sweep() {
   done | tr '\n' ' '
   end 2 "$hub" "$owner"
 }
+taken() {
+  if [ -r /proc/self/status ]; then
+    cat /proc/[0-9]*/status |
+      awk '/^Pid:/ { its = $2 } /^NSsid:/ { its = $2 } /^VmRSS:/ { print its, $2 }'
+  else
+    ps -A -o pgid= -o rss=
+  fi | awk -v wanted="$1" '
+    BEGIN { split(wanted, w, ","); for (i in w) known[w[i]] }
+    $1 in known { kib[$1] += $2 }
+    END { for (s in kib) printf "%s:%d ", s, kib[s] }'
+}
 echo 0
 while read -r verb key mark pid rounds; do
   case $verb in
@@ -202,6 +249,7 @@ while read -r verb key mark pid rounds; do
     del) gone=$(entry_of "$key"); kept=
          for each in $known; do [ "$each" = "$gone" ] || kept="$kept $each"; done; known=$kept ;;
     stop) { end "$rounds" "$mark" '' $(entry_of "$pid"); echo "$key"; } & ;;
+    taken) { found=$(taken "$mark"); echo "$key $found"; } & ;;
     sweep) { swept=$(sweep); echo "$key $swept"; } & ;;
   esac
 done

@@ -21,6 +21,7 @@ logging.getLogger("asyncssh").setLevel(logging.WARNING)
 
 _SHELL_SECONDS = 20.0  # a profile there may take its time
 _CLOSE_SECONDS = 3.0
+_MEMORY_SECONDS = 5.0
 
 HUB, OWNER, INSTANCE = "TOOLYARD_HUB", "TOOLYARD_OWNER", "TOOLYARD_INSTANCE"
 
@@ -40,6 +41,8 @@ class Trunk:
         """How many hold it."""
         self.sessions = 0
         """How many servers run through it, or are about to."""
+        self.running: dict[int, str] = {}
+        """The servers that run through it: the process there, and where that is in words."""
         self.most = 1 << 30
         """How many sessions the host allows, once it has refused one more."""
         self.idle: asyncio.TimerHandle | None = None
@@ -116,6 +119,16 @@ class Trunk:
         except TimeoutError:
             _log.warning("no answer to %s from %s within %s s", verb, self.login.label, within)
             return ""
+
+    async def memory(self) -> dict[str, int]:
+        """Bytes in memory of what runs through it, by where that is; nothing if nobody says."""
+        running = dict(self.running)
+        if not running:
+            return {}
+        answer = await self.ask("taken", ",".join(map(str, running)), within=_MEMORY_SECONDS)
+        pairs = (word.partition(":") for word in answer.split())
+        found = {int(pid): int(kib) for pid, _, kib in pairs if pid.isdigit() and kib.isdigit()}
+        return {running[pid]: kib << 10 for pid, kib in found.items() if pid in running}
 
     def drop(self, why: str) -> None:
         """Note that it is of no more use, and let go of it."""
@@ -212,7 +225,7 @@ class _Warden(asyncssh.SSHClientSession[bytes]):
             self._waiting.pop(key, None)
 
 
-_NOISE = 4096
+_NOISE = 64 * 1024  # of an answer, or of what a profile there prints
 
 
 def _future() -> asyncio.Future[str]:
