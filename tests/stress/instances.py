@@ -4,7 +4,7 @@
 
 attribution  50 clients x 2,000 calls with elicitation, progress and cancellation over one server
 sharing      20 agents with the same 20 servers: 20 processes
-leaving      20 agents with 5 servers each, for each session: nothing runs 15 s after the clients,
+leaving      20 agents with 20 servers each, for each session: nothing runs 15 s after the clients,
              whether they left or were killed
 memory       200 instances of a tiny server: what each costs the hub
 """
@@ -33,7 +33,7 @@ from tests.instances.storm import crowd, rage
 from tests.instances.yard import is_alive, write_lists
 
 NOTES = Path(__file__).resolve().parents[1] / "instances" / "notes.py"
-AGENTS = 20
+AGENTS = SERVERS = 20
 GONE_SECONDS = 15.0
 KB_EACH = 200.0
 FAILED: list[str] = []
@@ -90,7 +90,7 @@ async def sharing() -> None:
     """One process each, however many use it."""
     with new_home() as home:
         own: dict[str, Any] = {f"agent-{number}": {} for number in range(AGENTS)}
-        listed = {f"n{number}": notes(number, "shared") for number in range(20)}
+        listed = {f"n{number}": notes(number, "shared") for number in range(SERVERS)}
         write_lists(home, dict.fromkeys(own, listed), {}, own)
         with running_hub({}, home=home) as hub:
             async with AsyncExitStack() as stack:
@@ -98,14 +98,14 @@ async def sharing() -> None:
                     await stack.enter_async_context(talking(hub, agent=agent)) for agent in own
                 ]
                 await asyncio.gather(*(t.call(f"{name}__all") for t in talks for name in listed))
-                judge("sharing", len(processes()) == 20, f"{len(processes())} processes")
+                judge("sharing", len(processes()) == SERVERS, f"{len(processes())} processes")
 
 
 async def leaving() -> None:
     """Nothing of a session stays."""
     with new_home() as home:
         own: dict[str, Any] = {f"agent-{number}": {} for number in range(AGENTS)}
-        listed = {f"n{number}": notes(number, "per_session") for number in range(5)}
+        listed = {f"n{number}": notes(number, "per_session") for number in range(SERVERS)}
         write_lists(home, dict.fromkeys(own, listed), {}, own)
         with running_hub({}, home=home) as hub:
             async with AsyncExitStack() as stack:
