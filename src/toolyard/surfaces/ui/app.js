@@ -4,12 +4,13 @@ import { h, render } from "./lib/dom.js";
 import { begin, state, tell, watch } from "./lib/store.js";
 import { openFinder } from "./lib/finder.js";
 import { button, empty, link } from "./lib/parts.js";
+import { visible } from "./lib/words.js";
 import { pages } from "./pages/index.js";
 
 const main = document.getElementById("main");
 const head = document.getElementById("head");
 const routes = pages.map((page) => ({ page, parts: page.path.split("/") }));
-let current = null;
+let current = null, wanted = "";
 
 function match(path) {
   const parts = path.replace(/\/+$/, "").split("/");
@@ -40,10 +41,20 @@ function arrive() {
   // A page of its own each time: nothing of the last one may shine through.
   render(main);
   current = { page: found?.page, params: place.params, ends, draw: found ? found.page.open(place) : nowhere };
-  document.title = `${found ? found.page.title(place.params) : "Nothing here"} · Toolyard`;
+  document.title = `${visible(found ? found.page.title(place.params) : "Nothing here")} · Toolyard`;
+  wanted = location.hash.slice(1);
+  if (!wanted) scrollTo(0, 0);
   draw();
-  if (location.hash) requestAnimationFrame(() => document.getElementById(location.hash.slice(1))?.scrollIntoView());
-  else scrollTo(0, 0);
+}
+
+// What the address names is shown as soon as it is there: scrolled to, unfolded, ready to be typed in.
+function reach() {
+  const node = wanted && document.getElementById(wanted);
+  if (!node) return;
+  wanted = "";
+  if (node.tagName === "DETAILS") node.open = true;
+  node.scrollIntoView();
+  node.focus();
 }
 
 function nowhere() {
@@ -59,13 +70,17 @@ function letIn() {
 const LIVE = { live: "live", connecting: "connecting …", lost: "connection lost, trying again …" };
 
 function header() {
-  const nav = pages.filter((page) => page.nav).map((page) => h("a", {
-    href: page.path, "aria-current": current?.page === page ? "page" : undefined,
+  const words = pages.filter((page) => page.nav);
+  // A page below another is marked by that one's word; all that is nowhere else is of the yard.
+  const at = `${current?.page?.path}/`;
+  const here = words.filter((page) => at.startsWith(`${page.path}/`)).pop();
+  const nav = words.map((page) => h("a", {
+    href: page.path, "aria-current": page !== here ? undefined : page === current.page ? "page" : "true",
   }, page.nav));
   return [
     h("a", { class: "home", href: "/ui" }, h("img", { src: "/ui/assets/icon.svg", alt: "", width: 24, height: 24 }), "Toolyard"),
     h("nav", { "aria-label": "Pages" }, nav),
-    h("button", { type: "button", class: "find", on: { click: () => openFinder(go) } }, "Find ", h("kbd", null, "Ctrl K")),
+    h("button", { type: "button", class: "find", on: { click: () => openFinder(go, turn) } }, "Find ", h("kbd", null, "Ctrl K")),
     h("span", { class: `live ${state.live}`, role: "status" }, h("i", { "aria-hidden": "true" }), LIVE[state.live]),
     h("button", { type: "button", class: "theme", "aria-label": "Light or dark", title: "Light or dark", on: { click: turn } }, "◐"),
   ];
@@ -82,6 +97,7 @@ function draw() {
   render(head, header());
   if (!state.isLetIn) render(main, letIn());
   else if (current) render(main, current.draw());
+  reach();
 }
 
 document.addEventListener("click", (event) => {
@@ -96,7 +112,7 @@ document.addEventListener("keydown", (event) => {
   const wanted = (event.key === "k" && (event.ctrlKey || event.metaKey)) || (event.key === "/" && !typing && !event.ctrlKey);
   if (!wanted) return;
   event.preventDefault();
-  openFinder(go);
+  openFinder(go, turn);
 });
 
 addEventListener("popstate", arrive);

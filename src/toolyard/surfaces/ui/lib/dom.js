@@ -3,8 +3,11 @@
 // Text is set as text and nothing is ever parsed as HTML, so whatever a server says stays words.
 // A node may have a `key`; those of one parent must differ. `on` holds its listeners.
 
+import { visible } from "./words.js";
+
 const SVG = "http://www.w3.org/2000/svg";
 const AS_PROPERTY = new Set(["value", "checked", "disabled", "open", "selected", "hidden"]);
+const SAID = /^(aria-label|title|alt|placeholder)$/; // read by people
 const REFUSED = /^(on|style$|srcdoc$|innerhtml$)/i;
 
 export function h(tag, attrs, ...kids) {
@@ -104,7 +107,7 @@ function set(node, name, value) {
     if (node[name] !== wanted) node[name] = wanted;
   } else if (value === undefined || value === null || value === false) node.removeAttribute(name);
   else if ((name === "href" || name === "src") && !isSafe(String(value))) node.removeAttribute(name);
-  else node.setAttribute(name, value === true ? "" : String(value));
+  else node.setAttribute(name, value === true ? "" : SAID.test(name) ? visible(value) : String(value));
 }
 
 // Addresses a server names may lead to the web, and nowhere else.

@@ -1,6 +1,7 @@
 // Something that is edited in a form and as JSON at once: whichever speaks, the other follows.
 
 import { h } from "./dom.js";
+import { small } from "./bits.js";
 import { visible } from "./words.js";
 import { area, field, fromLines, fromList, pretty, toLines } from "./editing.js";
 
@@ -79,5 +80,5 @@ export const rowsOf = (text) => Math.min(12, Math.max(2, text.split("\n").length
 export function saveBar(isDirty, isBlocked, save, ...more) {
   return h("div", { key: "bar", class: "bar", role: "group", "aria-label": "Save" },
     h("button", { type: "button", class: "main", disabled: !isDirty || Boolean(isBlocked), on: { click: save } }, "Save"), more,
-    h("span", { class: "quiet" }, isDirty ? "Not saved yet." : "All is saved."));
+    small(isDirty ? "Not saved yet." : "All is saved."));
 }

@@ -1,6 +1,7 @@
 // Pieces of forms that edit lists and policies, and the JSON they stand for.
 
 import { h } from "./dom.js";
+import { tag, under } from "./bits.js";
 import { visible } from "./words.js";
 
 export function field(label, input, help) {
@@ -57,7 +58,7 @@ export function pretty(value) {
 // What is wrong, as a list that is read out when it changes.
 export function faults(list, kind) {
   return list.map((each) => h("li", { class: kind, key: `${kind} ${each.server} ${each.field} ${each.text}` },
-    h("span", { class: "tag" }, kind), " ",
+    tag(kind), " ",
     each.server ? h("strong", null, visible(each.server), ": ") : null, visible(each.text),
-    each.hint ? h("span", { class: "quiet under" }, visible(each.hint)) : null));
+    each.hint ? under(visible(each.hint)) : null));
 }

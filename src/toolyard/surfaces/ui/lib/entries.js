@@ -1,6 +1,7 @@
 // The servers of a list as forms: what each is, and how it is started or reached.
 
 import { h } from "./dom.js";
+import { quiet } from "./bits.js";
 import { state } from "./store.js";
 import { button } from "./parts.js";
 import { visible } from "./words.js";
@@ -9,7 +10,7 @@ import { rowsOf } from "./draft.js";
 import { MODES, TYPES, doubled, newServer } from "./lists.js";
 
 function definition(server, of, set) {
-  const lines = (key, label, help) => (server.odd[key] ? h("p", { class: "quiet" }, `${label}: more than lines can hold; see the JSON.`)
+  const lines = (key, label, help) => (server.odd[key] ? quiet(`${label}: more than lines can hold; see the JSON.`)
     : field(label, area(`${of}-${key}`, server[key], set(key), { rows: rowsOf(server[key]), class: "small" }), help));
   const line = (key, label, attrs) => field(label, textInput(`${of}-${key}`, server[key], set(key), attrs));
   if (server.type === "out") return null;

@@ -1,27 +1,54 @@
-// Find any server, tool, page or action by a few letters, without leaving the keyboard.
+// Find any server, tool, agent, page or action by a few letters, without leaving the keyboard.
 
 import { h, render } from "./dom.js";
+import { quiet, small } from "./bits.js";
 import { ask, segment, state } from "./store.js";
 import { run, serverPath, toolPath } from "./parts.js";
 import { short, visible } from "./words.js";
 import { pages } from "../pages/index.js";
+import { agentPath, turnAgent } from "../pages/agents.js";
+import { policyPath } from "../pages/policies.js";
+import { profilePath } from "../pages/profiles.js";
 
 const MOST = 30;
-let tools = [];
+const ASKED = ["tools", "agents", "clients", "profiles", "policies"];
+const known = {};
+const of = (kind) => known[kind] || [];
+const ACTIONS = [
+  ["add a server", "/ui/catalog", "from the catalog"], ["search a registry", "/ui/catalog?from=registry", "add a server from the public registry"],
+  ["add an agent", "/ui/agents#new-agent"], ["make a profile", "/ui/profiles#profile-name"], ["define an app", "/ui/apps#new-app"],
+  ["name an executor", "/ui/executors#executor-name", "docker, ssh, kubernetes"], ["copy a snippet", "/ui/clients#snippets", "connect a client that is not listed"],
+];
 
-function places() {
+function places(turn) {
   const found = pages.filter((page) => page.nav).map((page) => ({ kind: "page", name: page.nav, path: page.path }));
-  for (const server of state.status?.servers || []) {
-    const at = `/servers/${segment(server.alias)}`;
-    found.push({ kind: "server", name: server.alias, more: server.title, path: serverPath(server.alias) });
-    found.push({ kind: "action", name: `restart ${server.alias}`, run: () => run(`${server.alias} was restarted.`, "POST", `${at}/restart`) });
-    found.push(server.enabled
-      ? { kind: "action", name: `disable ${server.alias}`, run: () => run(`${server.alias} is disabled.`, "POST", `${at}/disable`) }
-      : { kind: "action", name: `enable ${server.alias}`, run: () => run(`${server.alias} is enabled.`, "POST", `${at}/enable`) });
+  const place = (kind, name, path, more) => found.push({ kind, name, path, more });
+  const act = (name, does, more) => found.push({ kind: "action", name, run: does, more });
+  for (const { alias, title, enabled, status } of state.status?.servers || []) {
+    const does = (word, words, done, more) => act(`${words} ${alias}`, () => run(`${alias} ${done}.`, "POST", `/servers/${segment(alias)}/${word}`), more);
+    place("server", alias, serverPath(alias), title);
+    if (!enabled) { does("enable", "enable", "is enabled"); continue; }
+    does("restart", "restart", "was restarted");
+    if (["ready", "starting"].includes(status)) does("deactivate", "let rest", "rests; the next call starts it", "stop");
+    else does("activate", "start", "runs");
+    place("action", `verify ${alias}`, `${serverPath(alias)}?verify`);
+    does("disable", "disable", "is disabled");
   }
-  for (const tool of tools) {
-    if (tool.server) found.push({ kind: "tool", name: tool.tool, more: `${tool.server} · ${tool.description || ""}`, path: toolPath(tool.server, tool.tool) });
+  for (const { server, tool, description } of of("tools")) if (server) place("tool", tool, toolPath(server, tool), `${server} · ${description || ""}`);
+  for (const agent of of("agents")) {
+    place("agent", agent.title, agentPath(agent.id), agent.id);
+    act(`${agent.enabled ? "disable" : "enable"} agent ${agent.title}`, () => turnAgent(agent, !agent.enabled), agent.id);
   }
+  for (const each of of("clients")) {
+    place("action", `connect ${each.title}`, `/ui/clients?connect=${segment(each.client)}`, "client");
+    if (each.connected) place("action", `disconnect ${each.title}`, `/ui/clients?disconnect=${segment(each.client)}`, "client");
+  }
+  for (const { name, title } of of("profiles")) place("profile", name, profilePath(name), title);
+  for (const { executor } of of("policies")) place("policy", executor, policyPath(executor), "policy of an executor");
+  for (const app of state.status?.apps || []) act(`look for ${app.title}`, () => run(`Looked at the ports of ${app.title}.`, "POST", `/apps/${segment(app.name)}/scan`), "app");
+  for (const [name, path, more] of ACTIONS) place("action", name, path, more);
+  act("look again", () => run("Every source was asked again.", "POST", "/refresh"), "refresh all sources");
+  act("light or dark", turn, "theme");
   return found;
 }
 
@@ -40,9 +67,9 @@ function rank(place, words) {
   return sum;
 }
 
-function matching(query) {
+function matching(query, turn) {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
-  return places()
+  return places(turn)
     .map((place) => ({ place, rank: rank(place, words) }))
     .filter((each) => each.rank >= 0)
     .sort((a, b) => a.rank - b.rank)
@@ -50,13 +77,13 @@ function matching(query) {
     .map((each) => each.place);
 }
 
-export function openFinder(go) {
+export function openFinder(go, turn) {
   const above = document.getElementById("above");
   if (above.querySelector(".finder")) return;
   const before = document.activeElement;
   let query = "";
   let at = 0;
-  let found = matching(query);
+  let found = matching(query, turn);
 
   function close() {
     render(above);
@@ -81,20 +108,22 @@ export function openFinder(go) {
   function draw() {
     render(above, h("dialog", { class: "finder", "aria-label": "Find", made: (node) => node.showModal(), on: { close, cancel: close, click: (event) => { if (event.target.tagName === "DIALOG") close(); } } },
       h("input", {
-        type: "text", placeholder: "A server, a tool, a page, an action …", autofocus: true, autocomplete: "off", spellcheck: "false",
+        type: "text", placeholder: "A server, tool, agent, page or action …", autofocus: true, autocomplete: "off", spellcheck: "false",
         role: "combobox", "aria-label": "Find", "aria-expanded": "true", "aria-controls": "found", "aria-autocomplete": "list",
         "aria-activedescendant": found[at] ? `found-${at}` : undefined,
-        on: { keydown: press, input: (event) => { query = event.target.value; at = 0; found = matching(query); draw(); } },
+        on: { keydown: press, input: (event) => { query = event.target.value; at = 0; found = matching(query, turn); draw(); } },
       }),
       h("ul", { id: "found", role: "listbox", "aria-label": "What was found" }, found.map((place, number) => h("li", {
         id: `found-${number}`, role: "option", "aria-selected": String(number === at), on: { click: () => choose(place) },
-      }, h("span", { class: "kind" }, place.kind), h("span", { class: "name" }, short(place.name, 80)), h("span", { class: "quiet" }, short(place.more || "", 90))))),
-      found.length ? null : h("p", { class: "quiet" }, `Nothing is called “${visible(query)}”.`)));
+      }, h("span", { class: "kind" }, place.kind), h("span", { class: "name" }, short(place.name, 80)), small(short(place.more || "", 90))))),
+      found.length ? null : quiet(`Nothing is called “${visible(query)}”.`)));
   }
   draw();
-  ask("/tools").then((answer) => {
-    tools = answer.tools;
-    found = matching(query);
-    if (above.querySelector(".finder")) draw();
-  }).catch(() => {});
+  for (const kind of ASKED) {
+    ask(`/${kind}`).then((answer) => {
+      known[kind] = answer[kind];
+      found = matching(query, turn);
+      if (above.querySelector(".finder")) draw();
+    }, () => {});
+  }
 }

@@ -1,6 +1,7 @@
 // A form made from a JSON Schema. What it cannot show as fields, it takes as JSON.
 
 import { h } from "./dom.js";
+import { quiet } from "./bits.js";
 import { button } from "./parts.js";
 import { short, visible } from "./words.js";
 
@@ -111,8 +112,8 @@ function placed(at, [name, ...rest], value) {
 function members(form, schema, path, depth) {
   const entries = Object.entries(schema.properties || {});
   const shown = entries.slice(0, MOST).map(([name, each]) => field(form, each, [...path, name], (schema.required || []).includes(name), depth));
-  if (!entries.length) return [h("p", { class: "quiet" }, path.length ? "It takes any JSON object." : "It takes no arguments, or any: write JSON beside."), path.length ? json(form, path, { id: key(form, path) }) : null];
-  if (entries.length > MOST) shown.push(h("p", { class: "quiet" }, `${entries.length - MOST} more fields: write them as JSON.`));
+  if (!entries.length) return [quiet(path.length ? "It takes any JSON object." : "It takes no arguments, or any: write JSON beside."), path.length ? json(form, path, { id: key(form, path) }) : null];
+  if (entries.length > MOST) shown.push(quiet(`${entries.length - MOST} more fields: write them as JSON.`));
   return shown;
 }
 
@@ -142,7 +143,7 @@ function input(form, schema, type, path, attrs) {
   if (schema.const !== undefined) return h("input", { ...attrs, type: "text", value: visible(JSON.stringify(schema.const)), disabled: true });
   if (Array.isArray(schema.enum)) return options(form, schema.enum, schema.enumNames, path, attrs);
   if (type === "integer" || type === "number") return number(form, schema, type, path, attrs);
-  if (type === "null") return h("p", { class: "quiet" }, "nothing");
+  if (type === "null") return quiet("nothing");
   if (type !== "string") return json(form, path, attrs);
   const said = read(form, path);
   const put = (event) => write(form, path, event.target.value === "" && attrs["aria-required"] === undefined ? undefined : event.target.value);

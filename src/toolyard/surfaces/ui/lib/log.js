@@ -1,6 +1,7 @@
 // What a server writes, as it writes it.
 
 import { h } from "./dom.js";
+import { quiet, small } from "./bits.js";
 import { api, segment, state } from "./store.js";
 import { count, visible } from "./words.js";
 
@@ -46,9 +47,9 @@ export function follow(alias, place) {
         h("div", { class: "row" }, h("input", {
           type: "search", placeholder: "Search the log", "aria-label": "Search the log",
           on: { input: (event) => { query = event.target.value.toLowerCase(); place.redraw(); } },
-        }), h("span", { class: "quiet" }, query ? `${found.length} of ${count(lines.length, "line")}` : count(lines.length, "line"))),
+        }), small(query ? `${found.length} of ${count(lines.length, "line")}` : count(lines.length, "line"))),
         lines.length ? h("pre", { class: "log", tabindex: "0", "aria-label": "Log", made: (node) => { node.scrollTop = node.scrollHeight; } }, visible(found.join("\n")))
-          : h("p", { class: "quiet" }, "It has not written anything to its log."),
+          : quiet("It has not written anything to its log."),
       ];
     },
   };

@@ -1,6 +1,7 @@
 // What differs for an agent with one executor: servers changed, added or left out there.
 
 import { h } from "./dom.js";
+import { tag } from "./bits.js";
 import { order, segment } from "./store.js";
 import { button, complain, say } from "./parts.js";
 import { choice, faults, field } from "./editing.js";
@@ -48,7 +49,7 @@ export function otherwise(place, base, executor, query, saved) {
       if (server.type === "out") Object.assign(server, list.servers.find((each) => each.name === server.name), { key: server.key, type: "out" });
     }
     kept.isOpen ??= kept.isThere;
-    return h("details", { class: "card", key: `otherwise ${executor}`, open: kept.isOpen }, h("summary", null, h("strong", null, `Otherwise on ${where}`), h("span", { class: "tag" }, differs ? count(differs, "difference") : "nothing differs")),
+    return h("details", { class: "card", key: `otherwise ${executor}`, open: kept.isOpen }, h("summary", null, h("strong", null, `Otherwise on ${where}`), tag(differs ? count(differs, "difference") : "nothing differs")),
       kept.clash("difference", save),
       h("div", null, field("Given servers there", choice("otherwise-enabled", draft.form.enabled, GIVEN, (value) => draft.edit((form) => { form.enabled = value; }))),
         entries(draft, said.errors, [OUT])),

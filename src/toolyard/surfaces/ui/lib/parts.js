@@ -1,6 +1,7 @@
 // Small pieces that every page is made of.
 
 import { h, render } from "./dom.js";
+import { quiet, small } from "./bits.js";
 import { ago, exact, visible } from "./words.js";
 import { order, refresh, segment } from "./store.js";
 
@@ -16,8 +17,8 @@ export function lightOf(server) {
   return server.problem ? "failing" : server.status;
 }
 
-export function light(kind) {
-  return h("span", { class: `light ${kind}` }, h("i", { "aria-hidden": "true" }), LIGHTS[kind] || kind);
+export function light(kind, words = LIGHTS[kind] || kind) {
+  return h("span", { class: `light ${kind}` }, h("i", { "aria-hidden": "true" }), words);
 }
 
 export function time(when) {
@@ -71,7 +72,7 @@ export function tree(value, name = "", depth = 0) {
   const shown = entries.slice(0, 200);
   const rest = entries.length - shown.length;
   return h("details", { class: "tree", open: depth < 2 && entries.length < 50 },
-    h("summary", null, label, h("span", { class: "quiet" }, sum)),
+    h("summary", null, label, small(sum)),
     shown.map(([key, each]) => tree(each, key, depth + 1)),
     rest ? h("div", { class: "leaf quiet" }, `and ${rest} more`) : null);
 }
@@ -114,7 +115,7 @@ export function confirmed(question, yes) {
     };
     render(above, h("dialog", {
       "aria-label": question, made: (node) => node.showModal(), on: { close: () => end(false), cancel: () => end(false) },
-    }, h("p", null, question), h("p", { class: "row" },
+    }, h("p", null, visible(question)), h("p", { class: "row" },
       button("Leave it", () => end(false), { autofocus: true }), button(yes, () => end(true), { class: "danger" }))));
   });
 }
@@ -134,13 +135,14 @@ export function mend(problem, server) {
   return button("Try again", () => run(`${server.alias} runs.`, "POST", `${path}/activate`));
 }
 
-export function problems(list, servers) {
-  return h("ul", { class: "problems", "aria-label": "Problems" }, list.map((problem) => {
+// What is wrong, each with what to do: a link `to` where, or the button that mends it.
+export function problems(list, servers = [], label = "Problems") {
+  return h("ul", { class: "problems", "aria-label": label }, list.map((problem) => {
     const server = servers.find((each) => `${each.name}@${each.source}` === problem.subject);
     return h("li", { key: `${problem.code} ${problem.subject} ${problem.text}` },
       h("div", null,
         h("p", { class: "title" }, server ? [link(serverPath(server.alias), visible(server.alias)), " — "] : null, visible(problem.text)),
-        h("p", { class: "quiet" }, visible(problem.hint))),
-      mend(problem, server));
+        quiet(visible(problem.hint))),
+      problem.to ? link(problem.to, "See it") : mend(problem, server));
   }));
 }

@@ -1,6 +1,7 @@
 // What a run of an agent gets, and what is left out, each with its reason.
 
 import { h } from "./dom.js";
+import { looking, quiet, tag } from "./bits.js";
 import { button } from "./parts.js";
 import { openWhy } from "./story.js";
 import { count, visible } from "./words.js";
@@ -12,8 +13,8 @@ function where(plan) {
 
 function planned(plan, made) {
   return h("li", { key: `plan ${plan.name}` }, h("div", { class: "row spread" },
-    h("span", null, h("strong", null, visible(plan.name)), h("span", { class: "tag" }, plan.transport), h("span", { class: "tag" }, plan.mode.replace("_", " ")),
-      h("span", { class: "tag" }, plan.via === "hub" ? "through the hub" : "direct")),
+    h("span", null, h("strong", null, visible(plan.name)), tag(plan.transport), tag(plan.mode.replace("_", " ")),
+      tag(plan.via === "hub" ? "through the hub" : "direct")),
     button("Why", () => openWhy(plan.name, made.agent, made.executor), { "aria-label": `Why ${plan.name} is given` })),
   h("code", { class: "where" }, visible(where(plan))));
 }
@@ -22,15 +23,15 @@ function refused(refusal, made) {
   return h("li", { key: `no ${refusal.name}`, class: "refused" }, h("div", { class: "row spread" },
     h("span", null, h("strong", null, visible(refusal.name)), h("span", { class: "tag bad" }, "left out")),
     button("Why", () => openWhy(refusal.name, made.agent, made.executor), { "aria-label": `Why ${refusal.name} is left out` })),
-  h("p", null, visible(refusal.text)), h("p", { class: "quiet" }, visible(refusal.hint)));
+  h("p", null, visible(refusal.text)), quiet(visible(refusal.hint)));
 }
 
 export function plan(made) {
-  if (!made) return h("p", { class: "quiet" }, "Looking …");
+  if (!made) return looking();
   if (!made.enabled) return h("p", null, "It is switched off, so a run gets no servers.");
   if (!made.servers.length && !made.refusals.length) return h("p", null, "A run gets no servers: the list is empty.");
   return [
-    h("p", { class: "quiet" }, `A run gets ${count(made.servers.length, "server")}`, made.refusals.length ? `, ${made.refusals.length} left out.` : "."),
+    quiet(`A run gets ${count(made.servers.length, "server")}`, made.refusals.length ? `, ${made.refusals.length} left out.` : "."),
     h("ul", { class: "plain" }, made.refusals.map((each) => refused(each, made)), made.servers.map((each) => planned(each, made))),
   ];
 }

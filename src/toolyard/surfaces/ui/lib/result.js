@@ -1,6 +1,7 @@
 // What a tool answered: text, JSON, pictures, sound, links. Never anything but shown.
 
 import { h, isSafe } from "./dom.js";
+import { quiet, small, under } from "./bits.js";
 import { code, fold, tree } from "./parts.js";
 import { bytes, short, visible } from "./words.js";
 
@@ -12,7 +13,7 @@ export function result(answer) {
     answer.isError ? h("p", { class: "bad title" }, "The tool says that it failed.") : null,
     content.map((each) => block(each)),
     answer.structuredContent !== undefined ? [h("h3", null, "Structured"), tree(answer.structuredContent)] : null,
-    content.length || answer.structuredContent !== undefined ? null : h("p", { class: "quiet" }, "It answered with nothing."),
+    content.length || answer.structuredContent !== undefined ? null : quiet("It answered with nothing."),
     fold("The whole answer", code(cut(JSON.stringify(answer, null, 2)))));
 }
 
@@ -41,7 +42,7 @@ function text(words) {
 
 function media(tag, each) {
   const source = `data:${each.mimeType};base64,${each.data}`;
-  if (!isSafe(source)) return h("p", { class: "quiet" }, `${visible(each.type)} of a kind that is not shown: ${short(each.mimeType, 60)}`);
+  if (!isSafe(source)) return quiet(`${visible(each.type)} of a kind that is not shown: ${short(each.mimeType, 60)}`);
   if (tag === "img") return h("img", { src: source, alt: `picture, ${each.mimeType}` });
   return h("audio", { src: source, controls: true, "aria-label": "sound" });
 }
@@ -51,10 +52,10 @@ function address(each) {
   const isWeb = /^https?:\/\//i.test(uri);
   return h("p", null, h("strong", null, short(each.title || each.name || uri, 120)), " ",
     isWeb ? h("a", { href: uri, target: "_blank", rel: "noopener noreferrer" }, short(uri)) : h("code", null, short(uri)),
-    each.description ? h("span", { class: "quiet under" }, short(each.description, 300)) : null);
+    each.description ? under(short(each.description, 300)) : null);
 }
 
 function resource(each) {
-  return h("div", null, h("p", null, h("code", null, short(each.uri)), " ", h("span", { class: "quiet" }, short(each.mimeType || "", 60))),
-    each.text !== undefined ? text(String(each.text)) : h("p", { class: "quiet" }, `${bytes((String(each.blob || "").length * 3) / 4)} that are no text`));
+  return h("div", null, h("p", null, h("code", null, short(each.uri)), " ", small(short(each.mimeType || "", 60))),
+    each.text !== undefined ? text(String(each.text)) : quiet(`${bytes((String(each.blob || "").length * 3) / 4)} that are no text`));
 }

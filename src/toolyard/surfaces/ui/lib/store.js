@@ -71,6 +71,9 @@ export function listen(hear) {
   return () => heard.delete(hear);
 }
 
+// Look again with every new picture, until the page is left.
+export const onPicture = (place, look) => place.onLeave(listen((kind) => { if (kind === "picture") look(); }));
+
 let asking = false;
 let again = false;
 

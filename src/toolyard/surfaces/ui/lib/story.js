@@ -1,14 +1,15 @@
 // Why an agent is given a server or is not: the story, step by step, above the page.
 
 import { h, render } from "./dom.js";
+import { quiet, tag, under } from "./bits.js";
 import { ask, segment } from "./store.js";
 import { button, complain } from "./parts.js";
 import { visible } from "./words.js";
 
 export function steps(list) {
   return h("ol", { class: "steps" }, list.map((step) => h("li", { class: step.decides ? "decides" : undefined },
-    h("span", { class: "tag" }, visible(step.stage)), " ", visible(step.text),
-    step.rule ? h("span", { class: "quiet under" }, visible(step.rule)) : null)));
+    tag(visible(step.stage)), " ", visible(step.text),
+    step.rule ? under(visible(step.rule)) : null)));
 }
 
 // Show something above the page, until it is closed.
@@ -29,9 +30,9 @@ export async function openWhy(name, agent, executor) {
     const story = await ask(`/why?${query}`);
     openDialog(`Why: ${visible(name)} for ${visible(agent)} on ${visible(story.executor)}`, [
       h("p", { class: "title" }, visible(story.verdict), ": ", visible(story.text)),
-      story.hint ? h("p", { class: "quiet" }, visible(story.hint)) : null,
+      story.hint ? quiet(visible(story.hint)) : null,
       steps(story.steps),
-      story.also.length ? h("p", { class: "quiet" }, "Also: ", visible(story.also.join("; "))) : null,
+      story.also.length ? quiet("Also: ", visible(story.also.join("; "))) : null,
     ]);
   } catch (error) {
     complain(error);

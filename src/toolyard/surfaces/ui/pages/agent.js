@@ -1,8 +1,9 @@
 // One agent: its list in a form and as JSON, both in step, with what is wrong and what a run gets.
 
 import { h } from "../lib/dom.js";
-import { ask, listen, order, refresh, segment } from "../lib/store.js";
-import { button, complain, empty, link, say } from "../lib/parts.js";
+import { gone, looking, quiet, sheet } from "../lib/bits.js";
+import { ask, onPicture, order, refresh, segment } from "../lib/store.js";
+import { button, complain, link, say } from "../lib/parts.js";
 import { count, visible } from "../lib/words.js";
 import { choice, faults, field, toggle } from "../lib/editing.js";
 import { LIST, doubled } from "../lib/lists.js";
@@ -10,7 +11,7 @@ import { addEntry, entries } from "../lib/entries.js";
 import { Kept } from "../lib/kept.js";
 import { otherwise } from "../lib/otherwise.js";
 import { plan, policyWords } from "../lib/plan.js";
-import { setEnabled } from "./agents.js";
+import { turnAgent } from "./agents.js";
 
 function open(place) {
   const id = place.params.id;
@@ -54,13 +55,8 @@ function open(place) {
 
   async function turn(enabled) {
     if (list.draft.isDirty) { list.draft.edit((form) => { form.enabled = enabled; }); return; }
-    try {
-      await setEnabled(id, enabled);
-      say(enabled ? `${agent.title} is given its servers.` : `${agent.title} is given none.`);
-      await list.load();
-      await resolve();
-      refresh();
-    } catch (error) { complain(error); }
+    await turnAgent(agent, enabled);
+    list.follow().then(resolve, complain);
   }
 
   function go(name) {
@@ -75,16 +71,15 @@ function open(place) {
 
   function editor() {
     const { draft, said } = list;
-    return h("section", { class: "card", "aria-label": "Its list" },
-      h("h2", null, "Its list"),
-      h("div", null, draft.form.servers.length ? entries(draft, said.errors) : h("p", { class: "quiet" }, "No server yet. Add one of the yard, or define one for this agent alone.")),
+    return sheet("Its list",
+      h("div", null, draft.form.servers.length ? entries(draft, said.errors) : quiet("No server yet. Add one of the yard, or define one for this agent alone.")),
       h("p", { class: "row" }, button("Add one of the yard", () => addEntry(draft, "yard")), button("Define one", () => addEntry(draft, "stdio"))),
       draft.asJson("raw"));
   }
 
   function told() {
     const { errors, warnings } = list.said;
-    return h("section", { class: "card", "aria-label": "Errors and warnings" }, h("h2", null, "Errors and warnings"),
+    return sheet("Errors and warnings",
       errors.length || warnings.length || list.draft.wrong ? null : h("p", null, `Nothing is wrong with this list on ${visible(executor)}.`),
       h("ul", { class: "plain findings", "aria-live": "polite" }, faults(errors, "error"), faults(warnings, "warning")));
   }
@@ -94,30 +89,27 @@ function open(place) {
     return h("div", null,
       h("section", { class: "card", "aria-label": "Where it runs" },
         field("Where it runs", choice("executor", executor, policies.map((each) => [each.executor, visible(each.executor)]), go)),
-        holds ? h("p", { class: "quiet" }, `${visible(executor)}: ${policyWords(holds.policy)} `, link(`/ui/policies/${segment(executor)}`, "Change the policy")) : null),
+        holds ? quiet(`${visible(executor)}: ${policyWords(holds.policy)} `, link(`/ui/policies/${segment(executor)}`, "Change the policy")) : null),
       told(),
-      h("section", { class: "card", "aria-label": "What a run gets" }, h("h2", null, "What a run gets"),
-        list.draft.isDirty ? h("p", { class: "quiet" }, "By the list as it is saved; save to see yours.") : null, plan(made)));
+      sheet("What a run gets",
+        list.draft.isDirty ? quiet("By the list as it is saved; save to see yours.") : null, plan(made)));
   }
 
-  let last = -1;
-  place.onLeave(listen((kind, said) => {
-    if (kind !== "picture" || said.revision === last) return;
-    last = said.revision;
+  onPicture(place, () => {
     if (!agent) return;
     list.follow().catch(() => {});
     other?.follow().catch(() => {});
     resolve();
-  }));
+  });
   load();
 
   return () => {
-    if (missing) return empty(visible(missing.message), h("p", null, visible(missing.hint)), h("p", null, link("/ui/agents", "See all agents")));
-    if (!agent || !list.draft) return h("p", { class: "quiet" }, "Looking …");
+    if (missing) return gone(missing, "/ui/agents", "See all agents");
+    if (!agent || !list.draft) return looking();
     return [
       h("p", { class: "crumbs" }, link("/ui/agents", "Agents")),
       h("div", { class: "top" }, h("h1", null, visible(agent.title)), toggle("enabled", "Give it its servers", list.draft.form.enabled, turn)),
-      h("p", { class: "quiet" }, `Takes ${agent.transports.join(", ")}. Start it with its servers: `, h("code", null, `toolyard run ${visible(agent.id)}`)),
+      quiet(`Takes ${agent.transports.join(", ")}. Start it with its servers: `, h("code", null, `toolyard run ${visible(agent.id)}`)),
       list.clash("list", save),
       h("div", { key: "two", class: "two agent" }, h("div", null, editor(), other?.draw(list.draft.form)), aside()),
       list.bar(list.said.errors.length || doubled(list.draft.form).length, save,

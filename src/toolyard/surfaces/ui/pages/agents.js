@@ -1,7 +1,8 @@
 // Agents: who is given servers, and a switch for each.
 
 import { h } from "../lib/dom.js";
-import { ask, listen, order, refresh, segment } from "../lib/store.js";
+import { heads, looking, quiet, under } from "../lib/bits.js";
+import { ask, onPicture, order, refresh, segment } from "../lib/store.js";
 import { button, complain, confirmed, empty, link, say } from "../lib/parts.js";
 import { count, visible } from "../lib/words.js";
 import { field, textInput, toggle } from "../lib/editing.js";
@@ -11,11 +12,20 @@ const TRANSPORTS = ["stdio", "http", "sse", "streamable_http"];
 export const agentPath = (id) => `/ui/agents/${segment(id)}`;
 
 // The list is read first, so that the switch changes nothing else and overwrites nobody.
-export async function setEnabled(id, enabled) {
+async function setEnabled(id, enabled) {
   const path = `/agents/${segment(id)}/config`;
   const { value, version } = await readRecord(path);
   const { servers, meta } = value;
   return writeRecord("PUT", path, { enabled, servers, meta }, version);
+}
+
+// Switch an agent, say so, and look again.
+export async function turnAgent({ id, title }, enabled) {
+  try {
+    await setEnabled(id, enabled);
+    say(enabled ? `${title} is given its servers.` : `${title} is given none.`);
+    refresh();
+  } catch (error) { complain(error); }
 }
 
 function open(place) {
@@ -30,16 +40,12 @@ function open(place) {
   }
 
   async function turn(agent, enabled) {
-    try {
-      await setEnabled(agent.id, enabled);
-      say(enabled ? `${agent.title} is given its servers.` : `${agent.title} is given none.`);
-      refresh();
-    } catch (error) { complain(error); }
+    await turnAgent(agent, enabled);
     load();
   }
 
   async function forget(agent) {
-    if (!await confirmed(`Forget the agent ${visible(agent.title)} and its list of ${count(agent.servers, "server")}?`, "Forget it")) return;
+    if (!await confirmed(`Forget the agent ${agent.title} and its list of ${count(agent.servers, "server")}?`, "Forget it")) return;
     try {
       await order("DELETE", `/agents/${segment(agent.id)}`);
       say(`${agent.title} is forgotten.`);
@@ -57,7 +63,7 @@ function open(place) {
 
   function row(agent) {
     return h("tr", { key: agent.id },
-      h("th", { scope: "row" }, link(agentPath(agent.id), visible(agent.title)), h("span", { class: "quiet under" }, visible(agent.id))),
+      h("th", { scope: "row" }, link(agentPath(agent.id), visible(agent.title)), under(visible(agent.id))),
       h("td", null, toggle(`on-${agent.id}`, agent.enabled ? "on" : "off", agent.enabled, (on) => turn(agent, on), { "aria-label": `Give ${agent.title} its servers` })),
       h("td", { "data-label": "Servers", class: "number" }, agent.servers),
       h("td", { "data-label": "Takes" }, agent.transports.join(", ")),
@@ -67,7 +73,7 @@ function open(place) {
 
   function form() {
     const turnTransport = (name, on) => { if (on) adding.transports.add(name); else adding.transports.delete(name); place.redraw(); };
-    return h("details", { class: "card" }, h("summary", null, "Add an agent of your own"),
+    return h("details", { key: "new", id: "new-agent", class: "card" }, h("summary", null, "Add an agent of your own"),
       h("form", { on: { submit: (event) => { event.preventDefault(); add(); } } },
         field("Name", textInput("new-id", adding.id, (text) => { adding.id = text; place.redraw(); }, { required: true }), "Letters, digits, - _ and ."),
         field("Title", textInput("new-title", adding.title, (text) => { adding.title = text; place.redraw(); }), "What people call it."),
@@ -76,15 +82,14 @@ function open(place) {
         h("p", null, h("button", { type: "submit", class: "main", disabled: !adding.id }, "Add it"))));
   }
 
-  let last = "";
-  place.onLeave(listen((kind, said) => { if (kind === "picture" && said.revision !== last) { last = said.revision; load(); } }));
+  onPicture(place, load);
   load();
 
   return () => [
-    h("div", { class: "top" }, h("h1", null, "Agents"), h("p", { class: "quiet" }, "Which servers each program is given, here and elsewhere.")),
-    !agents ? h("p", { class: "quiet" }, "Looking …")
+    h("div", { class: "top" }, h("h1", null, "Agents"), quiet("Which servers each program is given, here and elsewhere.")),
+    !agents ? looking()
       : agents.length ? h("table", { class: "stack" },
-        h("thead", null, h("tr", null, ["Agent", "Given servers", "Servers", "Takes", "Differs with", ""].map((words) => h("th", { scope: "col", class: words === "Servers" ? "number" : undefined }, words || h("span", { class: "skip" }, "Actions"))))),
+        heads(["Agent", "Given servers", "Servers", "Takes", "Differs with", ""], "Servers"),
         h("tbody", null, agents.map(row)))
         : empty("No agents are known.", h("p", null, "Add one below.")),
     form(),

@@ -1,8 +1,9 @@
 // The catalog: definitions of servers to choose from, here and at a registry.
 
 import { h } from "../lib/dom.js";
+import { looking, quiet, tag } from "../lib/bits.js";
 import { ask, order, segment } from "../lib/store.js";
-import { button, complain, empty, link, say } from "../lib/parts.js";
+import { button, complain, empty, link, problems, say } from "../lib/parts.js";
 import { count, short, visible } from "../lib/words.js";
 import { choice, field, textInput } from "../lib/editing.js";
 
@@ -14,7 +15,7 @@ function open(place) {
   const told = new URLSearchParams(location.search);
   let asked = { search: told.get("search") || "", category: "", added: false };
   let isAway = told.get("from") === "registry";
-  let found = null, categories = [], problems = [], waiting = null, turn = 0;
+  let found = null, categories = [], waiting = null, turn = 0;
   let shop = { registry: localStorage.getItem("registry") || PUBLIC, search: "", servers: null, next: "", isBusy: false };
 
   async function load() {
@@ -24,7 +25,6 @@ function open(place) {
       const answer = await ask(`/catalog?${query}`);
       if (mine !== turn) return;
       found = answer;
-      problems = answer.problems;
       if (!asked.search && !asked.category && !asked.added) categories = [...new Set(answer.definitions.map((each) => each.category).filter(Boolean))].sort();
     } catch (error) { complain(error); }
     place.redraw();
@@ -69,14 +69,14 @@ function open(place) {
   function card(each) {
     return h("li", { key: each.name }, h("article", { class: "card" },
       h("h2", null, link(shelfPath(each.name), visible(each.title || each.name))),
-      h("p", null, each.added ? h("span", { class: "tag on" }, each.enabled ? "in the yard" : "in the yard, off") : null, h("span", { class: "tag" }, visible(each.transport)), each.category ? h("span", { class: "tag" }, visible(each.category)) : null, each.folder === "official" ? null : h("span", { class: "tag" }, visible(each.folder))),
+      h("p", null, each.added ? h("span", { class: "tag on" }, each.enabled ? "in the yard" : "in the yard, off") : null, tag(visible(each.transport)), each.category ? tag(visible(each.category)) : null, each.folder === "official" ? null : tag(visible(each.folder))),
       h("p", null, short(each.description, 240))));
   }
 
   function offer(entry) {
     const server = entry.server;
     return h("li", { key: `${server.name} ${server.version}` }, h("article", { class: "card" },
-      h("h2", null, visible(server.title || server.name)), h("p", { class: "quiet" }, visible(server.name), " ", visible(server.version)),
+      h("h2", null, visible(server.title || server.name)), quiet(visible(server.name), " ", visible(server.version)),
       h("p", null, short(server.description, 240)),
       h("p", null, button("Look at it", () => take(server), { "aria-label": `Look at it: ${server.name}` }))));
   }
@@ -89,7 +89,7 @@ function open(place) {
         field("Words", textInput("words", shop.search, (text) => { shop.search = text; place.redraw(); }, { type: "search" })),
         h("div", { class: "field" }, h("button", { type: "submit", disabled: shop.isBusy || !shop.registry }, shop.isBusy ? "Asking …" : "Search there"))),
       shop.servers && !shop.servers.length ? h("p", null, "Nothing is published there under these words.") : null,
-      shop.servers ? h("ul", { class: "shelf" }, shop.servers.map(offer)) : h("p", { class: "quiet" }, "The registry is asked when you search, and not before."),
+      shop.servers ? h("ul", { class: "shelf" }, shop.servers.map(offer)) : quiet("The registry is asked when you search, and not before."),
       shop.next ? h("p", null, button("More", () => look(shop.next))) : null);
   }
 
@@ -99,7 +99,7 @@ function open(place) {
         field("Search", textInput("search", asked.search, (text) => set("search", text), { type: "search" })),
         field("Category", choice("category", asked.category, [["", "all"], ...categories.map((each) => [each, visible(each)])], (value) => set("category", value))),
         field("Show", choice("added", String(asked.added), [["false", "all"], ["true", "those in the yard"]], (value) => set("added", value === "true")))),
-      !found ? h("p", { class: "quiet" }, "Looking …")
+      !found ? looking()
         : h("div", null, found.definitions.length ? h("ul", { class: "shelf" }, found.definitions.map(card))
           : empty("Nothing here fits.", h("p", null, "Use other words, or search a registry."))));
   }
@@ -108,8 +108,8 @@ function open(place) {
   place.onLeave(() => clearTimeout(waiting));
   load();
   return () => [
-    h("div", { class: "top" }, h("h1", null, "Catalog"), h("p", { class: "quiet" }, found ? count(found.total, "definition") : "")),
-    problems.length ? h("ul", { class: "problems", "aria-label": "Problems" }, problems.map((each) => h("li", { key: each.subject + each.text }, h("div", null, h("p", { class: "title" }, visible(each.text)), h("p", { class: "quiet" }, visible(each.hint)))))) : null,
+    h("div", { class: "top" }, h("h1", null, "Catalog"), quiet(found ? count(found.total, "definition") : "")),
+    found?.problems.length ? problems(found.problems) : null,
     h("p", { class: "row", role: "group", "aria-label": "Where to look" }, side("Here", false), side("At a registry", true)),
     isAway ? registry() : here(),
   ];

@@ -1,8 +1,9 @@
 // Clients: whose files have the hub in them, and the change shown before it is made.
 
 import { h } from "../lib/dom.js";
+import { looking, quiet, sheet, small, tag, under } from "../lib/bits.js";
 import { ask, order, segment, state } from "../lib/store.js";
-import { button, complain, empty, fold, say, time } from "../lib/parts.js";
+import { button, complain, empty, fold, light, say, time } from "../lib/parts.js";
 import { visible } from "../lib/words.js";
 import { choice, field, pretty } from "../lib/editing.js";
 import { patch } from "../lib/patch.js";
@@ -21,6 +22,11 @@ function open(place) {
       agents = known.agents;
     } catch (error) { complain(error); }
     place.redraw();
+    const [[what, name] = []] = new URLSearchParams(location.search);
+    const client = clients?.find((each) => each.client === name);
+    if (!client) return;
+    history.replaceState(null, "", location.pathname);
+    (what === "connect" ? connect : disconnect)(client);
   }
 
   async function look(what) {
@@ -64,7 +70,7 @@ function open(place) {
       shown.again ? h("div", { class: "cols" },
         field("By", choice("way", body.http ? "http" : "stdio", WAYS, (way) => shown.again({ ...body, http: way === "http" }))),
         field("As", choice("as", body.agent, [["", "everything in the yard"], ...agents.map((agent) => [agent.id, `the list of ${visible(agent.title)}`])], (agent) => shown.again({ ...body, agent })))) : null,
-      !answer ? h("p", { class: "quiet" }, "Looking …")
+      !answer ? looking()
         : answer.changed ? [h("p", null, "This is what changes in ", h("code", null, visible(answer.file)), ":"), patch(answer.difference)]
           : h("p", null, "Nothing would change: it is so already."),
       h("p", { class: "row" },
@@ -75,10 +81,10 @@ function open(place) {
     const kind = client.problem ? "failing" : client.connected ? "ready" : "disabled";
     return h("li", { key: client.client, class: "client" },
       h("div", { class: "row spread" },
-        h("div", null, h("strong", null, visible(client.title)), client.connected ? h("span", { class: "tag" }, visible(client.how)) : null,
-          h("span", { class: "quiet under" }, visible(client.file))),
+        h("div", null, h("strong", null, visible(client.title)), client.connected ? tag(visible(client.how)) : null,
+          under(visible(client.file))),
         h("span", { class: "row" },
-          h("span", { class: `light ${kind}` }, h("i", { "aria-hidden": "true" }), client.problem ? "cannot be used" : client.connected ? "connected" : client.installed ? "not connected" : "not found here"),
+          light(kind, client.problem ? "cannot be used" : client.connected ? "connected" : client.installed ? "not connected" : "not found here"),
           client.connected ? button("Disconnect", () => disconnect(client), { "aria-label": `Disconnect ${client.title}` }) : null,
           button(client.connected ? "Change" : "Connect", () => connect(client), { "aria-label": `${client.connected ? "Change" : "Connect"} ${client.title}`, disabled: Boolean(client.problem) }))),
       client.problem ? h("p", { class: "bad" }, visible(client.problem)) : null,
@@ -88,8 +94,8 @@ function open(place) {
   function past(change) {
     return h("li", { key: change.id },
       h("div", { class: "row spread" },
-        h("span", null, visible(`${change.client}: ${change.what}`), " ", h("span", { class: "quiet" }, time(change.at)), h("span", { class: "quiet under" }, visible(change.file))),
-        change.undone ? h("span", { class: "quiet" }, "undone ", time(change.undone)) : button("Undo", () => undo(change), { "aria-label": `Undo ${change.what} ${change.client}` })),
+        h("span", null, visible(`${change.client}: ${change.what}`), " ", small(time(change.at)), under(visible(change.file))),
+        change.undone ? small("undone ", time(change.undone)) : button("Undo", () => undo(change), { "aria-label": `Undo ${change.what} ${change.client}` })),
       shown?.for === `change ${change.id}` ? panel() : null);
   }
 
@@ -100,23 +106,23 @@ function open(place) {
     const piece = (words, value) => h("div", null, h("h3", null, words), h("pre", { tabindex: "0" }, pretty(value)), button("Copy", async () => {
       try { await navigator.clipboard.writeText(pretty(value)); say("Copied."); } catch { say("The browser does not let a page copy; select the text instead.", "bad"); }
     }, { "aria-label": `Copy: ${words}` }));
-    return h("details", { class: "card" }, h("summary", null, "For a client that is not listed"),
+    return h("details", { id: "snippets", class: "card" }, h("summary", null, "For a client that is not listed"),
       piece("As a program", stdio), piece("As an address", http),
-      h("p", { class: "quiet" }, "A token of its own is made with: ", h("code", null, "toolyard token create NAME"), ". It is shown once, and not on this page."));
+      quiet("A token of its own is made with: ", h("code", null, "toolyard token create NAME"), ". It is shown once, and not on this page."));
   }
 
   load();
   return () => {
-    if (!clients) return h("p", { class: "quiet" }, "Looking …");
+    if (!clients) return looking();
     const here = clients.filter((client) => client.installed || client.connected || client.problem);
     const others = clients.filter((client) => !here.includes(client));
     return [
-      h("div", { class: "top" }, h("h1", null, "Clients"), h("p", { class: "quiet" }, "Programs that can use the hub. Every change of their files is shown first, and can be undone.")),
-      h("section", { class: "card", "aria-label": "On this machine" }, h("h2", null, "On this machine"),
+      h("div", { class: "top" }, h("h1", null, "Clients"), quiet("Programs that can use the hub. Every change of their files is shown first, and can be undone.")),
+      sheet("On this machine",
         here.length ? h("ul", { class: "plain" }, here.map(row)) : empty("No known client was found.", h("p", null, "Connect one that is listed below anyway, or copy a snippet."))),
-      h("section", { class: "card", "aria-label": "Changes" }, h("h2", null, "Changes"),
-        changes.length ? h("ul", { class: "plain" }, changes.map(past)) : h("p", { class: "quiet" }, "No file was changed yet.")),
-      others.length ? fold(`Others (${others.length})`, h("ul", { class: "plain" }, others.map(row)), { class: "card" }) : null,
+      sheet("Changes",
+        changes.length ? h("ul", { class: "plain" }, changes.map(past)) : quiet("No file was changed yet.")),
+      others.length ? fold(`Others (${others.length})`, h("ul", { class: "plain" }, others.map(row)), { class: "card", open: others.some((client) => client.client === shown?.for) }) : null,
       snippets(),
     ];
   };

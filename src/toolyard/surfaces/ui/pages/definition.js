@@ -1,8 +1,9 @@
 // One definition: what it needs, and exactly what is started, before anything is.
 
 import { h } from "../lib/dom.js";
+import { gone, looking, quiet, small } from "../lib/bits.js";
 import { ask, order, refresh, segment } from "../lib/store.js";
-import { button, complain, confirmed, empty, fold, link, say, serverPath, tree } from "../lib/parts.js";
+import { button, complain, confirmed, fold, link, say, serverPath, tree } from "../lib/parts.js";
 import { count, visible } from "../lib/words.js";
 import { field, textInput } from "../lib/editing.js";
 
@@ -51,7 +52,7 @@ function open(place) {
   }
 
   async function drop() {
-    if (!await confirmed(`Take ${visible(found.title || name)} out of the yard? Its definition stays here; what you filled in does not.`, "Take it out")) return;
+    if (!await confirmed(`Take ${found.title || name} out of the yard? Its definition stays here; what you filled in does not.`, "Take it out")) return;
     try {
       await order("POST", `${path}/drop`);
       say(`${found.title || name} is out of the yard.`);
@@ -61,7 +62,7 @@ function open(place) {
   }
 
   async function remove() {
-    if (!await confirmed(`Delete your definition ${visible(name)}?`, "Delete it")) return;
+    if (!await confirmed(`Delete your definition ${name}?`, "Delete it")) return;
     try {
       await order("DELETE", path);
       say("It is deleted.");
@@ -83,9 +84,9 @@ function open(place) {
     const pairs = Object.entries(command ? env : headers);
     return h("section", { class: "card", "aria-label": "What is started" },
       h("h2", null, command ? "What is started" : "What is reached"),
-      h("p", { class: "quiet" }, command ? "This program runs on your machine, as you. Nothing runs before you add it." : "Calls go to this address. Nothing is sent before you add it."),
+      quiet(command ? "This program runs on your machine, as you. Nothing runs before you add it." : "Calls go to this address. Nothing is sent before you add it."),
       h("pre", { id: "exact", tabindex: "0" }, visible(command ? command.map((word) => quoted(fill(word))).join(" ") : fill(url))),
-      cwd ? h("p", { class: "quiet" }, "In the folder ", h("code", null, visible(cwd))) : null,
+      cwd ? quiet("In the folder ", h("code", null, visible(cwd))) : null,
       pairs.length ? [h("h3", null, command ? "With these variables" : "With these headers"), h("pre", { tabindex: "0" }, visible(pairs.map(([key, value]) => `${key}${command ? "=" : ": "}${fill(value)}`).join("\n")))] : null);
   }
 
@@ -95,7 +96,7 @@ function open(place) {
       type: variable.secret ? "password" : "text", required: variable.required, autocomplete: variable.secret ? "new-password" : "off",
     });
     const label = [visible(variable.name), variable.required ? h("span", { class: "need", title: "needed" }, " *") : null];
-    return h("div", null, field(label, input, visible(variable.text)), /^https?:/.test(variable.url) ? h("p", { class: "quiet" }, h("a", { href: variable.url, target: "_blank", rel: "noopener noreferrer" }, "Where to get it")) : null);
+    return h("div", null, field(label, input, visible(variable.text)), /^https?:/.test(variable.url) ? quiet(h("a", { href: variable.url, target: "_blank", rel: "noopener noreferrer" }, "Where to get it")) : null);
   }
 
   function form() {
@@ -106,25 +107,25 @@ function open(place) {
       found.variables.length ? found.variables.map(variableField) : h("p", null, "It needs nothing filled in."),
       hasSecret ? h("label", { class: "check" }, h("input", { type: "checkbox", checked: inKeyring, on: { change: (event) => { inKeyring = event.target.checked; place.redraw(); } } }), " Keep what is secret in the system's keyring") : null,
       h("p", { class: "row" }, h("button", { type: "submit", class: "main", disabled: isBusy || isShort }, isBusy ? "Adding …" : found.added ? "Save" : "Add it and let it run"),
-        isShort ? h("span", { class: "quiet" }, "Fill in what is marked first.") : null));
+        isShort ? small("Fill in what is marked first.") : null));
   }
 
   load();
   return () => {
-    if (missing) return empty(visible(missing.message), h("p", null, visible(missing.hint)), h("p", null, link("/ui/catalog", "See the catalog")));
-    if (!found) return h("p", { class: "quiet" }, "Looking …");
+    if (missing) return gone(missing, "/ui/catalog", "See the catalog");
+    if (!found) return looking();
     const links = Object.entries(found.links).filter(([, url]) => /^https?:/.test(url));
     return [
       h("p", { class: "crumbs" }, link("/ui/catalog", "Catalog")),
       h("div", { class: "top" }, h("h1", null, visible(found.title || name)),
-        h("p", { class: "quiet" }, visible([found.full_name || name, found.version, found.category, found.folder].filter(Boolean).join(" · ")))),
+        quiet(visible([found.full_name || name, found.version, found.category, found.folder].filter(Boolean).join(" · ")))),
       h("p", null, visible(found.description)),
       links.length ? h("p", { class: "row" }, links.map(([words, url]) => h("a", { href: url, target: "_blank", rel: "noopener noreferrer" }, visible(words)))) : null,
       h("div", { class: "two", key: "two" }, launch(), h("div", null,
         found.added ? h("div", { key: "in", class: "card row spread" }, h("span", null, "It is in the yard: ", link(serverPath(name), "see it there"), found.enabled ? "." : ", switched off."), button("Take it out", drop, { class: "danger" })) : null,
         found.added && !found.variables.length ? null : form())),
-      found.tools ? h("p", { class: "quiet" }, `${count(found.tools, "tool")} on file.`) : null,
-      fold("The whole definition", [h("p", { class: "quiet" }, visible(found.file)), tree(found.definition)], { class: "card" }),
+      found.tools ? quiet(`${count(found.tools, "tool")} on file.`) : null,
+      fold("The whole definition", [quiet(visible(found.file)), tree(found.definition)], { class: "card" }),
       found.folder === "custom" ? h("p", null, button("Delete this definition", remove, { class: "danger", disabled: found.added, title: found.added ? "Take it out of the yard first." : undefined })) : null,
     ];
   };

@@ -1,11 +1,10 @@
 // Doctor: everything that may be wrong, with what to do; the same that `toolyard doctor` looks at.
 
 import { h } from "../lib/dom.js";
+import { looking, quiet, sheet, small } from "../lib/bits.js";
 import { ask, order, refresh, state } from "../lib/store.js";
-import { button, complain, light, lightOf, link, mend, serverPath } from "../lib/parts.js";
+import { button, complain, light, lightOf, link, problems, serverPath } from "../lib/parts.js";
 import { count, visible } from "../lib/words.js";
-
-const wrong = (text, hint = "", more = {}) => ({ text, hint, ...more });
 
 function open(place) {
   let asked = null, isBusy = false;
@@ -28,12 +27,12 @@ function open(place) {
   }
 
   function findings(status) {
-    const found = status.problems.map((each) => wrong(each.text, each.hint, { problem: each, server: status.servers.find((row) => `${row.name}@${row.source}` === each.subject) }));
     const known = new Set(status.problems.map((each) => each.text));
-    for (const each of asked.catalog) if (!known.has(each.text)) found.push(wrong(each.text, each.hint));
-    for (const each of asked.clients) if (each.problem) found.push(wrong(`${each.title}: ${each.problem}`, `look at ${each.file}`, { to: "/ui/clients" }));
-    for (const each of asked.executors) if (each.out_of_reach) found.push(wrong(`executor ${each.name}: ${each.out_of_reach}`, "try it", { to: "/ui/executors" }));
-    return found;
+    return [
+      ...status.problems, ...asked.catalog.filter((each) => !known.has(each.text)),
+      ...asked.clients.filter((each) => each.problem).map((each) => ({ text: `${each.title}: ${each.problem}`, hint: `look at ${each.file}`, to: "/ui/clients" })),
+      ...asked.executors.filter((each) => each.out_of_reach).map((each) => ({ text: `executor ${each.name}: ${each.out_of_reach}`, hint: "try it", to: "/ui/executors" })),
+    ];
   }
 
   function well(status) {
@@ -49,17 +48,15 @@ function open(place) {
   look();
   return () => {
     const { status } = state;
-    if (!status || !asked) return h("p", { class: "quiet" }, "Looking …");
+    if (!status || !asked) return looking();
     const bad = findings(status);
     return [
       h("div", { class: "top" }, h("h1", null, "Doctor"), button(isBusy ? "Looking …" : "Look again", again, { disabled: isBusy })),
       h("p", { class: "title", role: "status" }, bad.length ? `${bad.length} to mend.` : "All is well."),
-      h("ul", { class: "problems", "aria-label": "To mend" }, bad.map((each) => h("li", { key: each.text },
-        h("div", null, h("p", { class: "title" }, each.server ? [link(serverPath(each.server.alias), visible(each.server.alias)), " — "] : null, visible(each.text)), h("p", { class: "quiet" }, visible(each.hint))),
-        each.to ? link(each.to, "See it") : each.problem ? mend(each.problem, each.server) : null))),
-      h("section", { class: "card", "aria-label": "What is well" }, h("h2", null, "What is well"), well(status)),
+      problems(bad, status.servers, "To mend"),
+      sheet("What is well", well(status)),
       h("section", { class: "card", "aria-label": "Settings" }, h("h2", null, "Settings that are not as usual"),
-        changed().length ? h("dl", { class: "facts" }, changed().map((each) => [h("dt", null, visible(each.name)), h("dd", null, h("code", null, each.value === null ? "not shown" : visible(JSON.stringify(each.value))), h("span", { class: "quiet" }, each.origin === "flag" ? " by a flag" : ` by ${each.variable}`))])) : h("p", { class: "quiet" }, "All are as usual.")),
+        changed().length ? h("dl", { class: "facts" }, changed().map((each) => [h("dt", null, visible(each.name)), h("dd", null, h("code", null, each.value === null ? "not shown" : visible(JSON.stringify(each.value))), small(each.origin === "flag" ? " by a flag" : ` by ${each.variable}`))])) : quiet("All are as usual.")),
     ];
   };
 }

@@ -1,6 +1,7 @@
 // Executors: places where servers run, named, tried and forgotten.
 
 import { h } from "../lib/dom.js";
+import { looking, quiet, small, tag } from "../lib/bits.js";
 import { ask, order, segment } from "../lib/store.js";
 import { button, complain, confirmed, empty, link, say } from "../lib/parts.js";
 import { ms, visible } from "../lib/words.js";
@@ -60,15 +61,15 @@ function open(place) {
     if (!found) return null;
     if (found.isBusy) return h("p", { class: "quiet", role: "status" }, "Trying …");
     return h("div", { role: "status" },
-      h("ol", { class: "steps" }, found.steps.map((step) => h("li", null, visible(step.text), h("span", { class: "quiet" }, ` ${ms(step.seconds * 1000)}`)))),
-      found.ok ? h("p", null, "It works.") : [h("p", { class: "bad" }, visible(found.failed)), h("p", { class: "quiet" }, visible(found.hint))],
-      found.notes.map((note) => h("p", { class: "quiet" }, visible(note))));
+      h("ol", { class: "steps" }, found.steps.map((step) => h("li", null, visible(step.text), small(` ${ms(step.seconds * 1000)}`)))),
+      found.ok ? h("p", null, "It works.") : [h("p", { class: "bad" }, visible(found.failed)), quiet(visible(found.hint))],
+      found.notes.map((note) => quiet(visible(note))));
   }
 
   function card(row) {
     const options = Object.entries(row.options);
     return h("section", { class: "card", key: row.name, "aria-label": row.name },
-      h("div", { class: "row spread" }, h("h2", null, visible(row.name), h("span", { class: "tag" }, visible(row.type))),
+      h("div", { class: "row spread" }, h("h2", null, visible(row.name), tag(visible(row.type))),
         h("span", { class: "row" }, button("Try it", () => test(row)), button("Change", () => { draft = { name: row.name, type: row.type, host: row.host, options: toLines(row.options) }; place.redraw(); }), button("Forget", () => forget(row), { class: "danger" }))),
       h("dl", { class: "facts" },
         h("dt", null, "Where"), h("dd", null, visible(row.host) || "this machine's own"),
@@ -85,7 +86,7 @@ function open(place) {
       event.preventDefault();
       put(draft.name, { type: draft.type, host: draft.host, options: fromLines(draft.options) }, isNew ? `${draft.name} is known now. Try it.` : `${draft.name} is changed.`);
     };
-    return h("form", { class: "card", on: { submit } }, h("h2", null, "Name a place"),
+    return h("form", { key: "new", class: "card", on: { submit } }, h("h2", null, "Name a place"),
       h("div", { class: "cols" }, field("Name", textInput("executor-name", draft.name, set("name"), { required: true })), field("Type", choice("executor-type", draft.type, TYPES, set("type")))),
       field("Host", textInput("executor-host", draft.host, set("host")), HOSTS[draft.type]),
       field("Options", area("executor-options", draft.options, set("options"), { class: "small", rows: 2 }), "name=value, one a line; for example image=python:3.12 or namespace=tools."),
@@ -94,10 +95,10 @@ function open(place) {
 
   load();
   return () => [
-    h("div", { class: "top" }, h("h1", null, "Executors"), h("p", { class: "quiet" }, "Places where servers run, beside this machine.")),
-    !rows ? h("p", { class: "quiet" }, "Looking …")
+    h("div", { class: "top" }, h("h1", null, "Executors"), quiet("Places where servers run, beside this machine.")),
+    !rows ? looking()
       : h("div", null, rows.length ? rows.map(card) : empty("No place is named yet.", h("p", null, "Servers run on this machine. Name a Docker daemon, a machine over SSH or a cluster below to run them there too."))),
-    h("p", { class: "quiet" }, "Always there: ", kinds.map((kind, at) => [at ? ", " : "", link(policyPath(kind), visible(kind))])),
+    quiet("Always there: ", kinds.map((kind, at) => [at ? ", " : "", link(policyPath(kind), visible(kind))])),
     form(),
   ];
 }

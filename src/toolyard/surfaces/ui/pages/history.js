@@ -1,8 +1,9 @@
 // History: the calls that are over, searched and laid out along time.
 
 import { h } from "../lib/dom.js";
+import { heads, looking, quiet, under } from "../lib/bits.js";
 import { ask, listen, segment, state } from "../lib/store.js";
-import { button, complain, empty, link, time } from "../lib/parts.js";
+import { button, complain, empty, light, link, time } from "../lib/parts.js";
 import { ms, short, visible } from "../lib/words.js";
 import { choice, field, textInput } from "../lib/editing.js";
 import { timeline } from "../lib/timeline.js";
@@ -16,7 +17,7 @@ export const callPath = (id) => `/ui/history/${segment(id)}`;
 
 export function outcome(call) {
   const kind = call.outcome === "ok" ? "ready" : call.outcome === "cancelled" ? "disabled" : "failing";
-  return h("span", { class: `light ${kind}` }, h("i", { "aria-hidden": "true" }), visible(call.outcome));
+  return light(kind, visible(call.outcome));
 }
 
 function open(place) {
@@ -59,11 +60,11 @@ function open(place) {
 
   function row(call) {
     return h("tr", { key: call.id },
-      h("th", { scope: "row" }, link(callPath(call.id), visible(call.tool)), h("span", { class: "quiet under" }, visible(call.server))),
+      h("th", { scope: "row" }, link(callPath(call.id), visible(call.tool)), under(visible(call.server))),
       h("td", { "data-label": "When" }, time(call.at)),
       h("td", { "data-label": "Agent" }, visible(call.agent) || "–"),
       h("td", { "data-label": "Took", class: "number" }, ms(call.ms)),
-      h("td", { "data-label": "Ended" }, outcome(call), call.error ? h("span", { class: "quiet under" }, short(call.error, 120)) : null));
+      h("td", { "data-label": "Ended" }, outcome(call), call.error ? under(short(call.error, 120)) : null));
   }
 
   function list() {
@@ -73,7 +74,7 @@ function open(place) {
     }
     return [
       calls.length > 1 ? timeline(calls, (call) => place.go(callPath(call.id))) : null,
-      h("table", { class: "stack" }, h("thead", null, h("tr", null, ["Tool", "When", "Agent", "Took", "Ended"].map((words) => h("th", { scope: "col", class: words === "Took" ? "number" : undefined }, words)))), h("tbody", null, calls.map(row))),
+      h("table", { class: "stack" }, heads(["Tool", "When", "Agent", "Took", "Ended"], "Took"), h("tbody", null, calls.map(row))),
       next ? h("p", null, button("Older ones", () => load(next))) : null,
     ];
   }
@@ -88,9 +89,9 @@ function open(place) {
   place.onLeave(() => clearTimeout(waiting));
   load();
   return () => [
-    h("div", { class: "top" }, h("h1", null, "History"), fresh ? button(`Show ${fresh} newer`, () => load()) : h("p", { class: "quiet" }, state.hasHistory ? "Calls that are over." : "History is switched off.")),
+    h("div", { class: "top" }, h("h1", null, "History"), fresh ? button(`Show ${fresh} newer`, () => load()) : quiet(state.hasHistory ? "Calls that are over." : "History is switched off.")),
     filters(),
-    h("div", { key: "calls" }, calls ? list() : h("p", { class: "quiet" }, "Looking …")),
+    h("div", { key: "calls" }, calls ? list() : looking()),
   ];
 }
 

@@ -1,8 +1,9 @@
 // One call that is over: what was asked and answered, and the same again.
 
 import { h } from "../lib/dom.js";
+import { gone, looking, quiet, sheet } from "../lib/bits.js";
 import { ask, order, segment } from "../lib/store.js";
-import { button, confirmed, empty, link, serverPath, time, toolPath, tree } from "../lib/parts.js";
+import { button, confirmed, link, serverPath, time, toolPath, tree } from "../lib/parts.js";
 import { bytes, ms, visible } from "../lib/words.js";
 import { outcome } from "./history.js";
 
@@ -17,7 +18,7 @@ function open(place) {
 
   async function replay() {
     const { call } = found;
-    if (!await confirmed(`Call ${visible(call.tool)} of ${visible(call.server)} once more, with the same arguments? It may change something again.`, "Call it again")) return;
+    if (!await confirmed(`Call ${call.tool} of ${call.server} once more, with the same arguments? It may change something again.`, "Call it again")) return;
     again = { isBusy: true };
     place.redraw();
     const began = performance.now();
@@ -25,20 +26,20 @@ function open(place) {
     place.redraw();
   }
 
-  const body = (value, words) => (value === null || value === undefined ? h("p", { class: "quiet" }, words) : tree(value));
+  const body = (value, words) => (value === null || value === undefined ? quiet(words) : tree(value));
 
   function repeated() {
     if (again.isBusy) return h("p", { class: "quiet", role: "status" }, "Calling …");
     const isSame = again.result !== undefined && JSON.stringify(again.result) === JSON.stringify(found.result);
     return h("section", { class: "card", "aria-label": "The same again", role: "status" }, h("h2", null, "The same again"),
-      h("p", { class: "quiet" }, `It took ${ms(again.ms)}. `, again.error || found.result === null ? "" : isSame ? "The answer is the same." : "The answer differs."),
-      again.error ? [h("p", { class: "bad" }, visible(again.error.message)), h("p", { class: "quiet" }, visible(again.error.hint))] : tree(again.result));
+      quiet(`It took ${ms(again.ms)}. `, again.error || found.result === null ? "" : isSame ? "The answer is the same." : "The answer differs."),
+      again.error ? [h("p", { class: "bad" }, visible(again.error.message)), quiet(visible(again.error.hint))] : tree(again.result));
   }
 
   load();
   return () => {
-    if (missing) return empty(visible(missing.message), h("p", null, visible(missing.hint)), h("p", null, link("/ui/history", "See all calls")));
-    if (!found) return h("p", { class: "quiet" }, "Looking …");
+    if (missing) return gone(missing, "/ui/history", "See all calls");
+    if (!found) return looking();
     const { call } = found;
     return [
       h("p", { class: "crumbs" }, link("/ui/history", "History")),
@@ -53,8 +54,8 @@ function open(place) {
         h("dt", null, "Ended"), h("dd", null, outcome(call), call.error ? h("span", { class: "under bad" }, visible(call.error)) : null))),
       again ? h("div", { key: "again" }, repeated()) : null,
       h("div", { key: "two", class: "two" },
-        h("section", { class: "card", "aria-label": "Arguments" }, h("h2", null, "Arguments"), body(found.arguments, "They were not kept. Start the hub with TOOLYARD_HISTORY_BODIES=on to keep them; only then can a call be repeated.")),
-        h("section", { class: "card", "aria-label": "Result" }, h("h2", null, "Result"), body(found.result, "It was not kept."))),
+        sheet("Arguments", body(found.arguments, "They were not kept. Start the hub with TOOLYARD_HISTORY_BODIES=on to keep them; only then can a call be repeated.")),
+        sheet("Result", body(found.result, "It was not kept."))),
     ];
   };
 }

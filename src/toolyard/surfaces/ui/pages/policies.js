@@ -1,7 +1,8 @@
 // Policies: what each executor allows and changes.
 
 import { h } from "../lib/dom.js";
-import { ask, segment } from "../lib/store.js";
+import { heads, looking, quiet } from "../lib/bits.js";
+import { ask, onPicture, segment } from "../lib/store.js";
 import { complain, link } from "../lib/parts.js";
 import { visible } from "../lib/words.js";
 import { policyWords } from "../lib/plan.js";
@@ -15,17 +16,19 @@ export function ownerWords(row) {
 
 function open(place) {
   let rows = null;
-  ask("/policies").then((answer) => { rows = answer.policies; place.redraw(); }, complain);
+  const load = () => ask("/policies").then((answer) => { rows = answer.policies; place.redraw(); }, complain);
+  onPicture(place, load);
+  load();
   return () => [
-    h("div", { class: "top" }, h("h1", null, "Policies"), h("p", { class: "quiet" }, "What each place allows servers to do there, and what it changes.")),
+    h("div", { class: "top" }, h("h1", null, "Policies"), quiet("What each place allows servers to do there, and what it changes.")),
     rows ? h("table", { class: "stack" },
-      h("thead", null, h("tr", null, ["Executor", "Kind", "Policy", "What it says"].map((words) => h("th", { scope: "col" }, words)))),
+      heads(["Executor", "Kind", "Policy", "What it says"]),
       h("tbody", null, rows.map((row) => h("tr", { key: row.executor },
         h("th", { scope: "row" }, link(policyPath(row.executor), visible(row.executor))),
         h("td", { "data-label": "Kind" }, visible(row.kind)),
         h("td", { "data-label": "Policy" }, visible(ownerWords(row))),
         h("td", { class: "whole" }, policyWords(row.policy))))))
-      : h("p", { class: "quiet" }, "Looking …"),
+      : looking(),
     h("p", null, "More places can be named on the page of ", link("/ui/executors", "executors"), "."),
   ];
 }

@@ -1,7 +1,8 @@
 // The policy of one executor: presets, a form and JSON in step, and whose plans would change.
 
 import { h } from "../lib/dom.js";
-import { listen, order, segment, state } from "../lib/store.js";
+import { gone, looking, quiet, sheet, small } from "../lib/bits.js";
+import { onPicture, order, segment, state } from "../lib/store.js";
 import { button, complain, confirmed, empty, link, say } from "../lib/parts.js";
 import { count, visible } from "../lib/words.js";
 import { faults, fromLines, toLines } from "../lib/editing.js";
@@ -92,8 +93,8 @@ function open(place) {
 
   function editor() {
     const { draft } = kept;
-    return h("section", { class: "card", "aria-label": "The policy" }, h("h2", null, "The policy"),
-      h("div", { class: "row", role: "group", "aria-label": "Presets" }, h("span", { class: "quiet" }, "Presets:"), PRESETS.map(([words, apply]) => button(words, () => draft.edit(apply)))),
+    return sheet("The policy",
+      h("div", { class: "row", role: "group", "aria-label": "Presets" }, small("Presets:"), PRESETS.map(([words, apply]) => button(words, () => draft.edit(apply)))),
       h("fieldset", { class: "plainset" }, h("legend", null, "Transports it allows"), FLAGS.map(([key, words]) => check(key, words))),
       h("fieldset", { class: "plainset" }, h("legend", null, "Stand-in"), check("stdio_proxy", "The hub may stand in for a server, so that stdio can be shared")),
       lineFields(draft, [...LISTS.slice(0, 2), ...TABLES, LISTS[2]]),
@@ -110,22 +111,22 @@ function open(place) {
   function aside() {
     const { draft: { isDirty }, said: { changes, errors } } = kept;
     return h("section", { class: "card", "aria-label": "Whose plans change", "aria-live": "polite" }, h("h2", null, "Whose plans change"),
-      !isDirty ? h("p", { class: "quiet" }, "Change something: before it is saved, this says which agents get other servers.") : null,
+      !isDirty ? quiet("Change something: before it is saved, this says which agents get other servers.") : null,
       isDirty && changes && !changes.length ? h("p", null, "Nobody's. No agent gets more, less or otherwise.") : null,
       isDirty && changes?.length ? h("ul", { class: "plain" }, changes.map(changeRow)) : null,
       errors.length ? h("ul", { class: "plain findings" }, faults(errors, "error")) : null);
   }
 
-  place.onLeave(listen((kind) => { if (kind === "picture") kept.follow().catch(() => {}); }));
+  onPicture(place, () => kept.follow().catch(() => {}));
   load();
 
   return () => {
-    if (missing) return empty(visible(missing.message), h("p", null, visible(missing.hint)), h("p", null, link("/ui/policies", "See all policies")));
-    if (!kept.draft) return h("p", { class: "quiet" }, "Looking …");
+    if (missing) return gone(missing, "/ui/policies", "See all policies");
+    if (!kept.draft) return looking();
     const { row } = kept;
     return [
       h("p", { class: "crumbs" }, link("/ui/policies", "Policies")),
-      h("div", { class: "top" }, h("h1", null, visible(executor)), h("p", { class: "quiet" }, `Kind ${visible(row.kind)}; what holds is ${visible(ownerWords(row))}.`)),
+      h("div", { class: "top" }, h("h1", null, visible(executor)), quiet(`Kind ${visible(row.kind)}; what holds is ${visible(ownerWords(row))}.`)),
       kept.clash("policy", save),
       h("div", { key: "two", class: "two agent" }, editor(), h("div", null, aside())),
       kept.bar(kept.said.errors.length, save,

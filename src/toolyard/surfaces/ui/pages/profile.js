@@ -1,6 +1,7 @@
 // One profile: what it shows and hides, in a form and as JSON.
 
 import { h } from "../lib/dom.js";
+import { looking, quiet, sheet, under } from "../lib/bits.js";
 import { ask, order, refresh, segment, state } from "../lib/store.js";
 import { button, complain, confirmed, link, say } from "../lib/parts.js";
 import { short, visible } from "../lib/words.js";
@@ -71,18 +72,18 @@ function open(place) {
 
   function names() {
     const known = tools.filter((tool) => tool.server).slice(0, MOST);
-    return h("section", { class: "card", "aria-label": "Names to choose from" }, h("h2", null, "Names to choose from"), known.length ? h("ul", { class: "plain choose" }, known.map((tool) => {
+    return sheet("Names to choose from", known.length ? h("ul", { class: "plain choose" }, known.map((tool) => {
       const line = `${tool.server}/${tool.tool}`;
-      return h("li", { key: line }, h("div", { class: "row spread" }, h("span", null, h("strong", null, visible(line)), h("span", { class: "quiet under" }, short(tool.description, 100))),
+      return h("li", { key: line }, h("div", { class: "row spread" }, h("span", null, h("strong", null, visible(line)), under(short(tool.description, 100))),
         h("span", { class: "row" }, button("Show", () => put1("allow", line), { "aria-label": `Show ${line}` }), button("Hide", () => put1("hide", line), { "aria-label": `Hide ${line}` }))));
-    })) : h("p", { class: "quiet" }, "No tool is known yet."));
+    })) : quiet("No tool is known yet."));
   }
 
   ask("/tools").then((answer) => { tools = answer.tools; place.redraw(); }, complain);
   load();
 
   return () => {
-    if (!draft) return h("p", { class: "quiet" }, "Looking …");
+    if (!draft) return looking();
     const { form } = draft;
     const setting = (key, label, options) => field(label, choice(key, form.settings[key] || "", [["", "as usual"], ...options], (value) => draft.edit((each) => {
       const { [key]: _, ...rest } = each.settings;
@@ -90,7 +91,7 @@ function open(place) {
     })));
     return [
       h("p", { class: "crumbs" }, link("/ui/profiles", "Profiles")),
-      h("div", { class: "top" }, h("h1", null, visible(name)), h("p", { class: "quiet" }, isNew ? "Not saved yet." : ["Clients use ", h("code", null, `${state.status?.url || ""}/mcp/p/${visible(name)}`)])),
+      h("div", { class: "top" }, h("h1", null, visible(name)), quiet(isNew ? "Not saved yet." : ["Clients use ", h("code", null, `${state.status?.url || ""}/mcp/p/${visible(name)}`)])),
       h("div", { key: "two", class: "two" },
         h("section", { class: "card", "aria-label": "The profile" },
           field("Title", textInput("title", form.title, (text) => draft.edit((each) => { each.title = text; }))), lineFields(draft, [...LISTS, ...TABLES]),

@@ -1,17 +1,19 @@
 // Profiles: named selections of servers and tools.
 
 import { h } from "../lib/dom.js";
-import { segment, state } from "../lib/store.js";
+import { heads, looking, quiet } from "../lib/bits.js";
+import { ask, onPicture, segment, state } from "../lib/store.js";
 import { complain, empty, link } from "../lib/parts.js";
 import { visible } from "../lib/words.js";
 import { field, textInput } from "../lib/editing.js";
-import { readRecord } from "../lib/records.js";
 
 export const profilePath = (name) => `/ui/profiles/${segment(name)}`;
 
 function open(place) {
   let profiles = null, name = "";
-  readRecord("/profiles").then((record) => { profiles = record.value.profiles; place.redraw(); }, complain);
+  const load = () => ask("/profiles").then((answer) => { profiles = answer.profiles; place.redraw(); }, complain);
+  onPicture(place, load);
+  load();
 
   const sum = (profile) => [
     profile.allow.length ? `shows ${profile.allow.join(", ")}` : "shows everything",
@@ -20,16 +22,16 @@ function open(place) {
   ].filter(Boolean).join("; ");
 
   return () => [
-    h("div", { class: "top" }, h("h1", null, "Profiles"), h("p", { class: "quiet" }, "Some servers and tools for some clients, under names of their own.")),
-    !profiles ? h("p", { class: "quiet" }, "Looking …")
+    h("div", { class: "top" }, h("h1", null, "Profiles"), quiet("Some servers and tools for some clients, under names of their own.")),
+    !profiles ? looking()
       : profiles.length ? h("table", { class: "stack" },
-        h("thead", null, h("tr", null, ["Profile", "What it shows", "Address"].map((words) => h("th", { scope: "col" }, words)))),
+        heads(["Profile", "What it shows", "Address"]),
         h("tbody", null, profiles.map((profile) => h("tr", { key: profile.name },
           h("th", { scope: "row" }, link(profilePath(profile.name), visible(profile.title || profile.name))),
           h("td", { class: "whole" }, visible(sum(profile))),
           h("td", { class: "whole" }, h("code", null, `${state.status?.url || ""}${profile.path}`))))))
         : empty("No profile yet.", h("p", null, "A profile gives a client only the tools it needs, which saves its model tokens. Make one below.")),
-    h("form", { class: "card", on: { submit: (event) => { event.preventDefault(); place.go(profilePath(name)); } } },
+    h("form", { key: "new", class: "card", on: { submit: (event) => { event.preventDefault(); place.go(profilePath(name)); } } },
       field("A new profile", textInput("profile-name", name, (text) => { name = text; place.redraw(); }, { pattern: "[A-Za-z0-9_][A-Za-z0-9_.\\-]{0,63}" }), "Its name: letters, digits, - _ and ."),
       h("p", null, h("button", { type: "submit", class: "main", disabled: !name }, "Make it"))),
   ];

@@ -1,6 +1,7 @@
 // One server: how it is doing and why, what it offers, what changed, what it says and who calls it.
 
 import { h } from "../lib/dom.js";
+import { heads, quiet, small, tag } from "../lib/bits.js";
 import { ask, listen, segment, state } from "../lib/store.js";
 import { button, code, empty, fold, light, lightOf, link, mend, run, spark, time, toolPath } from "../lib/parts.js";
 import { bytes, count, ms, short, tokens, visible, whole } from "../lib/words.js";
@@ -34,7 +35,7 @@ function open(place) {
     else if (said.some((group) => group.server === alias)) lookBack();
   });
   place.onLeave(() => { alive = false; forget(); log.end(); });
-  look();
+  look().then(() => { if (location.search === "?verify") verify(); });
   lookBack();
 
   async function act(word, done) {
@@ -46,6 +47,7 @@ function open(place) {
     return answer;
   }
   async function verify() {
+    history.replaceState(null, "", location.pathname);
     mine.finding = await act("verify", `${alias} was verified.`);
     await look();
     document.getElementById("changes")?.scrollIntoView({ block: "nearest" });
@@ -64,11 +66,11 @@ function draw(parts) {
   const { mine, alias, log, place } = parts;
   if (mine.gone) return empty(`There is no server “${visible(alias)}”.`, h("p", null, visible(mine.gone.hint)), h("p", null, link("/ui", "Go to the yard")));
   const server = state.status?.servers.find((each) => each.alias === alias) || mine.details;
-  if (!server || !mine.details) return h("p", { class: "quiet" }, "Looking at this server …");
+  if (!server || !mine.details) return quiet("Looking at this server …");
   return [
     heading(server, parts),
     server.problem ? h("ul", { class: "problems" }, h("li", null, h("div", null,
-      h("p", { class: "title" }, visible(server.problem.text)), h("p", { class: "quiet" }, visible(server.problem.hint))),
+      h("p", { class: "title" }, visible(server.problem.text)), quiet(visible(server.problem.hint))),
       mend(server.problem, server))) : null,
     trust(parts),
     h("div", { class: "two" }, facts(server), definition(mine.details)),
@@ -83,8 +85,8 @@ function heading(server, { mine, act, verify }) {
   const does = (word, words, done, attrs) => button(mine.busy === word ? `${words} …` : words, () => act(word, done), { disabled: waits, ...attrs });
   const runs = ["ready", "starting"].includes(server.status);
   return h("div", { class: "top" },
-    h("div", null, h("p", { class: "quiet" }, link("/ui", "The yard"), " / "),
-      h("h1", null, visible(server.alias)), server.title && server.title !== server.alias ? h("p", { class: "quiet" }, short(server.title)) : null,
+    h("div", null, quiet(link("/ui", "The yard"), " / "),
+      h("h1", null, visible(server.alias)), server.title && server.title !== server.alias ? quiet(short(server.title)) : null,
       h("p", null, light(lightOf(server)))),
     h("div", { class: "row", role: "group", "aria-label": "Orders" },
       server.enabled ? [
@@ -139,7 +141,7 @@ function trust({ mine, approve }) {
   return h("section", { class: waits ? "card waits" : "card", id: "changes" },
     h("div", { class: "top" }, h("h2", null, waits ? "Changed since it was approved" : "Verified"),
       waits ? button("Approve all of it", () => approve(), { class: "main" }) : null),
-    finding ? h("p", { class: "quiet" }, `${visible(finding.server_name)} ${visible(finding.server_version)} answered after ${ms(finding.first_answer_ms)}: ${count(finding.tools.length, "tool")}, ${count(finding.prompts.length, "prompt")}, ${count(finding.resources.length, "resource")}.`) : null,
+    finding ? quiet(`${visible(finding.server_name)} ${visible(finding.server_version)} answered after ${ms(finding.first_answer_ms)}: ${count(finding.tools.length, "tool")}, ${count(finding.prompts.length, "prompt")}, ${count(finding.resources.length, "resource")}.`) : null,
     changes?.launch ? h("p", { class: "title" }, "How it is started has changed; it is not started until you approve.") : null,
     shown.length ? differences(shown, waits ? changes.held : [], (tool) => approve([tool])) : h("p", null, waits ? "" : "Nothing differs from what was approved."));
 }
@@ -152,7 +154,7 @@ function offers({ mine, alias, place }) {
   return h("section", { class: "card" }, h("div", { class: "top" }, h("h2", null, "What it offers"),
     many ? h("input", { type: "search", class: "narrow", placeholder: "Search", "aria-label": "Search what it offers", on: { input: (event) => { mine.tools = event.target.value.toLowerCase(); place.redraw(); } } }) : null),
     KINDS.map(([kind, title]) => section(kind, title, alias, mine)),
-    KINDS.every(([kind]) => !mine.offers[kind].length) ? h("p", { class: "quiet" }, "Nothing is known yet. Start it to find out.") : null);
+    KINDS.every(([kind]) => !mine.offers[kind].length) ? quiet("Nothing is known yet. Start it to find out.") : null);
 }
 
 function section(kind, title, alias, mine) {
@@ -169,8 +171,8 @@ function offer(kind, each, alias, mine, at) {
   const label = kind === "tools" && !held ? link(toolPath(alias, name), short(name, 120)) : h("strong", null, short(name, 120));
   return h("li", { key: `${kind} ${name} ${at}` }, label,
     held ? h("span", { class: "tag waiting" }, "waits for approval") : null,
-    each.annotations?.readOnlyHint ? h("span", { class: "tag" }, "only reads") : null,
-    each.annotations?.destructiveHint ? h("span", { class: "tag" }, "may destroy") : null,
+    each.annotations?.readOnlyHint ? tag("only reads") : null,
+    each.annotations?.destructiveHint ? tag("may destroy") : null,
     each.uri || each.uriTemplate ? h("code", null, short(each.uri || each.uriTemplate)) : null,
     each.description ? said(each.description) : null,
     each.inputSchema || each.arguments ? fold("Schema", code(JSON.stringify(each.inputSchema || each.arguments, null, 2))) : null);
@@ -178,20 +180,20 @@ function offer(kind, each, alias, mine, at) {
 
 // Long descriptions are cut, and whole when they are opened.
 function said(words) {
-  if (String(words).length <= 300) return h("p", { class: "quiet" }, visible(words));
-  return fold(h("span", { class: "quiet" }, short(words, 300)), code(words));
+  if (String(words).length <= 300) return quiet(visible(words));
+  return fold(small(short(words, 300)), code(words));
 }
 
 function usage(alias, calls) {
   const agents = Object.entries(state.figures.get(alias)?.agents || {}).sort((a, b) => b[1] - a[1]);
   return h("section", { class: "card" }, h("h2", null, "Who uses it"),
-    agents.length ? h("p", null, agents.map(([name, number]) => `${visible(name) || "unnamed"}: ${count(number, "call")}`).join(", "), " in the last hour") : h("p", { class: "quiet" }, "Nobody called it in the last hour."),
+    agents.length ? h("p", null, agents.map(([name, number]) => `${visible(name) || "unnamed"}: ${count(number, "call")}`).join(", "), " in the last hour") : quiet("Nobody called it in the last hour."),
     !calls ? null : calls.length ? h("table", { class: "stack" },
-      h("thead", null, h("tr", null, ["Tool", "When", "By", "Took", "Answered", "End"].map((word) => h("th", { scope: "col" }, word)))),
+      heads(["Tool", "When", "By", "Took", "Answered", "End"]),
       h("tbody", null, calls.map((call) => h("tr", { key: call.id },
         h("th", { scope: "row" }, short(call.tool, 80)), h("td", { "data-label": "When" }, time(call.at)), h("td", { "data-label": "By" }, short(call.agent, 40)),
         h("td", { "data-label": "Took" }, ms(call.ms)), h("td", { "data-label": "Answered" }, bytes(call.answered)),
-        h("td", { "data-label": "End", class: call.outcome === "ok" ? undefined : "bad" }, call.outcome, call.error ? h("span", { class: "under" }, short(call.error, 120)) : null))))) : h("p", { class: "quiet" }, "No calls are on record."));
+        h("td", { "data-label": "End", class: call.outcome === "ok" ? undefined : "bad" }, call.outcome, call.error ? h("span", { class: "under" }, short(call.error, 120)) : null))))) : quiet("No calls are on record."));
 }
 
 export const page = { path: "/ui/servers/:alias", title: (params) => visible(params.alias), open };

@@ -1,6 +1,7 @@
 // Try a tool: a form and its JSON in step, the call as it runs, and what came of it.
 
 import { h } from "../lib/dom.js";
+import { quiet, small } from "../lib/bits.js";
 import { ask, order, segment } from "../lib/store.js";
 import { button, code, complain, confirmed, empty, fold, link, say, serverPath } from "../lib/parts.js";
 import { ms, short, visible } from "../lib/words.js";
@@ -96,12 +97,12 @@ function open(place) {
 function draw(parts) {
   const { alias, tool, mine } = parts;
   if (mine.gone) return empty(visible(mine.gone.message), h("p", null, link(serverPath(alias), `See what ${visible(alias)} offers`)));
-  if (!mine.form) return h("p", { class: "quiet" }, "Looking at this tool …");
+  if (!mine.form) return quiet("Looking at this tool …");
   const { offer } = mine;
   return [
-    h("p", { class: "quiet" }, link("/ui", "The yard"), " / ", link(serverPath(alias), visible(alias)), " /"),
+    quiet(link("/ui", "The yard"), " / ", link(serverPath(alias), visible(alias)), " /"),
     h("h1", null, short(offer.title || tool, 120)),
-    offer.title && offer.title !== tool ? h("p", { class: "quiet" }, visible(tool)) : null,
+    offer.title && offer.title !== tool ? quiet(visible(tool)) : null,
     about(offer.description),
     offer.annotations?.destructiveHint ? h("p", { class: "bad" }, "Its server says that this tool may destroy something.") : null,
     h("div", { class: "two" }, formCard(parts), rawCard(parts)),
@@ -130,7 +131,7 @@ function rawCard({ mine, typed, save, forget, place }) {
     h("h3", null, "Saved inputs"),
     mine.saved.length ? h("ul", { class: "plain" }, mine.saved.map((each) => h("li", { key: each.name, class: "row" },
       button(short(each.name, 60), () => { mine.raw = null; mine.wrong = ""; mine.form.set(each.arguments); }),
-      button("Delete", () => forget(each.name), { "aria-label": `Delete ${visible(each.name)}` })))) : h("p", { class: "quiet" }, "None yet. What you save here, you can call again."),
+      button("Delete", () => forget(each.name), { "aria-label": `Delete ${visible(each.name)}` })))) : quiet("None yet. What you save here, you can call again."),
     h("div", { class: "row" }, h("input", { type: "text", class: "narrow", placeholder: "Name", "aria-label": "Name of the input", value: mine.name, on: { input: (event) => { mine.name = event.target.value; place.redraw(); } } }),
       button("Save these arguments", save)));
 }
@@ -139,7 +140,7 @@ function running({ mine, answer }) {
   const { progress } = mine;
   return [
     progress && mine.call ? h("div", { class: "card" }, h("progress", { max: progress.total || undefined, value: progress.total ? progress.progress : undefined, "aria-label": "Progress" }),
-      h("p", { class: "quiet" }, `${progress.progress}${progress.total ? ` of ${progress.total}` : ""} ${short(progress.message || "")}`)) : null,
+      quiet(`${progress.progress}${progress.total ? ` of ${progress.total}` : ""} ${short(progress.message || "")}`)) : null,
     mine.questions.map((each) => asking(each, answer)),
     mine.logs.length ? h("section", { class: "card" }, fold(`It logged ${mine.logs.length} times`, code(mine.logs.map((each) => `${each.level}: ${typeof each.data === "string" ? each.data : JSON.stringify(each.data)}`).join("\n")))) : null,
   ];
@@ -159,8 +160,8 @@ function asking(question, answer) {
 function ending(mine) {
   if (!mine.end) return null;
   const { kind, said } = mine.end;
-  return h("section", { class: "card", "aria-label": "Result" }, h("div", { class: "top" }, h("h2", null, kind === "cancelled" ? "Cancelled" : kind === "refused" ? "Refused" : "Result"), h("span", { class: "quiet" }, ms(mine.took))),
-    kind === "result" ? result(said) : kind === "refused" ? h("p", { class: "bad" }, visible(said.text), said.hint ? h("span", { class: "under" }, visible(said.hint)) : null) : h("p", { class: "quiet" }, "The server was told that nobody waits any more."));
+  return h("section", { class: "card", "aria-label": "Result" }, h("div", { class: "top" }, h("h2", null, kind === "cancelled" ? "Cancelled" : kind === "refused" ? "Refused" : "Result"), small(ms(mine.took))),
+    kind === "result" ? result(said) : kind === "refused" ? h("p", { class: "bad" }, visible(said.text), said.hint ? h("span", { class: "under" }, visible(said.hint)) : null) : quiet("The server was told that nobody waits any more."));
 }
 
 export const page = { path: "/ui/servers/:alias/tools/:tool", title: (params) => visible(params.tool), open };

@@ -1,6 +1,7 @@
 // The yard: every server, how it is doing, and what wants a hand.
 
 import { h, remembered } from "../lib/dom.js";
+import { quiet, small, under } from "../lib/bits.js";
 import { state } from "../lib/store.js";
 import { empty, light, lightOf, link, problems, serverPath, spark } from "../lib/parts.js";
 import { bytes, count, ms, seconds, short, tokens, visible, whole } from "../lib/words.js";
@@ -23,13 +24,13 @@ function makeRow(server, figures) {
   const errors = figures?.errors || 0;
   return h("tr", { key: server.alias, "data-server": server.alias, "data-light": kind },
     h("th", { scope: "row" }, link(serverPath(server.alias), visible(server.alias)),
-      server.title && server.title !== server.alias ? h("span", { class: "quiet under" }, short(server.title, 60)) : null),
+      server.title && server.title !== server.alias ? under(short(server.title, 60)) : null),
     h("td", { "data-label": "State" }, light(kind)),
     h("td", { "data-label": "From" }, visible(server.source)),
     h("td", { "data-label": "Tools", class: "number" }, whole(server.tools)),
     h("td", { "data-label": "Calls, last hour", class: "wide" },
       h("span", { class: "line" }, spark(minutes, `${count(figures?.calls || 0, "call")} in the last hour`),
-        h("span", { class: "quiet" }, `${whole(now)}/min`))),
+        small(`${whole(now)}/min`))),
     h("td", { "data-label": "p95", class: "number" }, ms(figures?.p95_ms)),
     h("td", { "data-label": "Errors", class: errors ? "number bad" : "number" }, whole(errors)),
     h("td", { "data-label": "Memory", class: "number" }, bytes(figures?.memory_bytes)),
@@ -60,17 +61,17 @@ function nothing() {
 
 function draw() {
   const status = state.status;
-  if (!status) return h("p", { class: "quiet" }, "Looking at the yard …");
+  if (!status) return quiet("Looking at the yard …");
   const ready = status.servers.filter((server) => lightOf(server) === "ready").length;
   const tools = status.servers.reduce((sum, server) => sum + (server.enabled ? server.tools : 0), 0);
   const cost = [...state.figures.values()].reduce((sum, row) => sum + row.schema_tokens, 0);
   return [
     h("div", { class: "top" }, h("h1", null, "The yard"),
-      h("p", { class: "quiet" }, `${count(status.servers.length, "server")}, ${ready} ready, ${count(tools, "tool")}, ${tokens(cost)} tokens of schemas, up ${seconds(status.uptime_s)}`)),
+      quiet(`${count(status.servers.length, "server")}, ${ready} ready, ${count(tools, "tool")}, ${tokens(cost)} tokens of schemas, up ${seconds(status.uptime_s)}`)),
     status.problems.length ? problems(status.problems, status.servers) : null,
     status.servers.some(isOwn) ? null : nothing(),
     status.servers.length ? [picture(), table(status.servers)] : null,
-    h("p", { class: "quiet" }, "One address for every client: ", h("code", null, `${status.url}/mcp`)),
+    quiet("One address for every client: ", h("code", null, `${status.url}/mcp`)),
   ];
 }
 

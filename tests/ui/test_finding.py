@@ -1,0 +1,91 @@
+"""Whatever there is can be found by a few letters, and where one is can be seen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.hub import running_hub
+from tests.ui.conftest import entered, kitchen
+from tests.ui.orders import order
+
+expect = pytest.importorskip("playwright.async_api").expect
+pytestmark = pytest.mark.ui
+TURNED = "safe\u202egnp.exe"
+
+
+async def find(page: Any, words: str, name: str, kind: str) -> None:
+    """Choose what the finder lists under this name and kind."""
+    await page.keyboard.press("Control+k")
+    await page.fill(".finder input", words)
+    row = page.locator(".finder li").filter(has=page.get_by_text(name, exact=True))
+    await row.filter(has=page.get_by_text(kind, exact=True)).first.click()
+    await page.wait_for_selector(".finder", state="detached")
+
+
+async def test_any_server_tool_agent_or_action_is_found(browser: Any, home: Path) -> None:
+    (home / ".cursor").mkdir()
+    with running_hub({"kitchen": kitchen(home)}, home=home) as hub:
+        async with entered(browser, hub) as page:
+            await order(page, "PUT", "/profiles/work", {"allow": ["kitchen/cook"]})
+            await page.wait_for_selector("[data-server=kitchen]")
+            places = [
+                ("kitch", "kitchen", "server", "/servers/kitchen"),
+                ("cook", "cook", "tool", "/servers/kitchen/tools/cook"),
+                ("codex", "Codex", "agent", "/agents/codex"),
+                ("work", "work", "profile", "/profiles/work"),
+                ("docker", "docker", "policy", "/policies/docker"),
+                ("server add", "add a server", "action", "/catalog"),
+                ("hist", "History", "page", "/history"),
+            ]
+            for words, name, kind, path in places:
+                await find(page, words, name, kind)
+                await page.wait_for_url(f"{hub.url}/ui{path}")
+
+            await find(page, "agent add", "add an agent", "action")
+            await page.wait_for_selector("#new-agent[open]")
+            await find(page, "connect curs", "connect Cursor", "action")
+            await page.wait_for_selector("[role=region][aria-label='Connect Cursor'] .after")
+            await find(page, "enable codex", "enable agent Codex", "action")
+            await page.wait_for_selector("#said >> text=Codex is given its servers")
+            assert (await order(page, "GET", "/agents/codex"))["enabled"] is True
+            await find(page, "verify", "verify kitchen", "action")
+            await page.wait_for_selector("#changes >> text=answered after")
+            await find(page, "disable kitchen", "disable kitchen", "action")
+            await page.wait_for_selector(".light.disabled")
+            await find(page, "enable kitchen", "enable kitchen", "action")
+            await page.wait_for_selector(".light.disabled", state="detached")
+
+
+async def test_the_word_of_a_page_is_marked_also_below_it(browser: Any, home: Path) -> None:
+    with running_hub({"kitchen": kitchen(home)}, home=home) as hub:
+        async with entered(browser, hub) as page:
+            marks = {
+                "": ("Yard", "page"),
+                "servers/kitchen": ("Yard", "true"),
+                "agents/codex": ("Agents", "true"),
+                "catalog/github": ("Catalog", "true"),
+            }
+            for path, (word, mark) in marks.items():
+                await page.goto(f"{hub.url}/ui/{path}")
+                await page.wait_for_selector("h1")
+                marked = page.locator("header [aria-current]")
+                await expect(marked).to_have_text(word)
+                await expect(marked).to_have_attribute("aria-current", mark)
+
+
+async def test_a_question_hides_nothing_of_a_name(browser: Any, home: Path) -> None:
+    with running_hub({"kitchen": kitchen(home)}, home=home) as hub:
+        async with entered(browser, hub) as page:
+            body = {"title": TURNED, "transports": ["stdio"]}
+            await order(page, "PUT", "/agents/mine", body)
+            await page.goto(f"{hub.url}/ui/agents")
+            await page.click("button:has-text('Forget')")
+            await page.wait_for_selector("dialog >> text=safe⟨U+202E⟩gnp.exe")
+            label = await page.get_attribute("dialog", "aria-label")
+            assert label is not None and "\u202e" not in label
+            await page.click("text=Leave it")
+            label = await page.get_attribute("[id=on-mine]", "aria-label")
+            assert label == "Give safe⟨U+202E⟩gnp.exe its servers"
