@@ -230,6 +230,16 @@ async def test_an_override_counts_with_its_executor_alone(yard: Doors) -> None:
     assert len((await resolve(yard, "agent=codex&executor=docker"))["servers"]) == 2
 
 
+async def test_a_server_says_on_whose_lists_it_is(yard: Doors) -> None:
+    await saved(yard, "codex", mine={"server": "one"})
+    await send(
+        yard, "PUT", f"{AGENTS}/cursor/overrides/docker", {"servers": {"x": {"server": "one"}}}
+    )
+    said = (await send(yard, "GET", "/api/v1/servers/one")).json()["agents"]
+    assert [(each["id"], each["enabled"]) for each in said] == [("codex", True), ("cursor", False)]
+    assert (await send(yard, "GET", "/api/v1/servers/off")).json()["agents"] == []
+
+
 async def test_what_differs_is_checked_without_being_saved(yard: Doors) -> None:
     await saved(yard, "codex", **DEFINED)
     await policy(yard, "docker", stdio_proxy=False)

@@ -34,6 +34,10 @@ async def test_an_agent_is_enabled_and_disabled_by_its_switch(browser: Any, home
             await plan.locator("text=A run gets 1 server").wait_for()
             assert (await order(page, "GET", "/agents/codex"))["enabled"] is True
 
+            await page.goto(f"{hub.url}/ui/servers/kitchen")
+            listed = page.locator("section", has_text="Who uses it").locator("a", has_text="Codex")
+            await listed.click()
+
             await page.click("#enabled")
             await plan.locator("text=It is switched off").wait_for()
             said = await order(page, "GET", "/agents/codex/config")

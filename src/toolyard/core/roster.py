@@ -69,6 +69,15 @@ def endpoint_of(wanted: AgentServer) -> Endpoint:
     return Url(wanted.url, kind, wanted.headers)
 
 
+def listed_by(roster: Roster, server: Server, alias: str) -> tuple[tuple[str, bool], ...]:
+    """The agents on whose lists a server is, and whether they are given any, by name."""
+    names = {str(server.id)} if server.agents else {str(server.id), alias}
+    lists = [*roster.configs.values(), *roster.overrides.values()]
+    by_name = {each.agent for each in lists if any(s.server in names for s in each.servers)}
+    active = _active(roster)
+    return tuple((agent, agent in active) for agent in sorted(by_name | server.agents))
+
+
 def _definitions(roster: Roster) -> Iterator[tuple[str, AgentServer]]:
     for agent in sorted(roster.configs):
         yield from ((agent, each) for each in roster.configs[agent].servers if not each.server)

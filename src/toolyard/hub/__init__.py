@@ -24,6 +24,7 @@ from toolyard.core.model import (
     Status,
 )
 from toolyard.core.names import closest
+from toolyard.core.roster import listed_by
 from toolyard.links.instances import Instances
 from toolyard.links.keeper import Keeper
 from toolyard.links.pool import Pool
@@ -132,6 +133,7 @@ class Hub:
             "installed": self.installed(entry.server),
             "timeout_s": entry.server.timeout,
             "instructions": entry.peer.instructions if entry.peer else "",
+            "agents": self._listed(entry),
             "offers": {
                 "tools": [offer.key for offer in offers.tools],
                 "prompts": [offer.key for offer in offers.prompts],
@@ -139,6 +141,14 @@ class Hub:
                 "templates": [offer.key for offer in offers.templates],
             },
         }
+
+    def _listed(self, entry: Entry) -> list[dict[str, Any]]:
+        roster = self.snapshot.roster
+        titles = {name: agent.title for name, agent in roster.agents.items()}
+        return [
+            {"id": name, "title": titles.get(name, name), "enabled": enabled}
+            for name, enabled in listed_by(roster, entry.server, entry.alias)
+        ]
 
     def is_settled(self) -> bool:
         """Whether every server in use has been tried: its offers are known, or its problem is."""

@@ -46,6 +46,15 @@ class OfferNames(msgspec.Struct):
     templates: list[str]
 
 
+class ListedBy(msgspec.Struct):
+    """An agent on whose list a server is."""
+
+    id: str
+    title: str
+    enabled: bool
+    """Whether the agent is given its servers."""
+
+
 class ServerDetails(ServerRow):
     """One server, with how it is started and all it offers."""
 
@@ -56,6 +65,7 @@ class ServerDetails(ServerRow):
     timeout_s: float | None
     held: list[str]
     instructions: str
+    agents: list[ListedBy]
     offers: OfferNames
 
 

@@ -5,6 +5,7 @@ import { heads, quiet, small, tag } from "../lib/bits.js";
 import { ask, listen, segment, state } from "../lib/store.js";
 import { button, code, empty, fold, light, lightOf, link, mend, run, spark, time, toolPath } from "../lib/parts.js";
 import { bytes, count, ms, short, tokens, visible, whole } from "../lib/words.js";
+import { agentPath } from "./agents.js";
 import { differences } from "../lib/differences.js";
 import { follow } from "../lib/log.js";
 
@@ -76,7 +77,7 @@ function draw(parts) {
     h("div", { class: "two" }, facts(server), definition(mine.details)),
     offers(parts),
     h("section", { class: "card" }, h("h2", null, "Log"), log.draw(place)),
-    usage(alias, mine.calls),
+    usage(alias, mine),
   ];
 }
 
@@ -184,9 +185,11 @@ function said(words) {
   return fold(small(short(words, 300)), code(words));
 }
 
-function usage(alias, calls) {
+function usage(alias, { calls, details }) {
   const agents = Object.entries(state.figures.get(alias)?.agents || {}).sort((a, b) => b[1] - a[1]);
   return h("section", { class: "card" }, h("h2", null, "Who uses it"),
+    details.agents.length ? h("p", null, "On the lists of ", details.agents.map((each, at) => [at ? ", " : "", link(agentPath(each.id), visible(each.title)), each.enabled ? "" : " (switched off)"]), ".")
+      : quiet("It is on no agent's list; clients of the whole yard have it anyway."),
     agents.length ? h("p", null, agents.map(([name, number]) => `${visible(name) || "unnamed"}: ${count(number, "call")}`).join(", "), " in the last hour") : quiet("Nobody called it in the last hour."),
     !calls ? null : calls.length ? h("table", { class: "stack" },
       heads(["Tool", "When", "By", "Took", "Answered", "End"]),
