@@ -97,6 +97,8 @@ async def test_a_server_that_exits_at_once_is_named_with_its_code_and_last_words
         found = await trouble(doors)
         assert "exited with code 3" in found["text"]
         assert "told to exit at once" in found["text"] + found["hint"]
+        log = (await doors.ask("GET", "/api/v1/servers/bad/log")).body
+        assert b"told to exit at once" in log
 
 
 async def test_a_crash_in_a_call_is_told_at_once_with_the_last_words(home: Path) -> None:

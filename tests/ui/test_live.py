@@ -71,6 +71,17 @@ async def test_a_hub_that_is_gone_is_said_to_be(browser: Any, home: Path) -> Non
             assert await page.locator("[data-server=one]").count() == 1
 
 
+async def test_a_server_that_dies_before_its_greeting_leaves_its_last_words(
+    browser: Any, home: Path
+) -> None:
+    words = "import sys; print('no such folder: /data', file=sys.stderr); sys.exit(3)"
+    dying = {"command": sys.executable, "args": ["-c", words]}
+    with running_hub({"dying": dying}, home=home) as hub:
+        async with entered(browser, hub) as page:
+            await page.goto(f"{hub.url}/ui/servers/dying")
+            await page.wait_for_selector("pre.log >> text=no such folder: /data")
+
+
 async def test_the_log_follows_and_is_searched(browser: Any, home: Path) -> None:
     words = (
         "import os, sys\n"

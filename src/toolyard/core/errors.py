@@ -24,6 +24,8 @@ class ToolyardError(Exception):
     def __init__(self, text: str, hint: str = "") -> None:
         super().__init__(text)
         self.hint = hint
+        self.trace: tuple[str, ...] = ()
+        """The last lines that a server wrote before it failed, if it was one that did."""
 
 
 class ConfigError(ToolyardError):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final, Literal
 
-from toolyard.core.agents import AgentServer, Roster
+from toolyard.core.agents import AgentConfig, AgentServer, Override, Roster
 from toolyard.core.model import Command, Endpoint, Server, ServerId, Snapshot, Url
 from toolyard.core.pins import launch_hash
 from toolyard.core.plans import Known, Resolution, Terms
@@ -72,7 +72,7 @@ def endpoint_of(wanted: AgentServer) -> Endpoint:
 def listed_by(roster: Roster, server: Server, alias: str) -> tuple[tuple[str, bool], ...]:
     """The agents on whose lists a server is, and whether they are given any, by name."""
     names = {str(server.id)} if server.agents else {str(server.id), alias}
-    lists = [*roster.configs.values(), *roster.overrides.values()]
+    lists: list[AgentConfig | Override] = [*roster.configs.values(), *roster.overrides.values()]
     by_name = {each.agent for each in lists if any(s.server in names for s in each.servers)}
     active = _active(roster)
     return tuple((agent, agent in active) for agent in sorted(by_name | server.agents))

@@ -460,6 +460,8 @@ class Keeper:
         )
 
     def _fail(self, error: ToolyardError) -> None:
+        # One that dies before it greets has no link, and its last words are needed most.
+        self.last_trace = error.trace or self.last_trace
         error = self._parked or error
         if isinstance(error, AuthNeededError) and not self._apart:
             self._parked = error

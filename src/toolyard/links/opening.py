@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from toolyard import __version__
-from toolyard.core.errors import LinkError, StartError
+from toolyard.core.errors import LinkError, StartError, ToolyardError
 from toolyard.core.model import Command, Endpoint, Peer, Url
 from toolyard.core.placement import Run
 from toolyard.core.ports import Address, Executor, Pipes
@@ -98,14 +98,21 @@ async def open_run(
         StartError: The server could not be started or reached.
         LinkError: It did not answer as an MCP server does.
     """
-    async with executor.open(run) as running:
-        if isinstance(running, Address):
-            opened = open_url(run.name, running.url, patience, limit, hint, owner)
-        else:
-            opened = _over_pipes(run.name, running, patience, limit, hint, owner)
-        async with opened as link:
-            link.where = running.where
-            yield link
+    running: Pipes | Address | None = None
+    try:
+        async with executor.open(run) as running:
+            if isinstance(running, Address):
+                opened = open_url(run.name, running.url, patience, limit, hint, owner)
+            else:
+                opened = _over_pipes(run.name, running, patience, limit, hint, owner)
+            async with opened as link:
+                link.where = running.where
+                yield link
+    except ToolyardError as error:
+        # Its process has ended, so all that it wrote has been read by now.
+        if running is not None and not isinstance(running, Address):
+            error.trace = running.stderr
+        raise
 
 
 @asynccontextmanager
