@@ -18,7 +18,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "src"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tests.e2e.hub import environment, new_home, running_hub, toolyard
-from tests.e2e.talk import talking
+from tests.e2e.talk import Talk, talking
 from tests.instances.storm import crowd, rage
 from tests.instances.yard import is_alive, write_lists
 
@@ -101,6 +101,12 @@ async def sharing() -> None:
                 judge("sharing", len(processes()) == SERVERS, f"{len(processes())} processes")
 
 
+async def use_all(talk: Talk, servers: Iterable[str]) -> None:
+    """Call each server once, one after the other, as agents do."""
+    for name in servers:
+        await talk.call(f"{name}__all")
+
+
 async def leaving() -> None:
     """Nothing of a session stays."""
     with new_home() as home:
@@ -112,7 +118,7 @@ async def leaving() -> None:
                 talks = [
                     await stack.enter_async_context(talking(hub, agent=agent)) for agent in own
                 ]
-                await asyncio.gather(*(t.call(f"{name}__all") for t in talks for name in listed))
+                await asyncio.gather(*(use_all(talk, listed) for talk in talks))
                 before = len(processes())
             took = await asyncio.to_thread(until_none)
             judge("leaving", took <= GONE_SECONDS, f"{before} processes gone after {took:.1f} s")

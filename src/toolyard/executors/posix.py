@@ -20,6 +20,7 @@ from typing import IO
 
 from toolyard.executors.child import STDERR, STDIN, STDOUT, Child
 from toolyard.executors.program import Program
+from toolyard.wire.pipes import for_loop
 
 _PIPE_BYTES = 256 * 1024  # big results arrive in fewer wake-ups than with the usual 64 KiB
 _REAP_WAIT = 0.5  # only a process the kernel cannot end takes any time
@@ -45,10 +46,10 @@ class Process:
         self._watch_exit()
         loop = asyncio.get_running_loop()
         _widen(self._loose[STDOUT])
-        stdin = self._loose.pop(0)
+        stdin = for_loop(self._loose.pop(0))
         await loop.connect_write_pipe(partial(_End, self._child, STDIN), stdin)
         for number in (STDOUT, STDERR):
-            pipe = self._loose.pop(0)
+            pipe = for_loop(self._loose.pop(0))
             await loop.connect_read_pipe(partial(_End, self._child, number), pipe)
 
     def signal(self, number: int) -> None:

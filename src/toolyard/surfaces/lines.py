@@ -22,6 +22,7 @@ from toolyard.surfaces.http import DEPTH
 from toolyard.wire import era, jsonrpc
 from toolyard.wire.jsonrpc import Message
 from toolyard.wire.lines import Lines
+from toolyard.wire.pipes import for_loop
 from toolyard.wire.tasks import Tasks
 
 log = logging.getLogger(__name__)
@@ -310,7 +311,8 @@ async def serve_stdio(relay: Relay, limit: int, wish: Mapping[str, Any] | None =
             if not over.done():
                 over.set_result(None)
 
-    transport, _ = await loop.connect_read_pipe(Reader, os.fdopen(os.dup(0), "rb", buffering=0))
+    stdin = for_loop(os.fdopen(os.dup(0), "rb", buffering=0))
+    transport, _ = await loop.connect_read_pipe(Reader, stdin)
     try:
         await over
     finally:
