@@ -16,9 +16,9 @@ from tests.links.company import Guest, call, linked, record, said, stub, talking
 from toolyard.core.errors import BusyError, LinkError, LinkTimeoutError
 from toolyard.core.model import NO_OFFERS, Endpoint
 from toolyard.links import http, stdio
+from toolyard.links.greeting import own_params
 from toolyard.links.link import Link
 from toolyard.links.listing import list_offers
-from toolyard.links.opening import own_params
 
 WAYS = [
     ("stdio", "legacy"),

@@ -22,10 +22,10 @@ from toolyard.core.names import closest
 from toolyard.core.pins import launch_hash
 from toolyard.core.sharing import Evidence, Trial
 from toolyard.hub import Hub
+from toolyard.links.greeting import own_params
 from toolyard.links.instances import OpenFor
 from toolyard.links.link import Flight, Link
 from toolyard.links.listing import list_offers
-from toolyard.links.opening import own_params
 from toolyard.links.owner import EVERYBODY
 from toolyard.stores.sharing import SharingStore
 from toolyard.wire import era, jsonrpc

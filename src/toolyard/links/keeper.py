@@ -16,10 +16,11 @@ from typing import Any, Final, Protocol
 
 from toolyard.core.errors import LinkError, SecretError, StartError, ToolyardError
 from toolyard.core.model import NO_OFFERS, Command, Observation, Offers, Problem, Server, Status
+from toolyard.links.greeting import own_params
 from toolyard.links.http import AuthNeededError
 from toolyard.links.link import Link
 from toolyard.links.listing import KINDS, list_offers
-from toolyard.links.opening import Patience, ProbeFatalError, own_params
+from toolyard.links.opening import Patience, ProbeFatalError
 from toolyard.stores.mask import MASK
 from toolyard.wire import era
 

@@ -9,8 +9,8 @@ from msgspec import Raw
 
 from toolyard.core.errors import LinkError
 from toolyard.core.model import Offer, Offers
+from toolyard.links.greeting import own_params
 from toolyard.links.link import Link, RefusedError
-from toolyard.links.opening import own_params
 from toolyard.wire import era, jsonrpc
 
 PAGES: Final = 100

@@ -22,8 +22,8 @@ from toolyard.core.errors import ConfigError, LinkError, ToolyardError
 from toolyard.core.model import Url
 from toolyard.links.addresses import check_link
 from toolyard.links.callback import Callback, listening
+from toolyard.links.greeting import ENVELOPE
 from toolyard.links.guarded import guarded_http
-from toolyard.links.opening import ENVELOPE
 from toolyard.stores.grants import Grant, Grants, Listed, server_key
 from toolyard.wire import era, jsonrpc
 

@@ -10,33 +10,28 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, Final
 
-from toolyard import __version__
 from toolyard.core.errors import LinkError, StartError, ToolyardError
 from toolyard.core.model import Command, Endpoint, Peer, Url
 from toolyard.core.placement import Run
 from toolyard.core.ports import Address, Executor, Pipes
 from toolyard.core.sites import ANYWHERE, Placement
 from toolyard.links.eventstream import EventStreamChannel
+from toolyard.links.greeting import (
+    CAPABILITIES,
+    adopt,
+    initialize,
+    is_refused_as_old,
+    send_greeting,
+    send_probe,
+    succeeded,
+    welcome,
+)
 from toolyard.links.http import HttpChannel, HttpStatusError, Post
-from toolyard.links.link import Flight, Link, RefusedError
+from toolyard.links.link import Link
 from toolyard.links.owner import EVERYBODY, Owner
 from toolyard.links.stdio import StdioChannel
-from toolyard.wire import era, jsonrpc
-from toolyard.wire.jsonrpc import Message
-
-CLIENT: Final = {"name": "toolyard", "title": "Toolyard", "version": __version__}
-CAPABILITIES: Final = {
-    "roots": {"listChanged": True},
-    "sampling": {"tools": {}},
-    "elicitation": {"form": {}, "url": {}},
-}
-"""What a legacy server is told we can do: all that any client may have. A question that the
-caller cannot answer is refused then, see docs/decisions/0005. One that runs for one client alone
-is told what that client can do."""
-ENVELOPE: Final = {era.META_VERSION: era.MODERN, era.META_CLIENT: CLIENT, era.META_CAPABILITIES: {}}
-"""What every modern request of the hub's own carries."""
+from toolyard.wire import era
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +45,6 @@ class Patience:
     call: float = 120.0
     idle: float = 600.0
     """After so long without a call a process is ended; 0 means never."""
-
-
-def own_params(link: Link, fields: dict[str, Any]) -> bytes:
-    """Params of a request of the hub's own, with the envelope where the era wants one."""
-    return jsonrpc.encode({**fields, "_meta": ENVELOPE} if link.is_modern else fields)
 
 
 @asynccontextmanager
@@ -157,26 +147,26 @@ async def _greet_over_pipes(link: Link, patience: Patience, hint: era.Era | None
     """Probe, and greet the old way as soon as the probe fails, or stays unanswered for long."""
     async with _bounded(link, patience.open):
         if hint == "legacy":
-            await _initialize(link, patience.open)
+            await initialize(link, patience.open)
             return
-        probe = _send_probe(link, patience.open)
+        probe = send_probe(link, patience.open)
         await asyncio.wait(
             (probe.answer, link.closed), timeout=patience.probe, return_when=asyncio.FIRST_COMPLETED
         )
         if link.closed.done():
             raise ProbeFatalError(f"{link.name!r} {link.closed.result()}", _last(link))
         if probe.answer.done():
-            if not _adopt(link, probe.answer.result()):
-                await _initialize(link, patience.open)
+            if not adopt(link, probe.answer.result()):
+                await initialize(link, patience.open)
             return
         # Slow, or silent because it waits for `initialize`: whichever it answers decides.
-        greeting = _send_greeting(link, patience.open)
+        greeting = send_greeting(link, patience.open)
         await asyncio.wait((probe.answer, greeting.answer), return_when=asyncio.FIRST_COMPLETED)
-        if not probe.answer.done() and _is_refused_as_old(greeting):
+        if not probe.answer.done() and is_refused_as_old(greeting):
             await asyncio.wait((probe.answer,))
-        if probe.answer.done() and _succeeded(probe) and _adopt(link, probe.answer.result()):
+        if probe.answer.done() and succeeded(probe) and adopt(link, probe.answer.result()):
             return
-        _welcome(link, await greeting.answer)
+        welcome(link, await greeting.answer)
         link.notify("notifications/initialized")
 
 
@@ -219,14 +209,14 @@ async def _greet_over_http(
         return False
     channel.settle("", "")
     link.peer = Peer(era="legacy", version="")
-    greeting = _send_greeting(link, patience.open)
+    greeting = send_greeting(link, patience.open)
     try:
         message = await greeting.answer
     except HttpStatusError as error:
         if error.status in (400, 404, 405, 406, 415):
             return True
         raise
-    _welcome(link, message)
+    welcome(link, message)
     session = (
         greeting.tag.headers.get(b"mcp-session-id", b"").decode("latin-1")
         if isinstance(greeting.tag, Post)
@@ -241,7 +231,7 @@ async def _greet_over_http(
 async def _probe_over_http(link: Link, channel: HttpChannel, patience: Patience) -> bool:
     channel.settle("", era.MODERN)
     link.peer = Peer(era="modern", version=era.MODERN)
-    probe = _send_probe(link, patience.open)
+    probe = send_probe(link, patience.open)
     await asyncio.wait((probe.answer,), timeout=patience.probe * 2)
     if not probe.answer.done():
         # Some servers never answer what they do not know.
@@ -253,7 +243,7 @@ async def _probe_over_http(link: Link, channel: HttpChannel, patience: Patience)
         if error.status in (401, 403):
             raise
         return False
-    return _adopt(link, message)
+    return adopt(link, message)
 
 
 @asynccontextmanager
@@ -268,7 +258,7 @@ async def _over_event_stream(
     try:
         await channel.open(patience.list)
         async with _bounded(link, patience.open):
-            await _initialize(link, patience.open)
+            await initialize(link, patience.open)
         yield link
     finally:
         link.lose("was stopped")
@@ -285,106 +275,6 @@ def _link(name: str, patience: Patience, owner: Owner) -> Link:
             key: owner.capabilities[key] for key in CAPABILITIES.keys() & owner.capabilities.keys()
         }
     return link
-
-
-# The two greetings.
-
-
-def _send_probe(link: Link, seconds: float) -> Flight:
-    params = jsonrpc.encode({"_meta": ENVELOPE})
-    return _heard(link.request("server/discover", params, patience=seconds))
-
-
-def _send_greeting(link: Link, seconds: float) -> Flight:
-    params = {
-        "protocolVersion": era.LATEST_LEGACY,
-        "capabilities": CAPABILITIES if link.declares is None else link.declares,
-        "clientInfo": CLIENT,
-    }
-    return _heard(link.request("initialize", jsonrpc.encode(params), patience=seconds))
-
-
-async def _initialize(link: Link, seconds: float) -> None:
-    _welcome(link, await _send_greeting(link, seconds).answer)
-    link.notify("notifications/initialized")
-
-
-def _adopt(link: Link, message: Message) -> bool:
-    """Take the answer to a probe; false means that it does not prove a modern server."""
-    if not message.result:
-        return False
-    said = _object(message.result)
-    versions = said.get("supportedVersions")
-    if not isinstance(versions, list) or era.MODERN not in versions:
-        return False
-    meta = said.get("_meta")
-    info = meta.get(era.META_SERVER) if isinstance(meta, dict) else None
-    link.peer = _peer("modern", era.MODERN, said, info)
-    link.capabilities = _capabilities(said)
-    return True
-
-
-def _welcome(link: Link, message: Message) -> None:
-    if message.error:
-        raise RefusedError(link.name, "initialize", jsonrpc.read_fault(message.error))
-    said = _object(message.result)
-    version = said.get("protocolVersion")
-    if not isinstance(version, str):
-        raise LinkError(f"{link.name!r} answered initialize without a protocol version")
-    link.peer = _peer("legacy", version, said, said.get("serverInfo"))
-    link.capabilities = _capabilities(said)
-
-
-def _peer(which: era.Era, version: str, said: dict[str, Any], info: Any) -> Peer:
-    info = info if isinstance(info, dict) else {}
-    return Peer(
-        era=which,
-        version=version,
-        name=_text(info.get("name")),
-        release=_text(info.get("version")),
-        capabilities=jsonrpc.encode(_capabilities(said)),
-        instructions=_text(said.get("instructions"), 16384),
-    )
-
-
-def _capabilities(said: dict[str, Any]) -> dict[str, Any]:
-    found = said.get("capabilities")
-    return found if isinstance(found, dict) else {}
-
-
-def _object(raw: Any) -> dict[str, Any]:
-    try:
-        value = jsonrpc.to_python(raw)
-    except jsonrpc.MalformedError:
-        return {}
-    return value if isinstance(value, dict) else {}
-
-
-def _text(value: Any, limit: int = 200) -> str:
-    return value[:limit] if isinstance(value, str) else ""
-
-
-def _succeeded(flight: Flight) -> bool:
-    return not flight.answer.cancelled() and flight.answer.exception() is None
-
-
-def _is_refused_as_old(greeting: Flight) -> bool:
-    """Whether only a modern server can have said so: one that is slow, and yet to answer."""
-    if not greeting.answer.done() or not _succeeded(greeting):
-        return False
-    error = greeting.answer.result().error
-    return bool(error) and jsonrpc.read_fault(error).code == era.UNSUPPORTED_VERSION
-
-
-def _heard(flight: Flight) -> Flight:
-    """Of two greetings only one answer matters; the other may fail unseen."""
-    flight.answer.add_done_callback(_look_away)
-    return flight
-
-
-def _look_away(answer: asyncio.Future[Message]) -> None:
-    if not answer.cancelled():
-        answer.exception()
 
 
 def _last(link: Link) -> str:

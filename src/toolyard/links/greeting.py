@@ -1,0 +1,132 @@
+"""The two greetings: the modern probe and the legacy handshake, and what their answers tell."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Final
+
+from toolyard import __version__
+from toolyard.core.errors import LinkError
+from toolyard.core.model import Peer
+from toolyard.links.link import Flight, Link, RefusedError
+from toolyard.wire import era, jsonrpc
+from toolyard.wire.jsonrpc import Message
+
+CLIENT: Final = {"name": "toolyard", "title": "Toolyard", "version": __version__}
+CAPABILITIES: Final = {
+    "roots": {"listChanged": True},
+    "sampling": {"tools": {}},
+    "elicitation": {"form": {}, "url": {}},
+}
+"""What a legacy server is told we can do: all that any client may have. A question that the
+caller cannot answer is refused then, see docs/decisions/0005. One that runs for one client alone
+is told what that client can do."""
+ENVELOPE: Final = {era.META_VERSION: era.MODERN, era.META_CLIENT: CLIENT, era.META_CAPABILITIES: {}}
+"""What every modern request of the hub's own carries."""
+
+
+def own_params(link: Link, fields: dict[str, Any]) -> bytes:
+    """Params of a request of the hub's own, with the envelope where the era wants one."""
+    return jsonrpc.encode({**fields, "_meta": ENVELOPE} if link.is_modern else fields)
+
+
+def send_probe(link: Link, seconds: float) -> Flight:
+    """Ask a server the modern way what it is."""
+    params = jsonrpc.encode({"_meta": ENVELOPE})
+    return _heard(link.request("server/discover", params, patience=seconds))
+
+
+def send_greeting(link: Link, seconds: float) -> Flight:
+    """Say hello the legacy way; the answer is for `welcome`."""
+    params = {
+        "protocolVersion": era.LATEST_LEGACY,
+        "capabilities": CAPABILITIES if link.declares is None else link.declares,
+        "clientInfo": CLIENT,
+    }
+    return _heard(link.request("initialize", jsonrpc.encode(params), patience=seconds))
+
+
+async def initialize(link: Link, seconds: float) -> None:
+    """Shake hands the legacy way."""
+    welcome(link, await send_greeting(link, seconds).answer)
+    link.notify("notifications/initialized")
+
+
+def adopt(link: Link, message: Message) -> bool:
+    """Take the answer to a probe; false means that it does not prove a modern server."""
+    if not message.result:
+        return False
+    said = _object(message.result)
+    versions = said.get("supportedVersions")
+    if not isinstance(versions, list) or era.MODERN not in versions:
+        return False
+    meta = said.get("_meta")
+    info = meta.get(era.META_SERVER) if isinstance(meta, dict) else None
+    link.peer = _peer("modern", era.MODERN, said, info)
+    link.capabilities = _capabilities(said)
+    return True
+
+
+def welcome(link: Link, message: Message) -> None:
+    """Take the answer to a greeting."""
+    if message.error:
+        raise RefusedError(link.name, "initialize", jsonrpc.read_fault(message.error))
+    said = _object(message.result)
+    version = said.get("protocolVersion")
+    if not isinstance(version, str):
+        raise LinkError(f"{link.name!r} answered initialize without a protocol version")
+    link.peer = _peer("legacy", version, said, said.get("serverInfo"))
+    link.capabilities = _capabilities(said)
+
+
+def _peer(which: era.Era, version: str, said: dict[str, Any], info: Any) -> Peer:
+    info = info if isinstance(info, dict) else {}
+    return Peer(
+        era=which,
+        version=version,
+        name=_text(info.get("name")),
+        release=_text(info.get("version")),
+        capabilities=jsonrpc.encode(_capabilities(said)),
+        instructions=_text(said.get("instructions"), 16384),
+    )
+
+
+def _capabilities(said: dict[str, Any]) -> dict[str, Any]:
+    found = said.get("capabilities")
+    return found if isinstance(found, dict) else {}
+
+
+def _object(raw: Any) -> dict[str, Any]:
+    try:
+        value = jsonrpc.to_python(raw)
+    except jsonrpc.MalformedError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _text(value: Any, limit: int = 200) -> str:
+    return value[:limit] if isinstance(value, str) else ""
+
+
+def succeeded(flight: Flight) -> bool:
+    """Whether an answer has come, be it a refusal."""
+    return not flight.answer.cancelled() and flight.answer.exception() is None
+
+
+def is_refused_as_old(greeting: Flight) -> bool:
+    """Whether only a modern server can have said so: one that is slow, and yet to answer."""
+    if not greeting.answer.done() or not succeeded(greeting):
+        return False
+    error = greeting.answer.result().error
+    return bool(error) and jsonrpc.read_fault(error).code == era.UNSUPPORTED_VERSION
+
+
+def _heard(flight: Flight) -> Flight:
+    """Of two greetings only one answer matters; the other may fail unseen."""
+    flight.answer.add_done_callback(_look_away)
+    return flight
+
+
+def _look_away(answer: asyncio.Future[Message]) -> None:
+    if not answer.cancelled():
+        answer.exception()
