@@ -16,9 +16,10 @@ from toolyard.hub import Hub
 from toolyard.relay.calls import Calls
 from toolyard.relay.offers import INSTRUCTIONS, SERVER
 from toolyard.relay.portion import portion
+from toolyard.relay.routes import Route
 from toolyard.relay.schema import complaints
 from toolyard.relay.session import Exchange
-from toolyard.relay.view import Route, View, make_view
+from toolyard.relay.view import View, make_view
 from toolyard.wire import jsonrpc
 from toolyard.wire.jsonrpc import Fields, Message
 

@@ -18,9 +18,10 @@ from toolyard.relay.answers import error_result, text_result, unknown
 from toolyard.relay.appoffers import instructions, shape
 from toolyard.relay.appwords import doctor_text, launched_text, setup_text, status_text
 from toolyard.relay.calls import Calls
+from toolyard.relay.exposure import Exposure
 from toolyard.relay.schema import complaints
 from toolyard.relay.session import Exchange
-from toolyard.relay.view import Exposure, View
+from toolyard.relay.view import View
 from toolyard.sources.scan import Scan
 from toolyard.wire import jsonrpc
 from toolyard.wire.jsonrpc import Fields, Message

@@ -21,8 +21,9 @@ from toolyard.links.link import Flight, Link
 from toolyard.links.owner import Owner
 from toolyard.links.pool import Pool
 from toolyard.relay.parking import Parking, digest_of
+from toolyard.relay.routes import Route
 from toolyard.relay.session import Exchange, Home, Session, agent_of
-from toolyard.relay.view import Route, View, rewrap
+from toolyard.relay.view import View, rewrap
 from toolyard.wire import era, headers, jsonrpc
 from toolyard.wire.jsonrpc import Fields, Message
 

@@ -7,8 +7,9 @@ from collections.abc import Callable
 
 from toolyard.board import Board
 from toolyard.core.errors import UnknownNameError
+from toolyard.relay.exposure import Exposure
 from toolyard.relay.subscriptions import COALESCE_SECONDS, Subscriptions
-from toolyard.relay.view import KINDS, Exposure, View
+from toolyard.relay.view import KINDS, View
 
 Digests = dict[str, str]
 

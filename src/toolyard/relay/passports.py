@@ -14,9 +14,10 @@ from toolyard.core.model import SourceState
 from toolyard.core.names import LONGEST
 from toolyard.core.passport import Passport
 from toolyard.hub import Hub
+from toolyard.relay.exposure import Exposure
 from toolyard.relay.results import Results
 from toolyard.relay.session import Session
-from toolyard.relay.view import Exposure, View
+from toolyard.relay.view import View
 from toolyard.wire import era, jsonrpc
 
 SOURCE: Final = "passports"

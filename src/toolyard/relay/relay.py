@@ -19,14 +19,16 @@ from toolyard.relay.answers import Answers, unknown
 from toolyard.relay.appoffers import own_offers
 from toolyard.relay.apps import AppAnswers
 from toolyard.relay.calls import Calls, ClientRefusedError
+from toolyard.relay.exposure import Exposure
 from toolyard.relay.news import News
 from toolyard.relay.offers import OWN
 from toolyard.relay.passports import Passports
 from toolyard.relay.results import PREFIX
+from toolyard.relay.routes import CACHED, Route
 from toolyard.relay.session import LEVELS, Exchange, Session, agent_of
 from toolyard.relay.subscriptions import CHANGED, Subscriptions, place_of_instance, until_told
 from toolyard.relay.tasks import TaskTable
-from toolyard.relay.view import CACHED, Exposure, Route, View, make_view, rewrap
+from toolyard.relay.view import View, make_view, rewrap
 from toolyard.wire import era, headers, jsonrpc
 from toolyard.wire.jsonrpc import Fields, Message
 

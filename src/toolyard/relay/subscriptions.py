@@ -16,8 +16,10 @@ from toolyard.links.instances import Instance, Instances
 from toolyard.links.keeper import Keeper
 from toolyard.links.link import Link
 from toolyard.links.pool import Pool
+from toolyard.relay.exposure import Exposure
+from toolyard.relay.routes import Route
 from toolyard.relay.session import LEVELS, Exchange, Session
-from toolyard.relay.view import Exposure, Route, View
+from toolyard.relay.view import View
 from toolyard.wire import era, jsonrpc
 from toolyard.wire.tasks import Tasks
 

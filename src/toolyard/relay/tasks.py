@@ -9,8 +9,9 @@ from msgspec import Raw
 from toolyard.core.errors import ToolyardError, UnknownNameError
 from toolyard.core.model import Offer, ServerId
 from toolyard.relay.calls import Calls
+from toolyard.relay.routes import Route
 from toolyard.relay.session import Exchange, Session
-from toolyard.relay.view import Route, View
+from toolyard.relay.view import View
 from toolyard.wire import jsonrpc
 from toolyard.wire.jsonrpc import Fields, Message
 

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from msgspec import Raw
 
+from toolyard.relay.exposure import Exposure
 from toolyard.relay.session import LEVELS, Exchange
-from toolyard.relay.view import Exposure
 from toolyard.surfaces.gate import NOBODY, Grant
 from toolyard.wire import era, headers, jsonrpc
 from toolyard.wire.jsonrpc import Fields, Message

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from toolyard.relay.exposure import Exposure
 from toolyard.relay.session import Exchange, Session
-from toolyard.relay.view import Exposure
 from toolyard.surfaces.gate import Grant
 from toolyard.surfaces.reply import Reply
 from toolyard.surfaces.stream import Stream

@@ -10,9 +10,9 @@ from typing import Final
 from msgspec import Raw
 
 from toolyard.core.errors import UnknownNameError
+from toolyard.relay.exposure import Exposure
 from toolyard.relay.relay import Relay
 from toolyard.relay.session import Exchange, Session
-from toolyard.relay.view import Exposure
 from toolyard.surfaces.asked import Asked, disagreement, is_modern, take_envelope
 from toolyard.surfaces.client import JSON, Back, Client
 from toolyard.surfaces.gate import Grant

@@ -14,9 +14,9 @@ from typing import Any, Final, cast
 
 from toolyard.core.agents import spelled
 from toolyard.core.names import SEPARATORS
+from toolyard.relay.exposure import Exposure
 from toolyard.relay.relay import Relay
 from toolyard.relay.session import Exchange, Session
-from toolyard.relay.view import Exposure
 from toolyard.surfaces.asked import check_envelope, take_envelope
 from toolyard.surfaces.http import DEPTH
 from toolyard.wire import era, jsonrpc

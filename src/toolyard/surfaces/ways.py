@@ -10,7 +10,7 @@ from toolyard.core.agents import spelled
 from toolyard.core.errors import UnknownNameError
 from toolyard.core.model import Snapshot
 from toolyard.core.profiles import unknown_profile
-from toolyard.relay.view import Exposure
+from toolyard.relay.exposure import Exposure
 
 MCP: Final = "/mcp"
 BELOW: Final = "/mcp/"

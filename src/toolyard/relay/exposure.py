@@ -1,0 +1,39 @@
+"""How much of the yard a client sees, and under which names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from toolyard.core.names import LONGEST
+
+
+@dataclass(frozen=True, slots=True)
+class Exposure:
+    """How servers are shown: what stands between alias and name, and what is listed."""
+
+    separator: str = "__"
+    expose: str = "all"
+    """`all`, or `search`: only the hub's own tools and the pinned ones."""
+    pinned: frozenset[str] = frozenset()
+    page: int = 5000
+    server: str = ""
+    """The alias of the one server to show; empty for all."""
+    app: str = ""
+    """The one app to show, as its own hub would; empty for the whole yard."""
+    profile: str = ""
+    """The profile that selects; looked up in each picture, so that a change reaches everybody."""
+    agent: str = ""
+    """The agent whose servers are shown, as they are resolved for it; empty for the whole yard."""
+    executor: str = ""
+    """Where that agent runs."""
+    only: frozenset[str] = frozenset()
+    """The servers a client is limited to, by alias or full name; empty for no limit."""
+    longest: int = LONGEST
+    """Characters of a tool's name."""
+    most: int = 0
+    """Tools in the list; 0 for no limit."""
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether a client sees less than the whole yard."""
+        return bool(self.profile or self.only or self.agent)

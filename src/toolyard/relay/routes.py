@@ -1,0 +1,106 @@
+"""Where an exposed name leads, and the lists of such names as ready-made bytes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from msgspec import Raw
+
+from toolyard.core.model import Offer, ServerId
+from toolyard.links.owner import Apart
+from toolyard.wire import headers, jsonrpc
+
+_MARK: Final = headers.MARK.encode()
+
+
+class Route:
+    """Where a name leads: the server, and what it is called there."""
+
+    __slots__ = (
+        "_has_marks",
+        "_schema",
+        "alias",
+        "apart",
+        "head",
+        "key",
+        "offer",
+        "raw_key",
+        "server",
+    )
+
+    def __init__(
+        self,
+        server: ServerId | None,
+        key: str,
+        offer: Offer,
+        alias: str = "",
+        apart: Apart | None = None,
+    ) -> None:
+        self.server = server
+        """None for what the hub itself offers."""
+        self.apart = apart
+        """How else than in the picture the server runs for who comes this way, if it does."""
+        self.alias = alias
+        self.key = key
+        self.raw_key = Raw(jsonrpc.encode(key))
+        self.head = b"mcp-name: %b\r\n" % headers.encode_value(key).encode()
+        self.offer = offer
+        self._has_marks = _MARK in offer.raw
+        self._schema: tuple[Any, dict[headers.Path, tuple[str, str]]] | None = None
+
+    @property
+    def schema(self) -> Any:
+        """The tool's input schema, decoded when first asked for."""
+        return self._read()[0]
+
+    @property
+    def marked(self) -> dict[headers.Path, tuple[str, str]]:
+        """The arguments that travel as headers too; nearly always none."""
+        return self._read()[1] if self._has_marks else {}
+
+    def _read(self) -> tuple[Any, dict[headers.Path, tuple[str, str]]]:
+        if self._schema is None:
+            raw = jsonrpc.fields(self.offer.raw).get("inputSchema")
+            schema = jsonrpc.to_python(raw) if raw is not None else {}
+            self._schema = (schema, headers.param_headers(schema))
+        return self._schema
+
+
+Made = tuple[bytes, Route]
+"""An offer under its exposed name: its bytes, and where it leads."""
+
+
+@dataclass(slots=True)
+class Listing:
+    """One list, cut into pages of ready-made bytes."""
+
+    digest: str
+    items: list[bytes]
+    size: int
+    member: str
+    _pages: dict[tuple[bool, int], bytes] = field(default_factory=dict)
+
+    def page(self, modern: bool, cursor: str | None) -> bytes | None:
+        """The result for a cursor; None if the cursor is not of this list."""
+        start = 0
+        if cursor is not None:
+            digest, _, offset = cursor.partition(".")
+            if digest != self.digest or not offset.isdigit() or int(offset) >= len(self.items):
+                return None
+            start = int(offset)
+        made = self._pages.get((modern, start))
+        if made is None:
+            made = self._pages[modern, start] = self._make(modern, start)
+        return made
+
+    def _make(self, modern: bool, start: int) -> bytes:
+        end = start + self.size
+        body = b'"%b":[%b]' % (self.member.encode(), b",".join(self.items[start:end]))
+        if end < len(self.items):
+            body += b',"nextCursor":"%b.%d"' % (self.digest.encode(), end)
+        return b"{%b%b}" % (CACHED if modern else b"", body)
+
+
+CACHED: Final = b'"resultType":"complete","ttlMs":0,"cacheScope":"private",'
+"""What every list and every read of ours says in the modern era: ask again, we are near."""
