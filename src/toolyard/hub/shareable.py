@@ -24,7 +24,8 @@ from toolyard.core.sharing import Evidence, Trial
 from toolyard.hub import Hub
 from toolyard.links.greeting import own_params
 from toolyard.links.instances import OpenFor
-from toolyard.links.link import Flight, Link
+from toolyard.links.flight import Flight
+from toolyard.links.link import Link
 from toolyard.links.listing import list_offers
 from toolyard.links.owner import EVERYBODY
 from toolyard.stores.sharing import SharingStore

@@ -11,6 +11,7 @@ from urllib.parse import urljoin, urlsplit
 
 from toolyard.core.errors import LinkError, StartError
 from toolyard.core.model import Url
+from toolyard.links.flight import Flight
 from toolyard.links.http import (
     AuthNeededError,
     Farewell,
@@ -19,7 +20,7 @@ from toolyard.links.http import (
     refusal,
     with_authorization,
 )
-from toolyard.links.link import Flight, Link
+from toolyard.links.link import Link
 from toolyard.wire.http1 import Connection, Headers, Pool, parse_address
 from toolyard.wire.sse import Events, ServerEvent, TooLongError
 

@@ -8,7 +8,8 @@ from typing import Any, Final
 from toolyard import __version__
 from toolyard.core.errors import LinkError
 from toolyard.core.model import Peer
-from toolyard.links.link import Flight, Link, RefusedError
+from toolyard.links.flight import Flight
+from toolyard.links.link import Link, RefusedError
 from toolyard.wire import era, jsonrpc
 from toolyard.wire.jsonrpc import Message
 

@@ -12,7 +12,8 @@ from typing import Final
 
 from toolyard.core.errors import LinkError
 from toolyard.core.model import Pairs, Url
-from toolyard.links.link import Flight, Link
+from toolyard.links.flight import Flight
+from toolyard.links.link import Link
 from toolyard.wire.http1 import Connection, Headers, Pool, parse_address
 from toolyard.wire.sse import Events, TooLongError
 

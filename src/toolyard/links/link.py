@@ -10,12 +10,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from msgspec import Raw
 
 from toolyard.core.errors import LinkError, LinkTimeoutError
 from toolyard.core.model import Peer
+from toolyard.links.flight import Caller, Channel, Flight
 from toolyard.wire import era, jsonrpc
 from toolyard.wire.jsonrpc import Message
 from toolyard.wire.tasks import Tasks
@@ -36,84 +37,6 @@ NOTICES_AT_ONCE: Final = 500
 in a burst; the rest is dropped."""
 ASKS_ALLOWED: Final = 32
 """Questions of one server that may be open at once."""
-
-
-class Caller(Protocol):
-    """Who is behind a call, as the server may reach them."""
-
-    @property
-    def client(self) -> str:
-        """What tells one client from another."""
-        ...
-
-    @property
-    def asked_at(self) -> float:
-        """When the server's open question came, by the loop's clock; 0 if none is open."""
-        ...
-
-    def notify(self, method: str, params: bytes) -> None:
-        """Pass on something the server said before its answer."""
-        ...
-
-    async def ask(self, flight: Flight, method: str, params: bytes) -> Message:
-        """Put a question of the server to the client; return its answer."""
-        ...
-
-
-class Flight:
-    """One request under way to a server."""
-
-    __slots__ = (
-        "answer",
-        "caller",
-        "cap",
-        "deadline",
-        "heard",
-        "method",
-        "number",
-        "patience",
-        "tag",
-    )
-
-    def __init__(
-        self, number: int, method: str, caller: Caller | None, answer: asyncio.Future[Message]
-    ) -> None:
-        self.number = number
-        self.method = method
-        self.caller = caller
-        self.answer = answer
-        self.patience = self.deadline = self.cap = 0.0
-        self.heard = 0
-        """Notifications that belong to it so far."""
-        self.tag: Any = None
-        """What the channel keeps for this request, e.g. its connection."""
-
-
-class Channel(Protocol):
-    """Carries messages to a server; what comes back goes to `Link.receive`."""
-
-    def send(self, message: bytes, flight: Flight | None, head: bytes) -> None:
-        """Send one message; `flight` is its request, `head` are further header lines for HTTP."""
-        ...
-
-    def drop(self, flight: Flight) -> None:
-        """Nobody waits for this answer any more."""
-        ...
-
-    @property
-    def trace(self) -> tuple[str, ...]:
-        """The last lines the server wrote to its stderr, if it has one."""
-        ...
-
-    @property
-    def pid(self) -> int:
-        """The process of the server; 0 if it has none of ours."""
-        ...
-
-    @property
-    def cancel_by_message(self) -> bool:
-        """Whether the server must be told of a cancelled request; else dropping it is enough."""
-        ...
 
 
 class Link:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from toolyard.core.model import Command, Endpoint, ServerId
-from toolyard.links.link import Caller
+from toolyard.links.flight import Caller
 
 SHOWN: Final = 10
 """Characters that tell owners apart without giving away what they are let in with."""

@@ -6,7 +6,8 @@ from typing import Final
 
 from toolyard.core.errors import BusyError
 from toolyard.core.ports import Pipes
-from toolyard.links.link import Flight, Link
+from toolyard.links.flight import Flight
+from toolyard.links.link import Link
 from toolyard.wire.jsonrpc import one_line
 from toolyard.wire.lines import Lines
 

@@ -15,9 +15,10 @@ import msgspec
 from msgspec import Raw
 
 from toolyard.core.errors import BusyError, LinkError, ToolyardError
+from toolyard.links.flight import Flight
 from toolyard.links.http import SessionLostError
 from toolyard.links.instances import Instances
-from toolyard.links.link import Flight, Link
+from toolyard.links.link import Link
 from toolyard.links.owner import Owner
 from toolyard.links.pool import Pool
 from toolyard.relay.parking import Parking, digest_of

@@ -15,7 +15,8 @@ from typing import Final
 from msgspec import Raw
 
 from toolyard.core.errors import LinkError
-from toolyard.links.link import HARD_CAP_SECONDS, Flight, Link
+from toolyard.links.flight import Flight
+from toolyard.links.link import HARD_CAP_SECONDS, Link
 from toolyard.relay.session import Exchange
 from toolyard.wire import era, jsonrpc
 from toolyard.wire.jsonrpc import Fields, Message

@@ -11,7 +11,8 @@ from msgspec import Raw
 
 from toolyard.core.errors import LinkError
 from toolyard.core.passport import Passport
-from toolyard.links.link import Flight, Link
+from toolyard.links.flight import Flight
+from toolyard.links.link import Link
 from toolyard.relay.exposure import Exposure
 from toolyard.wire import era, jsonrpc
 from toolyard.wire.jsonrpc import Message
