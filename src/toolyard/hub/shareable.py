@@ -22,9 +22,9 @@ from toolyard.core.names import closest
 from toolyard.core.pins import launch_hash
 from toolyard.core.sharing import Evidence, Trial
 from toolyard.hub import Hub
+from toolyard.links.flight import Flight
 from toolyard.links.greeting import own_params
 from toolyard.links.instances import OpenFor
-from toolyard.links.flight import Flight
 from toolyard.links.link import Link
 from toolyard.links.listing import list_offers
 from toolyard.links.owner import EVERYBODY
