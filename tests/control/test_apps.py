@@ -58,3 +58,35 @@ async def test_a_program_that_is_not_here_is_not_started(home: Path) -> None:
         assert answer.status == 422
         assert "there are: Studio" in answer.json()["hint"]
         assert (await ask_for(doors, "Studio", "nothing")).status == 404
+
+
+async def test_an_app_is_defined_changed_and_taken_away(home: Path) -> None:
+    define(home)
+    async with open_doors(home) as doors:
+
+        async def put(name: str, **said: object) -> Answer:
+            return await doors.ask("PUT", f"/api/v1/apps/{name}", json.dumps(said).encode())
+
+        assert (await put("atelier", variants={"dev": free_port()}, match="at")).json()["noticed"]
+        found = await doors.get("/api/v1/apps/atelier")
+        assert (found["own"], found["match"], found["path"]) == (True, "at", "/mcp")
+
+        assert (await put("studio", variants={"new": free_port()})).json()["noticed"]
+        assert [v["name"] for v in (await doors.get("/api/v1/apps/studio"))["variants"]] == ["new"]
+        # Its programs are not lost by what a form cannot say.
+        assert (await doors.get("/api/v1/apps/studio/installed"))["installed"]
+
+        assert (await doors.ask("DELETE", "/api/v1/apps/atelier")).json()["noticed"]
+        assert (await doors.ask("GET", "/api/v1/apps/atelier")).status == 404
+        assert (await doors.ask("DELETE", "/api/v1/apps/atelier")).status == 404
+
+
+async def test_an_app_that_cannot_be_is_refused_with_a_reason(home: Path) -> None:
+    async with open_doors(home) as doors:
+        for name, variants in (("Bad Name", {"a": 1}), ("twins", {"a": 1, "b": 1}), ("none", {})):
+            body = json.dumps({"variants": variants}).encode()
+            answer = await doors.ask("PUT", f"/api/v1/apps/{name}".replace(" ", "%20"), body)
+            assert answer.status == 422 and answer.json()["hint"]
+        (shipped,) = (await doors.get("/api/v1/apps"))["apps"]
+        answer = await doors.ask("DELETE", f"/api/v1/apps/{shipped['name']}")
+        assert answer.status == 409 and not shipped["own"]

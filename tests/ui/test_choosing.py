@@ -129,3 +129,30 @@ async def test_a_call_of_the_history_is_found_looked_at_and_repeated(
             await page.wait_for_selector("text=The answer is the same")
             past = await order(page, "GET", "/history?agent=replay")
             assert [each["tool"] for each in past["calls"]] == ["cook"]
+
+
+async def test_an_app_is_defined_changed_and_taken_away_on_its_page(
+    browser: Any, home: Path
+) -> None:
+    with running_hub({"kitchen": kitchen(home)}, home=home) as hub:
+        async with entered(browser, hub) as page:
+            await page.goto(f"{hub.url}/ui/apps#new-app")
+            await page.fill("#app-name", "studio")
+            await page.fill("#app-variants", "dev=99999")
+            await page.click("text=Define it")
+            await page.wait_for_selector("#said >> text=is not a port")
+            await page.fill("#app-variants", "dev=34001\nstable=34002")
+            await page.click("text=Define it")
+            card = page.locator("section[aria-label=Studio]")
+            await card.locator("li", has_text="port 34002").wait_for()
+
+            await page.click("[aria-label='Change Studio']")
+            assert await page.input_value("#app-variants") == "dev=34001\nstable=34002"
+            await page.fill("#app-variants", "dev=34001")
+            await page.click("text=Change it")
+            await card.locator("text=port 34002").wait_for(state="detached")
+
+            await page.click("[aria-label='Take away Studio']")
+            await page.click("dialog >> text=Take it away")
+            await card.wait_for(state="detached")
+            assert await page.locator("[aria-label^='Take away']").count() == 0

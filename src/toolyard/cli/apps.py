@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -61,8 +60,7 @@ def add_command(
         raise CommandError(text, hint, Exit.REFUSED)
     fields: dict[str, Any] = {"name": name, "path": path, "variants": _ports(variants)}
     fields |= {key: value for key, value in (("match", match), ("title", title)) if value}
-    app = _with_rest(read_app(fields), folder)
-    file = str(folder.put(app))
+    file = str(folder.put(folder.completed(read_app(fields))))
     answer = {"done": "added", "app": name, "file": file}
     desk.terminal.answer(answer, lambda: desk.terminal.say(f"added app '{name}' in {file}"))
 
@@ -106,15 +104,6 @@ def _folder(desk: Desk) -> AppsFolder:
 
 def _apps(desk: Desk) -> tuple[App, ...]:
     return _folder(desk).load().apps
-
-
-def _with_rest(app: App, folder: AppsFolder) -> App:
-    """The app with what the command line cannot say, as the one of that name has it."""
-    for known in folder.load().apps:
-        if known.name == app.name:
-            kept = {"prefix": known.prefix, "installs": known.installs, "example": known.example}
-            return replace(app, **kept)  # type: ignore[arg-type]
-    return app
 
 
 def _ports(words: Sequence[str]) -> dict[str, object]:

@@ -106,7 +106,8 @@ class Hub:
         """
         keepers = self.pool.keepers
         failing = {id_: k.failing_since for id_, k in keepers.items() if k.failing_since}
-        return describe_app(self.scan(name), self.snapshot, failing)
+        said = describe_app(self.scan(name), self.snapshot, failing)
+        return {**said, "own": self.apps is not None and name in self.apps.own}
 
     def scan(self, name: str) -> Scan:
         """The scan of an app.

@@ -30,12 +30,15 @@ class Apps:
     def __init__(
         self, folder: AppsFolder, env: Mapping[str, str], probe: Probe, replaced: Replaced
     ) -> None:
-        self._folder = folder
+        self.folder = folder
         self.env = env
         self._probe = probe
         self._replaced = replaced
         self._mark = folder.mark()
         self._loaded = folder.load()
+        self.own = frozenset(folder.names())
+        """Those that the user defined."""
+        self._followed = asyncio.Event()
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self.scans: dict[str, Scan] = {app.name: self._scan(app) for app in self._loaded.apps}
         """The scan of every app, by its name."""
@@ -54,13 +57,14 @@ class Apps:
                 self._start(scan, group, post)
             while True:
                 await asyncio.sleep(LOOK_SECONDS)
-                mark = self._folder.mark()
+                mark = self.folder.mark()
                 if mark != self._mark:
                     self._mark = mark
                     self._follow(group, post)
 
     def _follow(self, group: asyncio.TaskGroup, post: Post) -> None:
-        self._loaded = self._with_last_good(self._folder.load())
+        self._loaded = self._with_last_good(self.folder.load())
+        self.own = frozenset(self.folder.names())
         apps = {app.name: app for app in self._loaded.apps}
         for name, scan in list(self.scans.items()):
             if apps.get(name) != scan.watch.app:
@@ -70,6 +74,12 @@ class Apps:
                 self.scans[name] = scan = self._scan(app)
                 self._start(scan, group, post)
         self._tell(post)
+        self._followed.set()
+        self._followed = asyncio.Event()
+
+    async def wait_followed(self) -> None:
+        """Wait until the definitions have been read anew."""
+        await self._followed.wait()
 
     def _with_last_good(self, loaded: LoadedApps) -> LoadedApps:
         """A definition that cannot be read just now stands as it was: a slip must end no link."""
@@ -103,6 +113,8 @@ def describe_app(
     return {
         "name": app.name,
         "title": app.title,
+        "match": app.match,
+        "path": app.path,
         "enabled": scan.watch.enabled,
         "interval_ms": scan.watch.interval_ms,
         "last_scan": _moment(scan.scanned_at),

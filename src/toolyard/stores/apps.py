@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -71,6 +71,15 @@ class AppsFolder:
     def names(self) -> list[str]:
         """The names of the definitions that are the user's own."""
         return [path.stem for path in self._files()]
+
+    def completed(self, app: App) -> App:
+        """The app with what few words cannot say, as the one of that name has it."""
+        for known in self.load().apps:
+            if known.name == app.name:
+                return replace(
+                    app, prefix=known.prefix, installs=known.installs, example=known.example
+                )
+        return app
 
     def put(self, app: App) -> Path:
         """Write a definition; give its file.

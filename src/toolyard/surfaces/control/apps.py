@@ -1,4 +1,4 @@
-"""Apps over the control API: which of their programs are on this machine, and starting one."""
+"""Apps over the control API: defined, taken away, and their programs found and started."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ import msgspec
 from toolyard.core.errors import ConfigError
 from toolyard.executors.detached import Installed, find_installed, launch
 from toolyard.hub import Hub
+from toolyard.hub.apps import AppOrders
 from toolyard.surfaces.control.api import Call, Operation
+from toolyard.surfaces.control.rows import Ordered
 
 ONE = "/api/v1/apps/{name}"
 
@@ -37,21 +39,44 @@ class LaunchBody(msgspec.Struct, forbid_unknown_fields=True):
     label: str
 
 
+class AppBody(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """An app: its variants and their ports, and how its MCP server is told from others."""
+
+    variants: dict[str, int]
+    title: str = ""
+    match: str = ""
+    """Part of what its MCP server calls itself; its name, if nothing is said."""
+    path: str = "/mcp"
+
+
 class AppsDoor:
-    """Questions and orders about the programs of apps."""
+    """Questions and orders about apps and their programs."""
 
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
+        self._orders = AppOrders(hub)
 
     def operations(self) -> list[Operation]:
         """What this part of the API can do."""
         tag: dict[str, Any] = {"tag": "apps", "errors": (404,)}
         start: dict[str, Any] = {"tag": "apps", "body": LaunchBody, "errors": (404, 422, 502)}
+        define: dict[str, Any] = {"tag": "apps", "body": AppBody, "errors": (422,)}
+        remove: dict[str, Any] = {"tag": "apps", "errors": (404, 409)}
         say = "Which of its programs are here"
         return [
+            Operation("PUT", ONE, "Define an app", self._put, Ordered, **define),
+            Operation("DELETE", ONE, "Take it away", self._remove, Ordered, **remove),
             Operation("GET", f"{ONE}/installed", say, self._installed, InstalledList, **tag),
             Operation("POST", f"{ONE}/launch", "Start one", self._launch, InstalledRow, **start),
         ]
+
+    async def _put(self, call: Call) -> Ordered:
+        name = call.path["name"]
+        return Ordered(name, await self._orders.put(name, msgspec.to_builtins(call.body)))
+
+    async def _remove(self, call: Call) -> Ordered:
+        name = call.path["name"]
+        return Ordered(name, await self._orders.remove(name))
 
     async def _installed(self, call: Call) -> InstalledList:
         return InstalledList([_row(each) for each in await self._find(call.path["name"])])

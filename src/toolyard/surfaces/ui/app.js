@@ -115,6 +115,8 @@ document.addEventListener("keydown", (event) => {
   openFinder(go, turn);
 });
 
+document.addEventListener("submit", (event) => event.preventDefault()); // what is sent is sent by script
+
 addEventListener("popstate", arrive);
 watch(draw);
 arrive();

@@ -7,6 +7,9 @@ export const quiet = (...kids) => h("p", { class: "quiet" }, ...kids);
 export const small = (...kids) => h("span", { class: "quiet" }, ...kids);
 export const under = (...kids) => h("span", { class: "quiet under" }, ...kids);
 export const tag = (...kids) => h("span", { class: "tag" }, ...kids);
+export const top = (title, ...kids) => h("div", { class: "top" }, h("h1", null, title), ...kids);
+export const crumbs = (href, words) => h("p", { class: "crumbs" }, h("a", { href }, words));
+export const submit = (words, disabled = false) => h("button", { type: "submit", class: "main", disabled }, words);
 export const looking = () => quiet("Looking …");
 
 export function sheet(title, ...kids) {
@@ -16,6 +19,11 @@ export function sheet(title, ...kids) {
 // The words above the columns of a table; those of `numbers` stand to the right.
 export function heads(words, ...numbers) {
   return h("thead", null, h("tr", null, words.map((each) => h("th", { scope: "col", class: numbers.includes(each) ? "number" : undefined }, each || h("span", { class: "skip" }, "Actions")))));
+}
+
+// Pairs of a name and what is to be said; what has nothing to say is left out.
+export function facts(rows) {
+  return h("dl", { class: "facts" }, rows.filter(([, words]) => words && words.length !== 0).map(([name, words]) => [h("dt", null, name), h("dd", null, words)]));
 }
 
 // What was asked for is not there; where to go instead.

@@ -27,6 +27,10 @@ export function toggle(id, label, on, change, attrs = {}) {
     h("input", { type: "checkbox", role: "switch", id, checked: on, ...attrs, on: { change: (event) => change(event.target.checked) } }), label);
 }
 
+export function check(words, on, change) {
+  return h("label", { class: "check" }, h("input", { type: "checkbox", checked: on, on: { change: (event) => change(event.target.checked) } }), ` ${words}`);
+}
+
 // Tables and lists as lines of text: `NAME=value`, one a line.
 export function toLines(table, sign = "=") {
   return Object.entries(table || {}).map(([key, value]) => `${key}${sign}${value}`).join("\n");

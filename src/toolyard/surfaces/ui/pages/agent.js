@@ -1,7 +1,7 @@
 // One agent: its list in a form and as JSON, both in step, with what is wrong and what a run gets.
 
 import { h } from "../lib/dom.js";
-import { gone, looking, quiet, sheet } from "../lib/bits.js";
+import { crumbs, gone, looking, quiet, sheet, top } from "../lib/bits.js";
 import { ask, onPicture, order, refresh, segment } from "../lib/store.js";
 import { button, complain, link, say } from "../lib/parts.js";
 import { count, visible } from "../lib/words.js";
@@ -107,8 +107,8 @@ function open(place) {
     if (missing) return gone(missing, "/ui/agents", "See all agents");
     if (!agent || !list.draft) return looking();
     return [
-      h("p", { class: "crumbs" }, link("/ui/agents", "Agents")),
-      h("div", { class: "top" }, h("h1", null, visible(agent.title)), toggle("enabled", "Give it its servers", list.draft.form.enabled, turn)),
+      crumbs("/ui/agents", "Agents"),
+      top(visible(agent.title), toggle("enabled", "Give it its servers", list.draft.form.enabled, turn)),
       quiet(`Takes ${agent.transports.join(", ")}. Start it with its servers: `, h("code", null, `toolyard run ${visible(agent.id)}`)),
       list.clash("list", save),
       h("div", { key: "two", class: "two agent" }, h("div", null, editor(), other?.draw(list.draft.form)), aside()),

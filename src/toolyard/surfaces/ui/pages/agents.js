@@ -1,11 +1,11 @@
 // Agents: who is given servers, and a switch for each.
 
 import { h } from "../lib/dom.js";
-import { heads, looking, quiet, under } from "../lib/bits.js";
-import { ask, onPicture, order, refresh, segment } from "../lib/store.js";
-import { button, complain, confirmed, empty, link, say } from "../lib/parts.js";
+import { heads, looking, quiet, submit, top, under } from "../lib/bits.js";
+import { ask, onPicture, refresh, segment } from "../lib/store.js";
+import { button, complain, confirmed, empty, link, run, say } from "../lib/parts.js";
 import { count, visible } from "../lib/words.js";
-import { field, textInput, toggle } from "../lib/editing.js";
+import { check, field, textInput, toggle } from "../lib/editing.js";
 import { readRecord, writeRecord } from "../lib/records.js";
 
 const TRANSPORTS = ["stdio", "http", "sse", "streamable_http"];
@@ -46,19 +46,12 @@ function open(place) {
 
   async function forget(agent) {
     if (!await confirmed(`Forget the agent ${agent.title} and its list of ${count(agent.servers, "server")}?`, "Forget it")) return;
-    try {
-      await order("DELETE", `/agents/${segment(agent.id)}`);
-      say(`${agent.title} is forgotten.`);
-    } catch (error) { complain(error); }
+    await run(`${agent.title} is forgotten.`, "DELETE", `/agents/${segment(agent.id)}`);
     load();
   }
 
   async function add() {
-    try {
-      await order("PUT", `/agents/${segment(adding.id)}`, { title: adding.title || adding.id, transports: [...adding.transports] });
-      say(`${adding.id} can be given servers now.`);
-      place.go(agentPath(adding.id));
-    } catch (error) { complain(error); }
+    if (await run(`${adding.id} can be given servers now.`, "PUT", `/agents/${segment(adding.id)}`, { title: adding.title || adding.id, transports: [...adding.transports] })) place.go(agentPath(adding.id));
   }
 
   function row(agent) {
@@ -74,19 +67,19 @@ function open(place) {
   function form() {
     const turnTransport = (name, on) => { if (on) adding.transports.add(name); else adding.transports.delete(name); place.redraw(); };
     return h("details", { key: "new", id: "new-agent", class: "card" }, h("summary", null, "Add an agent of your own"),
-      h("form", { on: { submit: (event) => { event.preventDefault(); add(); } } },
+      h("form", { on: { submit: add } },
         field("Name", textInput("new-id", adding.id, (text) => { adding.id = text; place.redraw(); }, { required: true }), "Letters, digits, - _ and ."),
         field("Title", textInput("new-title", adding.title, (text) => { adding.title = text; place.redraw(); }), "What people call it."),
         h("fieldset", { class: "plainset" }, h("legend", null, "Transports it takes"),
-          TRANSPORTS.map((name) => h("label", { class: "check" }, h("input", { type: "checkbox", checked: adding.transports.has(name), on: { change: (event) => turnTransport(name, event.target.checked) } }), ` ${name}`))),
-        h("p", null, h("button", { type: "submit", class: "main", disabled: !adding.id }, "Add it"))));
+          TRANSPORTS.map((name) => check(name, adding.transports.has(name), (on) => turnTransport(name, on)))),
+        h("p", null, submit("Add it", !adding.id))));
   }
 
   onPicture(place, load);
   load();
 
   return () => [
-    h("div", { class: "top" }, h("h1", null, "Agents"), quiet("Which servers each program is given, here and elsewhere.")),
+    top("Agents", quiet("Which servers each program is given, here and elsewhere.")),
     !agents ? looking()
       : agents.length ? h("table", { class: "stack" },
         heads(["Agent", "Given servers", "Servers", "Takes", "Differs with", ""], "Servers"),

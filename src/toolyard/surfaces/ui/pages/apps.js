@@ -1,16 +1,51 @@
 // Apps: programs that run in several variants on known ports, as rows of lights.
 
 import { h } from "../lib/dom.js";
-import { looking, quiet, small, tag } from "../lib/bits.js";
-import { ask, order, segment, state } from "../lib/store.js";
-import { button, complain, empty, light, link, say, serverPath, time } from "../lib/parts.js";
+import { looking, quiet, small, submit, tag, top } from "../lib/bits.js";
+import { ask, segment, state } from "../lib/store.js";
+import { button, complain, confirmed, empty, light, link, run, serverPath, time } from "../lib/parts.js";
 import { count, seconds, visible } from "../lib/words.js";
+import { area, field, fromLines, textInput, toLines } from "../lib/editing.js";
 
 const LIGHTS = { connected: "ready", ready: "ready", reconnecting: "starting", connecting: "starting", detected: "known", not_detected: "disabled" };
 
 function open(place) {
   const programs = new Map();
   const asked = new Set();
+  let draft = { name: "", title: "", match: "", variants: "", path: "/mcp" };
+  const blank = draft;
+  const set = (key) => (text) => { draft = { ...draft, [key]: text }; place.redraw(); };
+
+  async function define() {
+    const { name, title, match, path } = draft;
+    const variants = Object.fromEntries(Object.entries(fromLines(draft.variants)).map(([each, port]) => [each, Number(port) || 0]));
+    if (!await run(`${name} is looked for now.`, "PUT", `/apps/${segment(name)}`, { title, match, path, variants })) return;
+    draft = blank;
+    asked.delete(name);
+    place.redraw();
+  }
+
+  async function remove(app) {
+    if (await confirmed(`Take away the app ${app.title}? Its variants are not looked for any more.`, "Take it away")) run(`${app.title} is not looked for any more.`, "DELETE", `/apps/${segment(app.name)}`);
+  }
+
+  function change(app) {
+    draft = { ...app, variants: toLines(Object.fromEntries(app.variants.map((each) => [each.name, each.port]))) };
+    const form = document.getElementById("new-app");
+    form.open = true;
+    form.scrollIntoView();
+    place.redraw();
+  }
+
+  function form(apps) {
+    const isNew = !apps?.some((app) => app.own && app.name === draft.name);
+    return h("details", { key: "new", id: "new-app", class: "card" }, h("summary", null, "Define an app"),
+      h("form", { on: { submit: define } },
+        h("div", { class: "cols" }, field("Name", textInput("app-name", draft.name, set("name"), { required: true }), "Small letters, digits and -."), field("Title", textInput("app-title", draft.title, set("title")), "What people call it.")),
+        field("Variants", area("app-variants", draft.variants, set("variants"), { class: "small", rows: 3, placeholder: "dev=3400\nstable=3200", required: true }), "name=port, one a line."),
+        h("div", { class: "cols" }, field("Its server is called", textInput("app-match", draft.match, set("match")), "Part of what its MCP server calls itself; if empty, the name."), field("Path", textInput("app-path", draft.path, set("path")), "Of its MCP server.")),
+        h("p", { class: "row" }, submit(isNew ? "Define it" : "Change it", !draft.name || !draft.variants.trim()), draft === blank ? null : button("Clear", () => { draft = blank; place.redraw(); }))));
+  }
 
   async function look(name) {
     asked.add(name);
@@ -19,18 +54,12 @@ function open(place) {
   }
 
   async function scan(app) {
-    try {
-      await order("POST", `/apps/${segment(app.name)}/scan`);
-      say(`Looked at the ports of ${app.title}.`);
-      await look(app.name);
-    } catch (error) { complain(error); }
+    await run(`Looked at the ports of ${app.title}.`, "POST", `/apps/${segment(app.name)}/scan`);
+    look(app.name);
   }
 
   async function launch(app, program) {
-    try {
-      await order("POST", `/apps/${segment(app.name)}/launch`, { label: program.label });
-      say(`${program.label} was started; its light changes when it answers.`);
-    } catch (error) { complain(error); }
+    run(`${program.label} was started; its light changes when it answers.`, "POST", `/apps/${segment(app.name)}/launch`, { label: program.label });
   }
 
   function variant(app, each) {
@@ -48,7 +77,8 @@ function open(place) {
     if (!asked.has(app.name)) look(app.name);
     const installed = programs.get(app.name) || [];
     return h("section", { class: "card", key: app.name, "aria-label": app.title },
-      h("div", { class: "row spread" }, h("h2", null, visible(app.title || app.name), app.enabled ? null : tag("not scanned")), button("Look now", () => scan(app), { "aria-label": `Look now for ${app.title}` })),
+      h("div", { class: "row spread" }, h("h2", null, visible(app.title || app.name), app.enabled ? null : tag("not scanned")), h("span", { class: "row" }, button("Look now", () => scan(app), { "aria-label": `Look now for ${app.title}` }),
+        app.own ? [button("Change", () => change(app), { "aria-label": `Change ${app.title}` }), button("Take away", () => remove(app), { class: "danger", "aria-label": `Take away ${app.title}` })] : null)),
       h("ul", { class: "lights" }, app.variants.map((each) => variant(app, each))),
       quiet(`Looked at every ${seconds(app.interval_ms / 1000)}`, app.last_scan ? [", last ", time(app.last_scan)] : "", "."),
       installed.length ? h("div", { class: "row" }, small("Launch:"), installed.map((each) => button(visible(each.label), () => launch(app, each), { title: visible(each.command.join(" ")), "aria-label": `Launch ${each.label}` })))
@@ -58,9 +88,9 @@ function open(place) {
   return () => {
     const apps = state.status?.apps;
     return [
-      h("div", { class: "top" }, h("h1", null, "Apps"), quiet("Programs that run in variants on known ports; each that runs is found by itself.")),
-      !apps ? looking() : apps.length ? h("div", null, apps.map(card)) : empty("No app is defined."),
-      quiet("Define one on a terminal: ", h("code", null, "toolyard app add NAME --variant dev=3400 --variant stable=3200")),
+      top("Apps", quiet("Programs that run in variants on known ports; each that runs is found by itself.")),
+      !apps ? looking() : apps.length ? h("div", null, apps.map(card)) : empty("No app is defined.", h("p", null, "Define one below.")),
+      form(apps),
     ];
   };
 }

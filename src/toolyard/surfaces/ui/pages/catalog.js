@@ -1,7 +1,7 @@
 // The catalog: definitions of servers to choose from, here and at a registry.
 
 import { h } from "../lib/dom.js";
-import { looking, quiet, tag } from "../lib/bits.js";
+import { looking, quiet, tag, top } from "../lib/bits.js";
 import { ask, order, segment } from "../lib/store.js";
 import { button, complain, empty, link, problems, say } from "../lib/parts.js";
 import { count, short, visible } from "../lib/words.js";
@@ -82,9 +82,8 @@ function open(place) {
   }
 
   function registry() {
-    const submit = (event) => { event.preventDefault(); look(); };
     return h("section", { key: "away", "aria-label": "At a registry" },
-      h("form", { class: "filters", on: { submit } },
+      h("form", { class: "filters", on: { submit: () => look() } },
         field("Registry", textInput("registry", shop.registry, (text) => { shop.registry = text; place.redraw(); })),
         field("Words", textInput("words", shop.search, (text) => { shop.search = text; place.redraw(); }, { type: "search" })),
         h("div", { class: "field" }, h("button", { type: "submit", disabled: shop.isBusy || !shop.registry }, shop.isBusy ? "Asking …" : "Search there"))),
@@ -108,7 +107,7 @@ function open(place) {
   place.onLeave(() => clearTimeout(waiting));
   load();
   return () => [
-    h("div", { class: "top" }, h("h1", null, "Catalog"), quiet(found ? count(found.total, "definition") : "")),
+    top("Catalog", quiet(found ? count(found.total, "definition") : "")),
     found?.problems.length ? problems(found.problems) : null,
     h("p", { class: "row", role: "group", "aria-label": "Where to look" }, side("Here", false), side("At a registry", true)),
     isAway ? registry() : here(),

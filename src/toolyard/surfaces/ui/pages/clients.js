@@ -1,7 +1,7 @@
 // Clients: whose files have the hub in them, and the change shown before it is made.
 
 import { h } from "../lib/dom.js";
-import { looking, quiet, sheet, small, tag, under } from "../lib/bits.js";
+import { looking, quiet, sheet, small, tag, top, under } from "../lib/bits.js";
 import { ask, order, segment, state } from "../lib/store.js";
 import { button, complain, empty, fold, light, say, time } from "../lib/parts.js";
 import { visible } from "../lib/words.js";
@@ -117,7 +117,7 @@ function open(place) {
     const here = clients.filter((client) => client.installed || client.connected || client.problem);
     const others = clients.filter((client) => !here.includes(client));
     return [
-      h("div", { class: "top" }, h("h1", null, "Clients"), quiet("Programs that can use the hub. Every change of their files is shown first, and can be undone.")),
+      top("Clients", quiet("Programs that can use the hub. Every change of their files is shown first, and can be undone.")),
       sheet("On this machine",
         here.length ? h("ul", { class: "plain" }, here.map(row)) : empty("No known client was found.", h("p", null, "Connect one that is listed below anyway, or copy a snippet."))),
       sheet("Changes",

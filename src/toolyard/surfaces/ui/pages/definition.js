@@ -1,11 +1,11 @@
 // One definition: what it needs, and exactly what is started, before anything is.
 
 import { h } from "../lib/dom.js";
-import { gone, looking, quiet, small } from "../lib/bits.js";
+import { crumbs, gone, looking, quiet, small, submit, top } from "../lib/bits.js";
 import { ask, order, refresh, segment } from "../lib/store.js";
-import { button, complain, confirmed, fold, link, say, serverPath, tree } from "../lib/parts.js";
+import { button, complain, confirmed, fold, link, run, say, serverPath, tree } from "../lib/parts.js";
 import { count, visible } from "../lib/words.js";
-import { field, textInput } from "../lib/editing.js";
+import { check, field, textInput } from "../lib/editing.js";
 
 const isReference = (value) => /^\$\{[^}]+\}$/.test(value.trim());
 
@@ -53,21 +53,13 @@ function open(place) {
 
   async function drop() {
     if (!await confirmed(`Take ${found.title || name} out of the yard? Its definition stays here; what you filled in does not.`, "Take it out")) return;
-    try {
-      await order("POST", `${path}/drop`);
-      say(`${found.title || name} is out of the yard.`);
-      refresh();
-    } catch (error) { complain(error); }
+    await run(`${found.title || name} is out of the yard.`, "POST", `${path}/drop`);
     load();
   }
 
   async function remove() {
     if (!await confirmed(`Delete your definition ${name}?`, "Delete it")) return;
-    try {
-      await order("DELETE", path);
-      say("It is deleted.");
-      place.go("/ui/catalog");
-    } catch (error) { complain(error); }
+    if (await run("It is deleted.", "DELETE", path)) place.go("/ui/catalog");
   }
 
   // What was typed stands where it will stand; what is secret, and what is missing, by its name.
@@ -102,11 +94,11 @@ function open(place) {
   function form() {
     const isShort = found.variables.some((each) => each.required && !values[each.name]);
     const hasSecret = found.variables.some((each) => each.secret);
-    return h("form", { class: "card", on: { submit: (event) => { event.preventDefault(); add(); } } },
+    return h("form", { class: "card", on: { submit: add } },
       h("h2", null, found.added ? "Fill in again" : "Add it to the yard"),
       found.variables.length ? found.variables.map(variableField) : h("p", null, "It needs nothing filled in."),
-      hasSecret ? h("label", { class: "check" }, h("input", { type: "checkbox", checked: inKeyring, on: { change: (event) => { inKeyring = event.target.checked; place.redraw(); } } }), " Keep what is secret in the system's keyring") : null,
-      h("p", { class: "row" }, h("button", { type: "submit", class: "main", disabled: isBusy || isShort }, isBusy ? "Adding …" : found.added ? "Save" : "Add it and let it run"),
+      hasSecret ? check("Keep what is secret in the system's keyring", inKeyring, (on) => { inKeyring = on; place.redraw(); }) : null,
+      h("p", { class: "row" }, submit(isBusy ? "Adding …" : found.added ? "Save" : "Add it and let it run", isBusy || isShort),
         isShort ? small("Fill in what is marked first.") : null));
   }
 
@@ -116,8 +108,8 @@ function open(place) {
     if (!found) return looking();
     const links = Object.entries(found.links).filter(([, url]) => /^https?:/.test(url));
     return [
-      h("p", { class: "crumbs" }, link("/ui/catalog", "Catalog")),
-      h("div", { class: "top" }, h("h1", null, visible(found.title || name)),
+      crumbs("/ui/catalog", "Catalog"),
+      top(visible(found.title || name),
         quiet(visible([found.full_name || name, found.version, found.category, found.folder].filter(Boolean).join(" · ")))),
       h("p", null, visible(found.description)),
       links.length ? h("p", { class: "row" }, links.map(([words, url]) => h("a", { href: url, target: "_blank", rel: "noopener noreferrer" }, visible(words)))) : null,

@@ -1,7 +1,7 @@
 // Doctor: everything that may be wrong, with what to do; the same that `toolyard doctor` looks at.
 
 import { h } from "../lib/dom.js";
-import { looking, quiet, sheet, small } from "../lib/bits.js";
+import { facts, looking, quiet, sheet, small, top } from "../lib/bits.js";
 import { ask, order, refresh, state } from "../lib/store.js";
 import { button, complain, light, lightOf, link, problems, serverPath } from "../lib/parts.js";
 import { count, visible } from "../lib/words.js";
@@ -51,12 +51,12 @@ function open(place) {
     if (!status || !asked) return looking();
     const bad = findings(status);
     return [
-      h("div", { class: "top" }, h("h1", null, "Doctor"), button(isBusy ? "Looking …" : "Look again", again, { disabled: isBusy })),
+      top("Doctor", button(isBusy ? "Looking …" : "Look again", again, { disabled: isBusy })),
       h("p", { class: "title", role: "status" }, bad.length ? `${bad.length} to mend.` : "All is well."),
       problems(bad, status.servers, "To mend"),
       sheet("What is well", well(status)),
       h("section", { class: "card", "aria-label": "Settings" }, h("h2", null, "Settings that are not as usual"),
-        changed().length ? h("dl", { class: "facts" }, changed().map((each) => [h("dt", null, visible(each.name)), h("dd", null, h("code", null, each.value === null ? "not shown" : visible(JSON.stringify(each.value))), small(each.origin === "flag" ? " by a flag" : ` by ${each.variable}`))])) : quiet("All are as usual.")),
+        changed().length ? facts(changed().map((each) => [visible(each.name), [h("code", null, each.value === null ? "not shown" : visible(JSON.stringify(each.value))), small(each.origin === "flag" ? " by a flag" : ` by ${each.variable}`)]])) : quiet("All are as usual.")),
     ];
   };
 }

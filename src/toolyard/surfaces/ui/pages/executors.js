@@ -1,9 +1,9 @@
 // Executors: places where servers run, named, tried and forgotten.
 
 import { h } from "../lib/dom.js";
-import { looking, quiet, small, tag } from "../lib/bits.js";
+import { facts, looking, quiet, small, submit, tag, top } from "../lib/bits.js";
 import { ask, order, segment } from "../lib/store.js";
-import { button, complain, confirmed, empty, link, say } from "../lib/parts.js";
+import { button, complain, confirmed, empty, link, run } from "../lib/parts.js";
 import { ms, visible } from "../lib/words.js";
 import { area, choice, field, fromLines, textInput, toLines } from "../lib/editing.js";
 import { policyPath } from "./policies.js";
@@ -33,20 +33,13 @@ function open(place) {
   }
 
   async function put(name, body, words) {
-    try {
-      await order("PUT", `/executors/${segment(name)}`, body);
-      say(words);
-      draft = fresh();
-    } catch (error) { complain(error); }
+    if (await run(words, "PUT", `/executors/${segment(name)}`, body)) draft = fresh();
     load();
   }
 
   async function forget(row) {
     if (!await confirmed(`Forget the executor ${row.name}? What names it will not find it any more.`, "Forget it")) return;
-    try {
-      await order("DELETE", `/executors/${segment(row.name)}`);
-      say(`${row.name} is forgotten.`);
-    } catch (error) { complain(error); }
+    await run(`${row.name} is forgotten.`, "DELETE", `/executors/${segment(row.name)}`);
     load();
   }
 
@@ -71,31 +64,30 @@ function open(place) {
     return h("section", { class: "card", key: row.name, "aria-label": row.name },
       h("div", { class: "row spread" }, h("h2", null, visible(row.name), tag(visible(row.type))),
         h("span", { class: "row" }, button("Try it", () => test(row)), button("Change", () => { draft = { name: row.name, type: row.type, host: row.host, options: toLines(row.options) }; place.redraw(); }), button("Forget", () => forget(row), { class: "danger" }))),
-      h("dl", { class: "facts" },
-        h("dt", null, "Where"), h("dd", null, visible(row.host) || "this machine's own"),
-        options.length ? [h("dt", null, "Options"), h("dd", null, visible(options.map(([key, value]) => `${key}=${value}`).join(", ")))] : null,
-        h("dt", null, "Policy"), h("dd", null, link(policyPath(row.name), row.policy_of === row.name ? "its own" : visible(row.policy_of))),
-        row.reached_at ? [h("dt", null, "The hub from there"), h("dd", null, h("code", null, visible(row.reached_at)))] : null),
+      facts([
+        ["Where", visible(row.host) || "this machine's own"],
+        ["Options", visible(options.map(([key, value]) => `${key}=${value}`).join(", "))],
+        ["Policy", link(policyPath(row.name), row.policy_of === row.name ? "its own" : visible(row.policy_of))],
+        ["The hub from there", row.reached_at ? h("code", null, visible(row.reached_at)) : ""]]),
       row.out_of_reach ? h("p", { class: "bad" }, visible(row.out_of_reach)) : null,
       trial(tried.get(row.name)));
   }
 
   function form() {
     const isNew = !rows?.some((row) => row.name === draft.name);
-    const submit = (event) => {
-      event.preventDefault();
+    const send = () => {
       put(draft.name, { type: draft.type, host: draft.host, options: fromLines(draft.options) }, isNew ? `${draft.name} is known now. Try it.` : `${draft.name} is changed.`);
     };
-    return h("form", { key: "new", class: "card", on: { submit } }, h("h2", null, "Name a place"),
+    return h("form", { key: "new", class: "card", on: { submit: send } }, h("h2", null, "Name a place"),
       h("div", { class: "cols" }, field("Name", textInput("executor-name", draft.name, set("name"), { required: true })), field("Type", choice("executor-type", draft.type, TYPES, set("type")))),
       field("Host", textInput("executor-host", draft.host, set("host")), HOSTS[draft.type]),
       field("Options", area("executor-options", draft.options, set("options"), { class: "small", rows: 2 }), "name=value, one a line; for example image=python:3.12 or namespace=tools."),
-      h("p", { class: "row" }, h("button", { type: "submit", class: "main", disabled: !draft.name }, isNew ? "Name it" : "Change it"), draft.name ? button("Clear", () => { draft = fresh(); place.redraw(); }) : null));
+      h("p", { class: "row" }, submit(isNew ? "Name it" : "Change it", !draft.name), draft.name ? button("Clear", () => { draft = fresh(); place.redraw(); }) : null));
   }
 
   load();
   return () => [
-    h("div", { class: "top" }, h("h1", null, "Executors"), quiet("Places where servers run, beside this machine.")),
+    top("Executors", quiet("Places where servers run, beside this machine.")),
     !rows ? looking()
       : h("div", null, rows.length ? rows.map(card) : empty("No place is named yet.", h("p", null, "Servers run on this machine. Name a Docker daemon, a machine over SSH or a cluster below to run them there too."))),
     quiet("Always there: ", kinds.map((kind, at) => [at ? ", " : "", link(policyPath(kind), visible(kind))])),

@@ -1,7 +1,7 @@
 // History: the calls that are over, searched and laid out along time.
 
 import { h } from "../lib/dom.js";
-import { heads, looking, quiet, under } from "../lib/bits.js";
+import { heads, looking, quiet, top, under } from "../lib/bits.js";
 import { ask, listen, segment, state } from "../lib/store.js";
 import { button, complain, empty, light, link, time } from "../lib/parts.js";
 import { ms, short, visible } from "../lib/words.js";
@@ -89,7 +89,7 @@ function open(place) {
   place.onLeave(() => clearTimeout(waiting));
   load();
   return () => [
-    h("div", { class: "top" }, h("h1", null, "History"), fresh ? button(`Show ${fresh} newer`, () => load()) : quiet(state.hasHistory ? "Calls that are over." : "History is switched off.")),
+    top("History", fresh ? button(`Show ${fresh} newer`, () => load()) : quiet(state.hasHistory ? "Calls that are over." : "History is switched off.")),
     filters(),
     h("div", { key: "calls" }, calls ? list() : looking()),
   ];

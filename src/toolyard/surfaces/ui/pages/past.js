@@ -1,7 +1,7 @@
 // One call that is over: what was asked and answered, and the same again.
 
 import { h } from "../lib/dom.js";
-import { gone, looking, quiet, sheet } from "../lib/bits.js";
+import { crumbs, facts, gone, looking, quiet, sheet, top } from "../lib/bits.js";
 import { ask, order, segment } from "../lib/store.js";
 import { button, confirmed, link, serverPath, time, toolPath, tree } from "../lib/parts.js";
 import { bytes, ms, visible } from "../lib/words.js";
@@ -42,16 +42,14 @@ function open(place) {
     if (!found) return looking();
     const { call } = found;
     return [
-      h("p", { class: "crumbs" }, link("/ui/history", "History")),
-      h("div", { class: "top" }, h("h1", null, visible(call.tool)),
+      crumbs("/ui/history", "History"),
+      top(visible(call.tool),
         h("span", { class: "row" }, h("a", { class: "button", href: toolPath(call.server, call.tool) }, "Try it with other words"), button("Replay", replay, { class: "main" }))),
-      h("div", { class: "card" }, h("dl", { class: "facts" },
-        h("dt", null, "Server"), h("dd", null, link(serverPath(call.server), visible(call.server))),
-        h("dt", null, "When"), h("dd", null, time(call.at)),
-        h("dt", null, "Agent"), h("dd", null, link(`/ui/history?agent=${segment(call.agent)}`, visible(call.agent) || "–")),
-        h("dt", null, "Took"), h("dd", null, ms(call.ms)),
-        h("dt", null, "Asked, answered"), h("dd", null, `${bytes(call.asked)}, ${bytes(call.answered)}`),
-        h("dt", null, "Ended"), h("dd", null, outcome(call), call.error ? h("span", { class: "under bad" }, visible(call.error)) : null))),
+      h("div", { class: "card" }, facts([
+        ["Server", link(serverPath(call.server), visible(call.server))], ["When", time(call.at)],
+        ["Agent", link(`/ui/history?agent=${segment(call.agent)}`, visible(call.agent) || "–")],
+        ["Took", ms(call.ms)], ["Asked, answered", `${bytes(call.asked)}, ${bytes(call.answered)}`],
+        ["Ended", [outcome(call), call.error ? h("span", { class: "under bad" }, visible(call.error)) : null]]])),
       again ? h("div", { key: "again" }, repeated()) : null,
       h("div", { key: "two", class: "two" },
         sheet("Arguments", body(found.arguments, "They were not kept. Start the hub with TOOLYARD_HISTORY_BODIES=on to keep them; only then can a call be repeated.")),

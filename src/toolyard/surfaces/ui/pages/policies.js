@@ -1,7 +1,7 @@
 // Policies: what each executor allows and changes.
 
 import { h } from "../lib/dom.js";
-import { heads, looking, quiet } from "../lib/bits.js";
+import { heads, looking, quiet, top } from "../lib/bits.js";
 import { ask, onPicture, segment } from "../lib/store.js";
 import { complain, link } from "../lib/parts.js";
 import { visible } from "../lib/words.js";
@@ -20,7 +20,7 @@ function open(place) {
   onPicture(place, load);
   load();
   return () => [
-    h("div", { class: "top" }, h("h1", null, "Policies"), quiet("What each place allows servers to do there, and what it changes.")),
+    top("Policies", quiet("What each place allows servers to do there, and what it changes.")),
     rows ? h("table", { class: "stack" },
       heads(["Executor", "Kind", "Policy", "What it says"]),
       h("tbody", null, rows.map((row) => h("tr", { key: row.executor },

@@ -1,11 +1,11 @@
 // The policy of one executor: presets, a form and JSON in step, and whose plans would change.
 
 import { h } from "../lib/dom.js";
-import { gone, looking, quiet, sheet, small } from "../lib/bits.js";
+import { crumbs, gone, looking, quiet, sheet, small, top } from "../lib/bits.js";
 import { onPicture, order, segment, state } from "../lib/store.js";
 import { button, complain, confirmed, empty, link, say } from "../lib/parts.js";
 import { count, visible } from "../lib/words.js";
-import { faults, fromLines, toLines } from "../lib/editing.js";
+import { check, faults, fromLines, toLines } from "../lib/editing.js";
 import { formOf, lineFields } from "../lib/draft.js";
 import { Kept } from "../lib/kept.js";
 import { writeRecord } from "../lib/records.js";
@@ -86,17 +86,14 @@ function open(place) {
     load();
   }
 
-  function check(key, words) {
-    const { draft } = kept;
-    return h("label", { class: "check" }, h("input", { type: "checkbox", checked: draft.form[key], on: { change: (event) => draft.edit((form) => { form[key] = event.target.checked; }) } }), ` ${words}`);
-  }
+  const flag = (key, words) => check(words, kept.draft.form[key], (on) => kept.draft.edit((form) => { form[key] = on; }));
 
   function editor() {
     const { draft } = kept;
     return sheet("The policy",
       h("div", { class: "row", role: "group", "aria-label": "Presets" }, small("Presets:"), PRESETS.map(([words, apply]) => button(words, () => draft.edit(apply)))),
-      h("fieldset", { class: "plainset" }, h("legend", null, "Transports it allows"), FLAGS.map(([key, words]) => check(key, words))),
-      h("fieldset", { class: "plainset" }, h("legend", null, "Stand-in"), check("stdio_proxy", "The hub may stand in for a server, so that stdio can be shared")),
+      h("fieldset", { class: "plainset" }, h("legend", null, "Transports it allows"), FLAGS.map(([key, words]) => flag(key, words))),
+      h("fieldset", { class: "plainset" }, h("legend", null, "Stand-in"), flag("stdio_proxy", "The hub may stand in for a server, so that stdio can be shared")),
       lineFields(draft, [...LISTS.slice(0, 2), ...TABLES, LISTS[2]]),
       draft.asJson("raw"));
   }
@@ -125,8 +122,8 @@ function open(place) {
     if (!kept.draft) return looking();
     const { row } = kept;
     return [
-      h("p", { class: "crumbs" }, link("/ui/policies", "Policies")),
-      h("div", { class: "top" }, h("h1", null, visible(executor)), quiet(`Kind ${visible(row.kind)}; what holds is ${visible(ownerWords(row))}.`)),
+      crumbs("/ui/policies", "Policies"),
+      top(visible(executor), quiet(`Kind ${visible(row.kind)}; what holds is ${visible(ownerWords(row))}.`)),
       kept.clash("policy", save),
       h("div", { key: "two", class: "two agent" }, editor(), h("div", null, aside())),
       kept.bar(kept.said.errors.length, save,

@@ -1,9 +1,9 @@
 // One profile: what it shows and hides, in a form and as JSON.
 
 import { h } from "../lib/dom.js";
-import { looking, quiet, sheet, under } from "../lib/bits.js";
-import { ask, order, refresh, segment, state } from "../lib/store.js";
-import { button, complain, confirmed, link, say } from "../lib/parts.js";
+import { crumbs, looking, quiet, sheet, top, under } from "../lib/bits.js";
+import { ask, segment, state } from "../lib/store.js";
+import { button, complain, confirmed, run } from "../lib/parts.js";
 import { short, visible } from "../lib/words.js";
 import { choice, field, fromList, textInput } from "../lib/editing.js";
 import { Draft, formOf, lineFields, saveBar } from "../lib/draft.js";
@@ -42,13 +42,9 @@ function open(place) {
   }
 
   async function put(body, words, after) {
-    try {
-      await order("PUT", path, body);
-      say(words);
-      undo = after;
-      refresh();
-      await load();
-    } catch (error) { complain(error); }
+    if (!await run(words, "PUT", path, body)) return;
+    undo = after;
+    load();
   }
 
   function save() {
@@ -58,12 +54,7 @@ function open(place) {
 
   async function remove() {
     if (!await confirmed(`Delete the profile ${name}? Clients that use it get an error.`, "Delete it")) return;
-    try {
-      await order("DELETE", path);
-      say("The profile is deleted.");
-      refresh();
-      place.go("/ui/profiles");
-    } catch (error) { complain(error); }
+    if (await run("The profile is deleted.", "DELETE", path)) place.go("/ui/profiles");
   }
 
   function put1(key, line) {
@@ -90,8 +81,8 @@ function open(place) {
       each.settings = value ? { ...rest, [key]: value } : rest;
     })));
     return [
-      h("p", { class: "crumbs" }, link("/ui/profiles", "Profiles")),
-      h("div", { class: "top" }, h("h1", null, visible(name)), quiet(isNew ? "Not saved yet." : ["Clients use ", h("code", null, `${state.status?.url || ""}/mcp/p/${visible(name)}`)])),
+      crumbs("/ui/profiles", "Profiles"),
+      top(visible(name), quiet(isNew ? "Not saved yet." : ["Clients use ", h("code", null, `${state.status?.url || ""}/mcp/p/${visible(name)}`)])),
       h("div", { key: "two", class: "two" },
         h("section", { class: "card", "aria-label": "The profile" },
           field("Title", textInput("title", form.title, (text) => draft.edit((each) => { each.title = text; }))), lineFields(draft, [...LISTS, ...TABLES]),

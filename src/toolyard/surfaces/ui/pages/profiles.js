@@ -1,7 +1,7 @@
 // Profiles: named selections of servers and tools.
 
 import { h } from "../lib/dom.js";
-import { heads, looking, quiet } from "../lib/bits.js";
+import { heads, looking, quiet, submit, top } from "../lib/bits.js";
 import { ask, onPicture, segment, state } from "../lib/store.js";
 import { complain, empty, link } from "../lib/parts.js";
 import { visible } from "../lib/words.js";
@@ -22,7 +22,7 @@ function open(place) {
   ].filter(Boolean).join("; ");
 
   return () => [
-    h("div", { class: "top" }, h("h1", null, "Profiles"), quiet("Some servers and tools for some clients, under names of their own.")),
+    top("Profiles", quiet("Some servers and tools for some clients, under names of their own.")),
     !profiles ? looking()
       : profiles.length ? h("table", { class: "stack" },
         heads(["Profile", "What it shows", "Address"]),
@@ -31,9 +31,9 @@ function open(place) {
           h("td", { class: "whole" }, visible(sum(profile))),
           h("td", { class: "whole" }, h("code", null, `${state.status?.url || ""}${profile.path}`))))))
         : empty("No profile yet.", h("p", null, "A profile gives a client only the tools it needs, which saves its model tokens. Make one below.")),
-    h("form", { key: "new", class: "card", on: { submit: (event) => { event.preventDefault(); place.go(profilePath(name)); } } },
+    h("form", { key: "new", class: "card", on: { submit: () => place.go(profilePath(name)) } },
       field("A new profile", textInput("profile-name", name, (text) => { name = text; place.redraw(); }, { pattern: "[A-Za-z0-9_][A-Za-z0-9_.\\-]{0,63}" }), "Its name: letters, digits, - _ and ."),
-      h("p", null, h("button", { type: "submit", class: "main", disabled: !name }, "Make it"))),
+      h("p", null, submit("Make it", !name))),
   ];
 }
 

@@ -1,7 +1,7 @@
 // One server: how it is doing and why, what it offers, what changed, what it says and who calls it.
 
 import { h } from "../lib/dom.js";
-import { heads, quiet, small, tag } from "../lib/bits.js";
+import { facts, heads, quiet, small, tag } from "../lib/bits.js";
 import { ask, listen, segment, state } from "../lib/store.js";
 import { button, code, empty, fold, light, lightOf, link, mend, run, spark, time, toolPath } from "../lib/parts.js";
 import { bytes, count, ms, short, tokens, visible, whole } from "../lib/words.js";
@@ -74,7 +74,7 @@ function draw(parts) {
       h("p", { class: "title" }, visible(server.problem.text)), quiet(visible(server.problem.hint))),
       mend(server.problem, server))) : null,
     trust(parts),
-    h("div", { class: "two" }, facts(server), definition(mine.details)),
+    h("div", { class: "two" }, condition(server), definition(mine.details)),
     offers(parts),
     h("section", { class: "card" }, h("h2", null, "Log"), log.draw(place)),
     usage(alias, mine),
@@ -98,7 +98,7 @@ function heading(server, { mine, act, verify }) {
       ] : does("enable", "Enable", `${server.alias} is enabled.`, { class: "main" })));
 }
 
-function facts(server) {
+function condition(server) {
   const figures = state.figures.get(server.alias);
   const minutes = figures?.minutes || new Array(60).fill(0);
   const rows = [
@@ -111,7 +111,7 @@ function facts(server) {
     ["Errors", whole(figures?.errors || 0)],
     ["Schemas", `${tokens(figures?.schema_tokens)} tokens of a model's context`],
   ];
-  return h("section", { class: "card" }, h("h2", null, "State"), list(rows));
+  return h("section", { class: "card" }, h("h2", null, "State"), facts(rows));
 }
 
 function definition(details) {
@@ -125,13 +125,8 @@ function definition(details) {
     ["Headers", (launch.headers || []).map((name) => h("code", { key: name }, `${visible(name)}: …`))],
     ["Timeout", details.timeout_s ? `${details.timeout_s} s` : "the hub's own"],
   ];
-  return h("section", { class: "card" }, h("h2", null, "Definition"), list(rows),
+  return h("section", { class: "card" }, h("h2", null, "Definition"), facts(rows),
     details.instructions ? fold("What it tells models", code(details.instructions)) : null);
-}
-
-function list(rows) {
-  const said = rows.filter(([, words]) => words && words.length !== 0);
-  return h("dl", { class: "facts" }, said.map(([name, words]) => [h("dt", null, name), h("dd", null, words)]));
 }
 
 function trust({ mine, approve }) {

@@ -1,7 +1,7 @@
 // Try a tool: a form and its JSON in step, the call as it runs, and what came of it.
 
 import { h } from "../lib/dom.js";
-import { quiet, small } from "../lib/bits.js";
+import { quiet, small, submit } from "../lib/bits.js";
 import { ask, order, segment } from "../lib/store.js";
 import { button, code, complain, confirmed, empty, fold, link, say, serverPath } from "../lib/parts.js";
 import { ms, short, visible } from "../lib/words.js";
@@ -116,10 +116,9 @@ function about(words) {
 }
 
 function formCard({ mine, begin }) {
-  const send = (event) => { event.preventDefault(); begin(); };
-  return h("form", { class: "card schema", "aria-label": "Arguments", novalidate: true, on: { submit: send } }, h("h2", null, "Arguments"),
+  return h("form", { class: "card schema", "aria-label": "Arguments", novalidate: true, on: { submit: begin } }, h("h2", null, "Arguments"),
     mine.form.draw(),
-    h("div", { class: "row" }, h("button", { type: "submit", class: "main", disabled: Boolean(mine.call) }, mine.call ? "Running …" : "Call it"),
+    h("div", { class: "row" }, submit(mine.call ? "Running …" : "Call it", Boolean(mine.call)),
       mine.call ? button("Cancel", () => mine.call?.cancel()) : null));
 }
 
@@ -149,11 +148,10 @@ function running({ mine, answer }) {
 function asking(question, answer) {
   const { message, mode, url } = question.params || {};
   const isPage = mode === "url";
-  const send = (event) => { event.preventDefault(); answer(question, "accept"); };
-  return h("form", { key: `question ${question.question}`, class: "question schema", "aria-label": "The server asks", novalidate: true, on: { submit: send } },
+  return h("form", { key: `question ${question.question}`, class: "question schema", "aria-label": "The server asks", novalidate: true, on: { submit: () => answer(question, "accept") } },
     h("h2", null, "The server asks"), h("p", null, visible(message || "")),
     isPage ? h("p", null, "It wants you to open ", /^https?:\/\//i.test(url) ? h("a", { href: url, target: "_blank", rel: "noopener noreferrer" }, short(url)) : h("code", null, short(url))) : question.form.draw(),
-    h("div", { class: "row" }, h("button", { type: "submit", class: "main" }, isPage ? "I have done so" : "Answer"),
+    h("div", { class: "row" }, submit(isPage ? "I have done so" : "Answer"),
       button("Decline", () => answer(question, "decline")), button("Dismiss", () => answer(question, "cancel"))));
 }
 

@@ -1,7 +1,7 @@
 // The yard: every server, how it is doing, and what wants a hand.
 
 import { h, remembered } from "../lib/dom.js";
-import { quiet, small, under } from "../lib/bits.js";
+import { quiet, small, top, under } from "../lib/bits.js";
 import { state } from "../lib/store.js";
 import { empty, light, lightOf, link, problems, serverPath, spark } from "../lib/parts.js";
 import { bytes, count, ms, seconds, short, tokens, visible, whole } from "../lib/words.js";
@@ -66,7 +66,7 @@ function draw() {
   const tools = status.servers.reduce((sum, server) => sum + (server.enabled ? server.tools : 0), 0);
   const cost = [...state.figures.values()].reduce((sum, row) => sum + row.schema_tokens, 0);
   return [
-    h("div", { class: "top" }, h("h1", null, "The yard"),
+    top("The yard",
       quiet(`${count(status.servers.length, "server")}, ${ready} ready, ${count(tools, "tool")}, ${tokens(cost)} tokens of schemas, up ${seconds(status.uptime_s)}`)),
     status.problems.length ? problems(status.problems, status.servers) : null,
     status.servers.some(isOwn) ? null : nothing(),

@@ -1,0 +1,76 @@
+"""Apps defined and taken away again, from any door."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from toolyard.core.apps import App, read_app
+from toolyard.core.errors import NotOursError, StoreError
+from toolyard.hub import Hub
+from toolyard.sources.apps import Apps
+from toolyard.stores.apps import AppsFolder
+
+NOTICE_SECONDS: Final = 3.0
+"""How long an order waits until it is seen; the source looks twice a second."""
+
+
+class AppOrders:
+    """What people order about apps; each order says whether the hub has seen it already."""
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+
+    async def put(self, name: str, fields: Mapping[str, object]) -> bool:
+        """Define an app, or define it anew; what `fields` cannot say stays as it is.
+
+        Raises:
+            ConfigError: It cannot be used.
+            StoreError: It cannot be written.
+        """
+        app = await asyncio.to_thread(self._put, read_app({**fields, "name": name}))
+        return await self._noticed(lambda: self._seen(name) == app)
+
+    def _put(self, app: App) -> App:
+        whole = self._folder.completed(app)
+        self._folder.put(whole)
+        return whole
+
+    async def remove(self, name: str) -> bool:
+        """Take away a definition of the user.
+
+        Raises:
+            NotOursError: It comes with Toolyard.
+            UnknownNameError: There is none of that name.
+            StoreError: It cannot be deleted.
+        """
+        if name in self._hub.scans and name not in self._folder.names():
+            hint = "have it left alone with a setting of its own, see the how-to of apps"
+            raise NotOursError(f"the app {name!r} comes with toolyard", hint)
+        before = self._seen(name)
+        await asyncio.to_thread(self._folder.remove, name)
+        return await self._noticed(lambda: self._seen(name) != before)
+
+    @property
+    def _apps(self) -> Apps:
+        if self._hub.apps is None:
+            raise StoreError("apps cannot be changed: this hub looks for none")
+        return self._hub.apps
+
+    @property
+    def _folder(self) -> AppsFolder:
+        return self._apps.folder
+
+    def _seen(self, name: str) -> App | None:
+        scan = self._hub.scans.get(name)
+        return scan.watch.app if scan is not None else None
+
+    async def _noticed(self, holds: Callable[[], bool]) -> bool:
+        try:
+            async with asyncio.timeout(NOTICE_SECONDS):
+                while not holds():
+                    await self._apps.wait_followed()
+        except TimeoutError:
+            return False
+        return True
