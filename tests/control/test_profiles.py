@@ -249,3 +249,16 @@ async def test_a_profile_is_given_back_as_it_was_written(yard: Doors) -> None:
     assert said.items() <= row.items()
     assert row["path"] == "/mcp/p/review"
     assert (yard.home / "profiles" / "review.json").stat().st_mode & 0o777 == 0o600
+
+
+async def test_what_a_profile_would_offer_is_told_before_it_is_written(yard: Doors) -> None:
+    said = {"allow": ["two"], "hide": ["two/tool_*"], "rename": {"two/echo": "say"}}
+    path = "/api/v1/profiles/draft/preview"
+    found = (await send(yard, "POST", path, said)).json()
+    assert found["tools"] == [{"name": "say", "server": "two", "tool": "echo"}]
+    whole = (await send(yard, "POST", path, {})).json()
+    assert {each["name"] for each in whole["tools"]} == ALL
+    assert whole["listed"] > found["listed"] and whole["schema_tokens"] > found["schema_tokens"]
+    searched = (await send(yard, "POST", path, {"settings": {"expose": "search"}})).json()
+    assert len(searched["tools"]) == len(ALL) > searched["listed"]
+    assert (await send(yard, "GET", "/api/v1/profiles/draft")).status == 404

@@ -156,3 +156,24 @@ async def test_an_app_is_defined_changed_and_taken_away_on_its_page(
             await page.click("dialog >> text=Take it away")
             await card.wait_for(state="detached")
             assert await page.locator("[aria-label^='Take away']").count() == 0
+
+
+async def test_a_profile_shows_what_it_would_offer_before_it_is_saved(
+    browser: Any, home: Path
+) -> None:
+    tools = [{"name": name, "inputSchema": {"type": "object"}} for name in ("cook", "clean")]
+    with running_hub({"kitchen": kitchen(home, "kitchen", *tools)}, home=home) as hub:
+        async with entered(browser, hub) as page:
+            await page.goto(f"{hub.url}/ui/profiles/work")
+            offers = page.locator("section[aria-label='What it offers']")
+            await offers.locator("text=Would offer 2 tools").wait_for()
+            await page.click("[aria-label='Hide kitchen/clean']")
+            await page.fill("#rename", "kitchen/cook = dinner")
+            await offers.locator("text=Would offer 1 tool;").wait_for()
+            await offers.locator("li", has_text="kitchen/cook").locator("text=as dinner").wait_for()
+            await offers.locator("li", has_text="kitchen/clean").get_by_text("not off").wait_for()
+            await page.fill("#rename", "kitchen/cook = bad name")
+            await offers.locator(".bad").wait_for()
+            await page.fill("#rename", "")
+            await page.click("button.main:has-text('Save')")
+            await offers.locator("text=Offers 1 tool;").wait_for()

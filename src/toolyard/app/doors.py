@@ -22,6 +22,7 @@ from toolyard.surfaces.control.api import make_app
 from toolyard.surfaces.control.catalog import CatalogDoor
 from toolyard.surfaces.control.executors import ExecutorsDoor
 from toolyard.surfaces.control.history import HistoryDoor
+from toolyard.surfaces.control.offering import OfferingDoor
 from toolyard.surfaces.control.openapi import described
 from toolyard.surfaces.control.packages import PackagesDoor
 from toolyard.surfaces.control.parts import yard_parts
@@ -137,6 +138,7 @@ def _make_rest(house: House, door: HttpDoor, passes: Passes, link: Callable[[], 
     operations += RunsDoor(house.hub, house.agents, house.tokens, door.dismiss).operations()
     operations += TryingDoor(house.relay, house.inputs, house.stopping).operations()
     operations += SharingDoor(house.shareable).operations()
+    operations += OfferingDoor(house.relay).operations()
     operations += HistoryDoor(house.history, house.relay).operations()
     operations.append(Metrics(house.hub, house.relay, house.history).operation())
     operations += yard_parts(

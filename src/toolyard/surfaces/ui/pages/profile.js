@@ -1,10 +1,10 @@
 // One profile: what it shows and hides, in a form and as JSON.
 
 import { h } from "../lib/dom.js";
-import { crumbs, looking, quiet, sheet, top, under } from "../lib/bits.js";
-import { ask, segment, state } from "../lib/store.js";
+import { crumbs, looking, quiet, sheet, tag, top, under } from "../lib/bits.js";
+import { ask, order, segment, state } from "../lib/store.js";
 import { button, complain, confirmed, run } from "../lib/parts.js";
-import { short, visible } from "../lib/words.js";
+import { count, short, tokens, visible } from "../lib/words.js";
 import { choice, field, fromList, textInput } from "../lib/editing.js";
 import { Draft, formOf, lineFields, saveBar } from "../lib/draft.js";
 
@@ -20,11 +20,12 @@ const TABLES = [
 ];
 const SHAPE = formOf({ lists: LISTS, tables: TABLES, plain: { title: "", settings: {} } });
 const MOST = 300;
+const PAUSE = 250;
 
 function open(place) {
   const name = place.params.name;
   const path = `/profiles/${segment(name)}`;
-  let draft = null, isNew = false, before = null, tools = [], undo = null;
+  let draft = null, isNew = false, before = null, tools = [], undo = null, seen = null, waiting = null, asked = 0;
 
   async function load() {
     try {
@@ -36,8 +37,28 @@ function open(place) {
       isNew = true;
       before = {};
     }
-    draft = new Draft(before, { ...SHAPE, changed: place.redraw });
+    draft = new Draft(before, { ...SHAPE, changed });
+    look();
     draft.isDirty = isNew;
+    place.redraw();
+  }
+
+  function changed() {
+    place.redraw();
+    clearTimeout(waiting);
+    waiting = setTimeout(look, PAUSE);
+  }
+
+  // What it would offer, saved or not.
+  async function look() {
+    if (draft.wrong) return;
+    const mine = asked += 1;
+    let found;
+    try {
+      found = await order("POST", `${path}/preview`, draft.value);
+      found.names = new Map(found.tools.map((each) => [`${each.server}/${each.tool}`, each.name]));
+    } catch (error) { found = { error }; }
+    if (mine === asked) seen = found;
     place.redraw();
   }
 
@@ -61,15 +82,28 @@ function open(place) {
     draft.edit((form) => { form[key] = [...new Set([...fromList(form[key]), line])].join("\n"); });
   }
 
-  function names() {
-    const known = tools.filter((tool) => tool.server).slice(0, MOST);
-    return sheet("Names to choose from", known.length ? h("ul", { class: "plain choose" }, known.map((tool) => {
-      const line = `${tool.server}/${tool.tool}`;
-      return h("li", { key: line }, h("div", { class: "row spread" }, h("span", null, h("strong", null, visible(line)), under(short(tool.description, 100))),
-        h("span", { class: "row" }, button("Show", () => put1("allow", line), { "aria-label": `Show ${line}` }), button("Hide", () => put1("hide", line), { "aria-label": `Hide ${line}` }))));
-    })) : quiet("No tool is known yet."));
+  function sum() {
+    if (!seen) return looking();
+    if (seen.error) return h("p", { class: "bad" }, visible([seen.error.message, seen.error.hint].filter(Boolean).join(". ")));
+    return h("p", null, `${draft.isDirty ? "Would offer" : "Offers"} ${count(seen.tools.length, "tool")}; a client lists ${count(seen.listed, "tool")} with the hub's own, ${tokens(seen.schema_tokens)} tokens of a model's context.`);
   }
 
+  function row(tool) {
+    const line = `${tool.server}/${tool.tool}`;
+    const name = seen?.names?.get(line);
+    return h("li", { key: line }, h("div", { class: "row spread" },
+      h("span", null, h("strong", { class: seen?.names && !name ? "quiet" : undefined }, visible(line)), !seen?.names ? null : tag(name ? `as ${visible(name)}` : "not offered"), under(short(tool.description, 100))),
+      h("span", { class: "row" }, button("Show", () => put1("allow", line), { "aria-label": `Show ${line}` }), button("Hide", () => put1("hide", line), { "aria-label": `Hide ${line}` }))));
+  }
+
+  function names() {
+    const known = tools.filter((tool) => tool.server);
+    return sheet("What it offers", h("div", { "aria-live": "polite" }, sum()),
+      known.length ? h("ul", { class: "plain choose" }, known.slice(0, MOST).map(row)) : quiet("No tool is known yet."),
+      known.length > MOST ? quiet(`and ${known.length - MOST} more`) : null);
+  }
+
+  place.onLeave(() => clearTimeout(waiting));
   ask("/tools").then((answer) => { tools = answer.tools; place.redraw(); }, complain);
   load();
 
