@@ -210,7 +210,10 @@ SETTINGS: Final = (
         "How many servers that we started may run at each executor, or `none`.",
     ),
     Setting(
-        "memory_limit", _budget, "How much memory those on this machine may take, or `none`.", "MB"
+        "memory_limit",
+        _budget,
+        "How much memory those at each executor may take, where it is known, or `none`.",
+        "MB",
     ),
     Setting(
         "budget",

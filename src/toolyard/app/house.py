@@ -44,8 +44,9 @@ from toolyard.links.probe import probe
 from toolyard.links.room import Budget
 from toolyard.links.sites import Sites
 from toolyard.links.sweep import find_again
+from toolyard.links.weights import Weights
+from toolyard.relay.exposure import Exposure
 from toolyard.relay.relay import Relay
-from toolyard.relay.view import Exposure
 from toolyard.settings import Settings
 from toolyard.sources.agents import Agents as AgentsSource
 from toolyard.sources.announced import Announced
@@ -118,6 +119,9 @@ class House:
             budget=_budget(settings),
             memory=self._memory,
         )
+        self.weights = Weights(self.sites)
+        self.pool.room.weight = self.weights.of
+        self.pool.room.site = lambda name: self.board.snapshot.roster.sites.get(name)
         self.secrets, self.grants = Secrets(settings.state_dir), Grants(settings.state_dir)
         self.credentials = Credentials(
             self.grants, self.secrets, self.pool, lambda: self.board.snapshot
@@ -261,6 +265,7 @@ class House:
                     self.credentials.run(),
                     self.packages.run(),
                     self.sites.sweep(self.board.post),
+                    self.weights.run(self.pool.room.running),
                 )
                 tasks += [group.create_task(room) for room in rooms]
                 await doors()

@@ -12,7 +12,8 @@ from toolyard.cli.desk import Desk, json_option
 from toolyard.cli.exits import Exit
 
 TOP = "/api/v1/executors"
-TITLES = ("executor", "type", "host", "options", "policy of")
+TITLES = ("executor", "type", "host", "options", "limits", "policy of")
+LIMIT = "Instead of the hub's own setting; or none."
 TEST_SECONDS = 90.0
 
 
@@ -27,19 +28,31 @@ def executor_command() -> None:
 @click.option("--type", "type_", required=True, metavar="docker|ssh|kubernetes")
 @click.option("--host", default="", metavar="ADDRESS", help="Where it is; by its type.")
 @click.option("-o", "--option", "options", multiple=True, metavar="KEY=VALUE")
+@click.option("--running-limit", metavar="SERVERS", help=f"How many may run there. {LIMIT}")
+@click.option("--memory-limit", metavar="MB", help=f"How much memory they may take. {LIMIT}")
 @json_option
 @click.pass_obj
-def add_command(desk: Desk, name: str, type_: str, host: str, options: tuple[str, ...]) -> None:
+def add_command(
+    desk: Desk,
+    name: str,
+    type_: str,
+    host: str,
+    options: tuple[str, ...],
+    running_limit: str | None,
+    memory_limit: str | None,
+) -> None:
     r"""Name a place where servers can run, or change one.
 
     \b
     toolyard executor add box --type ssh --host me@box.example
     toolyard executor add here --type docker -o image=python:3.12-slim
-    toolyard executor add far --type docker --host tcp://box:2376 -o ca=ca.pem
+    toolyard executor add far --type docker --host tcp://box:2376 -o ca=ca.pem --memory-limit 4096
     toolyard executor add cluster --type kubernetes --host my-context -o namespace=agents
     """
     pairs = dict(_pair(each) for each in options)
-    body = {"type": type_, "host": host, "options": pairs}
+    body: dict[str, Any] = {"type": type_, "host": host, "options": pairs}
+    body["running_limit"] = _limit("--running-limit", running_limit)
+    body["memory_limit"] = _limit("--memory-limit", memory_limit)
     desk.start_hub().record("PUT", _one(name), body)
     answer = {"done": "named", "executor": name, **body}
 
@@ -129,4 +142,23 @@ def _pair(word: str) -> tuple[str, str]:
 
 def _row(row: dict[str, Any]) -> list[str]:
     options = ", ".join(f"{key}={value}" for key, value in row["options"].items())
-    return [row["name"], row["type"], row["host"], options, row["policy_of"]]
+    return [row["name"], row["type"], row["host"], options, _limits(row), row["policy_of"]]
+
+
+def _limit(option: str, word: str | None) -> int | None:
+    if word is None:
+        return None
+    if word == "none":
+        return 0
+    if not word.isdecimal() or not int(word):
+        raise click.UsageError(f"{option} {word!r} is neither a number above 0 nor none")
+    return int(word)
+
+
+def _limits(row: dict[str, Any]) -> str:
+    said = [
+        f"{most or 'any number of'} {unit}" if unit == "servers" else f"{most or 'any'} {unit}"
+        for most, unit in ((row["running_limit"], "servers"), (row["memory_limit"], "MB"))
+        if most is not None
+    ]
+    return ", ".join(said)

@@ -39,6 +39,8 @@ def show_instances(desk: Desk, rows: list[Row]) -> None:
 def _cells(row: Row) -> list[str]:
     status = "leaving" if row["leaving"] else row["status"]
     memory = f"{row['memory'] / (1 << 20):.0f} MB" if row["memory"] else ""
+    if row["memory"] is None and row["executor"] and row["where"]:
+        memory = "unknown"
     since = time.strftime("%H:%M:%S", time.localtime(row["since"])) if row["since"] else ""
     note = row["note"]
     if row["unattributed"]:

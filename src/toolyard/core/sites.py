@@ -23,6 +23,10 @@ class Site:
     """`unix:///run/docker.sock`, `tcp://box:2376`, `ssh://user@box`, a context: by its type."""
     options: Pairs = ()
     """What else its type understands, e.g. `image` or `namespace`."""
+    running_limit: int | None = None
+    """How many servers may run there; 0 for as many as like, None as the hub's setting says."""
+    memory_limit: int | None = None
+    """MB they may take together; 0 and None as above."""
 
     def option(self, name: str, default: str = "") -> str:
         """One of the options."""

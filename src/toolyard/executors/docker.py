@@ -27,6 +27,7 @@ from toolyard.executors.waits import through
 _log = logging.getLogger(__name__)
 
 _MISSING = 404
+_LOOKS_AT_ONCE = 4  # the daemon is asked for each container, and has other work
 _CPUS = 2.0  # a server in trouble leaves the rest of a machine usable
 
 
@@ -117,12 +118,15 @@ class Docker:
         )
 
     async def memory(self) -> dict[str, int]:
-        """Bytes in memory per running server, by its `where`; takes the daemon about a second."""
+        """Bytes in memory per running server, by its `where`; one that is not known is left out."""
         used: dict[str, int] = {}
+        turns = asyncio.Semaphore(_LOOKS_AT_ONCE)
 
         async def look(life: Life) -> None:
-            with suppress(StartError):
-                used[life.child.where] = await life.memory()
+            async with turns:
+                with suppress(StartError):
+                    if held := await life.memory():
+                        used[life.child.where] = held
 
         async with asyncio.TaskGroup() as tasks:
             for life in self._living.values():

@@ -22,18 +22,18 @@ def pids(hub: Hub) -> list[int]:
 
 
 def running(hub: Hub, memory: Mapping[int, int]) -> list[Row]:
-    """All that runs, or was sent to rest, or failed; `memory` is in bytes by process."""
+    """All that runs, or was sent to rest, or failed; `memory` is in bytes by process here."""
     entries, rows = hub.snapshot.entries, []
     for id_, keeper in hub.pool.keepers.items():
         entry = entries.get(id_)
         if entry is not None and (keeper.is_running or keeper.note or keeper.failing_since):
             row = {"mode": "shared", "status": entry.status.value, **_NOBODY}
-            rows.append({**_describe(entry, keeper, memory), **row})
+            rows.append({**_describe(hub, entry, keeper, memory), **row})
     for instance in hub.instances:
         entry = entries.get(instance.apart.server)
         if entry is not None:
             whose = _whose(instance, leaving=hub.instances.is_leaving(instance.owner.key))
-            rows.append({**_describe(entry, instance.keeper, memory), **whose})
+            rows.append({**_describe(hub, entry, instance.keeper, memory), **whose})
     return sorted(rows, key=lambda row: (row["server"], row["owner"]))
 
 
@@ -57,16 +57,17 @@ def _whose(instance: Instance, *, leaving: bool) -> Row:
     }
 
 
-def _describe(entry: Entry, keeper: Keeper, memory: Mapping[int, int]) -> Row:
+def _describe(hub: Hub, entry: Entry, keeper: Keeper, memory: Mapping[int, int]) -> Row:
     link, endpoint = keeper.link, keeper.server.endpoint
     return {
         "server": entry.alias,
         "id": str(entry.server.id),
         "transport": "stdio" if isinstance(endpoint, Command) else endpoint.kind,
+        "executor": keeper.server.placement.executor,
         "where": (link.where or _address(keeper)) if link is not None else "",
         "pid": link.pid if link is not None else 0,
         "since": keeper.since or None,
-        "memory": memory.get(link.pid) if link is not None and link.pid else None,
+        "memory": memory.get(link.pid) if link and link.pid else hub.pool.room.weight(keeper),
         "calls": link.calls if link is not None else 0,
         "restarts": keeper.restarts,
         "unattributed": keeper.unattributed,

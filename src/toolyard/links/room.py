@@ -9,7 +9,9 @@ from typing import Final
 
 from toolyard.core.errors import StartError
 from toolyard.core.model import Command
+from toolyard.core.sites import Site
 from toolyard.links.keeper import Keeper
+from toolyard.links.sites import is_here
 
 EVICT_SECONDS: Final = 10.0
 STARTING_SECONDS: Final = 10.0
@@ -22,9 +24,9 @@ class Budget:
     """How much the servers that we started may take together; 0 means as much as they like."""
 
     running: int = 0
-    """At each executor."""
+    """At each executor that says nothing else."""
     memory: int = 0
-    """Bytes, on this machine."""
+    """Bytes, at each executor that says nothing else, of those that are known."""
     evict: bool = True
     """Send the least recently used to rest when it is used up; otherwise refuse the newcomer."""
 
@@ -36,6 +38,10 @@ class Room:
         self._budget = budget
         self._memory = memory
         self._sides: list[Callable[[], Iterable[Keeper]]] = []
+        self.site: Callable[[str], Site | None] = lambda _name: None
+        """The executor of a name, with limits of its own or without."""
+        self.weight: Callable[[Keeper], int | None] = lambda _keeper: None
+        """Bytes a server elsewhere holds; None if nobody can tell."""
 
     def count(self, keepers: Callable[[], Iterable[Keeper]]) -> None:
         """Count these too, whoever they are by then."""
@@ -66,30 +72,44 @@ class Room:
 
     def _lack(self, keeper: Keeper) -> str:
         """Why there is no room for one more; empty if there is."""
-        budget = self._budget
-        if not isinstance(keeper.server.endpoint, Command) or not (budget.running or budget.memory):
+        place = _place(keeper)
+        count, memory = self._limits(place)
+        if not isinstance(keeper.server.endpoint, Command) or not (count or memory):
             return ""
         running = self._beside(keeper)
-        if budget.running and len(running) >= budget.running:
-            where = keeper.server.placement.executor
-            at = f" on {where}" if where else ""
-            return f"{len(running)} servers run{at}, and {budget.running} may"
-        if budget.memory and running:
-            used = self._memory([other.link.pid for other in running if other.link is not None])
-            if used >= budget.memory:
-                return f"servers use {used >> 20} MB of the {budget.memory >> 20} they may"
+        at = f" on {place}" if place else ""
+        if count and len(running) >= count:
+            return f"{len(running)} servers run{at}, and {count} may"
+        if memory and running:
+            used = self._used(place, running)
+            if used >= memory:
+                return f"servers{at} use {used >> 20} MB of the {memory >> 20} they may"
         return ""
+
+    def _limits(self, place: str) -> tuple[int, int]:
+        """How many servers may run at a place, and how many bytes they may take; 0 is no limit."""
+        site, budget = self.site(place) if place else None, self._budget
+        count = site.running_limit if site else None
+        memory = site.memory_limit if site else None
+        return (
+            budget.running if count is None else count,
+            budget.memory if memory is None else memory << 20,
+        )
+
+    def _used(self, place: str, running: list[Keeper]) -> int:
+        if place:
+            return sum(self.weight(other) or 0 for other in running)
+        return self._memory([other.link.pid for other in running if other.link is not None])
 
     def _beside(self, keeper: Keeper) -> list[Keeper]:
         """The processes that run where this one is to run."""
-        place = keeper.server.placement.executor
+        place = _place(keeper)
+        return [other for other in self.running() if _place(other) == place]
+
+    def running(self) -> list[Keeper]:
+        """Every process that we started."""
         keepers = (other for side in self._sides for other in side() if other.is_running)
-        return [
-            other
-            for other in keepers
-            if isinstance(other.server.endpoint, Command)
-            and other.server.placement.executor == place
-        ]
+        return [other for other in keepers if isinstance(other.server.endpoint, Command)]
 
     async def _sent_to_rest(self, keeper: Keeper, why: str) -> bool:
         keeper.rest(why)
@@ -99,3 +119,9 @@ class Room:
         except TimeoutError:
             return False
         return True
+
+
+def _place(keeper: Keeper) -> str:
+    """The executor at which it runs; empty for this machine."""
+    name = keeper.server.placement.executor
+    return "" if is_here(name) else name

@@ -6,10 +6,10 @@ import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import monotonic
-from typing import Final
+from typing import Final, Protocol, runtime_checkable
 
 from msgspec import Raw
 
@@ -45,6 +45,15 @@ class Trial:
     notes: tuple[str, ...] = ()
 
 
+@runtime_checkable
+class Weighing(Protocol):
+    """An executor that can tell how much memory its servers hold."""
+
+    async def memory(self) -> dict[str, int]:
+        """Bytes per running server, by its `where`; those it does not know are left out."""
+        ...
+
+
 @dataclass(slots=True)
 class _Opened:
     site: Site
@@ -73,7 +82,7 @@ class Sites:
         Raises:
             StartError: There is none, or it cannot be used as configured.
         """
-        if name in ("", LOCAL):
+        if is_here(name):
             return self._local
         return self._get(name).executor
 
@@ -83,6 +92,8 @@ class Sites:
             known = ", ".join((LOCAL, *sorted(self._roster().sites)))
             hint = f"there are: {known}; name it with: toolyard executor add"
             raise StartError(f"there is no executor {name[:80]!r}", hint)
+        # How many may run there is no matter of the executor's.
+        site = replace(site, running_limit=None, memory_limit=None)
         found = self._opened.get(name)
         if found is None or found.site != site:
             if found is not None:
@@ -96,7 +107,7 @@ class Sites:
         Raises:
             StartError: There is no way.
         """
-        if name in ("", LOCAL):
+        if is_here(name):
             return f"127.0.0.1:{port}"
         async with self._reaching:
             opened = self._get(name)
@@ -105,6 +116,14 @@ class Sites:
                 opened.reached[port] = await opened.doors.enter_async_context(way)
                 self.on_reached(opened.reached[port])
             return opened.reached[port]
+
+    async def memory(self, name: str) -> dict[str, int]:
+        """Bytes in memory per server at a place, by its `where`; {} if that cannot be told."""
+        used: dict[str, int] = {}
+        for opened in (*self._old, *self._opened.values()):
+            if opened.site.name == name and isinstance(opened.executor, Weighing):
+                used |= await opened.executor.memory()
+        return used
 
     async def sweep(self, post: Callable[[Report], None]) -> None:
         """End what an earlier start of this hub left anywhere; say what could not be looked at."""
@@ -171,6 +190,11 @@ class Sites:
             await opened.executor.close()
         self._opened.clear()
         self._old.clear()
+
+
+def is_here(name: str) -> bool:
+    """Whether an executor's name stands for this machine."""
+    return name in ("", LOCAL)
 
 
 def make_executor(site: Site, hub: str, logs: Path) -> Executor:

@@ -19,6 +19,7 @@ from toolyard.surfaces.control.rows import Ordered
 TOP = "/api/v1/executors"
 ONE = "/api/v1/executors/{name}"
 Text = Annotated[str, Meta(max_length=2000)]
+Limit = Annotated[int, Meta(ge=0, lt=1 << 31)]
 
 
 class ExecutorBody(msgspec.Struct, forbid_unknown_fields=True):
@@ -27,6 +28,10 @@ class ExecutorBody(msgspec.Struct, forbid_unknown_fields=True):
     type: Literal["docker", "ssh", "kubernetes"]
     host: Text = ""
     options: dict[str, Text] = {}
+    running_limit: Limit | None = None
+    """How many servers may run there; 0 for no limit, null for the hub's setting."""
+    memory_limit: Limit | None = None
+    """MB they may take together; 0 and null as above."""
 
 
 class ExecutorRow(msgspec.Struct):
@@ -40,6 +45,8 @@ class ExecutorRow(msgspec.Struct):
     reached_at: str = ""
     """Where the hub is from there, once somebody asked."""
     out_of_reach: str = ""
+    running_limit: int | None = None
+    memory_limit: int | None = None
 
 
 class ExecutorList(msgspec.Struct):
@@ -128,7 +135,17 @@ class ExecutorsDoor:
         _, of = self._agents.roster.policy(site.name)
         reached, _ = self._executors.reach_of(site.name)
         why = self._executors.out_of_reach.get(site.name, "")
-        return ExecutorRow(site.name, site.type, site.host, dict(site.options), of, reached, why)
+        return ExecutorRow(
+            site.name,
+            site.type,
+            site.host,
+            dict(site.options),
+            of,
+            reached,
+            why,
+            site.running_limit,
+            site.memory_limit,
+        )
 
     async def _render(self, call: Call) -> RenderRow:
         query: RenderQuery = call.query

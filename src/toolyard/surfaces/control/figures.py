@@ -17,6 +17,7 @@ from toolyard.core.history import Call as Recorded
 from toolyard.core.history import Outcome, percentile
 from toolyard.core.pins import schema_tokens
 from toolyard.hub import Hub
+from toolyard.links.keeper import Keeper
 from toolyard.stores.history import History, Search
 from toolyard.surfaces.control.api import Call, Operation
 
@@ -108,10 +109,13 @@ class FiguresDoor:
             calls=len(calls),
             errors=sum(each.outcome in failed for each in calls),
             p95_ms=percentile(sorted(each.ms for each in calls), 95),
-            memory_bytes=resident(pid) if pid else None,
+            memory_bytes=resident(pid) if pid else self._elsewhere(keeper),
             schema_tokens=schema_tokens([offer.raw for offer in entry.offers.tools]),
             agents=dict(Counter(each.agent for each in calls)),
         )
+
+    def _elsewhere(self, keeper: Keeper | None) -> int | None:
+        return None if keeper is None else self._hub.pool.room.weight(keeper)
 
     async def _offers(self, call: Call) -> Offered:
         entry = self._hub.entry(call.path["alias"])

@@ -29,13 +29,15 @@ class InstanceRow(msgspec.Struct):
     mode: str
     """`shared` or `per_session`."""
     status: str
+    executor: str
+    """The name of the place where it runs; empty for this machine."""
     where: str
     """Where it runs, in words for people."""
     pid: int
     since: float | None
     """Seconds since the epoch."""
     memory: int | None
-    """Bytes of it and all it started, where that can be told."""
+    """Bytes of it and all it started; null where that is unknown."""
     calls: int
     """Calls under way."""
     restarts: int
