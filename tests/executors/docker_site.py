@@ -131,7 +131,7 @@ def dockerd(plot: Plot, folder: Path, *flags: str, inside: str = "") -> Iterator
     daemon = Daemon(folder, process, plot)
     try:
         _wait_for(daemon)
-        _load_image(daemon)
+        load_image(daemon)
         yield daemon
     finally:
         process.terminate()
@@ -158,13 +158,14 @@ def _wait_for(daemon: Daemon) -> None:
         time.sleep(0.1)  # noqa: TID251 - nothing tells when it listens
 
 
-def _load_image(daemon: Daemon) -> None:
+def load_image(daemon: Daemon, image: str = IMAGE, *more: str) -> None:
+    """Make an image with python in it, and with what `more` lines of a Dockerfile say."""
     script = Path(__file__).with_name("docker_image.sh")
     tar = subprocess.run(["sh", script, sys.executable], check=True, stdout=subprocess.PIPE).stdout
-    name, _, tag = IMAGE.partition(":")
+    name, _, tag = image.partition(":")
     changes = "&".join(
         "changes=" + quote(change)
-        for change in ("ENV PATH=/usr/local/bin:/bin", "ENV PYTHONDONTWRITEBYTECODE=1")
+        for change in ("ENV PATH=/usr/local/bin:/bin", "ENV PYTHONDONTWRITEBYTECODE=1", *more)
     )
     daemon.ask("POST", f"/images/create?fromSrc=-&repo={name}&tag={tag}&{changes}", tar)
 
@@ -202,7 +203,7 @@ def daemon_there() -> Iterator[Daemon]:
     """A daemon in a network of its own, at the far end of a cable: TLS, and ssh beside it."""
     _require("dockerd", "ip", "nsenter", "openssl", "sshd", "ssh-keygen")
     with plot() as mine, _folder() as folder:
-        _make_certificates(folder, mine.there)
+        make_certificates(folder, mine.there)
         with _cable(mine):
             tls = [f"--tls{what}={folder}/{file}" for what, file in _SERVER_FILES]
             listen = ("-H", f"tcp://{mine.there}:{TLS_PORT}", "--tlsverify", *tls)
@@ -242,7 +243,8 @@ def _cable(plot: Plot) -> Iterator[None]:
         _ip("netns", "del", plot.netns, check=False)
 
 
-def _make_certificates(folder: Path, address: str) -> None:
+def make_certificates(folder: Path, address: str) -> None:
+    """An authority, and what it says of the server at this address and of its client."""
     new = "-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes".split()
 
     def openssl(*arguments: str) -> None:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
+import json
 import os
 import socket
+import tracemalloc
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +27,7 @@ from tests.executors.docker_site import (
     Yard,
     daemon_here,
     daemon_there,
+    load_image,
     ssh_options,
     tls_options,
 )
@@ -190,6 +194,23 @@ async def test_a_run_without_an_image_says_where_to_name_one(here: Daemon) -> No
     assert 'executor "yard" the option image' in error.hint
 
 
+async def test_without_a_command_the_image_s_own_is_run(yard: Yard) -> None:
+    code = "import sys; print(sys.argv[1:], flush=True); input()"
+    entry = json.dumps(["python3", "-c", code])
+    image = "toolyard-own:test"
+    load_image(yard.daemon, image, f"ENTRYPOINT {entry}", 'CMD ["usual"]')
+
+    async def said(*argv: str) -> str:
+        run = Run("own", Command(argv), Placement(image=image))
+        async with yard.executor.open(run) as pipes:
+            assert not isinstance(pipes, Address)
+            return (await Ear(pipes).line(20)).decode()
+
+    assert await said() == await said("") == "['usual']"
+    assert await said("", "--fast") == "['--fast']"
+    assert await said("python3", "-c", code) == "[]"
+
+
 async def test_containers_name_hub_start_server_and_owner(yard: Yard) -> None:
     docker = yard.executor
     assert isinstance(docker, Docker)
@@ -242,6 +263,44 @@ async def test_memory_is_told_per_server(yard: Yard) -> None:
 
         assert list(used) == [pipes.where]
         assert 30 << 20 < used[pipes.where] < 200 << 20
+
+
+async def test_a_server_over_tls_costs_the_hub_little(there: Daemon) -> None:
+    yard = FarYard(there, f"tcp://{there.plot.there}:{TLS_PORT}", **tls_options(there))
+    count = 6
+
+    async def start(stack: contextlib.AsyncExitStack) -> None:
+        pipes, ear = await stack.enter_async_context(running(yard, ECHO))
+        pipes.write(b"here\n")
+        assert await ear.line(20) == b"here"
+
+    async with contextlib.AsyncExitStack() as stack:
+        await start(stack)
+        tracemalloc.start()
+        try:
+            for _ in range(count):
+                await start(stack)
+            gc.collect()
+            held, _ = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    await yard.executor.close()
+
+    # One connection as the loops have them is 256 KiB.
+    assert held / count < 100 * 1024
+
+
+async def test_a_web_server_that_ends_later_is_known_to_have(yard: Yard) -> None:
+    run = Run("web", yard.python(SERVES, "8000"), Placement(port=8000))
+    async with yard.executor.open(run) as web:
+        assert isinstance(web, Address)
+        assert web.ended() == ""
+        await yard.kill(web.where)
+        async with asyncio.timeout(20):
+            while not web.ended():  # noqa: ASYNC110 - an address only answers when asked
+                await asyncio.sleep(0.05)
+
+        assert web.ended() == "exited with code 137"
 
 
 async def test_a_web_server_that_ends_before_it_listens_says_so(yard: Yard) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Protocol, cast
 
 from toolyard.executors.child import STDERR, STDIN, STDOUT, Child
@@ -37,8 +38,11 @@ class Contained(Child):
 class Attach(asyncio.Protocol):
     """Asks to attach; then all that comes goes to the child, all it is given goes to stdin."""
 
-    def __init__(self, child: Contained, identity: str, *, stdin: bool) -> None:
+    def __init__(
+        self, child: Contained, identity: str, detached: Callable[[], None], *, stdin: bool
+    ) -> None:
         self._child = child
+        self._detached = detached
         self._stdin = stdin
         self._frames = Frames()
         self._head = bytearray()
@@ -76,6 +80,7 @@ class Attach(asyncio.Protocol):
             self.opened.set_exception(AttachError("the connection was closed"))
         for pipe in (STDOUT, STDERR, STDIN):
             self._child.lost(pipe)
+        self._detached()
 
     def close(self) -> None:
         """Drop the connection."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from toolyard.core.errors import StartError
 from toolyard.core.sites import Site
 from toolyard.executors.docker_host import Host
+from toolyard.executors.docker_tls import Secured
 
 if TYPE_CHECKING:
     import aiodocker
@@ -68,7 +69,17 @@ class Daemon:
             if self.path:
                 return (await loop.create_unix_connection(factory, self.path))[1]
             where = self.host.name, self.host.port
-            return (await loop.create_connection(factory, *where, ssl=self.context))[1]
+            if self.context is None:
+                return (await loop.create_connection(factory, *where))[1]
+            inner = factory()
+            secured = Secured(inner, self.context, self.host.name)
+            transport, _ = await loop.create_connection(lambda: secured, *where)
+            try:
+                await secured.ready
+            except BaseException:
+                transport.abort()
+                raise
+            return inner
 
     def join(self, mourner: Callable[[str], None]) -> None:
         """Feel the pulse while somebody is there to be told when it stops."""
@@ -102,11 +113,20 @@ class Daemon:
         patience = _BUSY_SECONDS if self.host.kind == "unix" else _SILENCE_SECONDS
         while not self.lost:
             await asyncio.sleep(_PULSE_SECONDS)
-            try:
-                async with asyncio.timeout(patience):
-                    await self.ping()
-            except Exception:  # whatever it is, it does not answer
+            if not await self._answers(patience):
                 self.lose()
+
+    async def _answers(self, patience: float) -> bool:
+        ping = asyncio.ensure_future(self.ping())  # noqa: TID251 - ended right here
+        try:
+            await asyncio.wait([ping], timeout=patience)
+            if not ping.done():
+                # Dropped: closing them over TLS would wait for the word of one who is silent.
+                await self.api.connector.close()
+        finally:
+            ping.cancel()
+            await asyncio.wait([ping])
+        return not ping.cancelled() and ping.exception() is None
 
     async def ping(self) -> None:
         """See whether it answers."""
@@ -153,7 +173,7 @@ async def _open(host: Host, path: str) -> Daemon:
 
     context = host.context()
     timeout = aiohttp.ClientTimeout(total=_REQUEST_SECONDS, sock_connect=_CONNECT_SECONDS)
-    # Each container that is waited for holds a connection, so their number has no limit.
+    # Each container whose end is awaited holds a connection, so their number has no limit.
     if path:
         connector: aiohttp.BaseConnector = aiohttp.UnixConnector(path, limit=0)
         url = "http://docker"

@@ -34,6 +34,9 @@ class Life:
     id: str
     child: Contained
     _attach: Attach | None = None
+    _started: bool = False
+    _detached: bool = False
+    _over: bool = False
     _watcher: asyncio.Task[None] | None = None
 
     @property
@@ -51,7 +54,7 @@ class Life:
         stdin = not self.run.placement.port
         try:
             self._attach = await self.daemon.connect(
-                lambda: Attach(self.child, self.id, stdin=stdin)
+                lambda: Attach(self.child, self.id, self._on_detached, stdin=stdin)
             )
             with told(self.daemon.host, "to attach"):
                 async with asyncio.timeout(_STOP_SECONDS):
@@ -63,8 +66,9 @@ class Life:
             ) from error
         with told(self.daemon.host, f'to start "{self.run.name}"'):
             await self.container.start()
+        self._started = True
         self.daemon.join(self.child.exited)
-        self._watcher = asyncio.ensure_future(self._watch())  # noqa: TID251 - ended by `stop`
+        self._look_after()
 
     async def stop(self) -> bool:
         """Ask, insist, force, remove; whether it is known to be gone. Every wait has an end."""
@@ -89,7 +93,7 @@ class Life:
         return await remove(self.daemon, self.id)
 
     async def memory(self) -> int:
-        """The bytes it holds.
+        """The bytes it holds; 0 if the daemon does not know.
 
         Raises:
             StartError: The daemon does not say.
@@ -101,12 +105,24 @@ class Life:
                 return usage(await answer.json())
 
     async def _ask(self) -> None:
-        if self._watcher is None:
-            return  # never started
+        if not self._started:
+            return
         self.child.close_input()
         if self.run.placement.port or not await within(_EOF_SECONDS, self.child.gone):
             await self.container.stop(t=_TERM_SECONDS)  # TERM, and KILL after that time
             await within(_TERM_SECONDS, self.child.gone)
+
+    def _on_detached(self) -> None:
+        self._detached = True
+        self._look_after()
+
+    def _look_after(self) -> None:
+        """Ask for its end once its pipes are closed: they are open as long as it runs.
+
+        So a container that runs holds one connection, not a second one to wait with.
+        """
+        if self._started and self._detached and not self._over and self._watcher is None:
+            self._watcher = asyncio.ensure_future(self._watch())  # noqa: TID251 - ended by `stop`
 
     async def _watch(self) -> None:
         """Wait for its end, and tell it."""
@@ -132,6 +148,7 @@ class Life:
         return ""
 
     async def _end_watcher(self) -> None:
+        self._over = True
         if self._watcher is not None:
             self._watcher.cancel()
             await asyncio.wait([self._watcher])
@@ -139,8 +156,8 @@ class Life:
     async def _look_for_program(self, env: tuple[str, ...]) -> None:
         """See that its executable is there: the init process in the container starts always."""
         argv = self.run.command.argv
-        if not argv:
-            return
+        if not argv or not argv[0]:
+            return  # the image's own
         path = next((e[5:] for e in reversed(env) if e.startswith("PATH=")), _DEFAULT_PATH)
         folders = path.split(":")
         if "/" in argv[0]:

@@ -18,8 +18,10 @@ from toolyard.executors.docker_spec import network_of
 LOOPBACK = "127.0.0.1"
 _READY_SECONDS = 60.0
 _RETRY_SECONDS = 0.1
-# Docker takes a connection before the server does, and drops it when that one does not.
-_HOLD_SECONDS = 0.15
+# Docker takes a connection before the server does, and drops it when that one does not; so it
+# is asked something that costs it nothing, and whoever is slow to answer is there all the same.
+_ASKED = b"OPTIONS * HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+_HOLD_SECONDS = 1.0
 _CONNECT_SECONDS = 5.0
 _CHUNK = 64 * 1024
 
@@ -76,13 +78,14 @@ async def _ready(life: Life, host: str, port: int) -> None:
 
 
 async def _accepts(host: str, port: int) -> bool:
-    """Whether somebody takes a connection and keeps it."""
+    """Whether somebody takes a connection and answers, or at least keeps it."""
     try:
         async with asyncio.timeout(_CONNECT_SECONDS):
             reader, writer = await asyncio.open_connection(host, port)
     except (OSError, TimeoutError):
         return False
     try:
+        writer.write(_ASKED)
         async with asyncio.timeout(_HOLD_SECONDS):
             return bool(await reader.read(1))
     except TimeoutError:

@@ -43,9 +43,12 @@ def container(run: Run, image: str, defaults: Defaults, labels: dict[str, str]) 
         "Tty": False,
         "HostConfig": _host(run, defaults),
     }
-    if run.command.argv:
+    program, *arguments = run.command.argv or ("",)
+    if program:
         # The image's entrypoint would otherwise be put before it.
-        spec["Entrypoint"], spec["Cmd"] = [run.command.argv[0]], list(run.command.argv[1:])
+        spec["Entrypoint"] = [program]
+    if program or arguments:
+        spec["Cmd"] = arguments
     if run.command.cwd:
         spec["WorkingDir"] = run.command.cwd
     if run.placement.user:
