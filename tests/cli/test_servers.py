@@ -45,6 +45,14 @@ def test_an_address_is_added_with_its_headers(toolyard: Toolyard, file: Path) ->
     }
 
 
+def test_an_image_is_added_as_it_is(toolyard: Toolyard, file: Path) -> None:
+    assert toolyard("add", "time", "--executor", "engine", "--image", "mcp/time").code == 0
+
+    assert entries(file)["time"] == {"executor": {"name": "engine", "image": "mcp/time"}}
+    assert toolyard("add", "x", "--image", "mcp/time").code == Exit.USAGE
+    assert toolyard("add", "x", "--executor", "engine").code == Exit.USAGE
+
+
 def test_all_that_can_be_said_is_written(toolyard: Toolyard, file: Path, tmp_path: Path) -> None:
     words = ["--cwd", str(tmp_path), "--timeout", "30", "--disabled", "-t", "stdio"]
     assert toolyard("add", "a", *words, "--", "sh").code == 0

@@ -58,6 +58,7 @@ def rules(resolution: Resolution) -> list[str]:
         ({"server": "yard"}, "codex", {}, "stdio", "per_session", "direct"),
         ({"server": "yard@catalog", "mode": "shared"}, "codex", {}, "streamable_http", "shared",
          "hub"),
+        ({"server": "image"}, "codex", {}, "streamable_http", "per_session", "hub"),
     ],
 )  # fmt: skip
 def test_a_server_is_planned(
@@ -69,7 +70,9 @@ def test_a_server_is_planned(
     via: str,
 ) -> None:
     known = Known(ServerId("yard", "catalog"), Command(("yard",)))
-    made = ask({"s": server}, agent, policy, yard={"yard": known, "yard@catalog": known})
+    image = Known(ServerId("image", "configured"), Command(("", "--all")))
+    yard = {"yard": known, "yard@catalog": known, "image": image}
+    made = ask({"s": server}, agent, policy, yard=yard)
     assert made.refusals == ()
     [plan] = made.plans
     assert (plan.transport, plan.mode, plan.via) == (transport, mode, via)

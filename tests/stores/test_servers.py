@@ -109,7 +109,20 @@ def test_the_workspace_of_a_projects_file_is_the_project(tmp_path: Path) -> None
     assert loaded.servers[0].folder == str(tmp_path)
 
 
+def test_an_image_may_be_run_as_it_is(path: Path) -> None:
+    place = {"name": "engine", "image": "mcp/time"}
+    server = one(path, {"executor": place, "env": {"A": "b"}})
+    assert server.endpoint == Command(("",), (("A", "b"),))
+    assert server.placement.image == "mcp/time"
+    assert one(path, {"type": "stdio", "executor": place, "args": ["-v"]}).endpoint == Command(
+        ("", "-v")
+    )
+
+
 BAD = [
+    ('{"executor": "engine"}', "config-entry", "neither 'command' nor 'url'"),
+    ('{"executor": {"image": "i"}, "type": "http"}', "config-entry", "needs a 'url'"),
+    ('{"executor": {"image": "i"}, "command": ""}', "config-entry", "command is empty"),
     ('"text"', "config-entry", "not an object"),
     ("{}", "config-entry", "neither 'command' nor 'url'"),
     ('{"command": 5}', "config-entry", "'command' is not text"),

@@ -128,6 +128,8 @@ def _examine_server(server: Server) -> Finding:
 
 def _can_start(command: Any) -> bool:
     program, env = command.argv[0], dict(command.env)
+    if not program:
+        return True  # its image names one
     if "${" in program or "${" in env.get("PATH", ""):
         return True  # only the hub knows what these stand for
     if command.cwd and os.path.dirname(program) and not os.path.isabs(program):

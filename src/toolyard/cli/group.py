@@ -25,7 +25,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "replay": ("history", "Repeat a call of the history and print its answer."),
     "logs": ("logs", "Show what the hub or a server wrote."),
     "doctor": ("doctor", "Say what is wrong and what to do."),
-    "add": ("servers", "Add a server: a command after --, or an address with --url."),
+    "add": ("servers", "Add a server: a command after --, an address with --url, or an image."),
     "remove": ("servers", "Take a server out of the file."),
     "enable": ("servers", "Use a server again."),
     "disable": ("servers", "Keep a server in the file without using it."),

@@ -43,11 +43,12 @@ name_argument = click.argument("name", shell_complete=complete_servers)
 @json_option
 @click.pass_obj
 def add_command(desk: Desk, /, name: str, force: bool, **said: Any) -> None:
-    r"""Add a server: a command after --, or an address with --url.
+    r"""Add a server: a command after --, an address with --url, or an image.
 
     \b
     toolyard add files -- npx -y @modelcontextprotocol/server-filesystem ~/projects
     toolyard add docs --url https://example.com/mcp -H 'Authorization: Bearer ${TOKEN}'
+    toolyard add time --executor engine --image mcp/time
     """
     entry = _entry(**said)
     file = desk.servers_file
@@ -131,7 +132,7 @@ def _entry(
     disabled: bool,
 ) -> dict[str, Any]:
     entry: dict[str, Any]
-    if bool(command) == bool(url):
+    if (url and command) or not (url or command or image):
         raise click.UsageError("give a command after --, or an address with --url, and not both")
     if url:
         _refuse(env, "-e is for commands; an address takes -H")
@@ -143,7 +144,8 @@ def _entry(
     else:
         _refuse(header, "-H is for addresses; a command takes -e")
         _refuse(transport in ("http", "sse"), f"-t {transport} needs --url")
-        entry = {"command": command[0], "args": list(command[1:])}
+        # Without a command, the image's own is run.
+        entry = {"command": command[0], "args": list(command[1:])} if command else {}
         entry["env"] = read_pairs(env, "=", "-e")
         # A folder of another machine is none of ours.
         entry["cwd"] = os.path.abspath(os.path.expanduser(cwd)) if cwd and not executor else cwd

@@ -36,6 +36,7 @@ class Command:
     """Start this process and speak MCP over its stdin and stdout."""
 
     argv: tuple[str, ...]
+    """Program and arguments; an empty program is the one that the image of its placement names."""
     env: Pairs = field(default=(), repr=False)
     cwd: str | None = None
 

@@ -151,6 +151,8 @@ class _Draft:
         self.server, self.process, self.shareable = known.id, known.endpoint, known.shareable
         if isinstance(known.endpoint, Url):
             self.transport = "sse" if known.endpoint.kind == "sse" else "http"
+        elif not any(known.endpoint.argv[:1]):
+            self.via = "hub"  # what its image starts, no agent can
         self.note(whose, f"stands for the yard's server '{known.id}', over {self.transport}")
 
     # 2. What the executor's policy allows and changes.

@@ -71,7 +71,10 @@ def refusal(name: str, program: Program, error: OSError | ValueError) -> StartEr
 
 def _check_text(name: str, command: Command, env: Mapping[str, str]) -> None:
     if not command.argv or not command.argv[0]:
-        raise StartError(f'cannot start "{name}": its command is empty', "name a program to run")
+        raise StartError(
+            f'cannot start "{name}": its command is empty',
+            "name a program to run, or an executor that runs the image it names",
+        )
     if any("\0" in text for text in (*command.argv, command.cwd or "")):
         raise StartError(
             f'cannot start "{name}": its command holds a zero byte', "remove it from the command"

@@ -152,11 +152,14 @@ class _Fields:
 
 def _endpoint(fields: _Fields) -> Endpoint:
     declared = _transport(fields)
+    has_image = bool(_placement(fields).image)
     has_command = fields.get("command") is not None
     has_url = any(fields.get(key) for key in URL_KEYS)
     if declared is None and has_command and has_url:
         hint = "keep one, or say which by 'type': 'stdio' or 'http'"
         raise EntryError("it has both a command and a url", hint, fields.node.start)
+    if has_image and not has_command and not has_url and declared in (None, "stdio"):
+        return _command(fields, of_image=True)
     if declared == "stdio" and not has_command:
         raise EntryError("its type needs a 'command'", "add 'command'", fields.node.start)
     if declared in ("http", "sse") and not has_url:
@@ -184,13 +187,13 @@ def _transport(fields: _Fields) -> Transport | None:
     return transport
 
 
-def _command(fields: _Fields) -> Command:
+def _command(fields: _Fields, *, of_image: bool = False) -> Command:
     node = fields.get("command")
     is_list = node is not None and node.kind == "array"
     first = fields.texts("command") if is_list else (fields.text("command") or "",)
     argv = first + fields.texts("args")
     at = _start(fields, "command")
-    if not argv or not argv[0].strip():
+    if not of_image and (not argv or not argv[0].strip()):
         raise EntryError("its command is empty", "name the program to start", at)
     env = _merge(fields.pairs("environment"), fields.pairs("env"))
     cwd = fields.text("cwd")
