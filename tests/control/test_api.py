@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 
 from tests.control.company import Agent, entry, open_yard, put_profile, send
-from tests.surfaces.doors import Doors, Raw, open_doors
+from tests.surfaces.doors import INITIALIZE, Doors, Raw, call, open_doors
 
 JSON = "application/json"
 
@@ -187,6 +187,17 @@ async def test_a_stream_goes_on_after_what_was_seen_last(yard: Doors) -> None:
         await raw.head()
         await put_profile(yard, "mine")
         assert (await picture(raw))["revision"] > now
+
+
+async def test_who_comes_is_told_before_its_first_call(yard: Doors) -> None:
+    async with yard.connected() as raw:
+        await raw.send(yard.request("GET", "/api/v1/events"))
+        await raw.head()
+        await picture(raw)
+        assert (await yard.post(call("initialize", INITIALIZE))).status == 200
+        while "sessions" not in (said := await raw.event()):
+            pass
+        assert said == {"sessions": 1}
 
 
 async def test_an_open_stream_does_not_hold_up_the_end_of_the_hub(home: Path) -> None:

@@ -56,6 +56,7 @@ async def test_calls_are_counted_and_drawn_as_they_happen(browser: Any, home: Pa
             await page.wait_for_selector(".live.live")
             await page.wait_for_selector("text=nobody is here")
             async with talking(hub, "legacy", "line") as client:
+                await page.wait_for_selector(".picture >> text=connected")
                 await client.call("one__echo", {"text": "hi"})
                 await page.wait_for_selector("[data-server=one] >> text=1/min")
                 await page.wait_for_selector(BUSY, state="attached")

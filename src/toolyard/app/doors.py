@@ -7,6 +7,7 @@ import logging
 import os
 import signal
 import socket
+from collections import Counter
 from collections.abc import Callable
 from typing import Final
 
@@ -150,6 +151,7 @@ def _make_rest(house: House, door: HttpDoor, passes: Passes, link: Callable[[], 
         house.tokens,
         door.dismiss,
         house.stopping,
+        lambda: Counter(each.info for each in house.relay.subscriptions.sessions),
     )
     return make_app(
         [*operations, described(operations)],

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -26,6 +27,10 @@ COALESCE_SECONDS: Final = 0.1
 MEDIA: Final = "text/event-stream"
 GROUPS_KEPT: Final = 1000
 TIMES_KEPT: Final = 20
+
+
+Present = Callable[[], Counter[bytes]]
+"""Who has a session now: how many, by what they say of themselves."""
 
 
 class CallGroup(msgspec.Struct):
@@ -80,14 +85,17 @@ class Heard:
 class EventsDoor:
     """Tells of every new picture, until the client leaves or the hub stops."""
 
-    def __init__(self, hub: Hub, history: History, stopping: asyncio.Event) -> None:
+    def __init__(
+        self, hub: Hub, history: History, stopping: asyncio.Event, present: Present
+    ) -> None:
         self._hub = hub
         self._history = history
         self._stopping = stopping
+        self._present = present
 
     def operations(self) -> list[Operation]:
         """What this part of the API can do."""
-        text = "Every new picture and all calls, as server-sent events"
+        text = "Every new picture, all calls and who is there, as server-sent events"
         return [Operation("GET", "/api/v1/events", text, self._events, str, media=MEDIA)]
 
     async def _events(self, call: Call) -> Response:
@@ -112,13 +120,16 @@ class EventsDoor:
         spoke = loop.time()
         # A number from before a restart is not of this picture's life.
         last = min(last, self._hub.snapshot.revision)
-        seen = 0
+        seen, there = 0, self._present()
         yield b": toolyard\n\n"
         while not self._stopping.is_set():
             snapshot = await self._after(last)
             if seen != self._hub.instances.revision:
                 seen, spoke = self._hub.instances.revision, loop.time()
                 yield b"event: instances\ndata: %b\n\n" % jsonrpc.encode(_running(self._hub))
+            if there != (now := self._present()):
+                there, spoke = now, loop.time()
+                yield b'event: clients\ndata: {"sessions": %d}\n\n' % sum(there.values())
             if snapshot is not None:
                 last, spoke = snapshot.revision, loop.time()
                 yield _event(snapshot)

@@ -15,7 +15,7 @@ from toolyard.stores.tokens import TokensFile
 from toolyard.surfaces.control.api import Operation
 from toolyard.surfaces.control.apps import AppsDoor
 from toolyard.surfaces.control.clients import ClientsDoor
-from toolyard.surfaces.control.events import EventsDoor
+from toolyard.surfaces.control.events import EventsDoor, Present
 from toolyard.surfaces.control.figures import FiguresDoor
 from toolyard.surfaces.control.inputs import InputsDoor
 from toolyard.surfaces.control.instances import InstancesDoor
@@ -38,6 +38,7 @@ def yard_parts(
     tokens: TokensFile,
     dismiss: Callable[[Grant], None],
     stopping: asyncio.Event,
+    present: Present,
 ) -> list[Operation]:
     """Servers, profiles, tokens, inputs, clients, what there is to read, figures and events."""
     doors = (
@@ -49,7 +50,7 @@ def yard_parts(
         AppsDoor(hub),
         InstancesDoor(hub),
         ClientsDoor(lambda: _connecting(settings, hub.url, tokens)),
-        EventsDoor(hub, history, stopping),
+        EventsDoor(hub, history, stopping, present),
         FiguresDoor(hub, history),
     )
     return [operation for door in doors for operation in door.operations()]

@@ -173,6 +173,11 @@ function lost() {
   patience = Math.min(patience * 2, 10000);
 }
 
+function figureIn(pause) {
+  clearTimeout(figuring);
+  figuring = setTimeout(refreshFigures, pause);
+}
+
 export function connect() {
   if (stream || document.hidden) return;
   stream = new EventSource("/api/v1/events");
@@ -193,10 +198,10 @@ export function connect() {
   stream.addEventListener("picture", (event) => {
     const said = JSON.parse(event.data);
     if (said.revision !== state.revision) refresh();
-    clearTimeout(figuring);
-    figuring = setTimeout(refreshFigures, 1500); // memory and schemas change with the picture
+    figureIn(1500); // memory and schemas change with the picture
     for (const hear of heard) hear("picture", said);
   });
+  stream.addEventListener("clients", () => figureIn(200));
   stream.addEventListener("calls", (event) => {
     const said = JSON.parse(event.data);
     hearCalls(said);
