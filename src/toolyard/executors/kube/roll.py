@@ -139,6 +139,8 @@ class Roll:
 
     def _take(self, event: Manifest) -> None:
         seen = event["object"]
+        # Who set which field is half of what a pod says of itself, and nobody here asks for it.
+        seen["metadata"].pop("managedFields", None)
         sight = self._sights.get(seen["metadata"]["labels"].get(self._label, ""))
         if sight is None:
             return
