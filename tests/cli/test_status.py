@@ -56,6 +56,18 @@ def test_status_is_the_hubs_own_answer_as_json(toolyard: Toolyard, hub: StandIn)
     assert said["instances"] == hub.instances
 
 
+def test_memory_that_nobody_knows_is_said_to_be_unknown(toolyard: Toolyard, hub: StandIn) -> None:
+    row = {"server": "time", "mode": "shared", "status": "ready", "leaving": False, "since": None}
+    row |= {"restarts": 0, "note": "", "unattributed": 0, "error": None, "stderr": []}
+    there = {"executor": "cluster", "where": "pod yard/time", "memory": None}
+    hub.instances = [row | there, row | there | {"executor": "", "where": "https://x/mcp"}]
+
+    shown = toolyard("instances").out.splitlines()
+
+    assert "unknown" in shown[1]
+    assert "unknown" not in shown[2]
+
+
 def test_a_text_of_a_server_cannot_write_to_the_terminal(toolyard: Toolyard, hub: StandIn) -> None:
     evil = {**BROKEN, "text": "it\x1b]0;owned\x07 ended\nstatus: fine"}
     hub.status["servers"] = [{**SERVER, "problem": evil}]
