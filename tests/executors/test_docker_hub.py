@@ -1,4 +1,4 @@
-"""Memory of servers in containers: shown, and held within what their executor may take."""
+"""A hub and its containers: memory shown and bounded, images run as they are."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.hub import RunningHub, new_home, running_hub, toolyard
-from tests.executors.docker_site import IMAGE, Daemon, daemon_here
+from tests.executors.docker_site import IMAGE, Daemon, daemon_here, load_image
 from toolyard.core.tiny import TINY
 
 pytestmark = [pytest.mark.executors, pytest.mark.timeout(120)]
@@ -79,3 +79,24 @@ def test_an_executor_s_own_memory_limit_lets_the_idle_one_rest_and_says_why(here
         assert "pong" in run(hub, "call", "one", "ping")
         found = rows(hub)
         assert found["one"]["status"] == found["two"]["status"] == "ready"
+
+
+def test_an_entry_without_a_command_runs_its_image_and_says_so_where_there_is_none(
+    here: Daemon,
+) -> None:
+    image = "toolyard-tiny:test"
+    load_image(here, image, f"ENTRYPOINT {json.dumps(TINY.argv)}")
+    servers = {
+        "own": {"executor": {"name": "engine", "image": image}},
+        "lost": {"executor": {"image": image}},
+    }
+    with new_home() as home:
+        with running_hub({}, home=home) as hub:
+            words = ("--type", "docker", "--host", f"unix://{here.socket}")
+            run(hub, "executor", "add", "engine", *words)
+        with running_hub(servers, home=home) as hub:
+            assert "pong" in run(hub, "call", "own", "ping")
+            wait_for(hub, lambda seen: seen["lost"]["error"] is not None)
+            error = rows(hub)["lost"]["error"]
+            assert "its command is empty" in error["text"]
+            assert "an executor that runs the image" in error["hint"]
