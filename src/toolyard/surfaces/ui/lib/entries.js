@@ -28,7 +28,7 @@ function definition(server, of, set) {
 }
 
 // The forms of all servers of a draft; `more` are kinds that only some lists have.
-export function entries(draft, errors, more = []) {
+export function entries(draft, errors, more = [], drop = "Take out") {
   const twice = doubled(draft.form);
   return draft.form.servers.map((server) => {
     const of = `server-${server.key}`;
@@ -44,7 +44,7 @@ export function entries(draft, errors, more = []) {
         server.type === "out" ? null : field("Mode", choice(`${of}-mode`, server.mode, MODES, set("mode")))),
       isTwice ? h("p", { class: "bad" }, "Two servers have this name; one of them would be lost.") : null,
       definition(server, of, set),
-      h("p", { class: "row end" }, button("Take out", () => draft.edit((list) => { list.servers = list.servers.filter((each) => each !== server); }), { "aria-label": `Take out ${server.name || "the new server"}` })));
+      h("p", { class: "row end" }, button(drop, () => draft.edit((list) => { list.servers = list.servers.filter((each) => each !== server); }), { "aria-label": `${drop}: ${server.name || "the new server"}` })));
   });
 }
 

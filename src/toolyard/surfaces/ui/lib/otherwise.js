@@ -52,7 +52,7 @@ export function otherwise(place, base, executor, query, saved) {
     return h("details", { class: "card", key: `otherwise ${executor}`, open: kept.isOpen }, h("summary", null, h("strong", null, `Otherwise on ${where}`), tag(differs ? count(differs, "difference") : "nothing differs")),
       kept.clash("difference", save),
       h("div", null, field("Given servers there", choice("otherwise-enabled", draft.form.enabled, GIVEN, (value) => draft.edit((form) => { form.enabled = value; }))),
-        entries(draft, said.errors, [OUT])),
+        entries(draft, said.errors, [OUT], "No difference")),
       h("p", { class: "row" }, rest.map((server) => button(`Change ${visible(server.name)} there`, () => change(server))), button("Add one only there", () => addEntry(draft, "stdio"))),
       h("ul", { class: "plain findings", "aria-live": "polite" }, faults(said.errors, "error"), faults(said.warnings, "warning")),
       draft.asJson("otherwise"),

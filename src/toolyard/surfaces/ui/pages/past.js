@@ -44,7 +44,7 @@ function open(place) {
     return [
       crumbs("/ui/history", "History"),
       top(visible(call.tool),
-        h("span", { class: "row" }, h("a", { class: "button", href: toolPath(call.server, call.tool) }, "Try it with other words"), button("Replay", replay, { class: "main" }))),
+        h("span", { class: "row" }, h("a", { class: "button", href: toolPath(call.server, call.tool) }, "Try it with other words"), button("Replay", replay, { class: "main", disabled: !found.arguments, title: found.arguments ? undefined : "Its arguments were not kept." }))),
       h("div", { class: "card" }, facts([
         ["Server", link(serverPath(call.server), visible(call.server))], ["When", time(call.at)],
         ["Agent", link(`/ui/history?agent=${segment(call.agent)}`, visible(call.agent) || "–")],

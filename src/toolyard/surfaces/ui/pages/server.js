@@ -109,7 +109,7 @@ function condition(server) {
     ["Calls, last hour", h("span", { class: "line" }, spark(minutes, "calls by minute"), count(figures?.calls || 0, "call"))],
     ["p95", ms(figures?.p95_ms)],
     ["Errors", whole(figures?.errors || 0)],
-    ["Schemas", `${tokens(figures?.schema_tokens)} tokens of a model's context`],
+    ["Schemas", figures?.schema_tokens ? `${tokens(figures.schema_tokens)} tokens of a model's context` : ""],
   ];
   return h("section", { class: "card" }, h("h2", null, "State"), facts(rows));
 }

@@ -56,7 +56,7 @@ const isOwn = (server) => server.source !== "bundled";
 function nothing() {
   return empty("No servers of your own yet.",
     h("p", null, "Add one on a terminal: ", h("code", null, "toolyard add NAME -- COMMAND"), " or ", h("code", null, "toolyard add NAME --url URL"), "."),
-    h("p", null, "Or take one from the catalog: ", h("code", null, "toolyard catalog list"), "."));
+    h("p", null, "Or ", link("/ui/catalog", "take one from the catalog"), "."));
 }
 
 function draw() {
