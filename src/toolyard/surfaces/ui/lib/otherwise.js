@@ -8,6 +8,7 @@ import { choice, faults, field } from "./editing.js";
 import { OUT, OVERRIDE, newServer } from "./lists.js";
 import { addEntry, entries } from "./entries.js";
 import { Kept } from "./kept.js";
+import { writeRecord } from "./records.js";
 import { count, visible } from "./words.js";
 
 const GIVEN = [["", "as in the list"], ["true", "yes"], ["false", "no"]];
@@ -24,12 +25,12 @@ export function otherwise(place, base, executor, query, saved) {
   async function reset() {
     const before = kept.row;
     try {
-      await order("DELETE", kept.path);
+      await writeRecord("DELETE", kept.path, undefined, kept.version);
       say(`${executor} is as everywhere.`);
       await kept.load();
       kept.undo = async () => {
         kept.undo = null;
-        try { await order("PUT", kept.path, before); await kept.load(); } catch (error) { complain(error); }
+        try { await writeRecord("PUT", kept.path, before, kept.version); await kept.load(); } catch (error) { complain(error); }
         saved();
       };
     } catch (error) { complain(error); }
@@ -48,7 +49,7 @@ export function otherwise(place, base, executor, query, saved) {
     for (const server of draft.form.servers) {
       if (server.type === "out") Object.assign(server, list.servers.find((each) => each.name === server.name), { key: server.key, type: "out" });
     }
-    kept.isOpen ??= kept.isThere;
+    kept.isOpen ??= kept.isThere || draft.isDirty;
     return h("details", { class: "card", key: `otherwise ${executor}`, open: kept.isOpen }, h("summary", null, h("strong", null, `Otherwise on ${where}`), tag(differs ? count(differs, "difference") : "nothing differs")),
       kept.clash("difference", save),
       h("div", null, field("Given servers there", choice("otherwise-enabled", draft.form.enabled, GIVEN, (value) => draft.edit((form) => { form.enabled = value; }))),
