@@ -19,6 +19,7 @@ from tests.executors.docker_site import make_certificates
 from toolyard.executors.kube.api import Api, ApiError
 from toolyard.executors.kube.attach import PROTOCOLS, QUERY
 from toolyard.executors.kube.context import connect
+from toolyard.executors.kube.forward import relay
 from toolyard.executors.kube.options import Options
 
 pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
@@ -149,19 +150,22 @@ async def test_a_stream_passes_through_a_proxy(folder: Path, port: int) -> None:
         await asyncio.gather(carry(reader, inner_writer), carry(inner_reader, writer))
 
     async def carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while data := await reader.read(65536):
-            writer.write(data)
-        writer.close()
+        try:
+            while data := await reader.read(65536):
+                writer.write(data)
+        finally:
+            writer.close()
+            with contextlib.suppress(OSError):
+                await writer.wait_closed()
 
-    proxy = await asyncio.start_server(lead, HERE, 0)
-    address = {"proxy-url": f"http://{HERE}:{proxy.sockets[0].getsockname()[1]}"}
-    async with (
-        proxy,
-        cluster(folder, port, **address) as api,
-        api.socket("pod", "attach", QUERY, PROTOCOLS) as socket,
-    ):
-        await socket.send_bytes(b"hello")
-        assert await socket.receive_bytes(timeout=20) == b"hello"
+    async with relay(lead, HERE) as proxy:
+        address = {"proxy-url": f"http://{HERE}:{proxy}"}
+        async with (
+            cluster(folder, port, **address) as api,
+            api.socket("pod", "attach", QUERY, PROTOCOLS) as socket,
+        ):
+            await socket.send_bytes(b"hello")
+            assert await socket.receive_bytes(timeout=20) == b"hello"
 
     assert asked == [[b"CONNECT", f"{HERE}:{port}".encode()]]
 

@@ -129,14 +129,21 @@ async def test_a_lower_limit_of_the_host_stays(sshd: Sshd, tmp_path: Path) -> No
     assert limits[0] == [60, 60]
 
 
-@pytest.mark.parametrize("name", ["memory", "processes", "descriptors"])
+@pytest.mark.parametrize(
+    ("name", "bound"),
+    [
+        ("memory", Placement(memory=64)),
+        ("processes", Placement(processes=64)),
+        ("descriptors", Placement(descriptors=64)),
+    ],
+)
 async def test_a_limit_that_cannot_be_set_there_is_a_clear_error(
-    sshd: Sshd, tmp_path: Path, name: str
+    sshd: Sshd, tmp_path: Path, name: str, bound: Placement
 ) -> None:
     with running(SetEnv=f"PATH={sh(tmp_path, BARE_SHELL)}:{os.defpath}") as bare:
         ssh = Ssh(bare.site(), HUB, eof=0.3, term=0.5)
         with pytest.raises(StartError, match=rf"127\.0\.0\.1.* cannot limit its {name}$") as caught:
-            await said(ssh, TELLS_LIMITS, Placement(**{name: 64}))
+            await said(ssh, TELLS_LIMITS, bound)
         assert await said(ssh, "print('runs', flush=True)", Placement()) == "runs"
         assert marked(ssh.owner) == []
         await ssh.close()
