@@ -70,7 +70,7 @@ def test_a_server_is_planned(
     via: str,
 ) -> None:
     known = Known(ServerId("yard", "catalog"), Command(("yard",)))
-    image = Known(ServerId("image", "configured"), Command(("", "--all")))
+    image = Known(ServerId("image", "configured"), Command(("", "--all")), executor="engine")
     yard = {"yard": known, "yard@catalog": known, "image": image}
     made = ask({"s": server}, agent, policy, yard=yard)
     assert made.refusals == ()
@@ -105,6 +105,8 @@ def test_a_server_is_planned(
         ({"server": "nobody"}, "codex", {}, "unknown-server", "the list of codex"),
         ({"server": "off"}, "codex", {}, "switched-off", "off@configured"),
         ({"server": "held"}, "codex", {}, "not-usable", "held@project"),
+        ({"server": "far"}, "codex", {"stdio_proxy": False}, "runs-elsewhere",
+         "stdio_proxy = false"),
     ],
 )  # fmt: skip
 def test_a_server_is_refused_with_the_rule_and_a_hint(
@@ -112,6 +114,7 @@ def test_a_server_is_refused_with_the_rule_and_a_hint(
 ) -> None:
     yard = {
         "off": Known(ServerId("off", "configured"), Command(("x",)), enabled=False),
+        "far": Known(ServerId("far", "configured"), Command(("x",)), executor="engine"),
         "held": Known(ServerId("held", "project"), Command(("x",)), trouble="waits", hint="look"),
     }
     made = ask({"good": HTTP | {"type": "sse"}, "s": server}, agent, policy, yard=yard)
@@ -214,7 +217,7 @@ SERVERS = st.one_of(
         st.sampled_from([HTTP, SSE, STREAM]),
         st.sampled_from(["auto", "shared", "per_session"]),
     ),
-    st.sampled_from([{"server": "yard"}, {"server": "nobody"}, {"server": "off"}]),
+    st.sampled_from([{"server": each} for each in ("yard", "far", "nobody", "off")]),
 )
 POLICIES = st.builds(
     Policy,
@@ -235,6 +238,7 @@ AGENTS = st.sampled_from(list(KNOWN_AGENTS.values())) | st.builds(
 )
 YARD = {
     "yard": Known(ServerId("yard", "catalog"), Command(("yard",))),
+    "far": Known(ServerId("far", "catalog"), Command(("far",)), executor="engine"),
     "off": Known(ServerId("off", "catalog"), Command(("off",)), enabled=False),
 }
 
@@ -317,3 +321,11 @@ def test_every_refusal_says_why_and_what_to_do(terms: Terms) -> None:
         assert refusal.rule
         assert refusal.text
         assert refusal.hint
+
+
+@given(TERMS)
+def test_a_server_whose_entry_says_where_it_runs_runs_there_behind_the_hub(terms: Terms) -> None:
+    listed = {each.name: each.server for each in terms.config.servers}
+    for plan in resolve(terms).plans:
+        if listed[plan.name] == "far":
+            assert (plan.via, plan.place) == ("hub", "")

@@ -98,6 +98,8 @@ class Known:
     hint: str = ""
     shareable: bool | None = None
     """Whether sessions can share a process of it, if that was ever tried."""
+    executor: str = ""
+    """Where its entry has it run, if it says so."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,6 +81,8 @@ class _Draft:
         self.transport: Transport = "stdio"
         self.process: Endpoint = Command(())
         self.mode: Mode = wanted.mode
+        self.home = ""
+        """The executor that its own entry has it run at."""
 
     def note(self, rule: str, text: str, *, decides: bool = False) -> None:
         self.steps.append(Step(self.stage, rule, text, decides))
@@ -151,8 +153,8 @@ class _Draft:
         self.server, self.process, self.shareable = known.id, known.endpoint, known.shareable
         if isinstance(known.endpoint, Url):
             self.transport = "sse" if known.endpoint.kind == "sse" else "http"
-        elif not any(known.endpoint.argv[:1]):
-            self.via = "hub"  # what its image starts, no agent can
+        elif known.executor not in ("", "local"):
+            self.home = known.executor
         self.note(whose, f"stands for the yard's server '{known.id}', over {self.transport}")
 
     # 2. What the executor's policy allows and changes.
@@ -226,20 +228,29 @@ class _Draft:
             else:
                 self.mode = "per_session" if stdio else "shared"
                 self.note("auto", f"{self.mode}, as usual for {self.transport}")
-        if self.mode == "shared" and stdio and self.via == "direct":
-            if not self.terms.policy.stdio_proxy or not self.terms.hub:
-                why = (
-                    "is off" if self.terms.hub else f"cannot be reached from {self.terms.executor}"
-                )
-                text = f"a stdio server is shared through the hub's own endpoint, which {why}"
-                hint = f"set stdio_proxy=true for {self.terms.executor}, or mode 'per_session'"
-                raise _RefusedError("shared-stdio", "stdio_proxy = false", text, hint)
-            self.via = "hub"
-            self.note("stdio_proxy", "one process for all sessions, behind the hub's own endpoint")
+        if stdio and self.via == "direct" and self.home:
+            text = f"it runs on {self.home} and is reached through the hub's own endpoint"
+            self._go_behind_hub("runs-elsewhere", text, f"its entry runs it on {self.home}")
+        elif stdio and self.via == "direct" and self.mode == "shared":
+            text = "a stdio server is shared through the hub's own endpoint"
+            why = "one process for all sessions, behind the hub's own endpoint"
+            self._go_behind_hub("shared-stdio", text, why, ", or mode 'per_session'")
+
+    def _go_behind_hub(self, code: str, text: str, why: str, otherwise: str = "") -> None:
+        terms = self.terms
+        if not terms.policy.stdio_proxy or not terms.hub:
+            lacks = "is off" if terms.hub else f"cannot be reached from {terms.executor}"
+            hint = f"set stdio_proxy=true for {terms.executor}{otherwise}"
+            raise _RefusedError(code, "stdio_proxy = false", f"{text}, which {lacks}", hint)
+        self.via = "hub"
+        self.note("stdio_proxy", why)
 
     def _place(self) -> str:
-        """A process for one session runs where that session does; one for all, beside the hub."""
-        alone = self.mode == "per_session" and isinstance(self.process, Command)
+        """A process for one session runs where that session does; one for all, beside the hub.
+
+        One whose entry says where it runs, runs there.
+        """
+        alone = self.mode == "per_session" and isinstance(self.process, Command) and not self.home
         there = self.terms.is_site and self.terms.policy.allow_stdio
         return self.terms.executor if alone and there else ""
 

@@ -105,6 +105,7 @@ class Yard:
                 trouble.text if trouble else "",
                 trouble.hint if trouble else "",
                 self._can_be_shared(server),
+                server.placement.executor,
             )
             self._known[str(id_)] = known
             if not server.agents:
