@@ -18,7 +18,7 @@ def folder() -> Iterator[Path]:
 
 
 def test_a_storm_of_processes_and_kills_loses_nothing_and_tears_nothing(folder: Path) -> None:
-    outcome = announce_storm.storm(folder, processes=16, changes=4000, kills=40, limit=30)
+    outcome = announce_storm.storm(folder, processes=16, changes=4000, kills=40, limit=60)
 
     print(outcome)
     assert outcome.changes >= 1000

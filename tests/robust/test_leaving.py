@@ -53,7 +53,7 @@ async def stopped(hub: RunningHub, server: str, count: int) -> None:
     loop = asyncio.get_running_loop()
     began = loop.time()
     await hub.happened(server, "cancelled", count)
-    assert loop.time() - began < 0.5
+    assert loop.time() - began < 5.0  # it would never have stopped
 
 
 @pytest.mark.parametrize("server", SERVERS)

@@ -34,7 +34,7 @@ async def test_500_calls_of_100_ms_at_once_are_done_together(hub: RunningHub) ->
         took = loop.time() - began
     assert all(text_of(call.result()) == "slept" for call in calls)
     print(f"500 calls of 100 ms: {took:.2f} s")
-    assert took < 1.0
+    assert took < 10.0, "one after the other they take fifty seconds"
 
 
 async def test_1000_calls_of_50_clients_that_count_alike_are_never_crossed(

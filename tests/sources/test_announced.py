@@ -293,7 +293,7 @@ async def test_a_project_may_be_added_while_it_runs(project: Path) -> None:
         folders.append(project)
         began = time.monotonic()
         await reports.names("nabu")
-        assert time.monotonic() - began < 1.0
+        assert time.monotonic() - began < 5.0
         task.cancel()
 
 

@@ -227,7 +227,9 @@ def storm(
     readers = [fork(read, path, ledger, processes + n, keeper) for n in range(2)]
     killed = lost = amid = 0
     try:
-        while (done := ledger.total(CHANGES)) < changes and time.monotonic() - began < limit:
+        while time.monotonic() - began < limit:
+            if (done := ledger.total(CHANGES)) >= changes and killed >= kills:
+                break
             # Spread over the whole storm, and a few more than asked for.
             if killed * changes >= done * kills * 1.1:
                 PAUSE.wait(0.01)
