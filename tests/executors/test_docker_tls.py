@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.executors.docker_site import make_certificates
-from toolyard.executors.docker_tls import Secured
+from toolyard.executors.tls import Secured
 from toolyard.executors.waits import within
 
 pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")

@@ -149,6 +149,13 @@ def test_a_dollar_sign_in_an_argument_stays_one() -> None:
     assert found == ["sh", "-c", "echo $$(HOME) $$$$ $$"]
 
 
+def test_an_image_starts_its_own_program_and_takes_the_arguments() -> None:
+    run = Run("x", Command(("", "--verbose", "$HOME")), Placement(image="img"))
+    found = manifests.pod(run, Options(), MARK, "x")["spec"]["containers"][0]
+    assert "command" not in found
+    assert found["args"] == ["--verbose", "$$HOME"]
+
+
 def test_a_pod_of_a_session_ends_by_itself_one_day_and_a_shared_one_does_not() -> None:
     def limit(owner: str, ttl: int) -> object:
         run = Run("a", Command(("x",)), Placement(image="i"), owner)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from toolyard.core.errors import StartError
 from toolyard.core.sites import Site
 from toolyard.executors.docker_host import Host
-from toolyard.executors.docker_tls import Secured
+from toolyard.executors.tls import Secured
 
 if TYPE_CHECKING:
     import aiodocker

@@ -22,6 +22,7 @@ FIELDS: Final = {
     "unknown-server": "server",
     "switched-off": "server",
     "not-usable": "server",
+    "runs-elsewhere": "server",
 }
 """The field of a list that a refusal is about; else it is the server's name."""
 ERRORS: Final = frozenset({"shared-stdio"})

@@ -182,6 +182,8 @@ class Api:
         whole = None if quiet else REQUEST_SECONDS
         limit = ClientTimeout(total=whole, sock_connect=REQUEST_SECONDS, sock_read=quiet or None)
         headers = await self._headers() | {"Content-Type": "application/json"}
+        if self._session.closed:  # what was still starting when all was told to end
+            raise self._silence(ConnectionError("it was closed"))
         try:
             async with self._session.request(
                 method,

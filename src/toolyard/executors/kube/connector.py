@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import aiohttp
 
-from toolyard.executors.docker_tls import Secured
+from toolyard.executors.tls import Secured
 
 _GREET_SECONDS: Final = 10.0
 

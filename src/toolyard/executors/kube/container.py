@@ -39,9 +39,12 @@ def container(run: Run, options: Options, secret: str, mounts: list[Manifest]) -
         "volumeMounts": [{"name": "scratch", "mountPath": _SCRATCH}, *mounts],
         "terminationMessagePolicy": "FallbackToLogsOnError",
     }
-    if run.command.argv:
-        # A dollar sign begins a reference there; two of them are one that does not.
-        found["command"] = [_argument(run, part).replace("$", "$$") for part in run.command.argv]
+    # A dollar sign begins a reference there; two of them are one that does not.
+    program, *rest = [_argument(run, part).replace("$", "$$") for part in run.command.argv] or [""]
+    if program:
+        found["command"] = [program, *rest]
+    elif rest:  # for the program that the image starts by itself
+        found["args"] = rest
     if run.command.cwd:
         found["workingDir"] = run.command.cwd
     if not any(key == "HOME" for key, _ in run.command.env):
