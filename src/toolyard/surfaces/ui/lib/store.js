@@ -82,7 +82,7 @@ export async function refresh() {
   asking = true;
   try {
     const status = await ask("/status");
-    tell({ status, revision: status.revision, isLetIn: true });
+    tell({ status, revision: status.revision, isLetIn: true, since: Date.now() - status.uptime_s * 1000 });
   } catch (error) {
     if (!(error instanceof Refused)) lost();
   } finally {

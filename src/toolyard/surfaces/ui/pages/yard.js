@@ -4,7 +4,7 @@ import { h, remembered } from "../lib/dom.js";
 import { quiet, small, top, under } from "../lib/bits.js";
 import { state } from "../lib/store.js";
 import { empty, light, lightOf, link, problems, serverPath, spark } from "../lib/parts.js";
-import { bytes, count, ms, seconds, short, tokens, visible, whole } from "../lib/words.js";
+import { bytes, count, exact, ms, seconds, short, tokens, visible, whole } from "../lib/words.js";
 import { picture } from "../lib/picture.js";
 
 const ORDER = ["waiting", "failing", "starting", "ready", "idle", "known", "disabled"];
@@ -67,7 +67,8 @@ function draw() {
   const cost = [...state.figures.values()].reduce((sum, row) => sum + row.schema_tokens, 0);
   return [
     top("The yard",
-      quiet(`${count(status.servers.length, "server")}, ${ready} ready, ${count(tools, "tool")}, ${tokens(cost)} tokens of schemas, up ${seconds(status.uptime_s)}`)),
+      quiet(`${count(status.servers.length, "server")}, ${ready} ready, ${count(tools, "tool")}, ${tokens(cost)} tokens of schemas, `,
+        h("span", { title: `since ${exact(state.since)}` }, `up ${seconds((Date.now() - state.since) / 1000)}`))),
     status.problems.length ? problems(status.problems, status.servers) : null,
     status.servers.some(isOwn) ? null : nothing(),
     status.servers.length ? [picture(), table(status.servers)] : null,
