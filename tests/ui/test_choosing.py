@@ -177,3 +177,24 @@ async def test_a_profile_shows_what_it_would_offer_before_it_is_saved(
             await page.fill("#rename", "")
             await page.click("button.main:has-text('Save')")
             await offers.locator("text=Offers 1 tool;").wait_for()
+
+
+async def test_an_executor_keeps_its_limits_when_something_else_of_it_is_changed(
+    browser: Any, home: Path
+) -> None:
+    with running_hub({"kitchen": kitchen(home)}, home=home) as hub:
+        async with entered(browser, hub) as page:
+            await page.goto(f"{hub.url}/ui/executors")
+            await page.fill("#executor-name", "box")
+            await page.fill("#executor-running", "5")
+            await page.fill("#executor-memory", "0")
+            await page.click("button:has-text('Name it')")
+            card = page.locator("[aria-label='box']")
+            await card.locator("text=5 servers, any MB").wait_for()
+
+            await card.locator("button:has-text('Change')").click()
+            await page.fill("#executor-host", "tcp://box:2376")
+            await page.click("button:has-text('Change it')")
+            await card.locator("text=tcp://box:2376").wait_for()
+            [row] = json.loads(hub.get("/api/v1/executors")[1])["executors"]
+            assert (row["running_limit"], row["memory_limit"]) == (5, 0)

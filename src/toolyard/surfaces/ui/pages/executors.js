@@ -15,12 +15,15 @@ const HOSTS = {
   kubernetes: "The context of your kubeconfig; empty for the current one.",
 };
 
+const limit = (text) => (text === "" ? null : Number(text));
+const most = (value, unit) => (value == null ? "" : `${value || "any"} ${unit}`);
+
 function open(place) {
   let rows = null, kinds = [];
   let draft = fresh();
   const tried = new Map();
 
-  function fresh() { return { name: "", type: "docker", host: "", options: "" }; }
+  function fresh() { return { name: "", type: "docker", host: "", options: "", running: "", memory: "" }; }
   const set = (key) => (text) => { draft[key] = text; place.redraw(); };
 
   async function load() {
@@ -63,25 +66,30 @@ function open(place) {
     const options = Object.entries(row.options);
     return h("section", { class: "card", key: row.name, "aria-label": row.name },
       h("div", { class: "row spread" }, h("h2", null, visible(row.name), tag(visible(row.type))),
-        h("span", { class: "row" }, button("Try it", () => test(row)), button("Change", () => { draft = { name: row.name, type: row.type, host: row.host, options: toLines(row.options) }; place.redraw(); }), button("Forget", () => forget(row), { class: "danger" }))),
+        h("span", { class: "row" }, button("Try it", () => test(row)), button("Change", () => { draft = { name: row.name, type: row.type, host: row.host, options: toLines(row.options), running: row.running_limit ?? "", memory: row.memory_limit ?? "" }; place.redraw(); }), button("Forget", () => forget(row), { class: "danger" }))),
       facts([
         ["Where", visible(row.host) || "this machine's own"],
         ["Options", visible(options.map(([key, value]) => `${key}=${value}`).join(", "))],
+        ["Limits", [most(row.running_limit, "servers"), most(row.memory_limit, "MB")].filter(Boolean).join(", ")],
         ["Policy", link(policyPath(row.name), row.policy_of === row.name ? "its own" : visible(row.policy_of))],
         ["The hub from there", row.reached_at ? h("code", null, visible(row.reached_at)) : ""]]),
       row.out_of_reach ? h("p", { class: "bad" }, visible(row.out_of_reach)) : null,
       trial(tried.get(row.name)));
   }
 
+  const number = (title, key) => field(title, textInput(`executor-${key}`, draft[key], set(key), { inputmode: "numeric", pattern: "[0-9]*" }), "At most; 0 for no limit, empty for the hub's own.");
+
   function form() {
     const isNew = !rows?.some((row) => row.name === draft.name);
     const send = () => {
-      put(draft.name, { type: draft.type, host: draft.host, options: fromLines(draft.options) }, isNew ? `${draft.name} is known now. Try it.` : `${draft.name} is changed.`);
+      const limits = { running_limit: limit(draft.running), memory_limit: limit(draft.memory) };
+      put(draft.name, { type: draft.type, host: draft.host, options: fromLines(draft.options), ...limits }, isNew ? `${draft.name} is known now. Try it.` : `${draft.name} is changed.`);
     };
     return h("form", { key: "new", class: "card", on: { submit: send } }, h("h2", null, "Name a place"),
       h("div", { class: "cols" }, field("Name", textInput("executor-name", draft.name, set("name"), { required: true })), field("Type", choice("executor-type", draft.type, TYPES, set("type")))),
       field("Host", textInput("executor-host", draft.host, set("host")), HOSTS[draft.type]),
       field("Options", area("executor-options", draft.options, set("options"), { class: "small", rows: 2 }), "name=value, one a line; for example image=python:3.12 or namespace=tools."),
+      h("div", { class: "cols" }, number("Servers", "running"), number("Memory, MB", "memory")),
       h("p", { class: "row" }, submit(isNew ? "Name it" : "Change it", !draft.name), draft.name ? button("Clear", () => { draft = fresh(); place.redraw(); }) : null));
   }
 
