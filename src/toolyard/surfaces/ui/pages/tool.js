@@ -2,7 +2,7 @@
 
 import { h } from "../lib/dom.js";
 import { quiet, small, submit } from "../lib/bits.js";
-import { ask, order, segment } from "../lib/store.js";
+import { ask, onPicture, order, segment } from "../lib/store.js";
 import { button, code, complain, confirmed, empty, fold, link, say, serverPath } from "../lib/parts.js";
 import { ms, short, visible } from "../lib/words.js";
 import { call } from "../lib/calling.js";
@@ -20,6 +20,7 @@ function open(place) {
       mine.offer = offers.tools.find((each) => each.name === tool);
       if (!mine.offer) throw new Error(`“${alias}” offers no tool “${tool}” now`);
       mine.form = makeForm(mine.offer.inputSchema, changed);
+      mine.gone = null;
     } catch (error) { mine.gone = error; }
     place.redraw();
   }
@@ -88,6 +89,7 @@ function open(place) {
     lookSaved();
   }
   place.onLeave(() => mine.call?.leave());
+  onPicture(place, () => { if (mine.gone) look(); }); // its server may only be starting
   look();
   lookSaved();
   const parts = { alias, tool, mine, typed, begin, answer, save, forget, place };
