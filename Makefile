@@ -19,7 +19,7 @@ test: $(VENV)/.dev ## set everything up and run all tests (ARGS="-k names" to ch
 	@$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
 
 test-executors: $(VENV)/.dev ## run servers for real on docker, ssh and kubernetes, where they are
-	@$(BIN)/python -m pytest -m executors $(ARGS)
+	@$(BIN)/python -m pytest -m executors --timeout-method thread $(ARGS)
 
 test-ui: $(VENV)/.dev ## the page in a real browser (TOOLYARD_SHOTS=FOLDER keeps pictures of it)
 	@PYTHON=$(BIN)/python scripts/browser.sh

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from toolyard.core.errors import ConfigError, StartError
 from toolyard.core.sites import Site
+from toolyard.executors.waits import heeding
 
 if TYPE_CHECKING:
     import asyncssh
@@ -111,7 +112,8 @@ async def connect(login: Login) -> asyncssh.SSHClientConnection:
         options = _options(login, Client)
         files = _known_hosts(login, asyncssh.SSHClientConnectionOptions(**options))
         known = asyncssh.import_known_hosts(_text(files))
-        return await asyncssh.connect(**options, known_hosts=known)
+        connecting = asyncssh.connect(**options, known_hosts=known)
+        return await heeding(connecting, lambda made: made.abort())
     except asyncssh.HostKeyNotVerifiable as error:
         raise _unknown_key(login, files, refused or [str(error).lower()]) from error
     except asyncssh.PermissionDenied as error:

@@ -1,9 +1,9 @@
-"""Waits that every executor needs: bounded ones, and those that no cancellation cuts short."""
+"""Waits that executors need: bounded ones, and those that deal with being cancelled."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -32,3 +32,18 @@ async def through(work: Coroutine[Any, Any, T]) -> T:
             task.exception()  # it counts as seen
         raise cancelled
     return task.result()
+
+
+async def heeding(work: Awaitable[T], undo: Callable[[T], None]) -> T:
+    """Await a library's work, and be cancelled if we were.
+
+    Up to Python 3.11 `asyncio.wait_for` forgets that where the work is done at that very moment.
+    """
+    task = asyncio.current_task()
+    assert task is not None
+    before = task.cancelling()
+    made = await work
+    if task.cancelling() > before:
+        undo(made)
+        raise asyncio.CancelledError
+    return made
