@@ -93,23 +93,31 @@ async def open_doors(
     await _wait_first_picture(house)
     with _Signals(stop):
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(lines.run(opened.set)), group.create_task(door.sweep())]
+            beside = [group.create_task(lines.run(opened.set)), group.create_task(door.sweep())]
             serving = group.create_task(server.run(sock, stop))
             await opened.wait()
             house.pool.let_in()
-            place.write(
-                HubState.of_this_process(
-                    house.hub.url, port, __version__, str(settings.config_file)
-                )
-            )
-            announced = Announcing(house.hub.url)
-            await announced.begin()
-            if ready is not None:
-                ready(house.hub.url)
-            await serving
-            await announced.end()
-            for task in tasks:
+            await _be_found(house, place, port, serving, ready)
+            for task in beside:
                 task.cancel()
+
+
+async def _be_found(
+    house: House,
+    place: RunDir,
+    port: int,
+    serving: asyncio.Task[None],
+    ready: Callable[[str], None] | None,
+) -> None:
+    """Tell others where the hub is for as long as it serves."""
+    url, settings = house.hub.url, house.settings
+    place.write(HubState.of_this_process(url, port, __version__, str(settings.config_file)))
+    announced = Announcing(url)
+    await announced.begin()
+    if ready is not None:
+        ready(url)
+    await serving
+    await announced.end()
 
 
 async def _wait_first_picture(house: House) -> None:

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Final
 
+from toolyard.app.measures import bounds, budget, exposure, rules
+from toolyard.app.tending import tend
 from toolyard.board import Board
-from toolyard.core.errors import SecretError, StoreError, ToolyardError
+from toolyard.core.errors import SecretError, StoreError
 from toolyard.core.model import (
     Endpoint,
     Event,
     Problem,
     Report,
     Server,
-    SourceFailed,
     Status,
     Url,
 )
@@ -32,7 +30,7 @@ from toolyard.hub.executors import Executors
 from toolyard.hub.logins import Logins
 from toolyard.hub.orders import Orders
 from toolyard.hub.packages import Packages
-from toolyard.hub.pins import Pins, Rules
+from toolyard.hub.pins import Pins
 from toolyard.hub.shareable import Shareable
 from toolyard.links.credentials import Credentials
 from toolyard.links.instances import Instances
@@ -41,11 +39,9 @@ from toolyard.links.opening import Patience, open_link
 from toolyard.links.owner import EVERYBODY, Owner
 from toolyard.links.pool import Pool
 from toolyard.links.probe import probe
-from toolyard.links.room import Budget
 from toolyard.links.sites import Sites
 from toolyard.links.sweep import find_again
 from toolyard.links.weights import Weights
-from toolyard.relay.exposure import Exposure
 from toolyard.relay.relay import Relay
 from toolyard.settings import Settings
 from toolyard.sources.agents import Agents as AgentsSource
@@ -54,19 +50,18 @@ from toolyard.sources.apps import Apps
 from toolyard.sources.bundled import Bundled
 from toolyard.sources.catalog import Added
 from toolyard.sources.configured import Configured
-from toolyard.sources.passports import Passports
-from toolyard.sources.profiles import Profiles
+from toolyard.sources.passports import follow_passports
+from toolyard.sources.profiles import follow_profiles
 from toolyard.stores.agents import AgentStore
 from toolyard.stores.apps import AppsFolder
 from toolyard.stores.catalog import Catalog
 from toolyard.stores.database import Database
 from toolyard.stores.expand import Lookup, expand, find_secrets
 from toolyard.stores.grants import Grants
-from toolyard.stores.history import Bounds, History
+from toolyard.stores.history import History
 from toolyard.stores.identity import hub_identity
 from toolyard.stores.inputs import InputsFile
 from toolyard.stores.inventory import with_link
-from toolyard.stores.locks import read_lock
 from toolyard.stores.packages import PackagesFolder
 from toolyard.stores.passports import FILE, PassportsFile
 from toolyard.stores.pins import PinStore
@@ -79,85 +74,19 @@ from toolyard.stores.sharing import SharingStore
 from toolyard.stores.tokens import TokensFile
 from toolyard.wire.era import Era
 
-log = logging.getLogger(__name__)
-
-FIRST_PAUSE: Final = 1.0
-LONGEST_PAUSE: Final = 60.0
-
 
 class House:
     """Every room, built and wired, not yet running."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
+        self.stopping = asyncio.Event()
         self.board = Board()
-        self.local = Local(settings.state_dir / "log")
-        self.sites = Sites(
-            self.local,
-            hub_identity(settings.state_dir),
-            settings.state_dir / "log",
-            lambda: self.board.snapshot.roster,
-        )
-        self.recall = Recall(settings.cache_dir / "known")
         self.database = self._open_database()
-        self.packages = Packages(
-            self.board,
-            PackagesFolder(settings.cache_dir / "packages"),
-            self.local,
-            lambda server: expand(server.endpoint, Lookup(os.environ, server.folder)),
-            settings.start_timeout,
-            on=settings.pin_launchers == "on",
-        )
-        self.pins = Pins(
-            self.board, PinStore(self.database) if self.database else None, _rules(settings)
-        )
-        self.pool = Pool(
-            self.board,
-            self._open,
-            self._patience(),
-            post=self.pins.post,
-            budget=_budget(settings),
-            memory=self._memory,
-        )
-        self.weights = Weights(self.sites)
-        self.pool.room.weight = self.weights.of
-        self.pool.room.site = lambda name: self.board.snapshot.roster.sites.get(name)
-        self.secrets, self.grants = Secrets(settings.state_dir), Grants(settings.state_dir)
-        self.credentials = Credentials(
-            self.grants, self.secrets, self.pool, lambda: self.board.snapshot
-        )
-        folder = AppsFolder(settings.apps_dir)
-        self.apps = Apps(folder, os.environ, probe, self.pool.replaced)
-        self.instances = Instances(
-            self.board, self.pool, self._open, self._patience(), settings.session_idle
-        )
-        self.hub = Hub(self.board, self.pool, self.instances, self.apps)
-        self.hub.installed = self.packages.installed
-        self.logins = Logins(self.hub, self.grants)
-        self.relay = Relay(self.hub, _exposure(settings))
-        self.history = History(
-            self.database if settings.history == "on" else None, _bounds(settings)
-        )
-        self.relay.calls.record = self.history.record
-        self.catalog = Catalog(settings.data_dir / "catalog")
-        self.catalog.approve = self.pins.approve_definition
-        self.checks = Checks(self.hub, self.pins, self.catalog, self.local.last_words)
-        profiles = ProfilesFolder(settings.config_file.parent / "profiles")
-        passports = PassportsFile(settings.config_file.parent / FILE)
-        servers = ServersFile(settings.config_file)
-        self.orders = Orders(self.hub, servers, profiles, passports)
-        self.inputs = InputsFile(settings.state_dir / "inputs.json")
-        self.profiles = Profiles(profiles)
-        self.passports = Passports(passports)
-        self.board.post(self.profiles.report)
-        self.board.post(self.passports.report)
-        records = AgentStore(self.database)
-        self.executors = Executors(self.hub, records, self.sites)
-        self.agents = Agents(self.hub, records, self.executors)
-        self.shareable = Shareable(self.hub, self._open, SharingStore(self.database))
-        self.roster = AgentsSource(records, os.environ)
-        self._post(self.roster.report)
-        self.tokens = TokensFile(settings.state_dir / "tokens.json")
+        self._build_links()
+        self._build_hub()
+        self._build_files()
+        self._build_agents()
         self.sources: list[Source] = [
             Configured(settings.config_file, os.environ),
             Added(self.catalog, os.environ),
@@ -169,7 +98,81 @@ class House:
             Bundled(_others(self.board, self.hub)),
         ]
         self.hub.expected = frozenset({"configured", "catalog", *self.apps.scans})
-        self.stopping = asyncio.Event()
+
+    def _build_links(self) -> None:
+        """What starts servers and holds the links to them."""
+        settings = self.settings
+        logs = settings.state_dir / "log"
+        self.local = Local(logs)
+        identity = hub_identity(settings.state_dir)
+        self.sites = Sites(self.local, identity, logs, lambda: self.board.snapshot.roster)
+        self.recall = Recall(settings.cache_dir / "known")
+        self.packages = Packages(
+            self.board,
+            PackagesFolder(settings.cache_dir / "packages"),
+            self.local,
+            lambda server: expand(server.endpoint, Lookup(os.environ, server.folder)),
+            settings.start_timeout,
+            on=settings.pin_launchers == "on",
+        )
+        store = PinStore(self.database) if self.database else None
+        self.pins = Pins(self.board, store, rules(settings))
+        self.pool = Pool(
+            self.board,
+            self._open,
+            self._patience(),
+            post=self.pins.post,
+            budget=budget(settings),
+            memory=self._memory,
+        )
+        self.weights = Weights(self.sites)
+        self.pool.room.weight = self.weights.of
+        self.pool.room.site = lambda name: self.board.snapshot.roster.sites.get(name)
+        self.instances = Instances(
+            self.board, self.pool, self._open, self._patience(), settings.session_idle
+        )
+
+    def _build_hub(self) -> None:
+        """What answers clients, and what it knows of apps, logins and past calls."""
+        settings = self.settings
+        self.apps = Apps(AppsFolder(settings.apps_dir), os.environ, probe, self.pool.replaced)
+        self.hub = Hub(self.board, self.pool, self.instances, self.apps)
+        self.hub.installed = self.packages.installed
+        self.secrets, self.grants = Secrets(settings.state_dir), Grants(settings.state_dir)
+        self.credentials = Credentials(
+            self.grants, self.secrets, self.pool, lambda: self.board.snapshot
+        )
+        self.logins = Logins(self.hub, self.grants)
+        self.relay = Relay(self.hub, exposure(settings))
+        kept = self.database if settings.history == "on" else None
+        self.history = History(kept, bounds(settings))
+        self.relay.calls.record = self.history.record
+
+    def _build_files(self) -> None:
+        """What the user keeps in files, and the orders that change them."""
+        settings = self.settings
+        self.catalog = Catalog(settings.data_dir / "catalog")
+        self.catalog.approve = self.pins.approve_definition
+        self.checks = Checks(self.hub, self.pins, self.catalog, self.local.last_words)
+        profiles = ProfilesFolder(settings.config_file.parent / "profiles")
+        passports = PassportsFile(settings.config_file.parent / FILE)
+        servers = ServersFile(settings.config_file)
+        self.orders = Orders(self.hub, servers, profiles, passports)
+        self.inputs = InputsFile(settings.state_dir / "inputs.json")
+        self.tokens = TokensFile(settings.state_dir / "tokens.json")
+        self.profiles = follow_profiles(profiles)
+        self.passports = follow_passports(passports)
+        self.board.post(self.profiles.report)
+        self.board.post(self.passports.report)
+
+    def _build_agents(self) -> None:
+        """Who is given which servers, and where those run."""
+        records = AgentStore(self.database)
+        self.executors = Executors(self.hub, records, self.sites)
+        self.agents = Agents(self.hub, records, self.executors)
+        self.shareable = Shareable(self.hub, self._open, SharingStore(self.database))
+        self.roster = AgentsSource(records, os.environ)
+        self._post(self.roster.report)
 
     def _open_database(self) -> Database | None:
         """Open what we keep; without it the hub serves all the same."""
@@ -280,31 +283,6 @@ class House:
                 await asyncio.to_thread(self.database.close)
 
 
-async def tend(source: Source, post: Callable[[Event], None]) -> None:
-    """Run a source for ever: trouble becomes a problem on the picture, and a pause."""
-    pause = FIRST_PAUSE
-    while True:
-        began = time.monotonic()
-        try:
-            await source.run(post)
-            return
-        except ToolyardError as error:
-            problem = Problem("source-failed", str(error), error.hint, source.name)
-        except Exception as error:
-            log.exception("a source failed", extra={"source": source.name})
-            text = f"source {source.name!r} failed: {error!r}"
-            problem = Problem(
-                "source-failed", text, "it is started again; please report this", source.name
-            )
-        post(SourceFailed(source.name, problem))
-        pause = (
-            FIRST_PAUSE
-            if time.monotonic() - began > LONGEST_PAUSE
-            else min(pause * 2, LONGEST_PAUSE)
-        )
-        await asyncio.sleep(pause)
-
-
 def _others(board: Board, hub: Hub) -> Callable[[], Awaitable[bool]]:
     """Tells the bundled source whether others have servers, once all of them have reported."""
     seen = -1
@@ -319,31 +297,3 @@ def _others(board: Board, hub: Hub) -> Callable[[], Awaitable[bool]]:
                 return any(id_.source not in own for id_ in snapshot.entries)
 
     return wait
-
-
-def _bounds(settings: Settings) -> Bounds:
-    bodies = settings.history_bodies == "on"
-    return Bounds(settings.history_rows, settings.history_days, bodies)
-
-
-def _rules(settings: Settings) -> Rules:
-    return Rules(
-        new=settings.pins_new,
-        found=settings.pins_found == "on",
-        launches=settings.pins_launch,
-        lock=read_lock(settings.lock_file) if settings.frozen == "on" else None,
-    )
-
-
-def _budget(settings: Settings) -> Budget:
-    evict = settings.budget == "evict"
-    return Budget(settings.running_limit, settings.memory_limit << 20, evict)
-
-
-def _exposure(settings: Settings) -> Exposure:
-    return Exposure(
-        separator=settings.separator,
-        expose=settings.expose,
-        pinned=frozenset(settings.pinned),
-        page=settings.page_size,
-    )

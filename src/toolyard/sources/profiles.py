@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
 from typing import Final
 
 from toolyard.core.model import Report
+from toolyard.sources.followed import Followed
 from toolyard.stores.profiles import LoadedProfiles, ProfilesFolder
 
 SOURCE: Final = "profiles"
@@ -14,35 +13,13 @@ LOOK_SECONDS: Final = 0.2
 """How often the folder is looked at; a handful of files, so looking costs microseconds."""
 
 
-class Profiles:
-    """Reports all profiles at once, and again after every change to one.
+def follow_profiles(folder: ProfilesFolder) -> Followed[LoadedProfiles]:
+    """A source of all profiles of a folder.
 
-    A profile whose file cannot be read just now stands as it was: a slip of the pen must neither
-    show what was hidden nor take away what is in use.
+    One whose file cannot be read just now stands as it was: a slip of the pen must neither show
+    what was hidden nor take away what is in use.
     """
-
-    def __init__(self, folder: ProfilesFolder) -> None:
-        self._folder = folder
-        self._mark = folder.mark()
-        self.report = _report(folder.load(), Report(SOURCE))
-        """What is known; true from the start, so that no client comes too early."""
-
-    @property
-    def name(self) -> str:
-        """A short, stable name."""
-        return SOURCE
-
-    async def run(self, post: Callable[[Report], None]) -> None:
-        """Follow the folder until cancelled."""
-        post(self.report)
-        while True:
-            await asyncio.sleep(LOOK_SECONDS)
-            mark = self._folder.mark()
-            if mark != self._mark:
-                self._mark = mark
-                loaded = await asyncio.to_thread(self._folder.load)
-                self.report = _report(loaded, self.report)
-                post(self.report)
+    return Followed(SOURCE, folder, _report, LOOK_SECONDS)
 
 
 def _report(loaded: LoadedProfiles, before: Report) -> Report:

@@ -1,0 +1,42 @@
+"""What the settings mean to the rooms that go by them."""
+
+from __future__ import annotations
+
+from toolyard.hub.pins import Rules
+from toolyard.links.room import Budget
+from toolyard.relay.exposure import Exposure
+from toolyard.settings import Settings
+from toolyard.stores.history import Bounds
+from toolyard.stores.locks import read_lock
+
+
+def bounds(settings: Settings) -> Bounds:
+    """How much of past calls is kept."""
+    bodies = settings.history_bodies == "on"
+    return Bounds(settings.history_rows, settings.history_days, bodies)
+
+
+def rules(settings: Settings) -> Rules:
+    """What must be approved."""
+    return Rules(
+        new=settings.pins_new,
+        found=settings.pins_found == "on",
+        launches=settings.pins_launch,
+        lock=read_lock(settings.lock_file) if settings.frozen == "on" else None,
+    )
+
+
+def budget(settings: Settings) -> Budget:
+    """How much servers may take."""
+    evict = settings.budget == "evict"
+    return Budget(settings.running_limit, settings.memory_limit << 20, evict)
+
+
+def exposure(settings: Settings) -> Exposure:
+    """How servers are shown to clients that say nothing else."""
+    return Exposure(
+        separator=settings.separator,
+        expose=settings.expose,
+        pinned=frozenset(settings.pinned),
+        page=settings.page_size,
+    )
