@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 
 from tests.executors.children import ECHO, Ear, eventually, marked, python
+from tests.executors.ssh_site import free_port
 from toolyard.core.errors import StartError
 from toolyard.core.model import Command
 from toolyard.core.placement import Run
+from toolyard.core.sites import Placement
 from toolyard.executors.local import Limits, Local
 
 MIB = 1024 * 1024
@@ -260,3 +262,14 @@ async def test_other_children_of_the_hub_are_left_alone(local: Local) -> None:
     finally:
         stranger.kill()
         await stranger.wait()
+
+
+async def test_the_last_words_of_a_server_that_dies_before_its_port_opens_are_kept(
+    local: Local,
+) -> None:
+    command = Command(("sh", "-c", "echo no such database >&2; exit 3"))
+    with pytest.raises(StartError, match="no such database") as caught:
+        async with local.open(Run("web", command, Placement(port=free_port()))):
+            pass
+
+    assert caught.value.trace == ("no such database",)

@@ -44,14 +44,20 @@ async def serving(run: Run, child: Child) -> Address:
                 if child.gone.is_set():
                     said = "; ".join(child.stderr[-3:])
                     text = f"{run.name!r} ended before it accepted connections: {said}"
-                    raise StartError(text, f"see its log: toolyard logs {run.name}")
+                    raise _failed(child, text, f"see its log: toolyard logs {run.name}")
                 await asyncio.sleep(pause)
                 pause = min(pause * 1.5, LONGEST_PAUSE)
     except TimeoutError:
         text = f"{run.name!r} accepts no connections at port {port} after {PATIENCE:g} s"
-        raise StartError(text, "check 'executor.port' of its entry") from None
+        raise _failed(child, text, "check 'executor.port' of its entry") from None
     url = Url(f"http://127.0.0.1:{port}{run.placement.path}")
     return Address(url, child.where, lambda: why[0] if why else "")
+
+
+def _failed(child: Child, text: str, hint: str) -> StartError:
+    error = StartError(text, hint)
+    error.trace = child.stderr
+    return error
 
 
 async def _accepts(port: int) -> bool:
