@@ -14,6 +14,7 @@ from tests.ui.conftest import entered, kitchen
 from tests.ui.orders import order
 
 pytestmark = pytest.mark.ui
+expect = pytest.importorskip("playwright.async_api").expect
 
 
 async def test_a_client_is_connected_after_its_difference_was_seen_and_undone(
@@ -147,7 +148,7 @@ async def test_an_app_is_defined_changed_and_taken_away_on_its_page(
             await card.locator("li", has_text="port 34002").wait_for()
 
             await page.click("[aria-label='Change Studio']")
-            assert await page.input_value("#app-variants") == "dev=34001\nstable=34002"
+            await expect(page.locator("#app-variants")).to_have_value("dev=34001\nstable=34002")
             await page.fill("#app-variants", "dev=34001")
             await page.click("text=Change it")
             await card.locator("text=port 34002").wait_for(state="detached")

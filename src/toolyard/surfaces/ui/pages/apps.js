@@ -17,10 +17,11 @@ function open(place) {
   const set = (key) => (text) => { draft = { ...draft, [key]: text }; place.redraw(); };
 
   async function define() {
-    const { name, title, match, path } = draft;
+    const sent = draft;
+    const { name, title, match, path } = sent;
     const variants = Object.fromEntries(Object.entries(fromLines(draft.variants)).map(([each, port]) => [each, Number(port) || 0]));
     if (!await run(`${name} is looked for now.`, "PUT", `/apps/${segment(name)}`, { title, match, path, variants })) return;
-    draft = blank;
+    if (draft === sent) draft = blank; // else something else has been begun meanwhile
     asked.delete(name);
     place.redraw();
   }

@@ -24,7 +24,7 @@ function open(place) {
   const tried = new Map();
 
   function fresh() { return { name: "", type: "docker", host: "", options: "", running: "", memory: "" }; }
-  const set = (key) => (text) => { draft[key] = text; place.redraw(); };
+  const set = (key) => (text) => { draft = { ...draft, [key]: text }; place.redraw(); };
 
   async function load() {
     try {
@@ -36,7 +36,8 @@ function open(place) {
   }
 
   async function put(name, body, words) {
-    if (await run(words, "PUT", `/executors/${segment(name)}`, body)) draft = fresh();
+    const sent = draft;
+    if (await run(words, "PUT", `/executors/${segment(name)}`, body) && draft === sent) draft = fresh();
     load();
   }
 
