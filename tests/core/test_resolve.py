@@ -59,6 +59,7 @@ def rules(resolution: Resolution) -> list[str]:
         ({"server": "yard@catalog", "mode": "shared"}, "codex", {}, "streamable_http", "shared",
          "hub"),
         ({"server": "image"}, "codex", {}, "streamable_http", "per_session", "hub"),
+        ({"server": "far"}, "codex", {}, "streamable_http", "per_session", "hub"),
     ],
 )  # fmt: skip
 def test_a_server_is_planned(
@@ -70,8 +71,9 @@ def test_a_server_is_planned(
     via: str,
 ) -> None:
     known = Known(ServerId("yard", "catalog"), Command(("yard",)))
-    image = Known(ServerId("image", "configured"), Command(("", "--all")), executor="engine")
-    yard = {"yard": known, "yard@catalog": known, "image": image}
+    image = Known(ServerId("image", "configured"), Command(("", "--all")))
+    far = Known(ServerId("far", "configured"), Command(("x",)), executor="engine")
+    yard = {"yard": known, "yard@catalog": known, "image": image, "far": far}
     made = ask({"s": server}, agent, policy, yard=yard)
     assert made.refusals == ()
     [plan] = made.plans

@@ -7,13 +7,15 @@ import shutil
 import socket
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
+from toolyard.core.ports import Address, Pipes
 from toolyard.core.sites import Site
+from toolyard.executors.ssh import Ssh
 
 HUB = f"hub-under-test-{os.getpid()}"  # of one name, two runs of the tests sweep each other
 
@@ -136,3 +138,17 @@ def free_port() -> int:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return int(free.getsockname()[1])
+
+
+@pytest.fixture
+async def ssh(sshd: Sshd) -> AsyncIterator[Ssh]:
+    """An executor with little patience, so that the stubborn cost a test little time."""
+    ssh = Ssh(sshd.site(), HUB, eof=0.3, term=0.5)
+    yield ssh
+    await ssh.close()
+
+
+def pipes_of(running: Pipes | Address) -> Pipes:
+    """What was opened, as a server over stdio."""
+    assert not isinstance(running, Address)
+    return running

@@ -27,11 +27,20 @@ from tests.executors.children import (
     marked,
     python,
 )
-from tests.executors.ssh_site import HUB, Sshd, free_port, need_sshd, running, sshd
+from tests.executors.ssh_site import (
+    HUB,
+    Sshd,
+    free_port,
+    need_sshd,
+    pipes_of,
+    running,
+    ssh,
+    sshd,
+)
 from toolyard.core.errors import StartError
 from toolyard.core.model import Command
 from toolyard.core.placement import Run
-from toolyard.core.ports import Address, Pipes
+from toolyard.core.ports import Address
 from toolyard.core.sites import Placement, Site
 from toolyard.executors.ssh import Ssh
 from toolyard.executors.ssh_shell import LOADER, launch
@@ -40,7 +49,7 @@ from toolyard.executors.ssh_shell import warden as program
 # Short commands, and the loop may stand still meanwhile.
 # ruff: noqa: ASYNC220, ASYNC221
 
-__all__ = ["sshd"]
+__all__ = ["ssh", "sshd"]
 pytestmark = pytest.mark.executors
 
 MIB = 1024 * 1024
@@ -69,19 +78,6 @@ async def main(hub, host, identity, known_hosts):
 
 asyncio.run(main(*sys.argv[1:]))
 """
-
-
-@pytest.fixture
-async def ssh(sshd: Sshd) -> AsyncIterator[Ssh]:
-    """An executor with little patience, so that the stubborn cost a test little time."""
-    ssh = Ssh(sshd.site(), HUB, eof=0.3, term=0.5)
-    yield ssh
-    await ssh.close()
-
-
-def pipes_of(running: Pipes | Address) -> Pipes:
-    assert not isinstance(running, Address)
-    return running
 
 
 @asynccontextmanager

@@ -8,23 +8,21 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
 
 from tests.executors.children import Ear, marked, python
-from tests.executors.ssh_site import HUB, Sshd, running, sshd
+from tests.executors.ssh_site import HUB, Sshd, pipes_of, running, ssh, sshd
 from toolyard.core.errors import StartError
 from toolyard.core.placement import Run
-from toolyard.core.ports import Address, Pipes
 from toolyard.core.sites import Placement
 from toolyard.executors.ssh import Ssh
 from toolyard.executors.ssh_shell import LOADER, launch
 from toolyard.executors.ssh_shell import warden as program
 
-__all__ = ["sshd"]
+__all__ = ["ssh", "sshd"]
 pytestmark = pytest.mark.executors
 
 MIB = 1024 * 1024
@@ -74,19 +72,6 @@ LOW_SHELL = (
     "#!/bin/sh\nulimit -n 60\n"
     'exec setpriv --bounding-set -all --inh-caps -all /bin/sh -c "$2" toolyard\n'
 )
-
-
-@pytest.fixture
-async def ssh(sshd: Sshd) -> AsyncIterator[Ssh]:
-    """An executor with little patience."""
-    ssh = Ssh(sshd.site(), HUB, eof=0.3, term=0.5)
-    yield ssh
-    await ssh.close()
-
-
-def pipes_of(running: Pipes | Address) -> Pipes:
-    assert not isinstance(running, Address)
-    return running
 
 
 async def said(ssh: Ssh, code: str, placement: Placement) -> str:

@@ -228,13 +228,20 @@ class _Draft:
             else:
                 self.mode = "per_session" if stdio else "shared"
                 self.note("auto", f"{self.mode}, as usual for {self.transport}")
-        if stdio and self.via == "direct" and self.home:
-            text = f"it runs on {self.home} and is reached through the hub's own endpoint"
-            self._go_behind_hub("runs-elsewhere", text, f"its entry runs it on {self.home}")
+        if stdio and self.via == "direct" and (bound := self._bound()):
+            text = f"{bound}, and is reached through the hub's own endpoint"
+            self._go_behind_hub("runs-elsewhere", text, bound)
         elif stdio and self.via == "direct" and self.mode == "shared":
             text = "a stdio server is shared through the hub's own endpoint"
             why = "one process for all sessions, behind the hub's own endpoint"
             self._go_behind_hub("shared-stdio", text, why, ", or mode 'per_session'")
+
+    def _bound(self) -> str:
+        """Why no agent can start it by itself; empty if one can."""
+        if self.home:
+            return f"it runs on {self.home}"
+        is_of_image = isinstance(self.process, Command) and not any(self.process.argv[:1])
+        return "it is started by its image" if is_of_image else ""
 
     def _go_behind_hub(self, code: str, text: str, why: str, otherwise: str = "") -> None:
         terms = self.terms
