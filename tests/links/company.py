@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,10 @@ from toolyard.links.pool import Pool
 from toolyard.wire.era import Era
 from toolyard.wire.jsonrpc import Message
 
-PATIENCE = Patience(probe=1.0, open=10.0, list=5.0, call=10.0)
+PATIENCE = Patience(probe=1.0, open=10.0, list=5.0, call=10.0, let_in=0.0)
+HASTY = replace(PATIENCE, first_pause=0.01, longest_pause=0.01)
+SLOW = replace(PATIENCE, first_pause=600.0, longest_pause=600.0)
+"""Never tries again by itself while a test runs."""
 LIMIT = 1 << 20
 Json = dict[str, Any]
 
@@ -259,10 +263,12 @@ class Landlord:
 
 
 @asynccontextmanager
-async def pooled(open_link: Open, *servers: Server) -> AsyncIterator[tuple[Board, Pool]]:
+async def pooled(
+    open_link: Open, *servers: Server, patience: Patience = PATIENCE
+) -> AsyncIterator[tuple[Board, Pool]]:
     """A pool that follows a board on which these servers were reported."""
     board = Board()
-    pool = Pool(board, open_link, PATIENCE)
+    pool = Pool(board, open_link, patience)
     board.post(Report("t", servers))
     async with asyncio.timeout(30), asyncio.TaskGroup() as group:
         running = group.create_task(pool.run())

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 
-from tests.links.company import Landlord, declared, pooled, shown, tools, until
+from tests.links.company import (
+    HASTY,
+    PATIENCE,
+    SLOW,
+    Landlord,
+    declared,
+    pooled,
+    shown,
+    tools,
+    until,
+)
 from toolyard.core.errors import LinkError, StartError
 from toolyard.core.model import NO_OFFERS, Entry, ServerId, Status
-from toolyard.links import keeper as keeper_module
 from toolyard.links.opening import ProbeFatalError
 from toolyard.wire.era import Era
 
@@ -32,15 +42,6 @@ def failing(*errors: Exception | None) -> Callable[[Era | None], Exception | Non
     return lambda _hint: next(left, None)
 
 
-@pytest.fixture
-def pauses(monkeypatch: pytest.MonkeyPatch) -> Callable[[float, float], None]:
-    def use(first: float, longest: float) -> None:
-        monkeypatch.setattr(keeper_module, "FIRST_PAUSE", first)
-        monkeypatch.setattr(keeper_module, "LONGEST_PAUSE", longest)
-
-    return use
-
-
 async def test_a_server_nobody_knows_is_opened_and_described() -> None:
     landlord = Landlord({"tools/list": tools("a", "b")})
     async with pooled(landlord, declared()) as (board, pool):
@@ -51,8 +52,7 @@ async def test_a_server_nobody_knows_is_opened_and_described() -> None:
         assert pool.ready(ACME) is landlord.lives[0].link is await pool.lease(ACME)
 
 
-async def test_tries_are_spaced_by_growing_pauses(pauses: Callable[[float, float], None]) -> None:
-    pauses(0.05, 0.2)
+async def test_tries_are_spaced_by_growing_pauses() -> None:
     landlord = Landlord({"tools/list": tools()})
     loop, times = asyncio.get_running_loop(), list[float]()
 
@@ -61,7 +61,9 @@ async def test_tries_are_spaced_by_growing_pauses(pauses: Callable[[float, float
         return StartError("no such program", "install it")
 
     landlord.fail = fail
-    async with pooled(landlord, declared()) as (board, _pool):
+    async with pooled(
+        landlord, declared(), patience=replace(PATIENCE, first_pause=0.05, longest_pause=0.2)
+    ) as (board, _pool):
         await until(lambda: len(times) == 6)
         entry = await shown(board, is_failing)
 
@@ -73,35 +75,28 @@ async def test_tries_are_spaced_by_growing_pauses(pauses: Callable[[float, float
     assert (entry.problem.hint, entry.problem.subject) == ("install it", "acme@t")
 
 
-async def test_a_call_does_not_wait_for_the_pause(pauses: Callable[[float, float], None]) -> None:
-    pauses(600, 600)
+async def test_a_call_does_not_wait_for_the_pause() -> None:
     landlord = Landlord({"tools/list": tools("a")})
     landlord.fail = failing(LinkError("not yet"))
-    async with pooled(landlord, declared()) as (board, pool):
+    async with pooled(landlord, declared(), patience=SLOW) as (board, pool):
         await shown(board, is_failing)
         async with asyncio.timeout(2):
             assert not (await pool.lease(ACME)).closed.done()
 
 
-async def test_a_call_learns_why_its_server_cannot_be_opened(
-    pauses: Callable[[float, float], None],
-) -> None:
-    pauses(600, 600)
+async def test_a_call_learns_why_its_server_cannot_be_opened() -> None:
     landlord = Landlord({})
     landlord.fail = lambda _hint: LinkError("it is on holiday")
-    async with pooled(landlord, declared()) as (board, pool):
+    async with pooled(landlord, declared(), patience=SLOW) as (board, pool):
         await shown(board, is_failing)
         for _ in range(2):
             with pytest.raises(LinkError, match="on holiday"):
                 await pool.lease(ACME)
 
 
-async def test_a_call_right_after_the_loss_gets_the_next_link_and_not_the_old_error(
-    pauses: Callable[[float, float], None],
-) -> None:
-    pauses(600, 600)
+async def test_a_call_right_after_the_loss_gets_the_next_link_and_not_the_old_error() -> None:
     landlord = Landlord({"tools/list": tools("a")})
-    async with pooled(landlord, declared()) as (board, pool):
+    async with pooled(landlord, declared(), patience=SLOW) as (board, pool):
         await shown(board, is_ready)
         landlord.lives[0].link.lose("forgot our session")
         assert pool.ready(ACME) is None
@@ -111,12 +106,9 @@ async def test_a_call_right_after_the_loss_gets_the_next_link_and_not_the_old_er
         assert link is landlord.lives[1].link
 
 
-async def test_a_lost_link_is_opened_again_and_the_picture_is_the_same_as_before(
-    pauses: Callable[[float, float], None],
-) -> None:
-    pauses(0.01, 0.01)
+async def test_a_lost_link_is_opened_again_and_the_picture_is_the_same_as_before() -> None:
     landlord = Landlord({"tools/list": tools("a")})
-    async with pooled(landlord, declared()) as (board, pool):
+    async with pooled(landlord, declared(), patience=HASTY) as (board, pool):
         before = await shown(board, is_ready)
         landlord.lives[0].link.lose("exited with code 3")
         lost = await shown(board, is_failing)
@@ -130,13 +122,13 @@ async def test_a_lost_link_is_opened_again_and_the_picture_is_the_same_as_before
         assert pool.keeper(ACME).last_trace == ("its last words",)
 
 
-async def test_offers_stay_listed_for_a_grace_and_then_no_more(
-    monkeypatch: pytest.MonkeyPatch, pauses: Callable[[float, float], None]
-) -> None:
-    pauses(0.02, 0.02)
-    monkeypatch.setattr(keeper_module, "GRACE_SECONDS", 0.3)
+async def test_offers_stay_listed_for_a_grace_and_then_no_more() -> None:
     landlord = Landlord({"tools/list": tools("a")})
-    async with pooled(landlord, declared()) as (board, _pool):
+    async with pooled(
+        landlord,
+        declared(),
+        patience=replace(PATIENCE, first_pause=0.02, longest_pause=0.02, grace=0.3),
+    ) as (board, _pool):
         await shown(board, is_ready)
         landlord.fail = lambda _hint: LinkError("gone")
         began = asyncio.get_running_loop().time()
@@ -151,18 +143,18 @@ async def test_offers_stay_listed_for_a_grace_and_then_no_more(
         assert (await shown(board, is_ready)).offers.tools
 
 
-async def test_a_restart_within_the_grace_never_takes_offers_from_the_list(
-    monkeypatch: pytest.MonkeyPatch, pauses: Callable[[float, float], None]
-) -> None:
-    pauses(0.01, 0.01)
-    monkeypatch.setattr(keeper_module, "GRACE_SECONDS", 0.15)
+async def test_a_restart_within_the_grace_never_takes_offers_from_the_list() -> None:
     landlord = Landlord({"tools/list": tools("a")})
-    async with pooled(landlord, declared()) as (board, pool):
+    async with pooled(
+        landlord,
+        declared(),
+        patience=replace(PATIENCE, first_pause=0.01, longest_pause=0.01, grace=1.0),
+    ) as (board, pool):
         await shown(board, is_ready)
         landlord.lives[0].link.lose("ended")
         await until(lambda: len(landlord.lives) == 2 and pool.ready(ACME))
         with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.3):
+            async with asyncio.timeout(1.2):
                 await shown(board, lambda entry: entry.offers == NO_OFFERS)
 
 
@@ -218,10 +210,9 @@ async def test_other_news_is_handed_on_with_its_server() -> None:
     assert heard == [("acme", "notifications/resources/updated", b"{}")]
 
 
-async def test_the_era_found_once_is_remembered(pauses: Callable[[float, float], None]) -> None:
-    pauses(0.01, 0.01)
+async def test_the_era_found_once_is_remembered() -> None:
     landlord = Landlord({"tools/list": tools("a")})
-    async with pooled(landlord, declared()) as (board, _pool):
+    async with pooled(landlord, declared(), patience=HASTY) as (board, _pool):
         await shown(board, is_ready)
         landlord.lives[0].link.lose("ended")
         await until(lambda: len(landlord.lives) == 2)
@@ -229,36 +220,27 @@ async def test_the_era_found_once_is_remembered(pauses: Callable[[float, float],
     assert landlord.hints == [None, "legacy"]
 
 
-async def test_what_dies_of_the_probe_is_greeted_the_old_way_at_once(
-    pauses: Callable[[float, float], None],
-) -> None:
-    pauses(600, 600)
+async def test_what_dies_of_the_probe_is_greeted_the_old_way_at_once() -> None:
     landlord = Landlord({"tools/list": tools("a")})
     landlord.fail = lambda hint: None if hint == "legacy" else ProbeFatalError("it died")
-    async with pooled(landlord, declared()) as (board, _pool):
+    async with pooled(landlord, declared(), patience=SLOW) as (board, _pool):
         await shown(board, is_ready)
 
     assert landlord.hints == [None, "legacy"]
 
 
-async def test_a_modern_server_that_once_died_at_start_is_not_taken_for_legacy_ever_after(
-    pauses: Callable[[float, float], None],
-) -> None:
-    pauses(0.01, 0.01)
+async def test_a_modern_server_that_once_died_at_start_is_not_taken_for_legacy_ever_after() -> None:
     landlord = Landlord({"tools/list": tools("a")}, era="modern")
     landlord.fail = failing(ProbeFatalError("it died"), LinkError("and again"))
-    async with pooled(landlord, declared()) as (board, _pool):
+    async with pooled(landlord, declared(), patience=HASTY) as (board, _pool):
         await shown(board, is_ready)
 
     assert landlord.hints == [None, "legacy", None]
 
 
-async def test_a_server_replaced_by_one_of_another_era_is_found_out(
-    pauses: Callable[[float, float], None],
-) -> None:
-    pauses(0.01, 0.01)
+async def test_a_server_replaced_by_one_of_another_era_is_found_out() -> None:
     landlord = Landlord({"tools/list": tools("a")})
-    async with pooled(landlord, declared()) as (board, _pool):
+    async with pooled(landlord, declared(), patience=HASTY) as (board, _pool):
         await shown(board, is_ready)
         landlord.era = "modern"
         landlord.fail = lambda hint: LinkError("refused") if hint == "legacy" else None
@@ -290,12 +272,11 @@ async def test_a_modern_server_is_listened_to_in_one_subscription() -> None:
 
 
 async def test_a_part_of_ours_that_breaks_is_a_problem_and_not_the_end(
-    pauses: Callable[[float, float], None], caplog: pytest.LogCaptureFixture
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    pauses(0.01, 0.01)
     landlord = Landlord({"tools/list": tools("a")})
     landlord.fail = failing(ZeroDivisionError("a bug of ours"))
-    async with pooled(landlord, declared()) as (board, _pool):
+    async with pooled(landlord, declared(), patience=HASTY) as (board, _pool):
         entry = await shown(board, is_failing)
         assert entry.problem is not None and "a bug of ours" in entry.problem.text
         await shown(board, is_ready)

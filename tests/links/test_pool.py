@@ -13,6 +13,7 @@ import pytest
 from tests.fixtures.stub_run import running_http_stub
 from tests.links.company import (
     PATIENCE,
+    SLOW,
     Landlord,
     call,
     declared,
@@ -27,7 +28,6 @@ from tests.links.company import (
 from toolyard.core.errors import LinkError, UnknownNameError
 from toolyard.core.model import Command, Problem, Report, Server, ServerId, Status
 from toolyard.executors.local import Local, Patience
-from toolyard.links import keeper as keeper_module
 from toolyard.links import pool as pool_module
 from toolyard.links.http import SessionLostError
 from toolyard.links.keeper import Open
@@ -75,11 +75,8 @@ async def test_a_server_that_did_not_change_keeps_its_process_and_its_calls(real
         assert pool.keeper(ACME).server.title == "Acme"
 
 
-async def test_a_server_that_crashed_in_a_call_is_back_for_the_next(
-    really: Open, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(keeper_module, "FIRST_PAUSE", 600.0)
-    async with pooled(really, declared("acme", stub())) as (_board, pool):
+async def test_a_server_that_crashed_in_a_call_is_back_for_the_next(really: Open) -> None:
+    async with pooled(really, declared("acme", stub()), patience=SLOW) as (_board, pool):
         link = await pool.lease(ACME)
         before = await pid(link)
         with pytest.raises(LinkError):
@@ -90,13 +87,10 @@ async def test_a_server_that_crashed_in_a_call_is_back_for_the_next(
         assert pool.keeper(ACME).restarts == 1
 
 
-async def test_a_forgotten_session_is_opened_anew(
-    really: Open, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(keeper_module, "FIRST_PAUSE", 600.0)
+async def test_a_forgotten_session_is_opened_anew(really: Open) -> None:
     flags = ("--era", "legacy", "--only", "echo", "--tools-only", "--lose-session-after", "3")
     with running_http_stub(*flags) as address:
-        async with pooled(really, declared("acme", url(address))) as (_board, pool):
+        async with pooled(really, declared("acme", url(address)), patience=SLOW) as (_board, pool):
             link = await pool.lease(ACME)
             await said(call(link, "echo", {"text": "1"}))
             with pytest.raises(SessionLostError):

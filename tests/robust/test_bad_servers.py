@@ -7,7 +7,6 @@ import json
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from tests.e2e.hub import running_hub, stdio_stub
 from tests.e2e.talk import talking, text_of
 from tests.fixtures.stub_run import recorded
 from tests.surfaces.doors import Doors, open_doors
+from toolyard.links.opening import Patience
 
 FEW = ("--tools-only", "--only", "echo,sleep,counter,where,payload,log,add_tool,cancellable")
 MIB = 1 << 20
@@ -205,34 +205,29 @@ async def test_large_answers_pass_whole(home: Path, kib: int) -> None:
         assert len(await doors.text("good__payload", kib=kib)) == kib * 1024
 
 
-async def test_pauses_between_starts_grow_and_a_call_starts_at_once(
-    home: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("pause", [0.01, 600.0])
+async def test_a_server_that_exits_is_tried_again_after_a_pause_and_by_a_call_at_once(
+    home: Path, pause: float
 ) -> None:
-    from toolyard.links import keeper
+    patience = Patience(first_pause=pause, longest_pause=pause)
+    async with beside(home, "--exit-at-once", "1", patience=patience) as doors:
+        assert "exited with code 1" in (await trouble(doors))["text"]
+        before = starts(home)
+        if pause < 1:
 
-    monkeypatch.setattr(keeper, "FIRST_PAUSE", 0.1)
-    monkeypatch.setattr(keeper, "LONGEST_PAUSE", 30.0)
-    async with beside(home, "--exit-at-once", "1") as doors:
+            async def is_tried_again() -> bool:
+                return starts(home) > before + 4
 
-        async def has_started_often() -> bool:
-            over = (await doors.server("bad"))["status"] == "failing"
-            return over and len(starts(home)) >= 5
-
-        await doors.until(has_started_often)
-        gaps = [b - a for a, b in pairwise(starts(home))]
-        assert gaps[0] > 0.05
-        assert all(later > sooner for sooner, later in pairwise(gaps[::2])), gaps
-        assert gaps[-1] > 2 * gaps[0], gaps
-        count = len(starts(home))
-        order = {"server": "bad", "tool": "x"}
-        assert "exited with code 1" in str(await doors.run("toolyard_call", **order))
-        assert len(starts(home)) > count
+            await doors.until(is_tried_again)
+        else:
+            order = {"server": "bad", "tool": "x"}
+            assert "exited with code 1" in str(await doors.run("toolyard_call", **order))
+            assert starts(home) > before
 
 
-def starts(home: Path) -> list[float]:
-    """When the bad server was tried; a second start within one try does not count."""
-    times = [line["at"] for line in recorded(home / "bad.jsonl", "start")]
-    return times[::2]
+def starts(home: Path) -> int:
+    """How often the bad server was started."""
+    return len(recorded(home / "bad.jsonl", "start"))
 
 
 async def test_an_error_to_a_client_shows_no_path_and_no_code_of_ours(home: Path) -> None:

@@ -17,7 +17,7 @@ import pytest
 from tests.e2e.hub import free_port, stdio_stub
 from tests.fixtures.stub_run import recorded, running_http_stub
 from tests.surfaces.doors import Doors, Raw, open_doors
-from toolyard.links import keeper
+from toolyard.links.opening import Patience
 
 FEW = ("--tools-only", "--only", "echo,sleep,counter,where,cancellable,headers")
 
@@ -65,11 +65,10 @@ async def is_status(doors: Doors, name: str, status: str) -> bool:
 
 
 async def test_after_the_grace_tools_leave_with_one_notification_and_return_with_one(
-    home: Path, monkeypatch: pytest.MonkeyPatch
+    home: Path,
 ) -> None:
-    monkeypatch.setattr(keeper, "GRACE_SECONDS", 0.3)
-    monkeypatch.setattr(keeper, "FIRST_PAUSE", 30.0)
-    async with open_doors(home, {"one": stdio_stub("one", home, *FEW)}) as doors:
+    patience = Patience(first_pause=600.0, grace=0.3)
+    async with open_doors(home, {"one": stdio_stub("one", home, *FEW)}, patience) as doors:
         await doors.settled()
         async with listening(doors) as raw:
             os.kill(await pid_of(doors, "one"), signal.SIGKILL)
@@ -86,11 +85,9 @@ async def test_after_the_grace_tools_leave_with_one_notification_and_return_with
                     await raw.event()
 
 
-async def test_a_call_to_a_server_that_just_died_starts_it_again(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(keeper, "FIRST_PAUSE", 60.0)
-    async with open_doors(home, {"one": stdio_stub("one", home, *FEW)}) as doors:
+async def test_a_call_to_a_server_that_just_died_starts_it_again(home: Path) -> None:
+    patience = Patience(first_pause=600.0)
+    async with open_doors(home, {"one": stdio_stub("one", home, *FEW)}, patience) as doors:
         await doors.settled()
         for _ in range(3):
             os.kill(await pid_of(doors, "one"), signal.SIGKILL)
@@ -213,14 +210,13 @@ async def are_listed(doors: Doors) -> bool:
 
 
 async def test_more_silent_servers_than_may_start_at_once_do_not_keep_the_others_out(
-    home: Path, monkeypatch: pytest.MonkeyPatch
+    home: Path,
 ) -> None:
-    monkeypatch.setattr(keeper, "SLOT_SECONDS", 0.3)
     servers: dict[str, Any] = {
         f"bad{n}": stdio_stub(f"bad{n}", home, "--hang", "all") for n in range(10)
     }
     servers |= {name: stdio_stub(name, home, *FEW) for name in GOOD}
-    async with open_doors(home, servers, start_timeout=30.0) as doors:
+    async with open_doors(home, servers, Patience(slot=0.3), start_timeout=30.0) as doors:
         await doors.until(lambda: are_listed(doors), 10)
 
 

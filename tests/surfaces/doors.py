@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from toolyard import app
+from toolyard.links.opening import Patience
 from toolyard.settings import read_settings
 
 Json = dict[str, Any]
@@ -257,7 +258,10 @@ def declared(servers: Mapping[str, Any]) -> str:
 
 @asynccontextmanager
 async def open_doors(
-    home: Path, servers: Mapping[str, Any] | str | None = None, **changes: Any
+    home: Path,
+    servers: Mapping[str, Any] | str | None = None,
+    patience: Patience = Patience(),  # noqa: B008 - frozen
+    **changes: Any,
 ) -> AsyncIterator[Doors]:
     """Run a whole hub in this loop, in front of these servers, or with this text as its file."""
     config = home / "servers.json"
@@ -267,7 +271,7 @@ async def open_doors(
     settings = replace(settings, **{**fixed, **changes})
     opened: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     async with asyncio.TaskGroup() as group:
-        running = group.create_task(app.run(settings, ready=opened.set_result))
+        running = group.create_task(app.run(settings, ready=opened.set_result, patience=patience))
         async with asyncio.timeout(PATIENCE):
             url = await opened
         try:

@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
 
 from toolyard.app.measures import bounds, budget, exposure, rules
 from toolyard.app.tending import tend
@@ -78,8 +79,14 @@ from toolyard.wire.era import Era
 class House:
     """Every room, built and wired, not yet running."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, patience: Patience) -> None:
         self.settings = settings
+        self._patience = replace(
+            patience,
+            open=settings.start_timeout,
+            call=settings.call_timeout,
+            idle=settings.idle_timeout,
+        )
         self.stopping = asyncio.Event()
         self.board = Board()
         self.database = self._open_database()
@@ -120,7 +127,7 @@ class House:
         self.pool = Pool(
             self.board,
             self._open,
-            self._patience(),
+            self._patience,
             post=self.pins.post,
             budget=budget(settings),
             memory=self._memory,
@@ -129,7 +136,7 @@ class House:
         self.pool.room.weight = self.weights.of
         self.pool.room.site = lambda name: self.board.snapshot.roster.sites.get(name)
         self.instances = Instances(
-            self.board, self.pool, self._open, self._patience(), settings.session_idle
+            self.board, self.pool, self._open, self._patience, settings.session_idle
         )
 
     def _build_hub(self) -> None:
@@ -185,13 +192,6 @@ class House:
             self.board.post(Report("database", problems=(problem,)))
             return None
 
-    def _patience(self) -> Patience:
-        return Patience(
-            open=self.settings.start_timeout,
-            call=self.settings.call_timeout,
-            idle=self.settings.idle_timeout,
-        )
-
     @staticmethod
     def _memory(pids: list[int]) -> int:
         return sum(memory_of(pids).values())
@@ -224,7 +224,6 @@ class House:
                 raise await asyncio.to_thread(with_link, self.catalog, server, error) from error
         else:
             endpoint = expand(server.endpoint, lookup)
-        patience = self._patience()
         limit = self.settings.server_message_limit
         if server.identity is not None and isinstance(endpoint, Url):
             endpoint = await find_again(endpoint, server.identity)
@@ -238,7 +237,7 @@ class House:
                 server.id.name,
                 place,
                 executor,
-                patience,
+                self._patience,
                 limit,
                 hint,
                 owner,

@@ -26,18 +26,13 @@ from toolyard.wire import era
 
 log = logging.getLogger(__name__)
 
-FIRST_PAUSE: Final = 1.0
-LONGEST_PAUSE: Final = 60.0
 STEADY_SECONDS: Final = 60.0
 """A link that held this long has earned a fresh start of the pauses."""
-GRACE_SECONDS: Final = 10.0
 LISTS: Final = {
     "notifications/tools/list_changed": ("tools",),
     "notifications/prompts/list_changed": ("prompts",),
     "notifications/resources/list_changed": ("resources", "templates"),
 }
-SLOT_SECONDS: Final = 5.0
-"""A start that takes longer waits for something else than the processor."""
 LOOK_SECONDS: Final = 5.0
 SPARE_SECONDS: Final = 1.0
 """How long a server that was only asked what it offers may be called before it rests."""
@@ -234,7 +229,8 @@ class Keeper:
 
     async def run(self) -> None:
         """Live until cancelled."""
-        pause = FIRST_PAUSE
+        first, longest = self._patience.first_pause, self._patience.longest_pause
+        pause = first
         loop = asyncio.get_running_loop()
         try:
             while True:
@@ -243,13 +239,13 @@ class Keeper:
                 began = loop.time()
                 rested = await self._live()
                 if rested or loop.time() - began > STEADY_SECONDS:
-                    pause = FIRST_PAUSE
+                    pause = first
                 if self._parked is not None:
                     await self._freed.wait()
-                    pause = FIRST_PAUSE
+                    pause = first
                 elif not rested:
                     await self._pause(pause)
-                    pause = min(pause * 2, LONGEST_PAUSE)
+                    pause = min(pause * 2, longest)
                     if not self._apart:
                         self._wanted.set()
         finally:
@@ -329,7 +325,7 @@ class Keeper:
             if held.pop() if held else False:
                 self._starts.release()
 
-        timer = asyncio.get_running_loop().call_later(SLOT_SECONDS, release)
+        timer = asyncio.get_running_loop().call_later(self._patience.slot, release)
         try:
             yield
         finally:
@@ -401,7 +397,7 @@ class Keeper:
 
     async def _listen(self, link: Link) -> None:
         """Hold the one modern subscription; renew it when it ends or its resources change."""
-        pause = FIRST_PAUSE
+        pause = self._patience.first_pause
         while True:
             self._listen_again.clear()
             params = own_params(link, {"notifications": self._interests()})
@@ -416,7 +412,7 @@ class Keeper:
                 link.cancel(flight, "the subscription changed")
             if ended:
                 await asyncio.sleep(pause)
-                pause = min(pause * 2, LONGEST_PAUSE)
+                pause = min(pause * 2, self._patience.longest_pause)
 
     def _end_of_listening(self, _answer: object) -> None:
         self._listen_again.set()
@@ -475,7 +471,7 @@ class Keeper:
         self._trouble = self.last_error = _problem(self.server, code, error)
         self._observe(Status.FAILING, problem=self._trouble)
         if self._grace is None and not self.server.steady:
-            self._grace = asyncio.get_running_loop().call_later(GRACE_SECONDS, self._forget)
+            self._grace = asyncio.get_running_loop().call_later(self._patience.grace, self._forget)
 
     def _forget(self) -> None:
         """The grace is over: what the server offered is no longer listed."""

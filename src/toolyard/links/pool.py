@@ -16,8 +16,6 @@ from toolyard.links.room import Budget, Room
 
 STARTS_AT_ONCE = 8
 """Twenty servers that start together would starve each other; eight do not."""
-LET_IN_SECONDS = 0.1
-"""Starting processes takes the processor; the first client at an open door comes first."""
 
 
 @dataclass(slots=True)
@@ -60,7 +58,7 @@ class Pool:
         """The doors are open: find out what servers offer, after the first client's answer."""
         waiting, self._waiting = self._waiting or [], None
         for keeper in waiting:
-            asyncio.get_running_loop().call_later(LET_IN_SECONDS, keeper.want)
+            asyncio.get_running_loop().call_later(self._patience.let_in, keeper.want)
 
     async def run(self) -> None:
         """Follow the picture until cancelled, then end every link."""
