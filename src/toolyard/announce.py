@@ -397,10 +397,15 @@ def user_path() -> Path:
 
 
 def default_path() -> Path:
-    """Give the file below the working directory if that is a project's, else that of the user."""
-    paths = project_paths(_cwd())
-    is_project = paths[0].parent.is_dir() or (paths[-1].parent.parent / ".git").exists()
-    return paths[0] if is_project else user_path()
+    """Give the file below the working directory, or the user's where there can be no project.
+
+    That is the home directory, the root of the file system, and where we may not write.
+    """
+    here = _cwd()
+    no_project = {os.path.expanduser("~"), os.path.abspath(os.sep)}
+    if os.path.realpath(here) in map(os.path.realpath, no_project) or not os.access(here, os.W_OK):
+        return user_path()
+    return Path(here) / PLACE
 
 
 def _cwd() -> str:

@@ -428,16 +428,21 @@ def test_the_path_does_not_follow_the_working_directory(
     assert (tmp_path / "mcp_servers.json").exists()
 
 
-def test_the_default_is_the_project_or_else_the_user(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: Path
+@pytest.mark.parametrize("folder", ["home", "root"])
+def test_a_server_in_no_project_is_announced_in_the_file_of_the_user(
+    folder: str, monkeypatch: pytest.MonkeyPatch, home: Path
 ) -> None:
+    monkeypatch.chdir(home if folder == "home" else "/")
+    assert announce.default_path() == announce.user_path()
+
+
+def test_any_other_folder_is_a_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     inner = tmp_path / "repo" / "inner"
     inner.mkdir(parents=True)
     monkeypatch.chdir(inner)
-    if sys.platform == "linux":
-        assert announce.default_path() == home / "state" / "toolyard" / "mcp_servers.json"
-    (tmp_path / "repo" / ".git").mkdir()
     assert announce.default_path() == inner / ".nisaba" / "mcp_servers.json"
+    assert announce.project_paths(inner) == [inner / ".nisaba" / "mcp_servers.json"]
+    (tmp_path / "repo" / ".git").mkdir()
     assert announce.project_paths(inner) == [
         inner / ".nisaba" / "mcp_servers.json",
         tmp_path / "repo" / ".nisaba" / "mcp_servers.json",

@@ -26,6 +26,7 @@ TRANSPORTS = [
     {"type": "sse", "url": "http://127.0.0.1:9/sse"},
     {"type": "stdio", "command": ["server"]},
     {"type": "unix", "path": "/run/x.sock"},
+    {"type": "websocket", "url": "ws://127.0.0.1:1/mcp"},
 ]
 
 

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 
 import pytest
@@ -82,14 +82,35 @@ def serving(path: Path) -> Iterator[subprocess.Popen[str]]:
             process.kill()
 
 
-def entry(url: str = "http://127.0.0.1:9/mcp", **more: object) -> dict:
+BOOT = Path("/proc/sys/kernel/random/boot_id")
+
+
+def entry(url: str, **more: object) -> dict:
+    """The entry of a server in this process."""
+    proof = {"boot_id": BOOT.read_text().strip()} if BOOT.exists() else {}
     http = {"enabled": True, "url": url}
-    return {"name": "nabu", "pid": os.getpid(), "http": http, **more}
+    return {"name": "nabu", "pid": os.getpid(), "http": http, **proof, **more}
+
+
+Listen = Callable[[], int]
+
+
+@pytest.fixture
+def listen() -> Iterator[Listen]:
+    """Opens one more port of this process, and gives its number."""
+    with ExitStack() as stack:
+        yield lambda: stack.enter_context(socket.create_server(("127.0.0.1", 0))).getsockname()[1]
+
+
+@pytest.fixture
+def url(listen: Listen) -> str:
+    """An address on which this process listens."""
+    return f"http://127.0.0.1:{listen()}/mcp"
 
 
 async def test_the_first_report_comes_at_once_even_without_any_file(project: Path) -> None:
     async with running(project) as reports:
-        assert await reports.until(lambda _: True, 1.0) == Report("announced")
+        assert await reports.until(lambda _: True) == Report("announced")
 
 
 async def test_a_real_server_comes_and_goes_within_a_second(project: Path) -> None:
@@ -100,89 +121,157 @@ async def test_a_real_server_comes_and_goes_within_a_second(project: Path) -> No
             with serving(path) as process:
                 assert process.stdout is not None
                 assert await asyncio.to_thread(process.stdout.readline) == "True\n"
-                report = await reports.names("nabu", within=1.0)
+                report = await reports.names("nabu")
                 [server] = report.servers
                 assert server.id == ServerId("nabu", "announced")
                 assert isinstance(server.endpoint, Url)
                 assert server.endpoint.url.startswith("http://127.0.0.1:")
                 assert server.folder == str(project)
                 getattr(process, end)()
-                await reports.names(within=1.0)
+                await reports.names()
 
 
 async def test_an_entry_of_the_first_implementation_is_offered_at_the_usual_path(
-    project: Path,
+    project: Path, listen: Listen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file(project).register_server("nabu_1", entry("http://localhost:1338", cwd="/x"))
+    monkeypatch.chdir(project)
+    address = f"http://localhost:{listen()}"
+    old = {"name": "nabu", "pid": os.getpid(), "http": {"enabled": True, "url": address}}
+    file(project).register_server("nabu_1", {**old, "cwd": str(project)})
     async with running(project) as reports:
-        report = await reports.names("nabu", within=1.0)
-        assert report.servers[0].endpoint == Url("http://localhost:1338/mcp")
+        report = await reports.names("nabu")
+        assert report.servers[0].endpoint == Url(f"{address}/mcp")
         assert report.problems == ()
 
 
+async def test_an_entry_that_any_file_could_hold_waits_unless_its_process_is_in_the_project(
+    project: Path, url: str
+) -> None:
+    guess = {"name": "nabu", "pid": os.getpid(), "http": {"enabled": True, "url": url}}
+    file(project).register_server("nabu_1", guess)
+    async with running(project) as reports:
+        report = await reports.until(lambda r: bool(r.problems))
+        assert report.servers == ()
+        assert "does not prove that its process wrote it" in report.problems[0].text
+
+
+async def test_a_port_of_another_process_than_the_one_named_is_never_asked(
+    project: Path, url: str
+) -> None:
+    with serving(project / "elsewhere.json") as other:
+        file(project).register_server("nabu_1", entry(url, pid=other.pid))
+        async with running(project) as reports:
+            report = await reports.until(lambda r: bool(r.problems))
+    assert report.servers == ()
+    assert "belongs to another process than its own" in report.problems[0].text
+    assert report.problems[0].hint == "if you trust it: toolyard adopt nabu"
+
+
+WORKER = """
+import os, socket, sys
+listener = socket.create_server(("127.0.0.1", 0))
+if os.fork():
+    print(listener.getsockname()[1], flush=True)
+    listener.close()
+sys.stdin.read()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells who listens")
+async def test_a_port_may_be_held_by_a_worker_of_the_process_named(project: Path) -> None:
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", WORKER, stdin=pipe, stdout=pipe
+    )
+    assert process.stdin is not None and process.stdout is not None
+    url = f"http://127.0.0.1:{int(await process.stdout.readline())}/mcp"
+    file(project).register_server("nabu_1", entry(url, pid=process.pid))
+    async with running(project) as reports:
+        await reports.names("nabu")
+    process.stdin.close()
+    await process.wait()
+
+
+async def test_a_server_is_offered_while_it_listens(project: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as sock:
+        port = sock.getsockname()[1]
+        file(project).register_server("nabu_1", entry(f"http://127.0.0.1:{port}/mcp"))
+        async with running(project) as reports:
+            await reports.names("nabu")
+            sock.close()
+            report = await reports.names()
+    assert f"nobody listens on port {port}" in report.problems[0].text
+    assert report.problems[0].hint == "it is offered as soon as it listens there"
+
+
 async def test_the_files_of_the_parents_and_of_the_user_are_read_too(
-    project: Path, tmp_path: Path
+    project: Path, tmp_path: Path, listen: Listen
 ) -> None:
     inner = project / "a" / "b"
     inner.mkdir(parents=True)
     user = Announcements(tmp_path / "user" / "mcp_servers.json")
-    file(project).register_server("root_1", entry(name="root"))
-    file(inner).register_server("inner_1", entry("http://127.0.0.1:10/", name="inner"))
-    file(tmp_path).register_server("outside_1", entry("http://127.0.0.1:11/", name="outside"))
+    file(project).register_server("root_1", entry(f"http://127.0.0.1:{listen()}/", name="root"))
+    file(inner).register_server("inner_1", entry(f"http://127.0.0.1:{listen()}/", name="inner"))
+    file(tmp_path).register_server(
+        "outside_1", entry(f"http://127.0.0.1:{listen()}/", name="outside")
+    )
     async with running(inner, user=user.path) as reports:
         await reports.names("inner", "root")
-        user.register_server("user_1", entry("http://127.0.0.1:12/", name="user"))
-        await reports.names("inner", "root", "user", within=1.0)
+        user.register_server("user_1", entry(f"http://127.0.0.1:{listen()}/", name="user"))
+        await reports.names("inner", "root", "user")
 
 
-async def test_a_heartbeat_posts_nothing(project: Path) -> None:
-    file(project).register_server("a", entry(heartbeat="1"))
+async def test_a_heartbeat_posts_nothing(project: Path, url: str, listen: Listen) -> None:
+    file(project).register_server("a", entry(url, heartbeat="1"))
     async with running(project) as reports:
         await reports.names("nabu")
-        file(project).register_server("a", entry(heartbeat="2"))
-        file(project).register_server("b", entry("http://127.0.0.1:10/", name="z"))
-        await reports.names("nabu", "z", within=1.0)
+        file(project).register_server("a", entry(url, heartbeat="2"))
+        file(project).register_server("b", entry(f"http://127.0.0.1:{listen()}/", name="z"))
+        await reports.names("nabu", "z")
         assert len(reports.all) == 2
 
 
 async def test_equal_names_are_told_apart_by_their_start_and_keep_their_names(
-    project: Path,
+    project: Path, listen: Listen
 ) -> None:
-    urls = [f"http://127.0.0.1:{port}/mcp" for port in (11, 12, 13)]
+    urls = [f"http://127.0.0.1:{listen()}/mcp" for _ in range(3)]
     for number, started in enumerate(["2025-03", "2025-01", "2025-02"]):
         file(project).register_server(f"n_{number}", entry(urls[number], started_at=started))
     async with running(project) as reports:
         report = await reports.names("nabu", "nabu-2", "nabu-3")
         assert [s.endpoint for s in report.servers] == [Url(urls[n]) for n in (1, 2, 0)]
         file(project).unregister_server("n_1")
-        report = await reports.names("nabu-2", "nabu-3", within=1.0)
+        report = await reports.names("nabu-2", "nabu-3")
         assert [s.endpoint for s in report.servers] == [Url(urls[n]) for n in (2, 0)]
 
 
-async def test_a_server_in_two_files_is_offered_once(project: Path, tmp_path: Path) -> None:
+async def test_a_server_in_two_files_is_offered_once(
+    project: Path, tmp_path: Path, url: str
+) -> None:
     user = Announcements(tmp_path / "user.json")
-    user.register_server("nabu_1", entry())
-    file(project).register_server("nabu_1", entry())
+    user.register_server("nabu_1", entry(url))
+    file(project).register_server("nabu_1", entry(url))
     async with running(project, user=user.path) as reports:
         await reports.names("nabu")
 
 
+HERE = "http://127.0.0.1:9/mcp"
 UNTRUSTED = {
     "not on the loopback": entry("http://192.0.2.7:80/mcp"),
     "not on the loopback: 'localhost.example'": entry("http://localhost.example/"),
-    "another-host": entry(host="another-host"),
-    "another user": entry(user=4_000_000),
+    "another-host": entry(HERE, host="another-host"),
+    "another user": entry(HERE, user=4_000_000),
     "not a plain one": entry("http://127.0.0.1:9/?x=${HOME}"),
     "is not a plain": entry("http://me:secret@127.0.0.1:9/"),
     "cannot be read": entry("http://127.0.0.1:99999/"),
     "a command to start": {
-        "name": "nabu",
-        "pid": os.getpid(),
+        **entry(HERE),
+        "http": None,
         "transports": [{"type": "stdio", "command": ["rm", "-rf", "x"]}],
     },
     "'unix', which is not spoken": {
-        "name": "nabu",
-        "pid": os.getpid(),
+        **entry(HERE),
+        "http": None,
         "transports": [{"type": "unix", "path": "/x"}],
     },
 }
@@ -211,12 +300,14 @@ async def test_a_command_in_the_file_of_the_user_is_offered(tmp_path: Path) -> N
         assert report.servers[0].endpoint == Command(("server", "--stdio"))
 
 
-async def test_a_second_way_is_taken_if_the_first_is_not_to_be_trusted(project: Path) -> None:
-    ways = [{"type": "http", "url": "http://192.0.2.7/"}, {"type": "sse", "url": "http://[::1]:9/"}]
-    file(project).register_server("a", {"name": "a", "pid": os.getpid(), "transports": ways})
+async def test_a_second_way_is_taken_if_the_first_is_not_to_be_trusted(
+    project: Path, url: str
+) -> None:
+    ways = [{"type": "http", "url": "http://192.0.2.7/"}, {"type": "sse", "url": url}]
+    file(project).register_server("a", {**entry(url, name="a", transports=ways), "http": None})
     async with running(project) as reports:
         report = await reports.names("a")
-        assert report.servers[0].endpoint == Url("http://[::1]:9/", "sse")
+        assert report.servers[0].endpoint == Url(url, "sse")
 
 
 STRANGER = """
@@ -255,23 +346,25 @@ async def test_what_another_user_really_runs_waits_whatever_the_file_says(
         assert "belongs to another user" in report.problems[1].text
 
 
-async def test_a_broken_file_is_a_problem_and_the_last_servers_stand(project: Path) -> None:
-    file(project).register_server("a", entry())
+async def test_a_broken_file_is_a_problem_and_the_last_servers_stand(
+    project: Path, url: str, listen: Listen
+) -> None:
+    file(project).register_server("a", entry(url))
     async with running(project) as reports:
         await reports.names("nabu")
         file(project).path.write_text("{")
-        report = await reports.until(lambda r: bool(r.problems), 1.0)
+        report = await reports.until(lambda r: bool(r.problems))
         assert [problem.code for problem in report.problems] == [UNREADABLE]
         assert [server.id.name for server in report.servers] == ["nabu"]
-        file(project).register_server("b", entry("http://127.0.0.1:10/", name="b"))
-        await reports.until(lambda r: not r.problems, 1.0)
+        file(project).register_server("b", entry(f"http://127.0.0.1:{listen()}/", name="b"))
+        await reports.until(lambda r: not r.problems)
 
 
 async def test_names_of_a_hostile_file_are_made_fit_and_its_length_is_bounded(
-    project: Path,
+    project: Path, url: str
 ) -> None:
-    many = {f"n{n}": entry(f"http://127.0.0.1:{n + 1}/", name=f"n{n}") for n in range(5000)}
-    odd = {"odd": entry("http://127.0.0.1:9999/", name="\x1b[2J--rm -rf/" + "x" * 5000)}
+    many = {f"n{n}": entry(f"{url}/{n}", name=f"n{n}") for n in range(5000)}
+    odd = {"odd": entry(f"{url}/odd", name="\x1b[2J--rm -rf/" + "x" * 5000)}
     strange = {"s1": 7, "s2": {"pid": os.getpid(), "http": [], "transports": "x"}, "s3": []}
     path = file(project).path
     path.parent.mkdir()
@@ -283,10 +376,10 @@ async def test_names_of_a_hostile_file_are_made_fit_and_its_length_is_bounded(
     assert any(s.id.name.startswith("_2J--rm_-rf_xxx") for s in report.servers)
 
 
-async def test_a_project_may_be_added_while_it_runs(project: Path) -> None:
+async def test_a_project_may_be_added_while_it_runs(project: Path, url: str) -> None:
     folders: list[Path] = []
     reports = Reports()
-    file(project).register_server("a", entry())
+    file(project).register_server("a", entry(url))
     async with asyncio.TaskGroup() as group:
         task = group.create_task(Announced(lambda: folders).run(reports.post))
         await reports.names()
@@ -304,8 +397,8 @@ def pidfds() -> int:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has them")
-async def test_no_descriptor_of_a_process_is_left_behind(project: Path) -> None:
-    file(project).register_server("a", entry())
+async def test_no_descriptor_of_a_process_is_left_behind(project: Path, url: str) -> None:
+    file(project).register_server("a", entry(url))
     before = pidfds()
     for _ in range(2):
         async with running(project) as reports:

@@ -89,6 +89,10 @@ class Server:
     """Seconds one call may take; None means the hub's default."""
     folder: str | None = None
     """What `${workspaceFolder}` stands for: where the declaration was found."""
+    project: str = ""
+    """The folder of the project whose clients alone it is offered to; empty for everybody."""
+    local_name: str = ""
+    """What the clients of its project call it, where none of theirs has that name already."""
     problem: Problem | None = None
     """Why it cannot be used as declared, e.g. a variable that is not set."""
     identity: Identity | None = None

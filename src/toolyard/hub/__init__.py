@@ -267,6 +267,7 @@ def _describe(entry: Entry, keeper: Keeper | None) -> dict[str, Any]:
         "source": server.id.source,
         "alias": entry.alias,
         "title": server.title,
+        "project": server.project,
         "enabled": server.enabled,
         "status": entry.status.value,
         "transport": "stdio" if isinstance(server.endpoint, Command) else server.endpoint.kind,

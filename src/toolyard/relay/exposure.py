@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from toolyard.core.names import LONGEST
 
@@ -32,6 +32,17 @@ class Exposure:
     """Characters of a tool's name."""
     most: int = 0
     """Tools in the list; 0 for no limit."""
+    folders: tuple[str, ...] = ()
+    """The projects a client works in; what belongs to others is not shown to it."""
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        # A client's view is looked up with every call; its key must not be hashed as often.
+        fields = (getattr(self, name) for name in self.__match_args__)
+        object.__setattr__(self, "_hash", hash(tuple(fields)))
+
+    def __hash__(self) -> int:
+        return self._hash
 
     @property
     def is_limited(self) -> bool:

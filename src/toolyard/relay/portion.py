@@ -10,7 +10,7 @@ from toolyard.relay.view import View
 def portion(status: dict[str, Any], view: View) -> dict[str, Any]:
     """The status as far as it is about what the view shows; whole if the view is."""
     if not view.exposure.is_limited:
-        return status
+        return {**status, "servers": _near(status["servers"], view)}
     ids = {str(entry.server.id): alias for alias, entry in view.entries.items()}
     servers = [
         _counted(server, view)
@@ -20,6 +20,16 @@ def portion(status: dict[str, Any], view: View) -> dict[str, Any]:
     problems = [problem for problem in status["problems"] if problem["subject"] in ids]
     kept = {key: status[key] for key in ("version", "uptime_s", "revision")}
     return {**kept, "servers": servers, "problems": problems}
+
+
+def _near(servers: list[dict[str, Any]], view: View) -> list[dict[str, Any]]:
+    """All but the servers of other projects, by the names they have here."""
+    names = {str(entry.server.id): alias for alias, entry in view.entries.items()}
+    return [
+        {**server, "alias": names.get(f"{server['name']}@{server['source']}", server["alias"])}
+        for server in servers
+        if not server["project"] or f"{server['name']}@{server['source']}" in names
+    ]
 
 
 def _counted(server: dict[str, Any], view: View) -> dict[str, Any]:

@@ -156,9 +156,30 @@ def _shown(view: View, snapshot: Snapshot, exposure: Exposure) -> list[Entry]:
     if exposure.agent:
         return _planned(view, snapshot, exposure)
     if not exposure.app:
-        return [entry for entry in entries if not entry.server.agents]
+        return _near(exposure, [entry for entry in entries if not entry.server.agents])
     variants = [entry for entry in entries if entry.server.id.source == exposure.app]
     return [replace(entry, alias=entry.server.id.name) for entry in variants]
+
+
+def _near(exposure: Exposure, entries: list[Entry]) -> list[Entry]:
+    """The servers of everybody and of the client's own projects, these by their names there.
+
+    Whoever names a server is shown it, wherever it belongs.
+    """
+    if exposure.server:
+        return entries
+    ours = {"", *exposure.folders}
+    visible = [entry for entry in entries if entry.server.project in ours]
+    taken = {entry.alias for entry in visible}
+    return [_called_locally(entry, taken) for entry in visible]
+
+
+def _called_locally(entry: Entry, taken: set[str]) -> Entry:
+    name = entry.server.local_name
+    if not name or name in taken:
+        return entry
+    taken.add(name)
+    return replace(entry, alias=name)
 
 
 def _planned(view: View, snapshot: Snapshot, exposure: Exposure) -> list[Entry]:

@@ -32,12 +32,15 @@ from toolyard.announce import (
     user_path,
 )
 from toolyard.core.model import Command, Endpoint, Problem, Report, Server, ServerId, Url
+from toolyard.sources.holders import holds
+from toolyard.sources.listeners import Listener, read_listeners
 
 log = logging.getLogger(__name__)
 
 SOURCE = "announced"
 WAITS = "announced-waits"
 UNREADABLE = "announced-unreadable"
+SILENT = "nobody listens on port"
 STEP_MS = 50
 """Quiet that ends a burst of changes; a write is one rename."""
 DEBOUNCE_MS = 200
@@ -50,11 +53,6 @@ PIDFDS = 64
 """Processes whose end is told at once; of more, the next look tells."""
 
 Mark = tuple[int, ...]
-Listeners = dict[int, set[int]]
-"""Who listens on which port of the loopback."""
-
-_LOCAL = re.compile(rb"0+|0*01000000|(?:0{16}FFFF0000)?.{6}7F")
-"""Any address, ::1, and 127.0.0.0/8, as the kernel writes them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +65,11 @@ class Found:
     state: str
     is_own: bool
     """Whether the file is the user's, where no cloned project can write."""
+
+    @property
+    def project(self) -> str:
+        """The folder of the project whose file it is in; empty for the user's own."""
+        return "" if self.is_own else str(self.path.parent.parent)
 
     @property
     def started(self) -> str:
@@ -175,14 +178,19 @@ class Announced:
                 problems.append(Problem(UNREADABLE, reading.problem, hint, str(path)))
             found += self._living(path, reading.servers)
         servers: dict[tuple[Any, Endpoint], Server] = {}
-        listeners = _listeners() if found else {}
+        ports = Ports(read_listeners() if found else None)
         for name, each in self._named(found):
-            endpoint = _endpoint(each, listeners)
+            endpoint = _endpoint(each, ports)
             if isinstance(endpoint, str):
                 problems.append(_waiting(name, each, endpoint))
             elif endpoint is not None:  # the same server may be in two files
-                folder = None if each.is_own else str(each.path.parent.parent)
-                server = Server(ServerId(name, SOURCE), endpoint, folder=folder)
+                server = Server(
+                    ServerId(name, SOURCE),
+                    endpoint,
+                    folder=each.project or None,
+                    project=each.project,
+                    local_name=each.wish if each.project else "",
+                )
                 servers.setdefault((each.entry.get("pid"), endpoint), server)
         pids = {each.entry["pid"] for each in found if each.state not in (ELSEWHERE, UNCLEAR)}
         return Report(SOURCE, tuple(servers.values()), tuple(problems)), pids
@@ -241,20 +249,55 @@ class Ends:
         os.close(fd)
 
 
+class Ports:
+    """Who listens on the loopback during one look."""
+
+    def __init__(self, listeners: tuple[Listener, ...] | None) -> None:
+        self._listeners = listeners
+        """None where the system does not tell."""
+        self._troubles: dict[tuple[int, int], str] = {}
+
+    def trouble(self, port: int, pid: int) -> str:
+        """Say why it is not this process that listens on a port; empty if it is.
+
+        Whoever listens there is sent a request: it must be the server that asked for it.
+        """
+        if self._listeners is None:
+            return ""
+        if (port, pid) not in self._troubles:
+            self._troubles[port, pid] = self._look(port, pid, self._listeners)
+        return self._troubles[port, pid]
+
+    def _look(self, port: int, pid: int, listeners: tuple[Listener, ...]) -> str:
+        there = [listener for listener in listeners if listener.port == port]
+        if not there:
+            return f"{SILENT} {port}"
+        if any(listener.uid != _me() for listener in there):
+            return f"another user listens on port {port}"
+        if not holds(pid, frozenset(listener.inode for listener in there)):
+            return f"port {port} belongs to another process than its own, {pid}"
+        return ""
+
+
 def _waiting(name: str, found: Found, why: str) -> Problem:
     text = f"'{name}', announced in '{found.path}', is not offered: {why}"
-    return Problem(WAITS, text, f"if you trust it: toolyard adopt {name}", f"{name}@{SOURCE}")
+    hint = f"if you trust it: toolyard adopt {name}"
+    if why.startswith(SILENT):
+        hint = "it is offered as soon as it listens there"
+    return Problem(WAITS, text, hint, f"{name}@{SOURCE}")
 
 
-def _endpoint(found: Found, listeners: Listeners) -> Endpoint | str | None:
+def _endpoint(found: Found, ports: Ports) -> Endpoint | str | None:
     """Give how to reach a server, or why it is not to be reached, or None if there is no way."""
     if found.state == ELSEWHERE:
         return f"it runs on the host {str(found.entry.get('host'))[:64]!r}"
     if not _is_ours(found.entry):
         return "it belongs to another user"
+    if not _is_proven(found):
+        return "its entry does not prove that its process wrote it"
     reasons: list[str] = []
     for transport in _transports(found.entry):
-        reached = _reach(transport, found, listeners)
+        reached = _reach(transport, found, ports)
         if not isinstance(reached, str):
             return reached
         reasons.append(reached)
@@ -271,7 +314,7 @@ def _is_dict(value: object) -> bool:
     return isinstance(value, dict)
 
 
-def _reach(transport: Entry, found: Found, listeners: Listeners) -> Endpoint | str:
+def _reach(transport: Entry, found: Found, ports: Ports) -> Endpoint | str:
     kind = transport.get("type")
     if kind == "stdio":
         return _command(transport, found)
@@ -290,8 +333,8 @@ def _reach(transport: Entry, found: Found, listeners: Listeners) -> Endpoint | s
         return "its address is not a plain one"
     if not _is_loopback(host):
         return f"its address is not on the loopback: '{host}', port {port}"
-    if listeners.get(port, set()) - {_me()}:
-        return f"another user listens on port {port}"
+    if trouble := ports.trouble(port, found.entry["pid"]):
+        return trouble
     # The first writers of the format left the path out, and serve where the SDK serves.
     full = url if parts.path else parts._replace(path="/mcp").geturl()
     return Url(full, "sse" if kind == "sse" else "http")
@@ -336,14 +379,14 @@ def _is_ours(entry: Entry) -> bool:
     return True
 
 
-def _listeners() -> Listeners:
-    """Give the users who listen on each port, where Linux tells; nobody elsewhere."""
-    found: Listeners = {}
-    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
-        with suppress(OSError, ValueError, IndexError), open(table, "rb") as file:
-            for line in file.readlines()[1:]:
-                fields = line.split()
-                address, _, port = fields[1].partition(b":")
-                if fields[3] == b"0A" and _LOCAL.fullmatch(address):
-                    found.setdefault(int(port, 16), set()).add(int(fields[7]))
-    return found
+def _is_proven(found: Found) -> bool:
+    """Tell whether the process of an entry can have written it.
+
+    A cloned file may name any pid. It cannot know when this machine was booted; and a server that
+    does not say so runs in the project that it announces itself in.
+    """
+    if found.is_own or found.entry.get("boot_id") is not None or sys.platform != "linux":
+        return True
+    with suppress(OSError):
+        return Path(f"/proc/{found.entry['pid']}/cwd").resolve().is_relative_to(found.project)
+    return False

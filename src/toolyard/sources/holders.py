@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
+
+FAMILY: Final = 256
+"""Processes looked at below one: a server has a few workers, not a crowd."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +40,36 @@ def find_holders(inodes: frozenset[int]) -> dict[int, Holder]:
         if len(found) == len(wanted):
             break
     return found
+
+
+def holds(pid: int, inodes: frozenset[int]) -> bool:
+    """Tell whether a process, with those it started, holds all of these sockets."""
+    missing = {f"socket:[{inode}]" for inode in inodes}
+    for member in _family(pid):
+        missing.difference_update(_open_files(member))
+        if not missing:
+            return True
+    return False
+
+
+def _family(pid: int) -> Iterator[int]:
+    """Give a process, then those it started, nearest first."""
+    waiting = [pid]
+    for member in waiting:
+        yield member
+        if len(waiting) < FAMILY:
+            waiting += _children(member)
+
+
+def _children(pid: int) -> list[int]:
+    children: list[int] = []
+    try:
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            text = Path(f"/proc/{pid}/task/{thread}/children").read_text("ascii")
+            children += map(int, text.split())
+    except OSError:  # another user's, or gone meanwhile
+        pass
+    return children
 
 
 def _pids() -> list[int]:

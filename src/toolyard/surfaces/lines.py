@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, cast
 
+from toolyard.announce import project_paths
 from toolyard.core.agents import spelled
 from toolyard.core.names import SEPARATORS
 from toolyard.relay.exposure import Exposure
@@ -244,7 +245,7 @@ def _preamble(line: bytes) -> dict[str, Any] | None:
 
 
 def _exposure(usual: Exposure, wish: Mapping[str, Any]) -> Exposure | None:
-    """How the yard is shown to a client that wants less than all of it; None for as usual."""
+    """How the yard is shown to a client with these wishes; None for as usual."""
     keys = ("app", "server", "separator", "profile", "agent", "executor")
     app, server, separator, profile, agent, executor = (_wished(wish, key) for key in keys)
     shown = replace(usual, separator=separator) if separator in SEPARATORS[:-1] else usual
@@ -252,12 +253,21 @@ def _exposure(usual: Exposure, wish: Mapping[str, Any]) -> Exposure | None:
         shown = replace(shown, app=app)
     elif server:
         shown = replace(shown, server=server, separator="")
+    if folder := _wished(wish, "cwd"):
+        shown = replace(shown, folders=_projects(folder))
     if profile:
         shown = replace(shown, profile=profile)
     if agent:
         where = spelled(executor) or "local"
         shown = replace(shown, agent=spelled(agent), executor=where)
     return shown if shown != usual else None
+
+
+def _projects(folder: str) -> tuple[str, ...]:
+    """The folders whose announcements are for a client that works in this one."""
+    if not os.path.isabs(folder):
+        return ()
+    return tuple(str(path.parent.parent) for path in project_paths(folder))
 
 
 def _wished(wish: Mapping[str, Any], key: str) -> str:

@@ -23,6 +23,8 @@ class ServerRow(msgspec.Struct):
     source: str
     alias: str
     title: str
+    project: str
+    """The folder of the project whose clients alone it is offered to; empty for everybody."""
     enabled: bool
     status: str
     transport: str

@@ -1,0 +1,110 @@
+"""What is announced in a project is for the clients of that project."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import AbstractAsyncContextManager, contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.hub import RunningHub, free_port, new_home, running_hub
+from tests.e2e.talk import Talk, talking, text_of
+from tests.fixtures.stub_run import STUB
+from toolyard.announce import Announcements, user_path
+
+PATIENCE = 30.0
+
+
+@contextmanager
+def announced(folder: Path, file: Path, name: str = "adder") -> Iterator[int]:
+    """A server that runs in a folder and is in an announce file; gives its process."""
+    port = free_port()
+    command = [sys.executable, str(STUB), "http", "--port", str(port), "--only", "where"]
+    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline(), "the server did not start"
+        http = {"enabled": True, "url": f"http://127.0.0.1:{port}/mcp"}
+        entry = {"name": name, "pid": process.pid, "http": http, "cwd": str(folder)}
+        Announcements(file).register_server(f"{name}_{process.pid}", entry)
+        try:
+            yield process.pid
+        finally:
+            process.kill()
+
+
+def place(project: Path) -> Path:
+    return project / ".nisaba" / "mcp_servers.json"
+
+
+@pytest.fixture
+def projects(tmp_path: Path) -> tuple[Path, Path]:
+    both = tmp_path / "one", tmp_path / "two"
+    for project in both:
+        (project / ".git").mkdir(parents=True)
+        (project / "deep").mkdir()
+    return both
+
+
+@pytest.fixture
+def hub() -> Iterator[RunningHub]:
+    with new_home() as home, running_hub({}, home=home) as running:
+        yield running
+
+
+async def sees(client: Talk, *servers: str) -> None:
+    """Wait until these are the servers whose tools a client is offered."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            tools = (await client.request("tools/list"))["result"]["tools"]
+            named = {tool["name"].partition("__")[0] for tool in tools if "__" in tool["name"]}
+            if named == set(servers):
+                return
+            await asyncio.sleep(0.02)
+
+
+def attached(hub: RunningHub, folder: Path) -> AbstractAsyncContextManager[Talk]:
+    """A client that works in a folder, as `toolyard mcp` attaches it."""
+    return talking(hub, cwd=str(folder))
+
+
+async def test_clients_of_two_projects_each_see_their_own_server_by_its_own_name(
+    hub: RunningHub, projects: tuple[Path, Path]
+) -> None:
+    one, two = projects
+    with announced(one, place(one)), announced(two, place(two)):
+        async with attached(hub, one / "deep") as first, attached(hub, two) as second:
+            for client, project in ((first, one), (second, two)):
+                await sees(client, "adder")
+                assert str(project) in text_of(await client.call("adder__where"))
+                order = {"server": "adder", "tool": "where", "arguments": {}}
+                assert str(project) in text_of(await client.call("toolyard_call", order))
+                assert text_of(await client.call("toolyard_status")).count("adder") == 1
+
+
+async def test_a_client_of_no_project_sees_what_the_user_announced_and_nothing_else(
+    hub: RunningHub, projects: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOOLYARD_HOME", str(hub.home))
+    one, _ = projects
+    with announced(one, place(one)), announced(tmp_path, user_path(), "mine"):
+        async with attached(hub, one) as insider, attached(hub, tmp_path) as outsider:
+            await sees(insider, "adder", "mine")
+            await sees(outsider, "mine")
+            async with talking(hub, door="http") as over_http:
+                await sees(over_http, "mine")
+
+
+async def test_a_name_that_everybody_has_stays_theirs_in_a_project_too(
+    hub: RunningHub, projects: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOOLYARD_HOME", str(hub.home))
+    one, _ = projects
+    with announced(tmp_path, user_path()):
+        async with attached(hub, one) as client:
+            await sees(client, "adder")
+            with announced(one, place(one)):
+                await sees(client, "adder", "adder-2")
