@@ -4,10 +4,12 @@ ARGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+# The rooms that can be tested without starting a hub or a server of somebody else.
+QUICK := $(addprefix tests/,catalog clients core history house links sources stores surfaces wire)
 SOURCES := src tests $(wildcard scripts) $(wildcard bench)
 
 .DEFAULT_GOAL := help
-.PHONY: stress help up test test-clients test-executors test-k8s test-ui check format conformance bench lock clean
+.PHONY: stress help up test quick test-clients test-executors test-k8s test-ui check format conformance bench lock clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -17,6 +19,9 @@ up: $(VENV)/.runtime ## set everything up and start the hub (ARGS="--port 8000" 
 
 test: $(VENV)/.dev ## set everything up and run all tests (ARGS="-k names" to choose)
 	@$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
+
+quick: $(VENV)/.dev ## the tests for every minute: the rooms alone, in under one
+	@$(BIN)/python -m pytest -n 2 --dist worksteal $(QUICK) $(ARGS)
 
 test-executors: $(VENV)/.dev ## run servers for real on docker, ssh and kubernetes, where they are
 	@$(BIN)/python -m pytest -m executors --timeout-method thread $(ARGS)
