@@ -422,3 +422,30 @@ async def test_a_damaged_record_is_on_the_picture_and_the_rest_goes_on(home: Pat
         (problem,) = await doors.until(is_told)
         assert problem["subject"] == "config codex"
         assert (await send(doors, "GET", f"{SHORT}cursor")).json()["enabled"]
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("local_pc", "local"),
+        ("local_docker", "docker"),
+        ("remote_docker", "remote-docker"),
+        ("remote_ssh", "ssh"),
+        ("k8s_operator", "kubernetes"),
+    ],
+)
+async def test_places_are_known_by_other_names_too(yard: Doors, name: str, meant: str) -> None:
+    await saved(yard, "codex", docs=DEFINED["docs"])
+    await policy(yard, name, deny=["docs"])
+    made = await resolve(yard, f"agent=codex&executor={meant}")
+    assert [refusal["code"] for refusal in made["refusals"]] == ["denied"]
+    assert (await resolve(yard, f"agent=codex&executor={name}"))["executor"] == meant
+
+
+async def test_a_loopback_address_is_out_of_reach_from_a_cluster_that_nobody_named(
+    yard: Doors,
+) -> None:
+    await saved(yard, "cursor", docs=DEFINED["docs"])
+    made = await resolve(yard, "agent=cursor&executor=kubernetes")
+    assert made["servers"] == []
+    assert [refusal["code"] for refusal in made["refusals"]] == ["out-of-reach"]

@@ -26,6 +26,7 @@ APP: dict[str, Any] = {
     "title": "Kunobi",
     "enabled": True,
     "interval_ms": 5000,
+    "leaves_after": 3,
     "last_scan": "2026-11-15T12:00:05+00:00",
     "variants": [VARIANT],
 }

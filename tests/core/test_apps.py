@@ -38,6 +38,7 @@ def test_a_definition_survives_being_written_and_read() -> None:
         prefix="MINE",
         installs=(install,),
         enabled=False,
+        misses=7,
         example=("dev", "k8s", '{"a": 1}'),
     )
     assert read_app(write_app(app)) == app
@@ -50,9 +51,19 @@ def test_most_of_a_definition_can_be_left_out() -> None:
     assert not app.is_called("yours")
 
 
+def test_how_many_misses_make_a_variant_leave_is_in_the_definition_or_the_environment() -> None:
+    app = read_app(definition(misses=5))
+    assert settle(app, {})[0].misses == 5
+    assert settle(app, {"TOOLYARD_KUNOBI_SCAN_MISSES": "1"})[0].misses == 1
+    assert settle(KUNOBI, {"KUNOBI_SCAN_MISSES": "10"})[0].misses == 10
+    assert settle(KUNOBI, {})[0].misses == 3
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
+        {"misses": 0},
+        {"misses": True},
         {"name": "Kunobi"},
         {"name": "a_b"},
         {"name": "toolyard"},
@@ -160,6 +171,8 @@ def test_switched_off_only_the_single_address_is_left(no: str) -> None:
         ("SCAN_INTERVAL", "0"),
         ("SCAN_INTERVAL", "-5"),
         ("SCAN_INTERVAL", "99999999999999999999999"),
+        ("SCAN_MISSES", "0"),
+        ("SCAN_MISSES", "often"),
         ("SCAN_PORTS", "99999"),
         ("SCAN_PORTS", "3401"),
         ("SCAN_PORTS", "a b:3400"),

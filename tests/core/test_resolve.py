@@ -174,6 +174,21 @@ def test_what_is_only_on_our_loopback_goes_through_the_hub_from_afar() -> None:
     assert refusal.code == "out-of-reach"
 
 
+@pytest.mark.parametrize("server", [HTTP, {**STDIO, "mode": "shared"}])
+def test_no_loopback_address_is_planned_for_a_far_place_that_nobody_named(
+    server: dict[str, Any],
+) -> None:
+    far: dict[str, Any] = {"is_far": True, "executor": "kubernetes"}
+    [refusal] = ask({"s": server}, **far).refusals
+    assert refusal.code == "out-of-reach"
+    assert "toolyard policy set kubernetes http_url_rewrite" in refusal.hint
+    policy = {"http_url_rewrite": {"localhost": "svc", "127.0.0.1": "svc"}}
+    [plan] = ask({"s": server}, policy=policy, **far).plans
+    assert isinstance(plan.endpoint, Url) and plan.endpoint.url.startswith("http://svc")
+    [plan] = ask({"s": server}, hub="http://hub.example", **far).plans
+    assert plan.via == "hub"
+
+
 def test_a_process_for_one_session_runs_where_the_session_does() -> None:
     there: dict[str, Any] = {"is_site": True, "is_far": True, "executor": "box"}
     [plan] = ask({"s": STDIO}, **there).plans

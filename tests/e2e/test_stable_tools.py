@@ -117,6 +117,8 @@ async def test_a_call_by_server_and_tool_gives_the_same_answer(
     async with connect() as client:
         through = await call(client, server, "rich", {})
         assert through == await client.call(f"{server}__rich")
+        named = {"server": server, "tool": "rich", "arguments": None}
+        assert through == await client.call("toolyard_call", named)
 
 
 async def test_questions_and_progress_pass_the_stable_entry_too(

@@ -67,13 +67,25 @@ async def test_a_killed_variant_leaves_after_three_misses_in_a_row(
     async with scanning(an_app(six), interval=60_000) as watcher:
         await watcher.until(lambda: watcher.names == ["dev", "e2e"])
         six["dev"].kill()
+        assert not watcher.scan.states()[3].listening, "known without waiting for a scan"
         for misses in (1, 2):
             await watcher.scan.refresh()
             assert watcher.names == ["dev", "e2e"]
             assert watcher.scan.states()[3].misses == misses
         await watcher.scan.refresh()
         assert watcher.names == ["e2e"]
+        assert watcher.scan.states()[3].misses == 0, "one that left is missed no more"
         assert [why for _, why in watcher.replaced] == ["stopped listening"]
+
+
+async def test_how_many_misses_it_takes_can_be_told(six: dict[str, Process]) -> None:
+    six["dev"].start()
+    env = {"TOOLYARD_YARDSTICK_SCAN_MISSES": "1"}
+    async with scanning(an_app(six), interval=60_000, **env) as watcher:
+        await watcher.until(lambda: watcher.names == ["dev"])
+        six["dev"].kill()
+        await watcher.scan.refresh()
+        assert watcher.names == []
 
 
 async def test_a_restart_shorter_than_that_changes_nothing_but_renews_the_link(

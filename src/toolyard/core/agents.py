@@ -134,6 +134,20 @@ EXECUTORS: Final = ("local", "docker", "remote-docker", "ssh", "kubernetes")
 """Executors that can always be named: one for each kind of place, with a policy of its own."""
 
 
+ALSO: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "k8s": "kubernetes",
+        "k8s-operator": "kubernetes",
+        "local-docker": "docker",
+        "local-pc": "local",
+        "remote-ssh": "ssh",
+    }
+)
+"""Other names of these."""
+FAR: Final = frozenset({"remote-docker", "ssh", "kubernetes"})
+"""Kinds of places where the loopback is that of another machine."""
+
+
 @dataclass(frozen=True, slots=True)
 class Roster:
     """Every agent, list, policy and executor there is."""
@@ -170,7 +184,8 @@ class Roster:
             UnknownNameError: There is none.
         """
         wanted = spelled(name) or "local"
-        wanted = "kubernetes" if wanted == "k8s" and wanted not in self.sites else wanted
+        if wanted not in self.sites:
+            wanted = ALSO.get(wanted, wanted)
         if wanted in self.sites or wanted in EXECUTORS:
             return wanted
         known = [*self.sites, *EXECUTORS]

@@ -18,6 +18,9 @@ RESERVED: Final = frozenset(
     {"announced", "apps", "bundled", "catalog", "configured", "scan", "toolyard"}
 )
 """Names of sources, and our own: an app called so could not be told from them."""
+MISSES: Final = 3
+"""Scans in a row that must miss a variant until it is gone: a restart is shorter."""
+MISSES_MOST: Final = 1000
 VARIANTS_MOST: Final = 64
 """More ports than that are no variants of an app."""
 
@@ -65,6 +68,8 @@ class App:
     """What its own environment variables begin with, e.g. `KUNOBI`; empty for none."""
     installs: tuple[Install, ...] = ()
     enabled: bool = True
+    misses: int = MISSES
+    """Scans in a row that must miss a variant until it leaves."""
     example: tuple[str, str, str] = ("", "", "")
     """A call that shows how it is done: variant, tool, and the arguments as JSON."""
 
@@ -90,6 +95,7 @@ def read_app(value: object) -> App:
         prefix=_prefix(fields.get("environment", "")),
         installs=_installs(fields.get("installs", [])),
         enabled=_flag(fields.get("enabled", True)),
+        misses=_misses(fields.get("misses", MISSES)),
         example=_example(fields.get("example", {})),
     )
 
@@ -104,6 +110,8 @@ def write_app(app: App) -> dict[str, Any]:
         out["environment"] = app.prefix
     if not app.enabled:
         out["enabled"] = False
+    if app.misses != MISSES:
+        out["misses"] = app.misses
     if app.example[1]:
         variant, tool, arguments = app.example
         out["example"] = {"variant": variant, "tool": tool, "arguments": json.loads(arguments)}
@@ -251,6 +259,12 @@ def _text(fields: Mapping[str, Any], key: str, default: str) -> str:
 def _flag(value: object) -> bool:
     if not isinstance(value, bool):
         raise ConfigError("'enabled' is neither true nor false", "write true or false")
+    return value
+
+
+def _misses(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MISSES_MOST:
+        raise ConfigError("'misses' is not a number of scans", f"write 1 to {MISSES_MOST}")
     return value
 
 

@@ -288,11 +288,20 @@ class _Draft:
             return
         text = f"its address is of this machine, which {terms.executor} reaches only"
         rule = f"reach {terms.executor}"
-        if not terms.hub or not terms.policy.stdio_proxy:
+        if not terms.hub or not terms.policy.stdio_proxy or self._is_cut_off(terms.hub):
             hint = f"say what stands for it: toolyard policy set {terms.executor} http_url_rewrite"
             raise _RefusedError("out-of-reach", rule, f"{text} through the hub, if at all", hint)
         self.via = "hub"
         self.note(rule, f"{text} through the hub, which stands in", decides=True)
+
+    def _is_cut_off(self, url: str) -> bool:
+        """Tell whether an address is of our loopback, and nobody named the place to reach it from.
+
+        To a place that was named, a way is opened.
+        """
+        terms = self.terms
+        changed, _ = rewrite(url, terms.policy.http_url_rewrite)
+        return terms.is_far and not terms.is_site and is_loopback(changed)
 
     def _respell(self, transport: Transport) -> bool:
         """Whether agent and policy take a transport, under this name or its twin's."""
@@ -310,6 +319,8 @@ class _Draft:
         if self._respell("http"):
             where = f"/mcp/a/{quote(terms.agent.id)}/e/{quote(terms.executor)}/s/{quote(self.name)}"
             url = Url(terms.hub.rstrip("/") + where, "http", (("Authorization", TOKEN),))
+            if self._is_cut_off(url.url):
+                raise self._no_way_back()
             return self._rewrite(url)
         if "stdio" in terms.agent.transports and terms.policy.allow_stdio:
             self.transport = "stdio"
@@ -319,3 +330,10 @@ class _Draft:
         text = f"no transport is left that {terms.agent.title} takes and the policy allows"
         hint = f"allow http or stdio: toolyard policy show {terms.executor}"
         raise _RefusedError("agent-cannot", rule, text, hint)
+
+    def _no_way_back(self) -> _RefusedError:
+        where = self.terms.executor
+        text = f"it is reached through the hub, whose address is of this machine and not of {where}"
+        hint = f"name the place: toolyard executor add NAME --type {where.removeprefix('remote-')}"
+        hint += f", or say what stands for it: toolyard policy set {where} http_url_rewrite"
+        return _RefusedError("out-of-reach", f"reach {where}", text, hint)

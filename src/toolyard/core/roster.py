@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final, Literal
 
-from toolyard.core.agents import AgentConfig, AgentServer, Override, Roster
+from toolyard.core.agents import FAR, AgentConfig, AgentServer, Override, Roster
 from toolyard.core.model import Command, Endpoint, Server, ServerId, Snapshot, Url
 from toolyard.core.pins import launch_hash
 from toolyard.core.plans import Known, Resolution, Terms
@@ -133,6 +133,7 @@ class Yard:
         """
         who = self.roster.agent(agent)
         where = self.roster.executor(executor)
+        is_site = where in self.roster.sites
         policy, of = self.roster.policy(where)
         return Terms(
             who,
@@ -146,8 +147,8 @@ class Yard:
             self._own,
             hub,
             loopback,
-            is_site=where in self.roster.sites,
-            is_far=where in self.roster.sites and not loopback,
+            is_site=is_site,
+            is_far=(is_site or where in FAR) and not loopback,
         )
 
     def resolve(self, terms: Terms) -> Resolution:

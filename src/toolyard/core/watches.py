@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
-from toolyard.core.apps import App, check_port, check_variant_name
+from toolyard.core.apps import MISSES, MISSES_MOST, App, check_port, check_variant_name
 from toolyard.core.errors import ConfigError
 from toolyard.core.model import Problem
 
@@ -27,6 +27,7 @@ VARIABLES: Final = {
     "MCP_URL": "One address, treated as the variant `legacy`.",
     "SCAN_INTERVAL": "Milliseconds between two scans.",
     "SCAN_PORTS": "Ports choose among the known variants; `name:port` adds one.",
+    "SCAN_MISSES": "Scans in a row that must miss a variant until it leaves.",
     "SCAN_ENABLED": "`false` looks at the one address only.",
 }
 """What may follow the prefix of an app's variables."""
@@ -51,6 +52,8 @@ class Watch:
     variants: tuple[Variant, ...]
     interval_ms: int = INTERVAL_MS
     enabled: bool = True
+    misses: int = MISSES
+    """Scans in a row that must miss a variant until it leaves."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -66,7 +69,7 @@ def settle(app: App, env: Mapping[str, str]) -> tuple[Watch, tuple[Problem, ...]
     single = hearing.address()
     if single is not None and app.enabled:
         variants = (*(each for each in variants if each.name != LEGACY), single)
-    watch = Watch(app, variants, hearing.interval(), enabled)
+    watch = Watch(app, variants, hearing.interval(), enabled, hearing.misses())
     return watch, tuple(hearing.problems)
 
 
@@ -102,14 +105,21 @@ class _Hearing:
         return True
 
     def interval(self) -> int:
-        variable, text = self._get("SCAN_INTERVAL")
+        within = range(SHORTEST_MS, LONGEST_MS + 1)
+        return self._number("SCAN_INTERVAL", within, "milliseconds", INTERVAL_MS)
+
+    def misses(self) -> int:
+        return self._number("SCAN_MISSES", range(1, MISSES_MOST + 1), "scans", self._app.misses)
+
+    def _number(self, what: str, within: range, unit: str, usual: int) -> int:
+        variable, text = self._get(what)
         if not text:
-            return INTERVAL_MS
-        if text.isascii() and text.isdigit() and SHORTEST_MS <= int(text[:10]) <= LONGEST_MS:
+            return usual
+        if text.isascii() and text.isdigit() and int(text[:10]) in within:
             return int(text)
-        hint = f"use {SHORTEST_MS} to {LONGEST_MS} milliseconds; {INTERVAL_MS} is used"
+        hint = f"use {within[0]} to {within[-1]} {unit}; {usual} is used"
         self._trouble(variable, text, hint)
-        return INTERVAL_MS
+        return usual
 
     def ports(self, known: tuple[Variant, ...]) -> tuple[Variant, ...]:
         variable, text = self._get("SCAN_PORTS")

@@ -17,7 +17,7 @@ from toolyard.relay.calls import Calls
 from toolyard.relay.offers import INSTRUCTIONS, SERVER
 from toolyard.relay.portion import portion
 from toolyard.relay.routes import Route
-from toolyard.relay.schema import complaints
+from toolyard.relay.schema import complaints, inner_arguments
 from toolyard.relay.session import Exchange
 from toolyard.relay.view import View, make_view
 from toolyard.wire import jsonrpc
@@ -125,7 +125,7 @@ class Answers:
         route = self.route(view, server, tool)
         if isinstance(route, str):
             return error_result(route)
-        arguments = asked.get("arguments", Raw(b"{}"))
+        arguments = inner_arguments(asked)
         if route.server is not None and route.alias:
             wrong = complaints(route.schema, jsonrpc.to_python(arguments))
             if wrong:

@@ -19,7 +19,7 @@ from toolyard.relay.appoffers import instructions, shape
 from toolyard.relay.appwords import doctor_text, launched_text, setup_text, status_text
 from toolyard.relay.calls import Calls
 from toolyard.relay.exposure import Exposure
-from toolyard.relay.schema import complaints
+from toolyard.relay.schema import complaints, inner_arguments
 from toolyard.relay.session import Exchange
 from toolyard.relay.view import View
 from toolyard.sources.scan import Scan
@@ -168,7 +168,7 @@ class AppAnswers:
         route = tools.get(tool)
         if route is None:
             return error_result(unknown(f"tool of {variant!r}", tool, tools))
-        arguments = asked.get("arguments", Raw(b"{}"))
+        arguments = inner_arguments(asked)
         wrong = complaints(route.schema, jsonrpc.to_python(arguments))
         if wrong:
             return error_result(f"the arguments do not fit {variant}'s {tool}: " + "; ".join(wrong))

@@ -89,7 +89,7 @@ def doctor_text(app: App, known: dict[str, Any], labels: list[str]) -> str:
         [f"{v['name']} since {v['since']}" for v in seen if v["status"] == "reconnecting"],
     )
     lines += _part(
-        "Missed in a row (3 and it leaves)",
+        f"Missed in a row ({known['leaves_after']} and it leaves)",
         [f"{v['name']}: {v['misses']}" for v in seen if v["misses"]],
     )
     return "\n".join([*lines, "", status_text(known, labels)])

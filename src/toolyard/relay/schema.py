@@ -8,10 +8,21 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from msgspec import Raw
+
 from toolyard.wire import jsonrpc
+from toolyard.wire.jsonrpc import Fields
 
 SCHEMA_BYTES: Final = 1 << 18
 COMPLAINTS: Final = 5
+_NOTHING: Final = Raw(b"{}")
+_NULL: Final = Raw(b"null")
+
+
+def inner_arguments(asked: Fields) -> Raw:
+    """The arguments that a call of a call holds; none and null are no arguments."""
+    given = asked.get("arguments", _NOTHING)
+    return _NOTHING if given == _NULL else given
 
 
 def complaints(schema: Any, arguments: Any) -> list[str]:

@@ -30,7 +30,7 @@ from toolyard.relay.uris import fill, pattern, quote_uri
 from toolyard.wire import jsonrpc
 
 KINDS: Final = ("tools", "prompts", "resources", "templates")
-HERE: Final = "http://127.0.0.1"
+HERE: Final = "http://toolyard"
 FIELDS: Final = {
     "tools": ("tools", "name"),
     "prompts": ("prompts", "name"),

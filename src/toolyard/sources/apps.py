@@ -117,6 +117,7 @@ def describe_app(
         "path": app.path,
         "enabled": scan.watch.enabled,
         "interval_ms": scan.watch.interval_ms,
+        "leaves_after": scan.watch.misses,
         "last_scan": _moment(scan.scanned_at),
         "variants": [
             _describe(sight, ServerId(sight.variant.name, app.name), snapshot, failing)

@@ -20,8 +20,6 @@ from toolyard.core.watches import Variant, Watch
 from toolyard.sources.listeners import Listener, on_port, read_listeners
 
 PROBE_SECONDS: Final = 3.0
-MISSES: Final = 3
-"""Scans in a row that must miss a variant until it is gone: a restart is shorter."""
 JITTER: Final = 0.2
 STALL_SECONDS: Final = 1.0
 """A scan that is later than this comes after a pause of our own, in which nobody was missed."""
@@ -48,7 +46,7 @@ class Sight:
     variant: Variant
     listening: bool
     offered: bool
-    """Whether it is on the report: confirmed, and missed less than three times since."""
+    """Whether it is on the report: confirmed, and not missed too often since."""
     misses: int
     said: str
     """What the listener is instead of the app, in words; empty if that is not known."""
@@ -119,9 +117,10 @@ class Scan:
         return self.watch.app.name
 
     def states(self) -> tuple[Sight, ...]:
-        """Every variant as the last scan saw it."""
+        """Every variant as the last scan saw it; whether it listens, as it is now."""
+        listeners = read_listeners()
         return tuple(
-            Sight(t.variant, bool(t.mark), t.offered, t.misses, t.said, t.owner)
+            Sight(t.variant, _listens(t, listeners), t.offered, t.misses, t.said, t.owner)
             for t in self._tracks.values()
         )
 
@@ -265,8 +264,8 @@ class Scan:
 
     def _count(self, track: _Track, counts: bool) -> None:
         track.misses += counts
-        if track.misses >= MISSES:
-            track.offered = False
+        if track.misses >= self.watch.misses:
+            track.offered, track.misses = False, 0
 
     # What is told.
 
@@ -338,3 +337,9 @@ def _called(peer: Peer) -> str:
 def _foreign(port: int, owner: int) -> tuple[str, str]:
     text = f"port {port} belongs to another user (uid {owner}) and is not used"
     return text, "stop that user's process, or start the app as the user who runs the hub"
+
+
+def _listens(track: _Track, listeners: tuple[Listener, ...] | None) -> bool:
+    if listeners is None or not track.variant.is_local:
+        return bool(track.mark)
+    return bool(track.mark) and bool(on_port(listeners, track.variant.port))

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from toolyard.core.apps import MISSES
 from toolyard.core.errors import ConfigError
 from toolyard.executors.detached import Installed, find_installed, launch
 from toolyard.hub import Hub
@@ -47,6 +48,8 @@ class AppBody(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     match: str = ""
     """Part of what its MCP server calls itself; its name, if nothing is said."""
     path: str = "/mcp"
+    misses: int = MISSES
+    """Scans in a row that must miss a variant until it leaves."""
 
 
 class AppsDoor:
