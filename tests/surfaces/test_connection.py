@@ -53,7 +53,7 @@ async def test_a_body_whose_end_is_ambiguous_is_refused_and_what_follows_is_not_
 
 
 async def test_what_stands_behind_a_refused_request_is_not_served(doors: Doors) -> None:
-    refused = doors.request("GET", "/", headers={"Authorization": "Bearer wrong"})
+    refused = doors.request("GET", "/api", headers={"Authorization": "Bearer wrong"})
     stop = doors.request("POST", "/api/v1/stop", headers={"Content-Length": "0"})
     answer, rest = await exchange(doors, refused + stop)
     assert (answer.status, rest) == (401, b"")
@@ -191,7 +191,7 @@ async def test_more_connections_than_allowed_are_told_so(home: Path) -> None:
 
 async def test_requests_sent_ahead_are_answered_in_order(doors: Doors) -> None:
     session = await doors.initialize()
-    paths = ["/health/live", "/nothing/1", "/health/live", "/nothing/2", "/style.css"] * 8
+    paths = ["/health/live", "/nothing/1", "/health/live", "/nothing/2", "/ui"] * 8
     ahead = [doors.request("GET", path) for path in paths]
     ahead.insert(3, doors.request("POST", "/mcp", PING, session))
     async with doors.connected() as raw:
@@ -203,7 +203,7 @@ async def test_requests_sent_ahead_are_answered_in_order(doors: Doors) -> None:
 
 
 async def test_a_bad_request_behind_a_good_one_does_not_cost_its_answer(doors: Doors) -> None:
-    bad = doors.request("GET", "/", headers={"Authorization": "wrong"})
+    bad = doors.request("GET", "/api", headers={"Authorization": "wrong"})
     async with doors.connected() as raw:
         await raw.send(doors.request("GET", "/api/v1/status") + bad)
         assert (await raw.answer()).json()["servers"]
@@ -219,7 +219,7 @@ async def test_an_old_client_gets_an_answer_and_the_end(doors: Doors) -> None:
 
 async def test_a_head_request_gets_the_head_alone(doors: Doors) -> None:
     async with doors.connected() as raw:
-        await raw.send(doors.request("HEAD", "/style.css") + doors.request())
+        await raw.send(doors.request("HEAD", "/ui") + doors.request())
         head = await raw.answer(bodiless=True)
         assert head.status == 200 and int(head.headers["content-length"]) > 100
         assert (await raw.answer()).json() == {"live": True}

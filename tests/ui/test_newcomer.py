@@ -59,14 +59,6 @@ async def test_a_yard_without_servers_of_your_own_says_what_to_do(browser: Any) 
             assert await page.locator("[data-server=example]").count() == 1
 
 
-async def test_whoever_has_no_cookie_is_told_how_to_get_in(browser: Any, home: Path) -> None:
-    with running_hub({"kitchen": kitchen(home)}, home=home) as hub:
-        page = await browser.new_page()
-        await page.goto(f"{hub.url}/ui/servers/kitchen")
-        await page.wait_for_selector("text=This browser is not let in")
-        assert "kitchen" not in await page.inner_text("main")
-
-
 async def test_the_theme_that_was_chosen_stays(browser: Any, home: Path) -> None:
     with running_hub({"kitchen": kitchen(home)}, home=home) as hub:
         async with entered(browser, hub, color_scheme="light") as page:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.e2e.hub import free_port, running_hub
+from tests.e2e.hub import running_hub
 from tests.ui.conftest import PHONE, SERVED, entered, kitchen
 
 pytestmark = pytest.mark.ui
@@ -93,7 +95,7 @@ async def test_hostile_words_are_words(browser: Any, home: Path) -> None:
 async def test_a_foreign_page_can_do_nothing(browser: Any, home: Path) -> None:
     with running_hub({"kitchen": kitchen(home)}, home=home) as hub:
         async with entered(browser, hub) as page:
-            async with foreign() as address:
+            async with foreign() as (address, _):
                 other = await page.context.new_page()
                 await other.goto(address)
                 tried = await other.evaluate(ATTACK, hub.url)
@@ -131,22 +133,20 @@ ATTACK = """async (hub) => {
 }"""
 
 
-class foreign:  # noqa: N801  (reads as what it gives)
-    """A page of somebody else, on another port of this very host."""
+@asynccontextmanager
+async def foreign() -> AsyncIterator[tuple[str, list[dict[str, str]]]]:
+    """A page of somebody else, on another port of this very host, and the headers it is sent."""
+    heard: list[dict[str, str]] = []
 
-    async def __aenter__(self) -> str:
-        port = free_port()
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", port)
-        return f"http://127.0.0.1:{port}/"
-
-    async def __aexit__(self, *_: object) -> None:
-        self._server.close()
-
-    @staticmethod
-    async def _serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+        pairs = (line.split(":", 1) for line in head.strip().split("\r\n")[1:])
+        heard.append({name.lower(): value.strip() for name, value in pairs})
         body = b"<!doctype html><title>foreign</title><body>"
-        head = b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\nconnection: close\r\n"
-        writer.write(head + b"content-length: %d\r\n\r\n" % len(body) + body)
+        lines = b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\nconnection: close\r\n"
+        writer.write(lines + b"content-length: %d\r\n\r\n" % len(body) + body)
         await writer.drain()
         writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/", heard

@@ -42,7 +42,7 @@ from toolyard.surfaces.http import HttpDoor
 from toolyard.surfaces.lines import SocketDoor
 from toolyard.surfaces.metrics import Metrics
 from toolyard.surfaces.server import HttpServer, bind
-from toolyard.surfaces.web import Pages, Passes
+from toolyard.surfaces.web import Pages, PageSessions
 
 log = logging.getLogger(__name__)
 
@@ -62,13 +62,13 @@ async def open_doors(
     settings, stop = house.settings, house.stopping
     port: int = sock.getsockname()[1]
     house.hub.url = f"http://{_shown(settings.host)}:{port}"
-    passes = Passes(port)
+    sessions = PageSessions()
     gate = Gate(
         port,
         token,
         settings.allowed_hosts,
         settings.allowed_origins,
-        has_cookie=passes.admits,
+        is_page=sessions.admits,
         find_agent=house.tokens.find,
     )
     house.sites.on_reached = gate.admit_host
@@ -77,9 +77,9 @@ async def open_doors(
     )
 
     def link() -> str:
-        return f"{house.hub.url}/open?code={passes.new_code()}"
+        return f"{house.hub.url}/open?code={sessions.new_code()}"
 
-    rest = _make_rest(house, door, passes, link)
+    rest = _make_rest(house, door, sessions, link)
     server = HttpServer(
         gate,
         door,
@@ -131,7 +131,9 @@ async def _wait_first_picture(house: House) -> None:
         log.warning("the doors open before all files were read")
 
 
-def _make_rest(house: House, door: HttpDoor, passes: Passes, link: Callable[[], str]) -> App:
+def _make_rest(
+    house: House, door: HttpDoor, sessions: PageSessions, link: Callable[[], str]
+) -> App:
     """The application of all doors but MCP's: the control API and the page."""
     operations = Yard(house.hub, house.relay, house.stopping, link, house.inputs).operations()
     operations += CatalogDoor(house.catalog).operations()
@@ -163,7 +165,7 @@ def _make_rest(house: House, door: HttpDoor, passes: Passes, link: Callable[[], 
     )
     return make_app(
         [*operations, described(operations)],
-        Pages(passes).routes(),
+        Pages(sessions).routes(),
         lambda: house.board.snapshot.revision,
     )
 

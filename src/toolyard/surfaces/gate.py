@@ -18,17 +18,13 @@ Pairs = list[tuple[bytes, bytes]]
 Refusal = tuple[int, str]
 
 NAMES: Final = ("127.0.0.1", "localhost", "[::1]")
-OPEN_PATHS: Final = frozenset({"/health/live", "/open", "/style.css"})
-"""What answers without a token: says that it lives, takes a code, gives a style sheet."""
+OPEN_PATHS: Final = frozenset({"/", "/health/live", "/open"})
+"""What answers without a token: leads to the page, says that it lives, takes a code."""
 SHELL: Final = "/ui"
-"""The page without what it shows: the same files for everybody, so that whoever has no cookie
+"""The page without what it shows: the same files for everybody, so that whoever has no key
 is told how to get one."""
-PAGE_TOP: Final = "/"
 API: Final = "/api/v1/"
-"""What a browser may use with its cookie, beside the top; the cookie opens nothing else."""
-READING: Final = frozenset({"GET", "HEAD"})
-OWN_SITE: Final = frozenset({b"same-origin", b"none"})
-"""What a browser says of a request that our own page made, or the person at it."""
+"""What the key of a page opens; it opens nothing else."""
 _SCHEME: Final = b"Bearer "
 
 
@@ -65,12 +61,12 @@ class Gate:
         token: str,
         hosts: Iterable[str] = (),
         origins: Iterable[str] = (),
-        has_cookie: Callable[[Pairs], bool] = lambda _headers: False,
+        is_page: Callable[[bytes], bool] = lambda _key: False,
         find_agent: Callable[[bytes], AgentToken | None] = lambda _token: None,
     ) -> None:
         self._bearer = _SCHEME + token.encode()
         self._find_agent = find_agent
-        self._has_cookie = has_cookie
+        self._is_page = is_page
         own = [f"{name}:{port}" for name in NAMES]
         self._hosts = frozenset(host.lower().encode() for host in (*own, *hosts))
         self._origins = frozenset(
@@ -81,7 +77,7 @@ class Gate:
         """The hub is reached under another host and port too, by a way that was opened for it."""
         self._hosts |= {host.lower().encode()}
 
-    def judge(self, method: str, path: str, headers: Pairs) -> Grant | Refusal:
+    def judge(self, path: str, headers: Pairs) -> Grant | Refusal:
         """Who sends a request, if it may pass; else why not: status and sentence."""
         host = bearer = b""
         hosts = 0
@@ -103,15 +99,16 @@ class Gate:
             return 403, "requests from this origin are not allowed"
         if hmac.compare_digest(bearer, self._bearer):
             return CONTROL
-        return self._identify(method, path, headers, bearer)
+        return self._identify(path, bearer)
 
-    def _identify(self, method: str, path: str, headers: Pairs, bearer: bytes) -> Grant | Refusal:
+    def _identify(self, path: str, bearer: bytes) -> Grant | Refusal:
         """Who comes without the hub's own token."""
         if is_open(path):
             return NOBODY
-        if _is_for_page(method, path) and _is_own(method, headers) and self._has_cookie(headers):
+        token = bearer[len(_SCHEME) :] if bearer.startswith(_SCHEME) else b""
+        if token and path.startswith(API) and self._is_page(token):
             return PAGE
-        agent = self._find_agent(bearer[len(_SCHEME) :]) if bearer.startswith(_SCHEME) else None
+        agent = self._find_agent(token) if token else None
         if agent is not None:
             return _admit(agent, path)
         return 401, "a valid token is needed: Authorization: Bearer <token>"
@@ -120,22 +117,6 @@ class Gate:
 def is_open(path: str) -> bool:
     """Whether this answers without a token."""
     return path in OPEN_PATHS or path == SHELL or path.startswith(f"{SHELL}/")
-
-
-def _is_for_page(method: str, path: str) -> bool:
-    return path.startswith(API) or (path == PAGE_TOP and method in READING)
-
-
-def _is_own(method: str, headers: Pairs) -> bool:
-    """Whether a browser sends this for our own page, and not for one that only knows of us.
-
-    A page on another port of this host is of the same site, so its requests carry our
-    cookie. What they cannot do is to say another origin than their own.
-    """
-    sites = [value for name, value in headers if name == b"sec-fetch-site"]
-    if not OWN_SITE.issuperset(sites):
-        return False
-    return method in READING or any(name == b"origin" for name, _ in headers)
 
 
 def _admit(agent: AgentToken, path: str) -> Grant | Refusal:

@@ -1,7 +1,8 @@
 """The page people open: a shell and its files, which show what the control API says.
 
-The printed link carries a code that works once; it is swapped for a cookie that
-scripts cannot read and other sites cannot make the browser send.
+The printed link carries a code that works once; the page swaps it for a key, keeps that
+in the storage of its own origin and sends it as a bearer token. It is no cookie: browsers
+send those to every port of a host, whoever listens there.
 """
 
 from __future__ import annotations
@@ -12,17 +13,18 @@ import secrets
 import time
 from dataclasses import dataclass
 from functools import cache
-from http.cookies import CookieError, SimpleCookie
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Final
 
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-COOKIE: Final = "toolyard"
-COOKIE_SECONDS: Final = 12 * 3600
+from toolyard.surfaces.control.api import problem
+
+KEY_SECONDS: Final = 12 * 3600
+KEYS_KEPT: Final = 64
 CODE_SECONDS: Final = 3600
 CODES_KEPT: Final = 16
 HEADERS: Final = {
@@ -45,47 +47,38 @@ KINDS: Final = {
 """The files that are served, by the end of their names; all are text."""
 
 
-class Passes:
-    """Codes for the link, and the cookies they were swapped for."""
+class PageSessions:
+    """Codes for the link, and the keys they were swapped for."""
 
-    def __init__(self, port: int) -> None:
-        # Browsers do not tell the ports of a host apart: two hubs must not share a name.
-        self.cookie = f"{COOKIE}-{port}"
+    def __init__(self) -> None:
         self._codes: dict[str, float] = {}
-        self._cookies: dict[str, float] = {}
+        self._keys: dict[str, float] = {}
 
     def new_code(self) -> str:
         """A fresh code; it works once, for an hour."""
-        code = secrets.token_urlsafe(18)
-        self._codes[code] = time.monotonic() + CODE_SECONDS
-        while len(self._codes) > CODES_KEPT:
-            del self._codes[next(iter(self._codes))]
-        return code
+        return _issue(self._codes, 18, CODE_SECONDS, CODES_KEPT)
 
     def swap(self, code: str) -> str | None:
-        """A cookie for a code that is still good; the code is used up."""
+        """A key for a code that is still good; the code is used up."""
         ends = self._codes.pop(code, 0.0)
         if ends < time.monotonic():
             return None
-        cookie = secrets.token_urlsafe(32)
-        self._cookies[cookie] = time.monotonic() + COOKIE_SECONDS
-        return cookie
+        return _issue(self._keys, 32, KEY_SECONDS, KEYS_KEPT)
 
-    def admits(self, headers: list[tuple[bytes, bytes]]) -> bool:
-        """Whether a request carries a cookie of ours."""
-        for name, value in headers:
-            if name == b"cookie":
-                try:
-                    found = SimpleCookie(value.decode("latin-1")).get(self.cookie)
-                except CookieError:
-                    return False
-                return found is not None and self._knows(found.value)
-        return False
-
-    def _knows(self, cookie: str) -> bool:
+    def admits(self, key: bytes) -> bool:
+        """Whether this is the key of a page that was let in and may still be."""
         now = time.monotonic()
-        self._cookies = {known: ends for known, ends in self._cookies.items() if ends > now}
-        return any(hmac.compare_digest(cookie.encode(), known.encode()) for known in self._cookies)
+        self._keys = {known: ends for known, ends in self._keys.items() if ends > now}
+        return any(hmac.compare_digest(key, known.encode()) for known in self._keys)
+
+
+def _issue(issued: dict[str, float], size: int, seconds: float, most: int) -> str:
+    """A new secret of that many bytes, good for so long; the oldest beyond `most` is not."""
+    secret = secrets.token_urlsafe(size)
+    issued[secret] = time.monotonic() + seconds
+    while len(issued) > most:
+        del issued[next(iter(issued))]
+    return secret
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,51 +93,31 @@ class Asset:
 class Pages:
     """The shell, its files, and the way in."""
 
-    def __init__(self, passes: Passes) -> None:
-        self._passes = passes
+    def __init__(self, sessions: PageSessions) -> None:
+        self._sessions = sessions
 
     def routes(self) -> list[Route]:
         """The routes of this door."""
         return [
             Route("/", _top),
-            Route("/open", self._open),
-            Route("/style.css", _style),
+            # Looking at the link leaves its code alone: mail programs and chats do that too.
+            Route("/open", _shell),
+            Route("/open", self._enter, methods=["POST"]),
             Route("/ui", _shell),
             Route("/ui/assets/{name:path}", _asset),
             Route("/ui/{place:path}", _shell),
         ]
 
-    async def _open(self, request: Request) -> Response:
-        cookie = self._passes.swap(request.query_params.get("code", ""))
-        if cookie is None:
-            return HTMLResponse(_USED, 403, HEADERS)
-        response = RedirectResponse("/ui", 303, HEADERS)
-        response.set_cookie(
-            self._passes.cookie,
-            cookie,
-            max_age=COOKIE_SECONDS,
-            httponly=True,
-            samesite="strict",
-            path="/",
-        )
-        return response
-
-
-_USED: Final = (
-    '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Toolyard</title>'
-    '<meta name="viewport" content="width=device-width, initial-scale=1">'
-    '<link rel="stylesheet" href="/style.css"></head><body><main><h1>Toolyard</h1>'
-    "<p>This link was used already, or is too old. <code>toolyard status</code> prints a fresh "
-    "one.</p></main></body></html>"
-)
+    async def _enter(self, request: Request) -> Response:
+        key = self._sessions.swap(request.query_params.get("code", ""))
+        if key is None:
+            text = "this link was used already, or is too old"
+            return problem(403, text, hint="get a fresh one with: toolyard status")
+        return JSONResponse({"key": key}, headers=HEADERS)
 
 
 async def _top(request: Request) -> Response:
     return RedirectResponse("/ui", 303, HEADERS)
-
-
-async def _style(request: Request) -> Response:
-    return _serve(request, "style.css")
 
 
 async def _shell(request: Request) -> Response:

@@ -1,7 +1,7 @@
 // The shell: finds the page for an address, draws it, and draws it again when something changes.
 
 import { h, render } from "./lib/dom.js";
-import { begin, state, tell, watch } from "./lib/store.js";
+import { begin, enter, state, tell, watch } from "./lib/store.js";
 import { openFinder } from "./lib/finder.js";
 import { button, empty, link } from "./lib/parts.js";
 import { visible } from "./lib/words.js";
@@ -119,5 +119,6 @@ document.addEventListener("submit", (event) => event.preventDefault()); // what 
 
 addEventListener("popstate", arrive);
 watch(draw);
+await enter();
 arrive();
 begin();

@@ -1,6 +1,6 @@
 // One call that is watched: what happens to it, as it happens.
 
-import { api, order } from "./store.js";
+import { api, events, order } from "./store.js";
 
 export function call(asked, hear) {
   const abort = new AbortController();
@@ -23,19 +23,4 @@ export function call(asked, hear) {
     cancel: () => (id ? order("DELETE", `/calls/${id}`).catch(() => abort.abort()) : abort.abort()),
     leave: () => abort.abort(),
   };
-}
-
-async function events(answer, hear) {
-  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
-  let rest = "";
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return;
-    const parts = (rest + value).split("\n\n");
-    rest = parts.pop();
-    for (const part of parts) {
-      const found = /^event: (\w+)\ndata: ([^]*)$/.exec(part);
-      if (found) hear(found[1], JSON.parse(found[2]));
-    }
-  }
 }

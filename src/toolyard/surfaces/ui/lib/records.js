@@ -1,17 +1,10 @@
 // Records that several people may write: read with their version, written only over what was read.
 
-import { Refused, tell } from "./store.js";
+import { api } from "./store.js";
 
 async function send(method, path, body, version) {
-  const headers = {};
-  if (body !== undefined) headers["content-type"] = "application/json";
-  if (version) headers["if-match"] = version;
-  const options = { method, headers, cache: "no-store", body: body === undefined ? undefined : JSON.stringify(body) };
-  const answer = await fetch(`/api/v1${path}`, options);
-  if (answer.status === 401) tell({ isLetIn: false });
-  const value = await answer.json().catch(() => ({}));
-  if (!answer.ok) throw new Refused(answer.status, value);
-  return { value, version: answer.headers.get("etag") || "" };
+  const answer = await api(method, path, body, undefined, version ? { "if-match": version } : {});
+  return { value: await answer.json().catch(() => ({})), version: answer.headers.get("etag") || "" };
 }
 
 export const readRecord = (path) => send("GET", path);

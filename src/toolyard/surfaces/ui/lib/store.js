@@ -11,10 +11,23 @@ export class Refused extends Error {
   }
 }
 
-export async function api(method, path, body, signal) {
-  const options = { method, signal, headers: {}, cache: "no-store" };
+// What lets this browser in. The storage of an origin is no other port's, which cookies are.
+const KEY = "key";
+
+// The printed link brings a code that works once; the key for it is good in all tabs.
+export async function enter() {
+  if (location.pathname !== "/open") return;
+  const asked = location.search;
+  history.replaceState(null, "", "/ui");
+  const answer = await fetch(`/open${asked}`, { method: "POST" }).catch(() => null);
+  if (answer?.ok) localStorage.setItem(KEY, (await answer.json()).key);
+}
+
+export async function api(method, path, body, signal, more) {
+  const headers = { authorization: `Bearer ${localStorage.getItem(KEY) || ""}`, ...more };
+  const options = { method, signal, headers, cache: "no-store" };
   if (body !== undefined) {
-    options.headers["content-type"] = "application/json";
+    headers["content-type"] = "application/json";
     options.body = JSON.stringify(body);
   }
   const answer = await fetch(`/api/v1${path}`, options);
@@ -31,12 +44,28 @@ export async function order(method, path, body) {
   return (await api(method, path, body)).json();
 }
 
+// Hear what a stream of events says, until it ends.
+export async function events(answer, hear) {
+  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    const parts = (rest + value).split("\n\n");
+    rest = parts.pop();
+    for (const part of parts) {
+      const found = /^event: (\w+)\n(?:id: \d+\n)?data: ([^]*)$/.exec(part);
+      if (found) hear(found[1], JSON.parse(found[2]));
+    }
+  }
+}
+
 export const segment = encodeURIComponent;
 
 // The state every page may look at. Pages draw again after a change, at most once a frame.
 export const state = {
   isLetIn: true,
-  live: "connecting", // connecting, live, lost
+  live: "connecting", // connecting, live, lost; none while nobody is let in
   revision: -1,
   status: null,
   figures: new Map(),
@@ -165,9 +194,13 @@ let patience = 500;
 let hiding = null;
 let figuring = null;
 
-function lost() {
-  if (stream) stream.close();
+function hangUp() {
+  stream?.abort();
   stream = null;
+}
+
+function lost() {
+  hangUp();
   tell({ live: "lost" });
   setTimeout(connect, patience);
   patience = Math.min(patience * 2, 10000);
@@ -178,35 +211,33 @@ function figureIn(pause) {
   figuring = setTimeout(refreshFigures, pause);
 }
 
-export function connect() {
+export async function connect() {
   if (stream || document.hidden) return;
-  stream = new EventSource("/api/v1/events");
-  stream.onopen = () => {
+  const mine = stream = new AbortController();
+  try {
+    const answer = await api("GET", "/events", undefined, mine.signal);
     patience = 500;
     tell({ live: "live" });
     refresh();
     refreshFigures();
-  };
-  stream.onerror = async () => {
-    // A stream that was refused says no more than one that broke; a question does.
-    if (stream) stream.close();
-    stream = null;
-    tell({ live: "lost" });
-    await ask("/status").catch(() => {});
-    if (state.isLetIn) lost();
-  };
-  stream.addEventListener("picture", (event) => {
-    const said = JSON.parse(event.data);
+    await events(answer, hearEvent);
+  } catch { /* refused, broken or ended: it is gone */ }
+  if (stream !== mine) return;
+  if (state.isLetIn) lost();
+  else { hangUp(); tell({ live: "" }); }
+}
+
+function hearEvent(kind, said) {
+  if (kind === "clients") figureIn(200);
+  if (kind === "picture") {
     if (said.revision !== state.revision) refresh();
     figureIn(1500); // memory and schemas change with the picture
-    for (const hear of heard) hear("picture", said);
-  });
-  stream.addEventListener("clients", () => figureIn(200));
-  stream.addEventListener("calls", (event) => {
-    const said = JSON.parse(event.data);
+    for (const hear of heard) hear(kind, said);
+  }
+  if (kind === "calls") {
     hearCalls(said);
-    for (const hear of heard) hear("calls", said.groups);
-  });
+    for (const hear of heard) hear(kind, said.groups);
+  }
 }
 
 export function begin() {
@@ -215,8 +246,10 @@ export function begin() {
     // A browser opens few connections to one host: pages that nobody sees give theirs back.
     clearTimeout(hiding);
     if (!document.hidden) connect();
-    else hiding = setTimeout(() => { if (stream) { stream.close(); stream = null; } }, 60000);
+    else hiding = setTimeout(hangUp, 60000);
   });
+  // Another tab was let in, and so is this one.
+  addEventListener("storage", (event) => { if (event.key === KEY && !state.isLetIn) location.reload(); });
   refresh();
   connect();
 }
