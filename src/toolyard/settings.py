@@ -230,7 +230,12 @@ SETTINGS: Final = (
     ),
     Setting("session_limit", _count(1), "How many sessions may be open.", "sessions"),
     Setting("session_idle", _seconds, "How long a session may be idle until it is closed.", "s"),
-    Setting("connection_limit", _count(1), "How many connections HTTP holds.", "connections"),
+    Setting(
+        "connection_limit",
+        _count(1),
+        "How many connections HTTP holds; for a new one, the oldest that has shown no token ends.",
+        "connections",
+    ),
     Setting(
         "pins_new",
         _one_of(*get_args(New)),

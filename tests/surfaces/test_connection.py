@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
+import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from tests.surfaces.doors import PATIENCE, Answer, Doors, Raw, call, open_doors
 from toolyard.surfaces import connection
+from toolyard.surfaces.gate import is_open
 
 PING = json.dumps(call("ping")).encode()
+UNFINISHED = {"Transfer-Encoding": "chunked"}
 AMBIGUOUS = {
     "both lengths": "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n",
     "two lengths": "Content-Length: 4\r\nContent-Length: 5\r\n",
@@ -135,10 +140,11 @@ async def test_a_head_that_trickles_is_given_up(
 
 
 async def drip(raw: Raw, data: bytes) -> None:
-    """Send a byte now and then."""
-    for byte in data:
-        await raw.send(bytes([byte]))
-        await asyncio.sleep(0.02)
+    """Send a byte now and then, until nobody takes it."""
+    with suppress(ConnectionError):
+        for byte in data:
+            await raw.send(bytes([byte]))
+            await asyncio.sleep(0.02)
 
 
 async def test_a_body_that_stops_coming_is_given_up(
@@ -179,14 +185,146 @@ async def test_500_trickling_connections_delay_nobody(doors: Doors) -> None:
     assert sorted(times)[-2] < 2.0
 
 
-async def test_more_connections_than_allowed_are_told_so(home: Path) -> None:
+async def hold(doors: Doors, data: bytes) -> Raw:
+    """A connection that has sent this, and stays."""
+    raw = Raw(*await asyncio.open_connection("127.0.0.1", doors.port))
+    await raw.send(data)
+    return raw
+
+
+async def test_more_connections_with_a_token_than_allowed_are_told_so(home: Path) -> None:
     async with open_doors(home, connection_limit=3) as doors:
-        held = [Raw(*await asyncio.open_connection("127.0.0.1", doors.port)) for _ in range(3)]
-        await held[0].send(doors.request())
-        assert (await held[0].answer()).status == 200
+        held = [await hold(doors, doors.request()) for _ in range(3)]
+        assert [(await raw.answer()).status for raw in held] == [200, 200, 200]
         assert (await doors.ask()).status == 503
         for raw in held:
             await raw.close()
+
+
+@pytest.mark.parametrize(
+    "said",
+    [b"", b"GET / HTTP/1.1\r\nX-Slow: ", b"GET /health/live HTTP/1.1\r\nHost: {host}\r\n\r\n"],
+    ids=["nothing", "half a head", "what is open"],
+)
+async def test_strangers_make_room_for_whoever_has_a_token(home: Path, said: bytes) -> None:
+    async with open_doors(home, connection_limit=20) as doors:
+        said = said.replace(b"{host}", doors.host.encode())
+        known = await hold(doors, doors.request())
+        assert (await known.answer()).status == 200
+        strangers = [await hold(doors, said) for _ in range(25)]
+        for _ in range(30):
+            assert (await doors.ask("GET", "/api/v1/status")).status == 200
+        await known.send(doors.request())
+        assert (await known.answer()).status == 200
+        await strangers[0].rest()  # the oldest were hung up on
+        for raw in (known, *strangers):
+            await raw.close()
+
+
+async def test_2100_unfinished_bodies_without_a_token_lock_nobody_out(home: Path) -> None:
+    async with open_doors(home) as doors:
+        paths = ("/health/live", "/ui", "/open?code=x", "/", "/mcp", "/api/v1/status")
+        for turn in range(2100 // 60):
+            path = paths[turn % len(paths)]
+            head = doors.request("POST", path, headers=UNFINISHED, leave_out=("Authorization",))
+            held = [await hold(doors, head + b"2\r\nxx\r\n") for _ in range(60)]
+            said = {(await raw.answer()).status for raw in held}
+            assert said == ({413} if is_open(path.partition("?")[0]) else {401}), path
+            for raw in held:
+                await raw.close()
+        assert (await doors.ask("GET", "/api/v1/status")).status == 200
+
+
+async def test_a_body_without_a_token_is_refused_before_any_of_it_comes(doors: Doors) -> None:
+    for lines in (UNFINISHED, {"Content-Length": "1"}, {"Content-Length": "00"}):
+        head = doors.request("POST", "/open", headers=lines, leave_out=("Authorization",))
+        answer, rest = await exchange(doors, head)
+        assert (answer.status, rest) == (413, b"")
+    empty = {"Content-Length": "0"}
+    said = await doors.ask("POST", "/open", headers=empty, leave_out=("Authorization",))
+    assert said.status == 403
+
+
+async def test_a_body_in_small_pieces_is_kept_as_one(doors: Doors) -> None:
+    head = doors.request("POST", "/mcp", headers=UNFINISHED)
+    pieces = 100_000
+    async with doors.connected() as raw:
+        await raw.send(head + b"2\r\nxx\r\n")
+        await is_well(doors)
+        before = sys.getallocatedblocks()
+        await raw.send(b"2\r\nxx\r\n" * pieces + b"1\r\n")
+        for _ in range(20):  # the same loop reads them meanwhile
+            await is_well(doors)
+        assert sys.getallocatedblocks() - before < pieces // 10
+        await raw.send(b"x\r\n0\r\n\r\n")
+        assert (await raw.answer()).status == 415
+
+
+async def test_a_body_that_trickles_for_too_long_is_given_up(
+    doors: Doors, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "HEADER_SECONDS", 0.1)
+    monkeypatch.setattr(connection, "BODY_SECONDS", 0.3)
+    async with doors.connected() as raw, asyncio.TaskGroup() as group:
+        await raw.send(doors.request("POST", "/mcp", headers={"Content-Length": "9000"}))
+        trickle = group.create_task(drip(raw, b"x" * 8000))
+        assert await raw.rest() == b""
+        trickle.cancel()
+
+
+async def test_a_head_with_too_many_headers_is_refused(doors: Doors) -> None:
+    many = {f"x{number}": "" for number in range(connection.HEADER_COUNT)}
+    answer, rest = await exchange(doors, doors.request(headers=many))
+    assert (answer.status, rest) == (431, b"")
+
+
+async def test_a_stranger_that_does_not_read_is_hung_up_on(doors: Doors) -> None:
+    loop = asyncio.get_running_loop()
+    ask = doors.request("GET", "/ui/assets/lib/form.js", leave_out=("Authorization",))
+    sent = 0
+    with socket.socket() as deaf:
+        deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        deaf.setblocking(False)
+        await loop.sock_connect(deaf, ("127.0.0.1", doors.port))
+        with suppress(ConnectionError):
+            while sent < 1000:  # of more than 10 kB each
+                await loop.sock_sendall(deaf, ask)
+                sent += 1
+                await is_well(doors)  # and so has answered
+    assert sent < 500
+
+
+async def test_a_stranger_may_not_send_far_ahead(doors: Doors) -> None:
+    ahead = doors.request(leave_out=("Authorization",)) * 1000
+    async with doors.connected() as raw:
+        await raw.send(ahead)
+        said = (await raw.rest()).count(b"HTTP/1.1 ")
+    assert said <= connection.PIPELINED + 2
+    assert await is_well(doors)
+
+
+async def test_a_caller_with_a_token_may_send_far_ahead(doors: Doors) -> None:
+    async with doors.connected() as raw, asyncio.TaskGroup() as group:
+        group.create_task(raw.send(doors.request() * 1000))
+        said = [(await raw.answer()).status for _ in range(1000)]
+    assert set(said) == {200}
+
+
+@pytest.mark.parametrize(
+    ("target", "status"),
+    [
+        ("http://{host}/api/v1/status", 200),
+        ("http://evil.example/api/v1/status", 421),
+        ("http://evil.example:{port}/api/v1/status", 421),
+        ("http://evil@{host}/api/v1/status", 421),
+        ("http://127.0.0.1.evil.example:{port}/api/v1/status", 421),
+    ],
+)
+async def test_a_target_with_a_foreign_host_is_turned_away(
+    doors: Doors, target: str, status: int
+) -> None:
+    place = target.format(host=doors.host, port=doors.port)
+    assert (await doors.ask("GET", place)).status == status
 
 
 async def test_requests_sent_ahead_are_answered_in_order(doors: Doors) -> None:

@@ -16,11 +16,17 @@ import httptools
 from toolyard.surfaces.reply import Pairs, Reply, Request
 
 HEADER_BYTES: Final = 32 << 10
+HEADER_COUNT: Final = 128
+"""Each header costs more to keep than it has bytes."""
 HEADER_SECONDS: Final = 10.0
 BODY_IDLE_SECONDS: Final = 30.0
+BODY_SECONDS: Final = 300.0
+"""How long a body may take in all, however steadily it trickles."""
 KEEP_ALIVE_SECONDS: Final = 30.0
 UNREAD_BYTES: Final = 8 << 20
 """A client that has left this much unread gets no more."""
+STRANGER_BYTES: Final = 64 << 10
+"""The same for one that has not shown a token: it is given small files and nothing else."""
 PIPELINED: Final = 16
 """Requests one connection may send ahead."""
 _UPGRADE: Final = frozenset({b"upgrade", b"connection", b"http2-settings"})
@@ -32,7 +38,7 @@ class Rules(Protocol):
     limit: int
     """The largest body taken."""
 
-    def refusal(self, request: Request) -> tuple[int, str] | None:
+    def refusal(self, connection: Connection, request: Request) -> tuple[int, str] | None:
         """Why a request is turned away, judged by its head; None if it may pass."""
         ...
 
@@ -71,13 +77,15 @@ class Connection(asyncio.Protocol):
         self._unheard = 0
         """Bytes since the parser last gave anything: it keeps a header until it is whole."""
         self._request: Request | None = None
-        self._body: list[bytes] = []
-        self._size = 0
+        self._body: bytes | bytearray = b""
+        self._body_end = inf
         self._refused: tuple[int, str] | None = None
         """The last answer of this connection; nothing after it is read."""
         self._unread = inf
         self._writable: asyncio.Event | None = None
         self.closing = False
+        self.is_known = False
+        """Whether somebody with a token has spoken here."""
 
     # The transport.
 
@@ -134,7 +142,8 @@ class Connection(asyncio.Protocol):
         """Send bytes; a client that has not read what it got before loses the connection."""
         if self._transport.is_closing():
             return
-        if self._transport.get_write_buffer_size() > UNREAD_BYTES:
+        most = UNREAD_BYTES if self.is_known else STRANGER_BYTES
+        if self._transport.get_write_buffer_size() > most:
             self.abort()
         else:
             self._transport.write(data)
@@ -154,7 +163,7 @@ class Connection(asyncio.Protocol):
     def on_message_begin(self) -> None:
         """A new head begins."""
         self._url, self._headers, self._head_size, self._unheard = b"", [], 0, 0
-        self._body, self._size = [], 0
+        self._body, self._body_end = b"", inf
         self._request = None
 
     def on_url(self, url: bytes) -> None:
@@ -167,6 +176,8 @@ class Connection(asyncio.Protocol):
         self._count(len(name) + len(value))
         if self._request is None:  # what trails a body came too late to be judged
             self._headers.append((name.lower(), value.strip()))
+            if len(self._headers) > HEADER_COUNT:
+                self._refuse(431, f"the head has more than {HEADER_COUNT} headers")
 
     def on_headers_complete(self) -> None:
         """Judge the head before anything of the body is read."""
@@ -177,6 +188,7 @@ class Connection(asyncio.Protocol):
         if refused is not None:
             self._refuse(*refused)
             return
+        self._body_end = self._loop.time() + BODY_SECONDS
         self._patience(BODY_IDLE_SECONDS)
 
     def on_body(self, body: bytes) -> None:
@@ -184,13 +196,19 @@ class Connection(asyncio.Protocol):
         if self._refused is not None:
             return
         self._unheard = 0
-        self._size += len(body)
-        if self._size > self._rules.limit:
+        if len(self._body) + len(body) > self._rules.limit:
             self._refuse(413, f"the body is larger than {self._rules.limit} bytes")
-            return
-        self._body.append(body)
-        if self._size > len(body):
-            self._patience(BODY_IDLE_SECONDS)
+        elif not self._body:
+            self._body = body  # most come in one piece
+        else:
+            self._append(body)
+
+    def _append(self, piece: bytes) -> None:
+        """Keep a further piece: in one buffer, as an object for each costs far more than it has."""
+        if isinstance(self._body, bytes):
+            self._body = bytearray(self._body)
+        self._body += piece
+        self._patience(min(BODY_IDLE_SECONDS, self._body_end - self._loop.time()))
 
     def on_message_complete(self) -> None:
         """Serve the request, or keep it until the one before is answered."""
@@ -199,7 +217,7 @@ class Connection(asyncio.Protocol):
             return
         self._calm()
         self._unheard = 0
-        request.body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
+        request.body, self._body = bytes(self._body), b""
         keep = self._parser.should_keep_alive() and not self.closing
         plain = self._parser.get_http_version() == "1.0"
         reply = Reply(self, keep, plain, bare=request.method == "HEAD")
@@ -209,7 +227,14 @@ class Connection(asyncio.Protocol):
         else:
             self._waiting.append((request, reply))
             if len(self._waiting) >= PIPELINED:
-                self._transport.pause_reading()
+                self._stem()
+
+    def _stem(self) -> None:
+        """Take no more for now; what one read brought is kept for callers with a token alone."""
+        if self.is_known:
+            self._transport.pause_reading()
+        else:
+            self._refuse(400, f"more than {PIPELINED} requests were sent ahead")
 
     def finished(self, keep: bool) -> None:
         """An answer is complete; go on with the next request, if there may be one."""
@@ -218,7 +243,8 @@ class Connection(asyncio.Protocol):
             self._close()
         elif self._waiting:
             request, self._reply = self._waiting.popleft()
-            self._transport.resume_reading()
+            if len(self._waiting) < PIPELINED:
+                self._transport.resume_reading()
             self._loop.call_soon(self._rules.serve, request, self._reply)
         elif self._refused is not None:
             self._part()
@@ -236,12 +262,15 @@ class Connection(asyncio.Protocol):
             path = (url.path or b"/").decode("ascii")
         except (httptools.HttpParserError, UnicodeDecodeError):
             return Request(method, "", b"", self._headers)
-        return Request(method, path, url.query or b"", self._headers)
+        request = Request(method, path, url.query or b"", self._headers)
+        if url.host is not None:
+            request.authority = self._url.partition(b"//")[2].partition(b"/")[0].lower()
+        return request
 
     def _refused_for(self, request: Request) -> tuple[int, str] | None:
         if not request.path:
             return 400, "the target cannot be read"
-        refused = self._rules.refusal(request)
+        refused = self._rules.refusal(self, request)
         if refused is not None:
             return refused
         for name, value in request.headers:

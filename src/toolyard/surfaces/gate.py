@@ -77,8 +77,12 @@ class Gate:
         """The hub is reached under another host and port too, by a way that was opened for it."""
         self._hosts |= {host.lower().encode()}
 
-    def judge(self, path: str, headers: Pairs) -> Grant | Refusal:
-        """Who sends a request, if it may pass; else why not: status and sentence."""
+    def judge(self, path: str, headers: Pairs, authority: bytes = b"") -> Grant | Refusal:
+        """Who sends a request, if it may pass; else why not: status and sentence.
+
+        Args:
+            authority: The host that the target names beside `Host`, if it names one.
+        """
         host = bearer = b""
         hosts = 0
         foreign = False
@@ -90,7 +94,7 @@ class Gate:
                 bearer = value
             elif name == b"origin":
                 foreign = foreign or value not in self._origins
-        if hosts != 1 or host not in self._hosts:
+        if hosts != 1 or host not in self._hosts or (authority and authority not in self._hosts):
             return (
                 421,
                 "this address is not one of the hub's; use the one that toolyard status shows",

@@ -14,12 +14,14 @@ Pairs = list[tuple[bytes, bytes]]
 class Request:
     """One request, complete."""
 
-    __slots__ = ("body", "grant", "headers", "method", "path", "query")
+    __slots__ = ("authority", "body", "grant", "headers", "method", "path", "query")
 
     def __init__(self, method: str, path: str, query: bytes, headers: Pairs) -> None:
         self.method = method
         self.path = path
         self.query = query
+        self.authority = b""
+        """The host that the target itself names, as requests to a proxy do."""
         self.headers = headers
         """In order; names are lower-case, values stripped."""
         self.body = b""

@@ -8,7 +8,7 @@ from typing import Final
 
 from toolyard.surfaces.asgi import App, serve_app
 from toolyard.surfaces.connection import Connection
-from toolyard.surfaces.gate import Gate, Grant
+from toolyard.surfaces.gate import NOBODY, Gate, Grant
 from toolyard.surfaces.http import HttpDoor
 from toolyard.surfaces.reply import Reply, Request
 from toolyard.surfaces.ways import BELOW, MCP
@@ -35,6 +35,8 @@ class HttpServer:
         self._most = connections
         self._tasks = Tasks()
         self._connections: set[Connection] = set()
+        self._strangers: dict[Connection, None] = {}
+        """Those on which nobody has shown a token yet, the oldest first."""
         self._idle = asyncio.Event()
 
     async def run(self, sock: socket.socket, stop: asyncio.Event) -> None:
@@ -71,13 +73,18 @@ class HttpServer:
 
     # The rules of a connection.
 
-    def refusal(self, request: Request) -> tuple[int, str] | None:
+    def refusal(self, connection: Connection, request: Request) -> tuple[int, str] | None:
         """Who may not pass the gate, and when there is no room."""
         if len(self._connections) > self._most:
             return 503, f"more than {self._most} connections are open"
-        judged = self._gate.judge(request.path, request.headers)
+        judged = self._gate.judge(request.path, request.headers, request.authority)
         if not isinstance(judged, Grant):
             return judged
+        if judged is NOBODY:
+            return _unwanted_body(request)
+        if not connection.is_known:
+            connection.is_known = True
+            self._strangers.pop(connection, None)
         request.grant = judged
         return None
 
@@ -95,13 +102,35 @@ class HttpServer:
             self._tasks.start(serve_app(self._rest, request, reply))
 
     def opened(self, connection: Connection) -> None:
-        """Keep a connection."""
+        """Keep a connection; where there is no room, that of a stranger ends for it."""
         self._connections.add(connection)
+        self._strangers[connection] = None
+        if len(self._connections) > self._most:
+            self._drop_stranger()
+
+    def _drop_stranger(self) -> None:
+        """Hang up on the stranger that has been here for longest, but not on who has just come.
+
+        Every place that strangers hold is so kept for callers with a token.
+        """
+        oldest = next(iter(self._strangers))
+        if len(self._strangers) > 1:
+            self.closed(oldest)
+            oldest.abort()
 
     def closed(self, connection: Connection) -> None:
         """Forget a connection."""
         self._connections.discard(connection)
+        self._strangers.pop(connection, None)
         self._idle.set()
+
+
+def _unwanted_body(request: Request) -> tuple[int, str] | None:
+    """Refuse what a caller without a token wants to send: nothing that is open takes any of it."""
+    for name, value in request.headers:
+        if name == b"transfer-encoding" or (name == b"content-length" and value != b"0"):
+            return 413, "no body is taken here without a token"
+    return None
 
 
 def bind(host: str, port: int) -> socket.socket:
