@@ -114,6 +114,34 @@ async def test_the_token_of_an_agent_opens_its_endpoint_alone(yard: Doors) -> No
     assert (await Agent(yard, "/mcp/a/codex", limited).post(call("tools/list"))).status == 403
 
 
+async def test_the_token_of_a_run_opens_its_executor_alone(yard: Doors) -> None:
+    await give(yard, "codex", one={"server": "one"}, two={"server": "two"})
+    await set_policy(yard, "docker", deny=["one"])
+    run = await send(yard, "POST", "/api/v1/runs", {"agent": "codex", "executor": "docker"})
+    token = run.json()["token"]
+    for path in ("/mcp", "/mcp/a/codex/e/docker", "/mcp/a/codex/e/DOCKER"):
+        agent = Agent(yard, path, token)
+        assert {name.partition("__")[0] for name in await agent.tools()} == {"two"}, path
+        assert "error" in await agent.call("one__echo", text="x"), path
+    for path in (
+        "/mcp/a/codex",
+        "/mcp/a/codex/e/local",
+        "/mcp/a/codex/s/one",
+        "/mcp/a/codex/e/ssh",
+    ):
+        assert (await Agent(yard, path, token).post(call("tools/list"))).status == 403, path
+    (row,) = (await yard.get("/api/v1/tokens"))["tokens"]
+    assert (row["agent"], row["executor"]) == ("codex", "docker")
+
+
+async def test_the_token_of_a_run_here_opens_what_is_here(yard: Doors) -> None:
+    await give(yard, "codex", one={"server": "one"})
+    token = (await send(yard, "POST", "/api/v1/runs", {"agent": "codex"})).json()["token"]
+    for path in ("/mcp", "/mcp/a/codex", "/mcp/a/codex/e/local"):
+        assert "one__echo" in await Agent(yard, path, token).tools(), path
+    assert (await Agent(yard, "/mcp/a/codex/e/docker", token).post(call("ping"))).status == 403
+
+
 async def test_a_change_reaches_a_connected_client_as_one_list_changed(yard: Doors) -> None:
     await give(yard, "codex", one={"server": "one"})
     agent = Agent(yard, "/mcp/a/codex")

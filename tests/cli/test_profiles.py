@@ -75,7 +75,16 @@ def test_a_token_is_made_listed_and_revoked(toolyard: Toolyard, home: Path) -> N
     assert toolyard("token", "revoke", "cursor").code == 4
 
 
+def test_the_token_of_a_run_is_listed_with_its_executor(toolyard: Toolyard, home: Path) -> None:
+    kept = TokensFile(home / "state" / "toolyard" / "tokens.json")
+    kept.create("run-1", frozenset(), "", "codex", "docker")
+    (row,) = toolyard("token", "list", "--json").json["tokens"]
+    assert (row["agent"], row["executor"]) == ("codex", "docker")
+    assert "docker" in toolyard("token", "list").out
+
+
 def test_a_token_of_nothing_is_a_slip(toolyard: Toolyard) -> None:
     assert toolyard("token", "create", "x", "--servers", " , ").code == 2
     assert toolyard("token", "create", "x", "--profile", "nothing").code == 4
     assert toolyard("token", "create", "-x", "--servers", "a").code == 2
+    assert toolyard("token", "create", "control").code == 6

@@ -127,6 +127,15 @@ async def test_a_name_is_given_once(yard: Doors) -> None:
     assert answer.status == 409
 
 
+@pytest.mark.parametrize("name", ["control", "page"])
+async def test_no_token_is_called_like_the_hub_itself(yard: Doors, name: str) -> None:
+    assert (await send(yard, "POST", "/api/v1/tokens", {"name": name})).status == 422
+    token = await make_token(yard, "agent")
+    file = yard.home / "state" / "tokens.json"
+    file.write_text(file.read_text().replace('"agent": {', f'"{name}": {{'))
+    assert (await Agent(yard, token=token).post(call("ping"))).status == 401
+
+
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"tokens": {"a": {}}}', '{"tokens": 1}'])
 async def test_a_damaged_file_lets_nobody_in(yard: Doors, text: str) -> None:
     token = await make_token(yard, "agent")

@@ -12,7 +12,7 @@ from toolyard.cli.desk import Desk, json_option
 if TYPE_CHECKING:
     from toolyard.stores.tokens import TokensFile
 
-TITLES = ("token", "agent", "servers", "profile", "made")
+TITLES = ("token", "agent", "executor", "servers", "profile", "made")
 
 
 @click.group("token")
@@ -93,6 +93,7 @@ def _row(token: Any) -> dict[str, Any]:
         "profile": token.profile,
         "created_at": token.created_at,
         "agent": token.agent,
+        "executor": token.executor,
     }
 
 
@@ -107,8 +108,8 @@ def _show(desk: Desk, rows: list[dict[str, Any]]) -> None:
         return
     cells = [
         [
-            *(row["name"], row.get("agent", ""), ", ".join(row["servers"]) or "all"),
-            *(row["profile"], row["created_at"]),
+            *(row["name"], row.get("agent", ""), row.get("executor", "")),
+            *(", ".join(row["servers"]) or "all", row["profile"], row["created_at"]),
         ]
         for row in rows
     ]

@@ -26,6 +26,8 @@ TOKEN_BYTES: Final = 32
 PREFIX: Final = "ty_"
 """By which people, and those who look for leaked secrets, tell what it is."""
 MOST: Final = 1000
+RESERVED: Final = frozenset({"control", "page"})
+"""What the hub itself and its page are called where callers are told apart."""
 
 Mark = tuple[int, ...] | None
 
@@ -43,6 +45,8 @@ class AgentToken:
     created_at: str = ""
     agent: str = ""
     """The agent whose servers it is for; empty for the yard's."""
+    executor: str = ""
+    """Where that agent runs; empty for any place."""
 
 
 class TokensFile:
@@ -58,7 +62,9 @@ class TokensFile:
 
         It is looked up by its hash, so that how long that takes says nothing about any token.
         """
-        return self._tokens().get(hash_of(token))
+        found = self._tokens().get(hash_of(token))
+        # A file of an older version may hold such a name.
+        return None if found is None or found.name in RESERVED else found
 
     def list(self) -> list[AgentToken]:
         """All tokens, by name.
@@ -68,7 +74,14 @@ class TokensFile:
         """
         return sorted(self._read().values(), key=lambda each: each.name)
 
-    def create(self, name: str, servers: frozenset[str], profile: str, agent: str = "") -> str:
+    def create(
+        self,
+        name: str,
+        servers: frozenset[str],
+        profile: str,
+        agent: str = "",
+        executor: str = "",
+    ) -> str:
         """Make a token; give it. It cannot be given again.
 
         Raises:
@@ -78,6 +91,9 @@ class TokensFile:
         """
         if not NAME.fullmatch(name):
             raise ConfigError(f"{name[:80]!r} cannot name a token", NAME_HINT)
+        if name in RESERVED:
+            text = f"no token can be named {name!r}: the hub goes by that name itself"
+            raise ConfigError(text, "choose another name")
         token = PREFIX + secrets.token_urlsafe(TOKEN_BYTES)
         now = datetime.now(UTC).isoformat(timespec="seconds")
         with locked(self.path):
@@ -86,7 +102,8 @@ class TokensFile:
                 raise TakenError(f"there is a token '{name}' already", "revoke it first")
             if len(known) >= MOST:
                 raise ConfigError(f"there are {MOST} tokens already", "revoke what is not used")
-            made = AgentToken(name, hash_of(token.encode()), servers, profile, now, agent)
+            digest = hash_of(token.encode())
+            made = AgentToken(name, digest, servers, profile, now, agent, executor)
             self._write({**known, made.digest: made})
         return token
 
@@ -136,6 +153,7 @@ class TokensFile:
                 "profile": each.profile,
                 "created_at": each.created_at,
                 "agent": each.agent,
+                "executor": each.executor,
             }
             for each in sorted(tokens.values(), key=lambda each: each.name)
         }
@@ -149,7 +167,7 @@ def hash_of(token: bytes) -> str:
 
 def _token(name: str, said: Any) -> AgentToken:
     digest, servers = said["sha256"], said.get("servers", [])
-    own = [said.get(key, "") for key in ("profile", "created_at", "agent")]
+    own = [said.get(key, "") for key in ("profile", "created_at", "agent", "executor")]
     texts = [name, digest, *own, *servers]
     if not isinstance(servers, list) or not all(isinstance(each, str) for each in texts):
         raise ValueError(f"the token {name!r} is not what it should be")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from toolyard.stores.tokens import AgentToken
-from toolyard.surfaces.ways import WHOLE, read_way
+from toolyard.surfaces.ways import LOCAL, WHOLE, read_way
 
 Pairs = list[tuple[bytes, bytes]]
 Refusal = tuple[int, str]
@@ -39,6 +39,8 @@ class Grant:
     """The one profile it may use; empty for any."""
     agent: str = ""
     """The one agent whose servers it may use; empty for any."""
+    executor: str = ""
+    """Where that agent runs; empty for any place."""
     is_agent: bool = False
 
 
@@ -49,7 +51,8 @@ NOBODY: Final = Grant("")
 
 def grant_of(agent: AgentToken) -> Grant:
     """What the token of an agent gives."""
-    return Grant(agent.name, agent.servers, agent.profile, agent.agent, is_agent=True)
+    limits = agent.servers, agent.profile, agent.agent, agent.executor
+    return Grant(agent.name, *limits, is_agent=True)
 
 
 class Gate:
@@ -130,6 +133,8 @@ def _admit(agent: AgentToken, path: str) -> Grant | Refusal:
         return 403, "the token of an agent opens the MCP door alone; this needs the hub's own token"
     if agent.agent and way.agent != agent.agent and way != WHOLE:
         return 403, f"this token is for the agent {agent.agent!r} alone"
+    if agent.executor and way != WHOLE and (way.executor or LOCAL) != agent.executor:
+        return 403, f"this token is for a run at the executor {agent.executor!r} alone"
     if agent.profile and way != WHOLE and way.profile != agent.profile:
         return 403, f"this token is for the profile {agent.profile!r} alone"
     if agent.servers and way.agent:

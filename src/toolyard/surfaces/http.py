@@ -92,7 +92,7 @@ class HttpDoor:
         if way is None:
             raise UnknownNameError("there is nothing at this path", f"there are: {PATHS}")
         if way == WHOLE:
-            way = Way(profile=grant.profile, agent=grant.agent)
+            way = Way(profile=grant.profile, agent=grant.agent, executor=grant.executor)
         usual = self._relay.exposure
         shown = exposed(usual, way, self._relay.hub.snapshot)
         shown = replace(shown, only=grant.servers)

@@ -28,6 +28,8 @@ class Way:
 
 
 WHOLE: Final = Way()
+LOCAL: Final = "local"
+"""Where an agent runs whose path does not say it."""
 _MARKS: Final = {"p": "profile", "s": "server", "a": "agent", "e": "executor"}
 _ORDERS: Final = (["p"], ["s"], ["a"], ["a", "s"], ["a", "e"], ["a", "e", "s"])
 

@@ -88,8 +88,8 @@ class RunsDoor:
         session = new.session or secrets.token_hex(8)
         await self._agents.prepare(new.executor)
         made = self._agents.resolution(new.agent, new.executor, session)
-        name = PREFIX + session
-        token = await asyncio.to_thread(self._tokens.create, name, frozenset(), "", made.agent)
+        limits = frozenset[str](), "", made.agent, made.executor
+        token = await asyncio.to_thread(self._tokens.create, PREFIX + session, *limits)
         servers = [self._server(plan) for plan in made.plans]
         refusals = [refusal_row(each) for each in made.refusals]
         return RunRow(session, made.agent, made.executor, token, servers, refusals)

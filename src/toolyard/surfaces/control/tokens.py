@@ -27,6 +27,7 @@ class TokenRow(msgspec.Struct):
     profile: str
     created_at: str
     agent: str = ""
+    executor: str = ""
 
 
 class TokenList(msgspec.Struct):
@@ -110,5 +111,5 @@ class TokensDoor:
 
 
 def _row(token: AgentToken) -> TokenRow:
-    servers = sorted(token.servers)
-    return TokenRow(token.name, servers, token.profile, token.created_at, token.agent)
+    limits = sorted(token.servers), token.profile
+    return TokenRow(token.name, *limits, token.created_at, token.agent, token.executor)
