@@ -228,7 +228,12 @@ SETTINGS: Final = (
     Setting(
         "server_message_limit", _count(1024), "The largest message taken from a server.", "bytes"
     ),
-    Setting("session_limit", _count(1), "How many sessions may be open.", "sessions"),
+    Setting(
+        "session_limit",
+        _count(1),
+        "How many sessions may be open; one token of an agent may have a quarter of them.",
+        "sessions",
+    ),
     Setting("session_idle", _seconds, "How long a session may be idle until it is closed.", "s"),
     Setting(
         "connection_limit",

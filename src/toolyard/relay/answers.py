@@ -110,6 +110,8 @@ class Answers:
         server = str(_arguments(fields).get("server") or "")
         if server not in view.entries:
             return error_result(unknown("server", server, view.entries))
+        if view.exposure.is_limited:
+            return error_result(_NOT_ALONE)
         try:
             self._hub.deactivate(server)
         except ToolyardError as error:
@@ -196,6 +198,10 @@ _SETUP: Final = (
     "`toolyard add NAME -- COMMAND ARGS…` or `toolyard add NAME --url URL`, or in the file "
     "servers.json (`mcpServers`). Look at what is there now, ask what I need, and give me the "
     "exact commands."
+)
+_NOT_ALONE: Final = (
+    "others use this server too, so only a client that sees the whole yard may let it rest; "
+    "it rests by itself once nobody has called it for a while"
 )
 _DOCTOR: Final = (
     "Something in my Toolyard may be broken. Go through the problems below one by one: what each "

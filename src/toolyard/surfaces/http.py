@@ -24,6 +24,10 @@ from toolyard.wire.jsonrpc import Message
 from toolyard.wire.tasks import Tasks
 
 DEPTH: Final = 64
+SHARE: Final = 4
+"""One token of an agent may have this part of all sessions: a quarter."""
+RESERVE: Final = 10
+"""And this part, a tenth, is for the hub's own token alone."""
 STATUS: Final = {
     era.PARSE_ERROR: 400,
     era.INVALID_REQUEST: 400,
@@ -185,9 +189,8 @@ class HttpDoor:
         return client if client.session.base == asked.exposure else None
 
     async def _open(self, asked: Asked, message: Message, reply: Reply) -> None:
-        if len(self._clients) >= self._most and not self._evict():
-            text = f"{self._most} sessions are open"
-            _refuse(reply, 503, era.SERVER_ERROR, text, message.id)
+        if not self._make_room(asked.grant):
+            _refuse(reply, 503, era.SERVER_ERROR, _FULL, message.id)
             return
         id_ = secrets.token_urlsafe(24).encode()
         client = Client(id_.decode(), asked.grant, asked.exposure)
@@ -199,13 +202,21 @@ class HttpDoor:
             self._end(id_)
         reply.respond(200, body, (JSON,) if error else (JSON, (b"mcp-session-id", id_)))
 
-    def _evict(self) -> bool:
-        """Make room by ending the session that has been silent for longest."""
-        silent = [(client.seen, id_) for id_, client in self._clients.items() if client.is_idle]
-        if not silent:
-            return False
-        self._end(min(silent)[1])
-        return True
+    def _make_room(self, grant: Grant) -> bool:
+        """Whether a token may have one more session; its own most silent one ends for it.
+
+        Nobody's session ends for somebody else's: an agent that opens many is held to a share.
+        """
+        share = total = self._most
+        if grant.is_agent:
+            share, total = max(1, total // SHARE), total - total // RESERVE
+        own = {id_: client for id_, client in self._clients.items() if client.grant == grant}
+        if len(own) < share and len(self._clients) < total:
+            return True
+        silent = [(client.seen, id_) for id_, client in own.items() if client.is_idle]
+        if silent:
+            self._end(min(silent)[1])
+        return bool(silent)
 
     def _end(self, id_: bytes) -> None:
         client = self._clients.pop(id_)
@@ -317,6 +328,7 @@ def _hung_up(client: Client | None, exchange: Exchange, back: Back) -> None:
         client.left()
 
 
+_FULL: Final = "too many sessions are open, and none of this token is idle; end one, or wait"
 _BAD_ID: Final = "send one request; its id is a string or a number"
 
 
