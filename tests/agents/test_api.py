@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -109,7 +110,7 @@ async def test_what_is_wrong_is_named_and_nothing_of_it_is_stored(
 
 async def test_all_that_is_wrong_is_said_at_once(yard: Doors) -> None:
     said = {"servers": {"a": {}, "b": {"command": 1}, "c d": {"command": "x"}}}
-    answer = await save(yard, "codex", said)
+    answer = await send(yard, "PUT", f"{AGENTS}/codex/config", said)
     named = {(each["server"], each["field"]) for each in answer.json()["errors"]}
     assert {("", "enabled"), ("a", "command"), ("b", "command"), ("c d", "name")} <= named
 
@@ -124,7 +125,72 @@ async def test_an_unknown_agent_is_not_found_and_the_closest_is_named(yard: Door
         answer = await send(yard, method, f"{SHORT}codx", {"enabled": True})
         assert answer.status == 404
         assert "codex" in answer.json()["hint"]
-    assert (await send(yard, "GET", "/api/mcp-config")).status == 422
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+@pytest.mark.parametrize("query", ["", "?agent=", "?executor=local"])
+async def test_a_request_that_names_no_agent_is_refused_like_any_other_fault(
+    yard: Doors, method: str, query: str
+) -> None:
+    answer = await send(yard, method, f"/api/mcp-config{query}", {"enabled": True})
+    assert answer.status == 400 and "agent" in answer.json()["detail"]
+
+
+DESCRIBED = {"docs": {"description": "The docs"}, "local": {"name": "Local"}}
+
+
+@pytest.mark.parametrize(
+    ("said", "servers", "meta"),
+    [
+        ({"enabled": False}, DEFINED, DESCRIBED),
+        ({"enabled": True}, DEFINED, DESCRIBED),
+        ({"enabled": False, "servers": None, "meta": None}, DEFINED, DESCRIBED),
+        ({"enabled": True, "servers": DEFINED}, DEFINED, DESCRIBED),
+        ({"mcpServers": {"docs": DEFINED["docs"]}}, ["docs"], {"docs": DESCRIBED["docs"]}),
+        ({"enabled": True, "meta": {}}, DEFINED, {}),
+        ({"servers": {}}, [], {}),
+    ],
+)
+async def test_what_a_request_does_not_name_is_kept(
+    yard: Doors, said: Any, servers: Any, meta: Any
+) -> None:
+    whole = {"enabled": True, "servers": DEFINED, "meta": DESCRIBED}
+    assert (await save(yard, "codex", whole)).status == 200
+    answer = await save(yard, "CODEX", said)
+    assert answer.status == 200 and answer.json()["noticed"]
+    row = (await send(yard, "GET", f"{SHORT}codex")).json()
+    assert (list(row["servers"]), row["meta"]) == (list(servers), meta)
+    assert row["enabled"] is said.get("enabled", True)
+
+
+@pytest.mark.parametrize("said", [{}, {"meta": {}}, {"enabled": None}, {"servers": None}])
+async def test_a_request_that_names_neither_servers_nor_enabled_is_refused(
+    yard: Doors, said: Any
+) -> None:
+    assert (await save(yard, "codex")).status == 200
+    answer = await save(yard, "codex", said)
+    assert answer.status == 400 and answer.json()["success"] is False
+    assert {each["field"] for each in answer.json()["errors"]} >= {"enabled", "servers"}
+    assert set((await send(yard, "GET", f"{SHORT}codex")).json()["servers"]) == set(DEFINED)
+
+
+async def test_a_whole_list_without_its_servers_is_refused(yard: Doors) -> None:
+    assert (await save(yard, "codex")).status == 200
+    answer = await send(yard, "PUT", f"{AGENTS}/codex/config", {"enabled": False})
+    assert answer.status == 422 and answer.json()["errors"][0]["field"] == "servers"
+    assert set((await send(yard, "GET", f"{SHORT}codex")).json()["servers"]) == set(DEFINED)
+
+
+async def test_requests_that_name_different_parts_undo_none_of_each_other(yard: Doors) -> None:
+    await save(yard, "codex", {"enabled": True, "servers": DEFINED})
+    described = {"enabled": True, "meta": DESCRIBED}
+    answers = await asyncio.gather(
+        *(save(yard, "codex", {"servers": DEFINED}) for _ in range(4)),
+        save(yard, "codex", described),
+        *(save(yard, "codex", {"servers": DEFINED}) for _ in range(4)),
+    )
+    assert {answer.status for answer in answers} == {200}
+    assert (await send(yard, "GET", f"{SHORT}codex")).json()["meta"] == DESCRIBED
 
 
 async def test_a_writer_who_looked_too_early_is_told(yard: Doors) -> None:

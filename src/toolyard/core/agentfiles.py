@@ -25,6 +25,7 @@ from toolyard.core.agents import (
     Transport,
     spelled,
 )
+from toolyard.core.agentwords import write_config
 from toolyard.core.errors import ConfigError
 from toolyard.core.rewrite import check_rule
 
@@ -149,18 +150,43 @@ def read_config(agent: str, said: Any) -> AgentConfig:
     reader = _Reader()
     body = _object(reader, said, 'write it as {"enabled": true, "servers": {…}}')
     reader.unknown(body, ("enabled", "servers", "mcpServers", "meta"), "an agent's configuration")
-    if "enabled" not in body:
+    if body.get("enabled") is None:
         reader.fault("enabled", "'enabled' is missing", "write true or false")
     enabled = reader.flag(body, "enabled", False)
     if "servers" in body and "mcpServers" in body:
         reader.fault("servers", "it has both 'servers' and 'mcpServers'", "keep one of them")
     field = "mcpServers" if "mcpServers" in body else "servers"
+    if body.get(field) is None:
+        reader.fault(field, f"'{field}' is missing", "write {} for a list without servers")
     servers, gone = _servers(reader, body.get(field), field)
     if gone:
         reader.fault(field, f"server {gone[0]!r} is null", "leave it out, or say what it is")
     meta = _meta(reader, body.get("meta"), {server.name for server in servers})
     reader.finish()
     return AgentConfig(agent, enabled, servers, meta)
+
+
+def fill_in(said: Any, now: AgentConfig) -> Any:
+    """Return a request for an agent's list with the fields that it does not name as they are now.
+
+    `meta` of servers that leave the list goes with them. A request that names neither the list
+    nor whether it is on is returned as it came: `read_config` says what it lacks.
+    """
+    if not isinstance(said, Mapping):
+        return said
+    named = {key: value for key, value in said.items() if value is not None}
+    listed = named.keys() & {"servers", "mcpServers"}
+    if not listed and "enabled" not in named:
+        return said
+    before = write_config(now)
+    whole = {"enabled": now.enabled, **named}
+    if not listed:
+        whole["servers"] = before["servers"]
+    if "meta" not in named:
+        servers = whole.get("servers", whole.get("mcpServers"))
+        kept = servers if isinstance(servers, Mapping) else {}
+        whole["meta"] = {name: each for name, each in before["meta"].items() if name in kept}
+    return whole
 
 
 def read_override(agent: str, executor: str, said: Any) -> Override:

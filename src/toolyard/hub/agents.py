@@ -10,12 +10,14 @@ from typing import Any, Final
 from toolyard.core.agentfiles import (
     Fault,
     FaultsError,
+    fill_in,
     read_agent,
     read_config,
     read_override,
     read_policy,
 )
 from toolyard.core.agents import EXECUTORS, AgentConfig, Policy, Roster
+from toolyard.core.errors import ConflictError
 from toolyard.core.model import Snapshot
 from toolyard.core.plans import Resolution
 from toolyard.core.roster import Yard
@@ -35,6 +37,8 @@ from toolyard.stores.agents import ANY, AgentStore, Records
 
 NOTICE_SECONDS: Final = 3.0
 """How long an order waits until it is seen; the source looks several times a second."""
+TRIES: Final = 20
+"""How often a change of a part is tried again because somebody else was quicker."""
 Holds = Callable[[Roster], bool]
 
 
@@ -187,6 +191,28 @@ class Agents:
             return roster.configs.get(config.agent) == config
 
         return await self._order(self._store.put_config, config, seen, holds, checked.warnings)
+
+    async def change_config(
+        self, agent: str, said: Any, executor: str = "", seen: frozenset[str] = ANY
+    ) -> Saved:
+        """Write the fields of an agent's list that are named; the others stay as they are.
+
+        Raises like `put_config`.
+        """
+        for _ in range(TRIES):
+            records = await asyncio.to_thread(self._store.load)
+            who = records.roster.agent(agent).id
+            version = records.version("config", who)
+            whole = fill_in(said, records.roster.config(who))
+            # What is kept was read at this version, so it is written over no other.
+            wanted = frozenset({version}) if not seen or seen & {version, "*"} else seen
+            try:
+                return await self.put_config(agent, whole, executor, wanted)
+            except ConflictError as error:
+                if seen and "*" not in seen:
+                    raise
+                conflict = error
+        raise conflict
 
     async def put_override(
         self, agent: str, executor: str, said: Any, seen: frozenset[str] = ANY

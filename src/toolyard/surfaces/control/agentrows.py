@@ -44,7 +44,16 @@ Servers = dict[str, AgentServerBody] | None
 class AgentConfigBody(msgspec.Struct, forbid_unknown_fields=True):
     """Which servers an agent is given; `mcpServers` is another word for `servers`."""
 
-    enabled: bool | None
+    enabled: bool
+    servers: Servers | UnsetType = UNSET
+    mcpServers: Servers | UnsetType = UNSET  # noqa: N815 - the word of the clients' files
+    meta: dict[str, MetaBody] | UnsetType | None = UNSET
+
+
+class AgentConfigChange(msgspec.Struct, forbid_unknown_fields=True):
+    """What to write of an agent's list; what is not named, or null, stays as it is."""
+
+    enabled: bool | UnsetType | None = UNSET
     servers: Servers | UnsetType = UNSET
     mcpServers: Servers | UnsetType = UNSET  # noqa: N815 - the word of the clients' files
     meta: dict[str, MetaBody] | UnsetType | None = UNSET

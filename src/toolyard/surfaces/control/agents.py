@@ -16,6 +16,7 @@ from toolyard.stores.records import pair
 from toolyard.surfaces.control.agentrows import (
     AgentBody,
     AgentConfigBody,
+    AgentConfigChange,
     AgentConfigRow,
     AgentList,
     AgentRow,
@@ -59,15 +60,16 @@ class AgentsDoor:
 
     def _short(self) -> list[Operation]:
         what: dict[str, Any] = {"tag": "agents", "query": AgentQuery, "errors": (404,)}
+        what["invalid"] = 400
         return [
             Operation("GET", SHORT, "The list of an agent", self._get, AgentConfigRow, **what),
             Operation(
                 "POST",
                 SHORT,
-                "Write it",
+                "Write what is named of it",
                 self._post,
                 SavedConfig,
-                shape=AgentConfigBody,
+                shape=AgentConfigChange,
                 versioned=True,
                 **what,
             ),
@@ -107,17 +109,21 @@ class AgentsDoor:
     async def _post(self, call: Call) -> Reply | Response:
         query: AgentQuery = call.query
         try:
-            return await self._save(query.agent, query.executor, call)
+            saved = await self._agents.change_config(
+                query.agent, call.body, query.executor, call.if_match
+            )
+            return self._saved(query.agent, saved)
         except FaultsError as error:
             return problem(
                 400, str(error), str(error), error.hint, fault_rows(error.faults), success=False
             )
 
     async def _put(self, call: Call) -> Reply:
-        return await self._save(call.path["id"], call.query.executor, call)
-
-    async def _save(self, agent: str, executor: str, call: Call) -> Reply:
+        agent, executor = call.path["id"], call.query.executor
         saved = await self._agents.put_config(agent, call.body, executor, call.if_match)
+        return self._saved(agent, saved)
+
+    def _saved(self, agent: str, saved: Saved) -> Reply:
         roster = self._agents.roster
         said = write_config(roster.config(roster.agent(agent).id))
         more = {"noticed": saved.noticed, "warnings": fault_rows(saved.warnings)}

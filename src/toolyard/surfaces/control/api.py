@@ -112,6 +112,8 @@ class Operation:
     """Whether it changes a record with an ETag of its own, and looks at `If-Match` itself."""
     shape: Any = None
     """The type that describes its body, where the operation says more exactly what is wrong."""
+    invalid: int = 422
+    """The status of input that can be read, and is not what the operation takes."""
 
 
 STATUS: Final[tuple[tuple[type[ToolyardError], int], ...]] = (
@@ -157,7 +159,7 @@ def _endpoint(
         try:
             call = await _read(operation, request)
         except (msgspec.ValidationError, msgspec.DecodeError) as error:
-            status = 422 if isinstance(error, msgspec.ValidationError) else 400
+            status = operation.invalid if isinstance(error, msgspec.ValidationError) else 400
             return problem(status, "the input is not what this operation takes", str(error))
         if operation.changes:
             _check_seen(call.if_match, str(revision()))

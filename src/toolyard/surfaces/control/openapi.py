@@ -75,7 +75,7 @@ def _operation(each: Operation, found: dict[str, Any], parts: dict[str, Any]) ->
     schema = found[_key(each.answer)] if each.answer is not None else {}
     refusals = {401, 403, 421, *each.errors}
     body = each.body or each.shape
-    refusals |= {400, 422} if body is not None or each.query is not None else set()
+    refusals |= {400, each.invalid} if body is not None or each.query is not None else set()
     refusals |= {404} if "{" in each.path else set()
     refusals |= {412} if each.changes or each.versioned else set()
     out: dict[str, Any] = {
