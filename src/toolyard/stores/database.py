@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from toolyard.core.errors import StoreError
+from toolyard.stores.files import locked
 
 log = logging.getLogger(__name__)
 
@@ -28,8 +29,14 @@ CACHE: Final = 256
 """KiB of pages that the connection keeps; the system has the file in memory anyway."""
 
 SETTLE_SECONDS: Final = 10.0
+OPEN_SECONDS: Final = 30.0
+"""How long another process that is bringing the file up to date is waited for."""
+
+READ_ONLY_HINT: Final = "make its directory writable or free some space, then run: toolyard restart"
 
 Row = tuple[Any, ...]
+Migration = str | Callable[[sqlite3.Connection], None]
+"""A script, or a function where SQL alone cannot say what is to be done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,39 +52,68 @@ class _Rows:
 class Database:
     """Tables in one file; every method may be called from any thread."""
 
-    def __init__(self, path: Path, migrations: Sequence[str]) -> None:
+    def __init__(
+        self, path: Path, migrations: Sequence[Migration], *, read_only: bool = False
+    ) -> None:
         """Open the file and bring it up to date.
+
+        What is opened `read_only` is left as it is, also by us: an older file is brought up to
+        date in memory alone.
 
         Raises:
             StoreError: It cannot be opened, or is newer than we are.
         """
         self.path = path
+        self.is_read_only = read_only
         self.dropped = 0
         self._lock = threading.Lock()
         self._waiting: queue.Queue[_Rows | threading.Event | None] = queue.Queue()
         self._given = self._taken = 0
         self._writer: threading.Thread | None = None
         try:
-            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
-            path.chmod(0o600)
-            self._prepare(migrations)
+            self._connection = self._look(migrations) if read_only else self._open(migrations)
         except (sqlite3.Error, OSError) as error:
             hint = "move the file away to start anew, or mend its rights"
             raise StoreError(f"cannot open {path} ({error})", hint) from error
 
-    def _prepare(self, migrations: Sequence[str]) -> None:
-        run = self._connection.execute
-        run("PRAGMA journal_mode=WAL")
-        run("PRAGMA synchronous=NORMAL")
-        run("PRAGMA busy_timeout=5000")
-        run("PRAGMA foreign_keys=ON")
-        run(f"PRAGMA cache_size=-{CACHE}")
-        (version,) = run("PRAGMA user_version").fetchone()
+    def _open(self, migrations: Sequence[Migration]) -> sqlite3.Connection:
+        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        # One at a time: two that made the same table would trip over each other.
+        with locked(self.path, OPEN_SECONDS):
+            connection = _connect(self.path.absolute().as_uri())
+            with _closed_on_error(connection):
+                self.path.chmod(0o600)
+                connection.execute("PRAGMA journal_mode=WAL")
+                connection.execute("PRAGMA synchronous=NORMAL")
+                self._migrate(connection, migrations)
+        return connection
+
+    def _look(self, migrations: Sequence[Migration]) -> sqlite3.Connection:
+        connection = _connect_read_only(self.path)
+        with _closed_on_error(connection):
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+            if version == len(migrations):
+                return connection
+            memory = _connect(":memory:")
+            connection.backup(memory)
+        connection.close()
+        with _closed_on_error(memory):
+            self._migrate(memory, migrations)
+        return memory
+
+    def _migrate(self, connection: sqlite3.Connection, migrations: Sequence[Migration]) -> None:
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
         if version > len(migrations):
             raise StoreError(f"{self.path} was written by a newer toolyard", "update toolyard")
-        for number, script in enumerate(migrations[version:], version + 1):
-            self._connection.executescript(f"BEGIN;{script};PRAGMA user_version={number};COMMIT;")
+        for number, migration in enumerate(migrations[version:], version + 1):
+            if isinstance(migration, str):
+                script = f"BEGIN;{migration};PRAGMA user_version={number};COMMIT;"
+                connection.executescript(script)
+                continue
+            connection.execute("BEGIN IMMEDIATE")
+            migration(connection)
+            connection.execute(f"PRAGMA user_version={number}")
+            connection.execute("COMMIT")
 
     def read(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
         """All rows of a query."""
@@ -86,13 +122,13 @@ class Database:
 
     def write(self, sql: str, values: Sequence[Any] = ()) -> int:
         """Change something; return how many rows."""
-        with self._guard():
+        with self._guard(writes=True):
             return self._connection.execute(sql, values).rowcount
 
     @contextlib.contextmanager
     def change(self) -> Iterator[sqlite3.Connection]:
         """Several changes that happen together or not at all."""
-        with self._guard():
+        with self._guard(writes=True):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self._connection
@@ -116,10 +152,10 @@ class Database:
 
         Where a row holds several things, `count` says how many.
 
-        False if they are dropped, because too many wait already.
+        False if they are dropped, because too many wait already or nothing can be written.
         """
         count = count or len(rows)
-        if self._given - self._taken + count > WAITING:
+        if self.is_read_only or self._given - self._taken + count > WAITING:
             self.dropped += count
             return False
         self._given += count
@@ -188,9 +224,47 @@ class Database:
         return batch, waiters, True
 
     @contextlib.contextmanager
-    def _guard(self) -> Iterator[None]:
+    def _guard(self, *, writes: bool = False) -> Iterator[None]:
+        if writes and self.is_read_only:
+            text = f"nothing can be written: {self.path} could only be opened for reading"
+            raise StoreError(text, READ_ONLY_HINT)
         with self._lock:
             try:
                 yield
             except sqlite3.Error as error:
                 raise StoreError(f"the database {self.path.name} failed ({error})") from error
+
+
+def _connect(name: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(name, check_same_thread=False, isolation_level=None, uri=True)
+    for pragma in ("busy_timeout=5000", "foreign_keys=ON", f"cache_size=-{CACHE}"):
+        connection.execute(f"PRAGMA {pragma}")
+    return connection
+
+
+def _connect_read_only(path: Path) -> sqlite3.Connection:
+    """Open a file that must not, or cannot, be written.
+
+    SQLite needs a second file beside one with a write-ahead log, and where none can be made it
+    opens only what it is told nobody changes. That is true unless the log holds something.
+    """
+    address = f"{path.absolute().as_uri()}?mode=ro"
+    connection = _connect(address)
+    try:
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except sqlite3.OperationalError:
+        connection.close()
+        with contextlib.suppress(FileNotFoundError):
+            if path.with_name(f"{path.name}-wal").stat().st_size:
+                raise
+        connection = _connect(f"{address}&immutable=1")
+    return connection
+
+
+@contextlib.contextmanager
+def _closed_on_error(connection: sqlite3.Connection) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        connection.close()
+        raise

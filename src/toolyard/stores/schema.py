@@ -8,6 +8,8 @@ from __future__ import annotations
 from typing import Final
 
 from toolyard.stores import agents, pins, sharing
+from toolyard.stores.database import Migration
+from toolyard.stores.oldcalls import pack_calls
 
 # Calls that are over, many to a row: one row each would cost more than all the rest of recording.
 # `rows` and `bodies` are MessagePack; see stores/taken.py. Ids run on from `first`.
@@ -23,4 +25,10 @@ CREATE TABLE calls (
 );
 """
 
-MIGRATIONS: Final[tuple[str, ...]] = (_CALLS, pins.MIGRATION, agents.MIGRATION, sharing.MIGRATION)
+MIGRATIONS: Final[tuple[Migration, ...]] = (
+    _CALLS,
+    pins.MIGRATION,
+    agents.MIGRATION,
+    sharing.MIGRATION,
+    pack_calls,
+)
