@@ -54,6 +54,19 @@ def test_a_file_that_was_named_must_be_there(toolyard: Toolyard, tmp_path: Path)
     assert (done.code, wrong(done)) == (Exit.FAILED, ["config-missing"])
 
 
+def test_tokens_that_cannot_be_read_are_told_without_a_hub_too(
+    toolyard: Toolyard, home: Path
+) -> None:
+    assert toolyard("token", "create", "agent").code == Exit.OK
+    (home / "state" / "toolyard" / "tokens.json").write_text('{"version": 999, "tokens": {}}')
+
+    done = toolyard("doctor", "--json")
+
+    assert (done.code, wrong(done)) == (Exit.FAILED, ["tokens-file"])
+    refused = toolyard("token", "create", "other")
+    assert refused.code == Exit.FAILED and "newer toolyard" in refused.err
+
+
 def test_the_problems_of_a_running_hub_are_told(toolyard: Toolyard, hub: StandIn) -> None:
     hub.status["problems"] = [{"code": "exited", "text": "it ended", "hint": "see its log"}]
 

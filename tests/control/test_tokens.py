@@ -181,6 +181,30 @@ async def test_a_damaged_file_lets_nobody_in(yard: Doors, text: str) -> None:
     assert await Agent(yard).initialize()
 
 
+@pytest.mark.parametrize("text", ["", "[]", '{"version": 999, "tokens": {}}'])
+async def test_a_file_that_cannot_be_read_is_a_problem_until_it_can(yard: Doors, text: str) -> None:
+    token = await make_token(yard, "agent")
+    file = yard.home / "state" / "tokens.json"
+    before = file.read_text()
+    file.write_text(text)
+
+    async def complaint() -> str:
+        told = [each for each in await yard.problems() if each["code"] == "tokens-file"]
+        return f"{told[0]['text']} {told[0]['hint']}" if told else ""
+
+    assert str(file) in await yard.until(complaint)
+    # What a newer version wrote must not be replaced by what we made of it.
+    assert (await send(yard, "POST", "/api/v1/tokens", {"name": "other"})).status == 500
+    assert file.read_text() == text
+    file.write_text(before)
+
+    async def is_well() -> bool:
+        return not await complaint()
+
+    assert await yard.until(is_well)
+    assert await Agent(yard, token=token).initialize()
+
+
 async def test_tokens_survive_a_restart(home: Path) -> None:
     async with open_yard(home) as doors:
         token = await make_token(doors, "agent", servers=["two"])

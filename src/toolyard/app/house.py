@@ -53,6 +53,7 @@ from toolyard.sources.catalog import Added
 from toolyard.sources.configured import Configured
 from toolyard.sources.passports import follow_passports
 from toolyard.sources.profiles import follow_profiles
+from toolyard.sources.tokens import follow_tokens
 from toolyard.stores.agents import AgentStore
 from toolyard.stores.apps import AppsFolder
 from toolyard.stores.catalog import Catalog
@@ -101,6 +102,7 @@ class House:
             self.apps,
             self.profiles,
             self.passports,
+            follow_tokens(self.tokens),
             self.roster,
             Bundled(_others(self.board, self.hub)),
         ]

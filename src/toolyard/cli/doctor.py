@@ -62,6 +62,7 @@ def _examine(desk: Desk) -> Iterator[Finding]:
     if hub is None:
         if not desk.told_config:
             yield Finding(True, "no hub is running; it starts with the first client")
+            yield from _examine_state(desk)
         yield from _examine_file(desk)
         return
     try:
@@ -94,6 +95,14 @@ def _examine_places(desk: Desk) -> Iterator[Finding]:
         desk.run_dir.token()
     except StoreError as error:
         yield Finding(False, str(error), error.hint, "run-dir")
+
+
+def _examine_state(desk: Desk) -> Iterator[Finding]:
+    """What a hub would say of the files it keeps."""
+    from toolyard.stores.tokens import TokensFile
+
+    for each in TokensFile(desk.settings.state_dir / "tokens.json").load():
+        yield Finding(False, each.text, each.hint, each.code, each.subject)
 
 
 def _examine_file(desk: Desk) -> Iterator[Finding]:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from toolyard.core.errors import ConfigError, StoreError, TakenError, UnknownNameError
+from toolyard.core.model import Problem
 from toolyard.core.names import closest
 from toolyard.stores.files import locked, read_bounded, write_atomic
 
@@ -28,6 +29,10 @@ PREFIX: Final = "ty_"
 MOST: Final = 1000
 RESERVED: Final = frozenset({"control", "page"})
 """What the hub itself and its page are called where callers are told apart."""
+VERSION: Final = 1
+"""Of the file; what a later one means is not known here."""
+TOKENS_FILE: Final = "tokens-file"
+"""The problem of a file that cannot be read, so that no agent's token is known."""
 
 Mark = tuple[int, ...] | None
 
@@ -73,6 +78,19 @@ class TokensFile:
             StoreError: The file cannot be read.
         """
         return sorted(self._read().values(), key=lambda each: each.name)
+
+    def mark(self) -> Mark:
+        """Equal as long as nothing changed."""
+        return _mark(self.path)
+
+    def load(self) -> tuple[Problem, ...]:
+        """The problem of the file, if it has one."""
+        try:
+            self._read()
+        except StoreError as error:
+            text = f"{error}; agents with tokens of their own are not let in"
+            return (Problem(TOKENS_FILE, text, error.hint, str(self.path)),)
+        return ()
 
     def create(
         self,
@@ -137,6 +155,10 @@ class TokensFile:
     def _read(self) -> dict[str, AgentToken]:
         try:
             said = json.loads(read_bounded(self.path))
+            if said.get("version", VERSION) > VERSION:
+                raise StoreError(
+                    f"'{self.path}' was written by a newer toolyard", "update toolyard"
+                )
             found = [_token(name, each) for name, each in said["tokens"].items()]
         except FileNotFoundError:
             return {}
@@ -157,7 +179,7 @@ class TokensFile:
             }
             for each in sorted(tokens.values(), key=lambda each: each.name)
         }
-        write_atomic(self.path, json.dumps({"version": 1, "tokens": said}, indent=2).encode())
+        write_atomic(self.path, json.dumps({"version": VERSION, "tokens": said}, indent=2).encode())
 
 
 def hash_of(token: bytes) -> str:
