@@ -8,6 +8,8 @@ import stat
 import tempfile
 import threading
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -262,6 +264,41 @@ def test_each_change_is_undone_once_the_newest_first(home: Path, changes: Change
     changes.undo(third, fourth)
     with pytest.raises(ConfigError, match="no change to undo"):
         changes.plan_undo()
+
+
+def backwards(folder: Path) -> Journal:
+    """A journal on a machine whose clock loses a second with every look at it."""
+    noon, lost = datetime(2026, 11, 16, 12, tzinfo=UTC), count()
+    return Journal(folder, clock=lambda: noon - timedelta(seconds=next(lost)))
+
+
+def test_changes_keep_their_order_when_the_clock_is_set_back(home: Path) -> None:
+    changes = Changes(backwards(home / "journal"))
+    data = b'{"mcpServers": {}}  // mine'
+    place = place_for(home, data=data)
+    changes.apply(changes.plan_connect(place, OURS))
+    changes.apply(changes.plan_connect(place, OTHER))
+
+    newest, _ = changes.plan_undo()
+    changes.apply(changes.plan_disconnect(place))
+
+    assert [record.number for record in changes.journal.records()] == [3, 2, 1]
+    assert newest.number == 2
+    assert place.path.read_bytes() == data
+
+
+def test_a_journal_of_an_older_version_is_read_and_is_older(home: Path) -> None:
+    changes = Changes(backwards(home / "journal"))
+    first = changes.apply(changes.plan_connect(place_for(home, "codex"), OURS))
+    assert first is not None
+    file = changes.journal.folder / f"{first.id}.json"
+    older = {key: value for key, value in json.loads(file.read_bytes()).items() if key != "number"}
+    file.write_text(json.dumps(older))
+
+    second = changes.apply(changes.plan_connect(place_for(home, "cursor"), OURS))
+
+    assert second is not None
+    assert [record.id for record in changes.journal.records()] == [second.id, first.id]
 
 
 def test_a_damaged_backup_is_not_put_back(home: Path, changes: Changes) -> None:

@@ -15,7 +15,7 @@ import msgspec
 
 from toolyard.clients.difference import difference
 from toolyard.clients.formats import put, raw_entry, remove
-from toolyard.clients.journal import LARGEST, Journal, Record, What, hash_of, new_id
+from toolyard.clients.journal import LARGEST, Journal, Record, What, hash_of
 from toolyard.clients.known import find_client
 from toolyard.clients.ours import NAME, is_ours
 from toolyard.clients.places import Place, refuse_links
@@ -130,8 +130,7 @@ class Changes:
                 )
             if not plan.changes:
                 return None
-            record = _record(plan)
-            self.journal.add(record, plan.before)
+            record = self.journal.add(self._record(plan), plan.before)
             try:
                 _write(plan.place, plan.after)
             except StoreError:
@@ -188,6 +187,23 @@ class Changes:
                 _remove_folders(record.made)
             now = datetime.now(UTC).isoformat(timespec="seconds")
             self.journal.write(msgspec.structs.replace(record, undone=now))
+
+    def _record(self, plan: Plan) -> Record:
+        id_, at = self.journal.new_id()
+        place = plan.place
+        return Record(
+            id=id_,
+            at=at,
+            client=place.client.name,
+            path=str(place.path),
+            what=plan.what,
+            before=hash_of(plan.before),
+            after=hash_of(plan.after),
+            entry=_hash_entry(_entry(place, plan.after)),
+            base=str(place.base),
+            project=place.project,
+            made=tuple(map(str, _missing_folders(place.path.parent))),
+        )
 
     def _chosen(self, id_: str) -> Record:
         if id_:
@@ -268,24 +284,6 @@ def _hash_entry(raw: Any) -> str:
     if raw is None:
         return ""
     return hash_of(json.dumps(raw, sort_keys=True, default=str).encode())
-
-
-def _record(plan: Plan) -> Record:
-    id_, at = new_id()
-    place = plan.place
-    return Record(
-        id=id_,
-        at=at,
-        client=place.client.name,
-        path=str(place.path),
-        what=plan.what,
-        before=hash_of(plan.before),
-        after=hash_of(plan.after),
-        entry=_hash_entry(_entry(place, plan.after)),
-        base=str(place.base),
-        project=place.project,
-        made=tuple(map(str, _missing_folders(place.path.parent))),
-    )
 
 
 def _missing_folders(folder: Path) -> list[Path]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,13 +25,19 @@ KEPT: Final = 500
 LARGEST: Final = 32 * 1024 * 1024
 """Bytes; some clients keep much else in the same file."""
 What = Literal["connected", "disconnected"]
+Clock = Callable[[], datetime]
+
+
+def utc_now() -> datetime:
+    """The time, by the clock of this machine."""
+    return datetime.now(UTC)
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
     """One change of one file."""
 
     id: str
-    """Begins with the time, so that ids sort by it."""
+    """Begins with the time, for people; what came first is told by `number`."""
     at: str
     client: str
     path: str
@@ -48,13 +54,17 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     """Folders that were made for it, the outermost first."""
     undone: str = ""
     """When it was undone."""
+    number: int = 0
+    """Counts the changes: two may fall into one millisecond, and clocks are set back. Records
+    without one are older than all that have one."""
 
 
 class Journal:
     """The folder with the records."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, clock: Clock = utc_now) -> None:
         self.folder = folder
+        self._clock = clock
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -73,7 +83,7 @@ class Journal:
         for file in self.folder.glob("*.json") if self.folder.is_dir() else ():
             with suppress(OSError, StoreError, msgspec.DecodeError):
                 found.append(msgspec.json.decode(read_bounded(file), type=Record))
-        return sorted(found, key=lambda each: each.id, reverse=True)
+        return sorted(found, key=lambda record: (record.number, record.id), reverse=True)
 
     def get(self, id_: str) -> Record:
         """One change.
@@ -109,17 +119,28 @@ class Journal:
         """Where the backup of a change is."""
         return self.folder / f"{record.id}.before"
 
-    def add(self, record: Record, before: bytes | None) -> None:
+    def add(self, record: Record, before: bytes | None) -> Record:
         """Keep a change, before it is made: a backup that is not needed does no harm.
+
+        Inside `alone` only, which keeps two changes from getting the same number.
 
         Raises:
             StoreError: It cannot be written.
         """
+        earlier = self.records()
+        numbered = msgspec.structs.replace(record, number=earlier[0].number + 1 if earlier else 1)
         if before is not None:
-            write_atomic(self.backup_file(record), before)
-        self.write(record)
-        for old in self.records()[KEPT:]:
+            write_atomic(self.backup_file(numbered), before)
+        self.write(numbered)
+        for old in earlier[KEPT - 1 :]:
             self.forget(old)
+        return numbered
+
+    def new_id(self) -> tuple[str, str]:
+        """A new id, and the time it begins with."""
+        now = self._clock()
+        stamp = now.strftime("%Y%m%d-%H%M%S%f")[:-3]
+        return f"{stamp}-{secrets.token_hex(2)}", now.isoformat(timespec="seconds")
 
     def write(self, record: Record) -> None:
         """Write a record anew.
@@ -134,13 +155,6 @@ class Journal:
         for ending in ("json", "before"):
             with suppress(OSError):
                 (self.folder / f"{record.id}.{ending}").unlink()
-
-
-def new_id() -> tuple[str, str]:
-    """A new id, and the time it begins with."""
-    now = datetime.now(UTC)
-    stamp = now.strftime("%Y%m%d-%H%M%S%f")[:-3]
-    return f"{stamp}-{secrets.token_hex(2)}", now.isoformat(timespec="seconds")
 
 
 def hash_of(data: bytes | None) -> str:
