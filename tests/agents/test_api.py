@@ -76,6 +76,13 @@ async def test_the_wrapper_of_clients_files_means_the_same(yard: Doors) -> None:
     assert set(found["servers"]) == set(DEFINED)
 
 
+async def test_transport_is_another_word_for_type(yard: Doors) -> None:
+    said = {"transport": "streamable-http", "url": "http://docs.internal:9/mcp"}
+    assert (await save(yard, "cursor", {"enabled": True, "servers": {"docs": said}})).status == 200
+    docs = (await send(yard, "GET", f"{SHORT}cursor")).json()["servers"]["docs"]
+    assert docs["type"] == "streamable_http"
+
+
 @pytest.mark.parametrize(
     ("entry", "field"),
     [

@@ -63,6 +63,8 @@ def test_all_fields_are_read() -> None:
         ({"transport": "http", "url": "https://a/b"}, Url("https://a/b")),
         ({"transport": "streamable-http", "url": "https://a/b"}, Url("https://a/b")),
         ({"transport": "sse", "url": "https://a/b"}, Url("https://a/b", "sse")),
+        ({"transport": "remote", "url": "https://a/b", "command": "a"}, Url("https://a/b")),
+        ({"type": "local", "url": "https://a/b", "command": "a"}, Command(("a",))),
         ({"url": "https://a", "headers": {"X": "1"}}, Url("https://a", "http", (("X", "1"),))),
     ],
 )

@@ -67,6 +67,9 @@ def test_all_that_can_be_said_is_written(toolyard: Toolyard, file: Path, tmp_pat
         "disabled": True,
     }
     assert found["b"]["type"] == "sse"
+    spelled = ("--url", "http://localhost:1/mcp", "-t", "streamable-http")
+    assert toolyard("add", "c", *spelled).code == 0
+    assert entries(file)["c"]["type"] == "http"
 
 
 def test_a_running_hub_has_noticed_before_the_command_ends(

@@ -117,6 +117,8 @@ READ: list[tuple[str, Any, Endpoint, bool]] = [
     ),
     ("zed", {"command": {"path": "run", "args": []}}, BARE, True),
     ("claude-code", {"type": "streamable-http", "url": SSE.url}, Url(SSE.url), True),
+    ("cursor", {"transport": "sse", "url": SSE.url}, SSE, True),
+    ("qwen", {"transport": "http", "url": SSE.url}, Url(SSE.url), True),
     ("claude-desktop", {"command": "run", "args": ["${A}"]}, Command(("run", "$${A}")), True),
     ("cursor", {"command": "run", "disabled": True}, BARE, False),
     (

@@ -57,6 +57,20 @@ async def test_a_server_is_added_changed_and_removed(yard: Doors) -> None:
     assert "three" not in (yard.home / "servers.json").read_text()
 
 
+@pytest.mark.parametrize("key", ["type", "transport"])
+@pytest.mark.parametrize(
+    ("spelled", "kind"), [("streamableHttp", "http"), ("remote", "http"), ("sse", "sse")]
+)
+async def test_a_server_is_added_in_any_spelling_of_its_transport(
+    yard: Doors, key: str, spelled: str, kind: str
+) -> None:
+    new = {"name": "web", "entry": {key: spelled, "url": "http://127.0.0.1:9/mcp"}}
+    added = await send(yard, "POST", "/api/v1/servers", new)
+    assert (added.status, added.json()["noticed"]) == (201, True)
+    row = (await send(yard, "GET", "/api/v1/servers/web")).json()
+    assert row["transport"] == kind
+
+
 async def test_a_server_is_switched_off_and_on(yard: Doors) -> None:
     assert (await order(yard, "two", "disable")).json()["noticed"]
     assert not (await send(yard, "GET", "/api/v1/servers/two")).json()["enabled"]

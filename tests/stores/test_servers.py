@@ -54,6 +54,15 @@ HTTP = Url("http://h/mcp")
             for kind in ("streamable-http", "streamable_http", "streamableHttp", "remote")
         ),
         ({"type": "sse", "url": "http://h/mcp"}, Url("http://h/mcp", "sse")),
+        *(
+            ({"transport": kind, "url": "http://h/mcp", "command": "c"}, endpoint)
+            for kind, endpoint in (
+                *((kind, HTTP) for kind in ("http", "streamable-http", "streamableHttp", "remote")),
+                *((kind, Command(("c",))) for kind in ("stdio", "local")),
+                ("sse", Url("http://h/mcp", "sse")),
+            )
+        ),
+        ({"type": "http", "transport": "sse", "url": "http://h/mcp"}, HTTP),
         ({"url": "https://${HOST:-h}/", "headers": {"A": "b"}},
          Url("https://${HOST:-h}/", headers=(("A", "b"),))),
         ({"url": "${BASE:-http://h}/mcp"}, Url("${BASE:-http://h}/mcp")),
@@ -124,6 +133,7 @@ BAD = [
     ('{"executor": {"image": "i"}, "type": "http"}', "config-entry", "needs a 'url'"),
     ('{"executor": {"image": "i"}, "command": ""}', "config-entry", "command is empty"),
     ('"text"', "config-entry", "not an object"),
+    ('{"transport": "pigeon", "url": "http://h"}', "config-entry", "transport 'pigeon' is unknown"),
     ("{}", "config-entry", "neither 'command' nor 'url'"),
     ('{"command": 5}', "config-entry", "'command' is not text"),
     ('{"command": " "}', "config-entry", "command is empty"),

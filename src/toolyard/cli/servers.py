@@ -8,13 +8,14 @@ import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
 
 from toolyard.cli.control import CommandError
 from toolyard.cli.desk import Desk, complete_servers, config_option, json_option
 from toolyard.cli.exits import Exit
+from toolyard.core.transports import Spelling, read_kind
 
 SOURCE = "configured"
 NOTICE = 2.0
@@ -31,7 +32,12 @@ name_argument = click.argument("name", shell_complete=complete_servers)
 @click.option("-e", "--env", multiple=True, metavar="K=V", help="A variable for the command.")
 @click.option("-H", "--header", multiple=True, metavar="'K: V'", help="A header for the address.")
 @click.option(
-    "-t", "--transport", type=click.Choice(["stdio", "http", "sse"]), help="How to speak to it."
+    "-t",
+    "--transport",
+    type=click.Choice(get_args(Spelling), case_sensitive=False),
+    metavar="[stdio|http|sse]",
+    callback=lambda _ctx, _param, spelled: spelled and read_kind(spelled),
+    help="How to speak to it.",
 )
 @click.option("--cwd", metavar="DIR", help="Where the command runs.")
 @click.option("--executor", metavar="NAME", help="The executor it runs on, if not this machine.")

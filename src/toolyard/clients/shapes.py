@@ -13,6 +13,7 @@ from typing import Any, Final, Literal
 
 from toolyard.core.errors import ConfigError
 from toolyard.core.model import Command, Endpoint, Pairs
+from toolyard.core.transports import KEYS as TRANSPORT_KEYS
 from toolyard.stores.entries import read_entry
 from toolyard.stores.jsonc import parse
 
@@ -123,7 +124,8 @@ def _filled(key: str, pairs: Pairs) -> Raw:
 
 def bare_url_is_sse(raw: Raw) -> Raw:
     """For clients that say `httpUrl` for HTTP, and `url` for the older way."""
-    is_bare = raw.get("url") and not raw.get("httpUrl") and not raw.get("type")
+    is_told = raw.get("httpUrl") or any(raw.get(key) for key in TRANSPORT_KEYS)
+    is_bare = raw.get("url") and not is_told
     return {**raw, "type": "sse"} if is_bare else raw
 
 

@@ -28,6 +28,7 @@ from toolyard.core.agents import (
 from toolyard.core.agentwords import write_config
 from toolyard.core.errors import ConfigError
 from toolyard.core.rewrite import check_rule
+from toolyard.core.transports import plain_spelling, read_kind
 
 NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 NAME_HINT: Final = "use 1 to 64 letters, digits, '_', '.' or '-', not beginning with '.' or '-'"
@@ -37,16 +38,8 @@ LONGEST_TEXT: Final = 100_000
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _HEADER: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
-_SPELLINGS: Final[dict[str, Transport]] = {
-    "local": "stdio",
-    "stdio": "stdio",
-    "http": "http",
-    "remote": "http",
-    "sse": "sse",
-    "streamablehttp": "streamable_http",
-}
 _SERVER_KEYS: Final = (
-    *("type", "command", "args", "env", "cwd", "url", "headers", "mode", "server"),
+    *("type", "transport", "command", "args", "env", "cwd", "url", "headers", "mode", "server"),
 )
 
 
@@ -314,7 +307,7 @@ def _server(reader: _Reader, name: str, said: Any) -> AgentServer:
 
 
 def _type(reader: _Reader, body: Mapping[str, Any]) -> Transport | None:
-    said = reader.text(body, "type")
+    said = reader.text(body, "type") or reader.text(body, "transport")
     if said:
         found = _transport(said)
         if found is None:
@@ -333,7 +326,9 @@ def _type(reader: _Reader, body: Mapping[str, Any]) -> Transport | None:
 
 
 def _transport(said: str) -> Transport | None:
-    return _SPELLINGS.get(said.strip().lower().replace("-", "").replace("_", ""))
+    # Two names of one thing, and each agent is told the one it knows.
+    is_streamable = plain_spelling(said) == "streamablehttp"
+    return "streamable_http" if is_streamable else read_kind(said)
 
 
 def _mode(reader: _Reader, body: Mapping[str, Any]) -> Mode:

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import Final, Literal
+from typing import Final
 from urllib.parse import urlsplit
 
 from toolyard.core.catalog import DefinitionError
 from toolyard.core.model import Command, Endpoint, Pairs, Url
 from toolyard.core.plain import Plain
+from toolyard.core.transports import Kind, read_kind
 
 MILLISECONDS_FROM: Final = 1000.0
 """Some write seconds, some milliseconds; nobody waits 1000 seconds for a call on purpose."""
-TRANSPORTS: Final[dict[str, Literal["stdio", "http", "sse"]]] = {
-    "stdio": "stdio",
-    "http": "http",
-    "streamablehttp": "http",
-    "sse": "sse",
-}
 _HEADER: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 
@@ -46,19 +41,19 @@ def read_runtime(runtime: Plain) -> Endpoint:
     )
 
 
-def read_transport(spelled: str) -> Literal["stdio", "http", "sse"]:
+def read_transport(spelled: str) -> Kind:
     """Understand any spelling of a transport.
 
     Raises:
         DefinitionError: There is no such transport.
     """
-    found = TRANSPORTS.get(spelled.lower().replace("-", "").replace("_", ""))
-    if found is None:
+    kind = read_kind(spelled)
+    if kind is None:
         raise DefinitionError(
             f"its transport '{spelled[:40]}' is unknown",
             "use 'stdio', 'http', 'streamable-http' or 'sse'",
         )
-    return found
+    return kind
 
 
 def make_command(argv: tuple[str, ...], env: Pairs, runtime: Plain | None = None) -> Command:
@@ -75,7 +70,7 @@ def make_command(argv: tuple[str, ...], env: Pairs, runtime: Plain | None = None
     return Command(argv, env, (runtime.text("cwd") if runtime else "") or None)
 
 
-def make_url(url: str, kind: Literal["stdio", "http", "sse"], headers: Pairs) -> Url:
+def make_url(url: str, kind: Kind, headers: Pairs) -> Url:
     """Make an address that can be reached.
 
     Raises:

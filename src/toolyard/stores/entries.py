@@ -4,7 +4,7 @@ Accepted, beside unknown keys, which are left alone:
 
     command, args, env | environment, cwd    a process; `command` may be the whole array
     url | httpUrl | serverUrl, headers       an address
-    type                                     stdio, local | http, streamable-http,
+    type | transport                         stdio, local | http, streamable-http,
                                              streamable_http, streamableHttp, remote | sse
     enabled | disabled                       true or false
     timeout                                  seconds per call; 1000 and more are milliseconds
@@ -26,25 +26,18 @@ from urllib.parse import urlsplit
 from toolyard.core.errors import ConfigError
 from toolyard.core.model import Command, Endpoint, Identity, Pairs, Url
 from toolyard.core.sites import ANYWHERE, Placement, read_placement
+from toolyard.core.transports import KEYS as TRANSPORT_KEYS
+from toolyard.core.transports import Kind, read_kind
 from toolyard.stores.jsonc import Document, Member, Node
 
 ENDPOINT_KEYS = (
-    *("type", "command", "args", "env", "environment", "cwd"),
+    *(*TRANSPORT_KEYS, "command", "args", "env", "environment", "cwd"),
     *("url", "httpUrl", "serverUrl", "headers", "found", "executor"),
 )
 SWITCH_KEYS = ("enabled", "disabled")
 URL_KEYS = ("httpUrl", "url", "serverUrl")
 """The first that is there counts: a client that knows `httpUrl` means it first."""
 
-Transport = Literal["stdio", "http", "sse"]
-TRANSPORTS: dict[str, Transport] = {
-    "stdio": "stdio",
-    "local": "stdio",
-    "http": "http",
-    "streamablehttp": "http",
-    "remote": "http",
-    "sse": "sse",
-}
 MILLISECONDS_FROM = 1000.0
 """Clients disagree on the unit; nobody waits 1000 seconds, and nobody only 1000 milliseconds or
 less, for a call on purpose."""
@@ -173,18 +166,19 @@ def _endpoint(fields: _Fields) -> Endpoint:
     )
 
 
-def _transport(fields: _Fields) -> Transport | None:
-    spelled = fields.text("type")
-    if spelled is None:
+def _transport(fields: _Fields) -> Kind | None:
+    key = next((key for key in TRANSPORT_KEYS if fields.get(key)), None)
+    if key is None:
         return None
-    transport = TRANSPORTS.get(spelled.lower().replace("-", "").replace("_", ""))
-    if transport is None:
+    spelled = fields.text(key) or ""
+    kind = read_kind(spelled)
+    if kind is None:
         raise EntryError(
-            f"its type '{spelled[:40]}' is unknown",
+            f"its {key} '{spelled[:40]}' is unknown",
             "use 'stdio', 'http' or 'sse', or leave it out",
-            _start(fields, "type"),
+            _start(fields, key),
         )
-    return transport
+    return kind
 
 
 def _command(fields: _Fields, *, of_image: bool = False) -> Command:

@@ -19,6 +19,7 @@ class AgentServerBody(msgspec.Struct, forbid_unknown_fields=True):
     """A server on a list: a definition, or in `server` the name of one that the yard knows."""
 
     type: str | UnsetType | None = UNSET
+    transport: str | UnsetType | None = UNSET
     command: str | UnsetType | None = UNSET
     args: Texts | UnsetType = UNSET
     env: Table | UnsetType = UNSET

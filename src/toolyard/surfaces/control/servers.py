@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from toolyard.core.transports import Spelling
 from toolyard.hub import Hub
 from toolyard.hub.orders import Orders
 from toolyard.surfaces.control.api import Call, Done, Operation, Reply
@@ -20,7 +21,8 @@ Text = Annotated[str, Meta(min_length=1)]
 class ServerEntry(msgspec.Struct, forbid_unknown_fields=True):
     """How a server is started (`command`) or reached (`url`), as in the servers file."""
 
-    type: Literal["stdio", "http", "sse"] | UnsetType = UNSET
+    type: Spelling | UnsetType = UNSET
+    transport: Spelling | UnsetType = UNSET
     command: Text | UnsetType = UNSET
     args: list[str] | UnsetType = UNSET
     env: dict[str, str] | UnsetType = UNSET
