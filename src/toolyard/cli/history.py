@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from toolyard.cli.desk import Desk, complete_servers, json_option
+from toolyard.cli.terminal import visible
 from toolyard.cli.tools import MARGIN, finish_call
 
 SHOWN = 20
@@ -97,7 +98,7 @@ def _show_one(desk: Desk, found: dict[str, Any]) -> None:
     for key in ("arguments", "result"):
         if found[key] is not None:
             desk.terminal.say(f"{key}:")
-            desk.terminal.say(json.dumps(found[key], ensure_ascii=False, indent=2))
+            desk.terminal.say(visible(json.dumps(found[key], ensure_ascii=False, indent=2)))
     if found["arguments"] is None:
         desk.terminal.note("arguments and results are kept with TOOLYARD_HISTORY_BODIES=on")
 

@@ -13,6 +13,7 @@ import click
 from toolyard.cli.control import CommandError
 from toolyard.cli.desk import Desk, complete_servers, json_option
 from toolyard.cli.exits import Exit
+from toolyard.cli.terminal import visible
 
 LINES = 200
 PAUSE = 0.25
@@ -47,14 +48,14 @@ def logs_command(desk: Desk, name: str, follow: bool, lines: int) -> None:
 
 def _show(desk: Desk, lines: list[str]) -> None:
     for line in lines:
-        desk.terminal.say(line)
+        desk.terminal.say(visible(line))
 
 
 def _follow(desk: Desk, lines: Iterator[str]) -> None:
     import json
 
     for line in lines:
-        print(json.dumps({"line": line}) if desk.terminal.as_json else line, flush=True)
+        print(json.dumps({"line": line}) if desk.terminal.as_json else visible(line), flush=True)
 
 
 def _hub_log(desk: Desk, follow: bool) -> Iterator[str]:

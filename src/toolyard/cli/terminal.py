@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TextIO
@@ -21,6 +22,17 @@ COLOURS = {
     "disabled": "bright_black",
 }
 """By the word that is shown."""
+_CONTROL = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]|\r(?!\n)"
+"""All that moves the cursor, changes the terminal or cannot be written; not tabs and line ends."""
+_UNSEEN = (
+    r"[\u00ad\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff"
+    r"\ufff9-\ufffb\U000e0000-\U000e01ef]"
+)
+"""Characters without a width, and those that turn the direction of what follows."""
+_COLOUR = r"\x1b\[\d{1,3}m"
+_IN_PIPES = re.compile(_CONTROL)
+_ON_TERMINALS = re.compile(f"{_CONTROL}|{_UNSEEN}")
+_BESIDE_COLOURS = re.compile(f"{_COLOUR}|{_CONTROL}|{_UNSEEN}")
 
 
 class Terminal:
@@ -38,17 +50,18 @@ class Terminal:
 
     def say(self, text: str = "") -> None:
         """Write a line of the answer."""
-        print(text)
+        print(_harmless(text, sys.stdout))
 
     def note(self, text: str) -> None:
         """Tell what happens beside the answer."""
-        print(text, file=sys.stderr, flush=True)
+        print(_harmless(text, sys.stderr), file=sys.stderr, flush=True)
 
     def fail(self, text: str, hint: str, exit_: Exit) -> None:
         """Say in one sentence what went wrong, and what to do next."""
         if self.as_json:
             print(json.dumps({"error": {"code": exit_.code, "text": text, "hint": hint}}))
             return
+        text, hint = visible(text, sys.stderr), visible(hint, sys.stderr)
         self.note(f"{self.paint('toolyard:', 'red', sys.stderr)} {text}")
         if hint:
             self.note(f"{self.paint('hint:', 'cyan', sys.stderr)} {hint}")
@@ -82,6 +95,31 @@ def is_colourful(stream: TextIO) -> bool:
 def clean(text: str) -> str:
     """Give the text on one line and without control characters: a server chose it, not we."""
     return "".join(each if each.isprintable() else " " for each in text).strip()
+
+
+def visible(text: str, stream: TextIO | None = None) -> str:
+    """Give a text that a server chose so that it is only read: what controls a terminal is spelled.
+
+    On a terminal also what cannot be seen there; a pipe gets these characters as they are.
+    """
+    pattern = _ON_TERMINALS if (stream or sys.stdout).isatty() else _IN_PIPES
+    return pattern.sub(lambda match: _spelled(match[0]), text)
+
+
+def _harmless(text: str, stream: TextIO) -> str:
+    """What we write ourselves may have colours; in all else of it a server may have had a say."""
+    if not is_colourful(stream):
+        return visible(text, stream)
+    return _BESIDE_COLOURS.sub(
+        lambda match: match[0] if len(match[0]) > 1 else _spelled(match[0]), text
+    )
+
+
+def _spelled(character: str) -> str:
+    code = ord(character)
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def _draw(titles: Sequence[str], rows: list[list[str]]) -> None:

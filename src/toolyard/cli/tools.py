@@ -13,7 +13,7 @@ from toolyard.cli.arguments import read_arguments
 from toolyard.cli.control import CommandError, Control
 from toolyard.cli.desk import Desk, complete_servers, config_option, json_option
 from toolyard.cli.exits import Exit
-from toolyard.cli.terminal import clean
+from toolyard.cli.terminal import clean, visible
 
 SETTLE = 10.0
 """Seconds that servers which are just starting get to say what they offer."""
@@ -141,15 +141,15 @@ def _first_line(tool: dict[str, Any]) -> str:
 
 
 def _show_result(desk: Desk, result: dict[str, Any]) -> None:
-    """Show what a tool gave: its texts as they are, of everything else what it is."""
+    """Show what a tool gave: its texts, harmless to a terminal; of everything else what it is."""
     content = result.get("content") or []
     for part in content:
-        desk.terminal.say(_show_part(part))
+        desk.terminal.say(visible(_show_part(part)))
     if not content and "structuredContent" in result:
         import json
 
         structured = result["structuredContent"]
-        desk.terminal.say(json.dumps(structured, ensure_ascii=False, indent=2))
+        desk.terminal.say(visible(json.dumps(structured, ensure_ascii=False, indent=2)))
 
 
 def _show_part(part: dict[str, Any]) -> str:
