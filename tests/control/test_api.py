@@ -71,6 +71,20 @@ async def test_a_server_is_added_in_any_spelling_of_its_transport(
     assert row["transport"] == kind
 
 
+async def test_how_a_server_is_started_is_told_without_passwords(yard: Doors) -> None:
+    words = ["--token", "t1", "mysql://me:pw@h/x", "plain-word-2026-11-16"]
+    for name, said in {
+        "cmd": {"command": "true", "args": words},
+        "web": {"url": "http://me:pw@127.0.0.1:9/mcp?api_key=q1&a=1"},
+    }.items():
+        await send(yard, "POST", "/api/v1/servers", {"name": name, "entry": said})
+
+    command = (await send(yard, "GET", "/api/v1/servers/cmd")).json()["launch"]["command"]
+    assert command[1:] == ["--token", "[secret]", "mysql://me:[secret]@h/x", words[-1]]
+    url = (await send(yard, "GET", "/api/v1/servers/web")).json()["launch"]["url"]
+    assert url == "http://me:[secret]@127.0.0.1:9/mcp?api_key=[secret]&a=1"
+
+
 async def test_a_server_is_switched_off_and_on(yard: Doors) -> None:
     assert (await order(yard, "two", "disable")).json()["noticed"]
     assert not (await send(yard, "GET", "/api/v1/servers/two")).json()["enabled"]

@@ -12,7 +12,16 @@ from hypothesis import strategies as st
 
 from toolyard.core.model import Command, Url
 from toolyard.stores import mask
-from toolyard.stores.mask import HIDDEN, Mask, Masked, Veil, learn, looks_random
+from toolyard.stores.mask import (
+    HIDDEN,
+    Mask,
+    Masked,
+    Veil,
+    hide_in_addresses,
+    hide_in_words,
+    learn,
+    looks_random,
+)
 
 SECRET = 'p@ss/wörd+"x" 1\\2'
 FORMS = [
@@ -129,6 +138,54 @@ def test_an_endpoint_teaches_what_stands_under_names_that_secrets_have() -> None
     assert [each for each in hidden if mask.hide(each) != HIDDEN] == []
     shown = ("long-but-plain", "plain-d", "en_GB.UTF-8", "run")
     assert [mask.hide(each) for each in shown] == list(shown)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("http://u:p@h/", f"http://u:{HIDDEN}@h/"),
+        ("see http://u:p@ss@h/ and x@y", f"see http://u:{HIDDEN}@h/ and x@y"),
+        ("redis://:pw@h:1", f"redis://:{HIDDEN}@h:1"),
+        ("http://u:${PASSWORD}@h/", "http://u:${PASSWORD}@h/"),
+        ("http://${env:USER}:${keyring:x}@h/", "http://${env:USER}:${keyring:x}@h/"),
+        ("http://${env:USER}:clear@h/", f"http://${{env:USER}}:{HIDDEN}@h/"),
+        ("http://h:80/a@b?q=1", "http://h:80/a@b?q=1"),
+        ("http://h/?a=1&api_key=k&b=2#x", f"http://h/?a=1&api_key={HIDDEN}&b=2#x"),
+        ("http://h/?token=${TOKEN}", "http://h/?token=${TOKEN}"),
+        ("http://h/?token=${TOKEN:-clear}", f"http://h/?token={HIDDEN}"),
+    ],
+)
+def test_passwords_in_addresses_are_hidden_however_short(text: str, shown: str) -> None:
+    assert hide_in_addresses(text) == shown
+
+
+def test_no_address_takes_long_to_read() -> None:
+    for text in ("://" + "${a}" * 5000, "://" + "${a" * 5000, "://u:" + "${a}@" * 5000 + " "):
+        hide_in_addresses(text)
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        (("--token", "x", "y"), ("--token", HIDDEN, "y")),
+        (("--token", "--all"), ("--token", "--all")),
+        (("--token", "${T}"), ("--token", "${T}")),
+        (("--token=x", "-e", "API_KEY=x"), (f"--token={HIDDEN}", "-e", f"API_KEY={HIDDEN}")),
+        (
+            ("--header", "Authorization: Bearer x"),
+            ("--header", f"Authorization: {HIDDEN}"),
+        ),
+        (
+            ("--header", "Authorization: Bearer ${T}"),
+            ("--header", "Authorization: Bearer ${T}"),
+        ),
+        (("https://u:p@h/key=1",), (f"https://u:{HIDDEN}@h/key=1",)),
+    ],
+)
+def test_what_follows_the_name_of_a_secret_is_hidden(
+    words: tuple[str, ...], shown: tuple[str, ...]
+) -> None:
+    assert hide_in_words(words) == shown
 
 
 @pytest.mark.parametrize(

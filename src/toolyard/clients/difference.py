@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from toolyard.core.errors import ConfigError
+from toolyard.core.model import Command
 from toolyard.stores.jsonc import parse
-from toolyard.stores.mask import Mask, is_secret_name, looks_random
+from toolyard.stores.mask import Mask, hide_in_addresses, is_secret_name, learn, looks_random
 
 LONGEST_LINE: Final = 400
 """Characters; a file on one line would fill the screen with what did not change."""
@@ -20,9 +21,12 @@ def difference(path: Path, before: bytes | None, after: bytes | None) -> str:
     """Give the unified difference; empty if there is none."""
     mask = Mask()
     for data in (before, after):
-        for name, value in _texts(_plain(path, data or b"")):
+        plain = _plain(path, data or b"")
+        for name, value in _texts(plain):
             if is_secret_name(name) or looks_random(value):
                 _learn(mask, value)
+        for words in _lists(plain):
+            learn(Command(words), mask)
     old, new = (_lines(mask, data) for data in (before, after))
     was, is_ = ("/dev/null" if data is None else str(path) for data in (before, after))
     found = difflib.unified_diff(old, new, was, is_, lineterm="")
@@ -30,7 +34,8 @@ def difference(path: Path, before: bytes | None, after: bytes | None) -> str:
 
 
 def _lines(mask: Mask, data: bytes | None) -> list[str]:
-    return mask.hide((data or b"").decode("utf-8", "replace")).splitlines()
+    text = (data or b"").decode("utf-8", "replace")
+    return hide_in_addresses(mask.hide(text)).splitlines()
 
 
 def _shortened(line: str) -> str:
@@ -49,6 +54,15 @@ def _plain(path: Path, data: bytes) -> Any:
         return document.root.plain() if document.root else None
     except (ConfigError, ValueError):
         return None
+
+
+def _lists(value: Any) -> Iterator[tuple[str, ...]]:
+    """Every list in a value, as words of a command."""
+    if isinstance(value, list):
+        yield tuple(word for word in value if isinstance(word, str))
+    inner = value.values() if isinstance(value, dict) else value
+    for part in inner if isinstance(value, dict | list) else ():
+        yield from _lists(part)
 
 
 def _texts(value: Any, name: str = "") -> Iterator[tuple[str, str]]:

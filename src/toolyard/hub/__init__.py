@@ -30,6 +30,7 @@ from toolyard.links.keeper import Keeper
 from toolyard.links.pool import Pool
 from toolyard.sources.apps import Apps, describe_app
 from toolyard.sources.scan import Scan
+from toolyard.stores.clear import without_passwords
 
 PIN_CHANGED: Final = "pin-changed"
 """Tools of a server changed since they were approved, or are new where that waits too."""
@@ -285,6 +286,7 @@ def _describe(entry: Entry, keeper: Keeper | None) -> dict[str, Any]:
 
 
 def _launch(endpoint: Endpoint) -> dict[str, Any]:
+    endpoint = without_passwords(endpoint)
     if isinstance(endpoint, Command):
         return {
             "command": list(endpoint.argv),

@@ -8,15 +8,24 @@ from dataclasses import replace
 from typing import Final
 
 from toolyard.core.model import Command, Endpoint, Pairs
-from toolyard.stores.mask import HIDDEN, Mask, is_secret_name, learn, looks_random
+from toolyard.stores.mask import (
+    HIDDEN,
+    Mask,
+    hide_in_addresses,
+    hide_in_words,
+    is_reference,
+    is_secret_name,
+    learn,
+    looks_random,
+)
 
-_REFERENCE: Final = re.compile(r"(?:[A-Za-z]+ )?\$\{(?:(?!:-)[^}])+\}")
-"""One reference without a default, perhaps after a word such as `Bearer`."""
+_PACKAGE: Final = re.compile(r"@[\w.-]+/[\w.-]+(?:@[\w.^~-]+)?|[\w.-]+(?:==|@)\d[\w.-]*")
+"""With a scope or a version, which no key has."""
 
 
 def is_clear_secret(name: str, value: str) -> bool:
     """Whether a value under this name is likely to be a secret, and no reference to one."""
-    if not value.strip() or _REFERENCE.fullmatch(value.strip()):
+    if not value.strip() or is_reference(value):
         return False
     return is_secret_name(name) or looks_random(value)
 
@@ -34,11 +43,21 @@ def without_secrets(endpoint: Endpoint) -> Endpoint:
     mask = Mask()
     if isinstance(endpoint, Command):
         learn(replace(endpoint, env=()), mask)
-        argv = tuple(_word(word, mask) for word in endpoint.argv)
+        argv = tuple(_word(word, mask) for word in hide_in_words(endpoint.argv))
         return replace(endpoint, argv=argv, env=pairs_without_secrets(endpoint.env))
     learn(replace(endpoint, headers=()), mask)
     headers = pairs_without_secrets(endpoint.headers)
-    return replace(endpoint, url=mask.hide(endpoint.url), headers=headers)
+    return replace(endpoint, url=mask.hide(hide_in_addresses(endpoint.url)), headers=headers)
+
+
+def without_passwords(endpoint: Endpoint) -> Endpoint:
+    """The endpoint with all its words, but for what is passed under the names of secrets.
+
+    For people who are to judge it: a word that merely looks like a key may be what matters.
+    """
+    if isinstance(endpoint, Command):
+        return replace(endpoint, argv=hide_in_words(endpoint.argv))
+    return replace(endpoint, url=hide_in_addresses(endpoint.url))
 
 
 def pairs_without_secrets(pairs: Pairs) -> Pairs:
@@ -47,4 +66,5 @@ def pairs_without_secrets(pairs: Pairs) -> Pairs:
 
 
 def _word(word: str, mask: Mask) -> str:
-    return word if _REFERENCE.fullmatch(word.rpartition("=")[2]) else mask.hide(word)
+    is_plain = is_reference(word.rpartition("=")[2]) or _PACKAGE.fullmatch(word)
+    return word if is_plain else mask.hide(word)

@@ -9,10 +9,11 @@ from __future__ import annotations
 import base64
 import json
 import logging
+import re
 import sys
 import traceback
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import Final
 from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
@@ -30,6 +31,12 @@ NAMES: Final = (
     *("password", "privatekey", "pwd", "secret", "token"),
 )
 """Parts of the names under which secrets are passed, without case, `_` and `-`."""
+_REFERENCE: Final = re.compile(r"(?:[A-Za-z]+ )?\$\{(?:(?!:-)[^}])+\}")
+_LETTER: Final = r"""\$\{[^}\s]{0,200}\}|(?!\$\{)[^\s/?#"'"""
+"""One of an address, where a reference counts as one; it has one reading only, or matching takes
+for ever."""
+_USERINFO: Final = re.compile(f"(://(?:{_LETTER}:@])*):((?:{_LETTER}])+)@")
+_PARAMETER: Final = re.compile(r"""([?&;]([\w.~-]+)=)([^\s&;\#"'<>]+)""")
 
 
 class Mask:
@@ -148,6 +155,50 @@ def looks_random(value: str) -> bool:
     )
 
 
+def is_reference(value: str) -> bool:
+    """Whether it is one reference without a default, perhaps after a word such as `Bearer`."""
+    return _REFERENCE.fullmatch(value.strip()) is not None
+
+
+def hide_in_addresses(text: str) -> str:
+    """The text without passwords and keys in the addresses in it; references stay."""
+    text = _USERINFO.sub(
+        lambda found: found[0] if is_reference(found[2]) else f"{found[1]}:{HIDDEN}@", text
+    )
+    return _PARAMETER.sub(
+        lambda found: (
+            f"{found[1]}{HIDDEN}"
+            if is_secret_name(found[2]) and not is_reference(found[3])
+            else found[0]
+        ),
+        text,
+    )
+
+
+def hide_in_words(words: Sequence[str]) -> tuple[str, ...]:
+    """The words of a command without what is passed under names that secrets have."""
+    shown: list[str] = []
+    flag = ""
+    for word in words:
+        shown.append(_hidden_word(word, flag))
+        flag = word if word.startswith("-") and "=" not in word else ""
+    return tuple(shown)
+
+
+def _hidden_word(word: str, flag: str) -> str:
+    """One word; `flag` is the one before it that may take it as its value."""
+    if is_reference(word):
+        return word
+    if flag and is_secret_name(flag) and not word.startswith("--"):
+        return HIDDEN
+    for mark in ("=", ": "):
+        name, found, value = word.partition(mark)
+        is_name = bool(found) and "/" not in name
+        if is_name and is_secret_name(name) and not is_reference(value):
+            return f"{name}{mark}{HIDDEN}"
+    return hide_in_addresses(word)
+
+
 class Masked(logging.Filter):
     """Hides secrets in every record of a handler, also in its traceback."""
 
@@ -205,11 +256,14 @@ def _in_base64(raw: bytes, before: int) -> Iterator[str]:
 
 
 def _flags(argv: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """`--token x` and `--token=x` as pairs."""
+    """`--token x`, `--token=x`, `TOKEN=x` and `Authorization: x` as pairs."""
     for word, following in zip(argv, (*argv[1:], ""), strict=True):
         name, mark, value = word.partition("=")
+        header, colon, rest = word.partition(": ")
         if word.startswith("-"):
             yield name, value if mark else following
+        elif colon:
+            yield header, rest
         elif mark:
             yield name, value
 
