@@ -17,9 +17,10 @@ import pytest
 
 from tests.fixtures.stub_run import stub_command
 from toolyard.clients.change import read_file
-from toolyard.clients.formats import Entry, put, read
+from toolyard.clients.formats import put, read
 from toolyard.clients.known import BY_NAME
 from toolyard.clients.places import Place, Surroundings, one_place
+from toolyard.clients.shapes import Entry
 from toolyard.core.model import Command, Endpoint, Url
 
 BOX = Path(os.environ.get("REAL_CLIENTS", "no clients"))

@@ -126,6 +126,107 @@ def test_what_is_taken_in_is_the_same_in_the_yard(home: Path, endpoint: Endpoint
     assert look(home, **{server.id.name: server.endpoint}).found[0].present == "s"
 
 
+UNTAKEN: list[tuple[str, dict[str, Any], list[str], list[str]]] = [
+    ("gemini", {"excludeTools": ["rm"], "trust": True}, ["excludeTools"], ["trust"]),
+    ("gemini", {"includeTools": [], "oauth": {}, "timeout": 5000}, ["includeTools"], ["oauth"]),
+    ("codex", {"enabled_tools": ["a"], "startup_timeout_sec": 5}, ["enabled_tools"],
+     ["startup_timeout_sec"]),
+    ("codex", {"disabled_tools": [], "bearer_token_env_var": "T"}, [], ["disabled_tools"]),
+    ("copilot", {"tools": ["a"]}, ["tools"], []),
+    ("copilot", {"tools": ["*"]}, [], []),
+    ("vscode", {"envFile": "/e", "sandboxEnabled": True}, ["sandboxEnabled"], ["envFile"]),
+    ("vscode", {"args": ["${input:k}", "${HOME}"], "gallery": None}, [], ["${input:k}"]),
+    ("claude-desktop", {"args": ["${input:k}"]}, [], []),
+    ("claude-code", {"headersHelper": "x", "oauth": {"clientId": "c"}}, [],
+     ["headersHelper", "oauth"]),
+    ("windsurf", {"disabledTools": ["a"]}, ["disabledTools"], []),
+    ("opencode", {"timeout": {"request": 5}}, [], ["timeout"]),
+    ("zed", {"source": "custom", "title": "t"}, [], []),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "extra", "opening", "others"), UNTAKEN)
+def test_what_is_not_taken_over_is_named(
+    home: Path, name: str, extra: dict[str, Any], opening: list[str], others: list[str]
+) -> None:
+    write_entry(home, name, {"command": "run", **extra})
+
+    (found,) = look(home).found
+
+    assert [lost.key for lost in found.untaken if lost.opens] == opening
+    assert [lost.key for lost in found.untaken if not lost.opens] == others
+    assert {lost.client for lost in found.untaken} <= {name}
+    assert found.opens is bool(opening)
+
+
+def write_entry(home: Path, name: str, raw: dict[str, Any], **whole: Any) -> None:
+    """Write one server `s` into a client's file, and what else the file says."""
+    place = one_place(BY_NAME[name], Surroundings({}, home, "linux"))
+    place.path.parent.mkdir(parents=True, exist_ok=True)
+    data = json.dumps(whole).encode() if whole else b""
+    place.path.write_bytes(put(place.client.shape, data, "s", raw))
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "value", "written", "seconds"),
+    [
+        ("gemini", "timeout", 500, 0.5, 0.5),
+        ("qwen", "timeout", 30_000, 30, 30.0),
+        ("claude-code", "timeout", 600_000, 600, 600.0),
+        ("copilot", "timeout", 4100, 4.1, 4.1),
+        ("codex", "tool_timeout_sec", 1200, 1_200_000, 1200.0),
+        ("zed", "timeout", 90, 90, 90.0),
+        ("codex", "tool_timeout_sec", -1, None, None),
+        ("opencode", "timeout", 5000, None, None),
+        ("cursor", "timeout", 5000, None, None),
+    ],
+)
+def test_a_timeout_is_taken_in_the_unit_of_its_client(
+    home: Path, name: str, key: str, value: int, written: float | None, seconds: float | None
+) -> None:
+    write_entry(home, name, {"command": "run", key: value})
+    (found,) = look(home).found
+    file = ServersFile(home / "servers.json")
+
+    file.put("s", found.entry())
+
+    assert found.entry().get("timeout") == written
+    assert file.load().servers[0].timeout == seconds
+    assert [lost.key for lost in found.untaken] == ([] if seconds else [key])
+
+
+def test_what_one_of_two_clients_had_restricted_stays_named(home: Path) -> None:
+    write_entry(home, "gemini", {"command": "run", "excludeTools": ["rm"], "timeout": 9000})
+    write_entry(home, "qwen", {"command": "run", "timeout": 5000, "description": "Files"})
+
+    (found,) = look(home).found
+
+    assert [(lost.client, lost.key) for lost in found.untaken] == [("gemini", "excludeTools")]
+    assert (found.timeout, found.title) == (9.0, "Files")
+
+
+@pytest.mark.parametrize(
+    ("name", "whole", "keys"),
+    [
+        ("gemini", {"mcp": {"excluded": ["s"]}}, ["mcp.excluded"]),
+        ("qwen", {"mcp": {"allowed": ["other"]}}, ["mcp.allowed"]),
+        ("gemini", {"mcp": {"allowed": ["s"], "excluded": []}}, []),
+        ("opencode", {"tools": {"s_rm": False, "s*": False, "t_*": False, "s_a": True}},
+         ["tools.s_rm", "tools.s*"]),
+        ("opencode", {"permission": {"s_*": "ask", "*": "ask", "bash": "deny"}},
+         ["permission.s_*"]),
+    ],
+)  # fmt: skip
+def test_what_a_file_says_of_a_server_elsewhere_is_named(
+    home: Path, name: str, whole: dict[str, Any], keys: list[str]
+) -> None:
+    write_entry(home, name, {"command": ["run"]}, **whole)
+
+    (found,) = look(home).found
+
+    assert [(lost.key, lost.opens) for lost in found.untaken] == [(key, True) for key in keys]
+
+
 MOVED = [
     ("claude-code", "CLAUDE_CONFIG_DIR", ".claude.json", ".claude.json"),
     ("codex", "CODEX_HOME", "config.toml", ".codex/config.toml"),

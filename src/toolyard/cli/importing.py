@@ -3,19 +3,36 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from toolyard.cli.clients import dry_option, folder
 from toolyard.cli.desk import Desk, config_option, json_option
-from toolyard.cli.terminal import clean
+from toolyard.cli.terminal import clean, visible
 
 if TYPE_CHECKING:
     from toolyard.clients.taking import Found, Gathered
+    from toolyard.clients.untaken import Untaken
+    from toolyard.core.model import Endpoint, Pairs
 
 TITLES = ("name", "runs", "with", "from")
+
+
+@dataclass(frozen=True, slots=True)
+class Consent:
+    """What may come in without being asked for."""
+
+    own: bool
+    project: bool
+    unrestricted: bool
+
+    def covers(self, found: Found) -> bool:
+        """Whether a server may."""
+        is_trusted = self.project if found.is_shared else self.own
+        return is_trusted and (self.unrestricted or not found.opens)
 
 
 @click.command("import")
@@ -24,6 +41,7 @@ TITLES = ("name", "runs", "with", "from")
 @dry_option
 @click.option("--yes", "-y", is_flag=True, help="Take in what your own files name, unasked.")
 @click.option("--yes-project", is_flag=True, help="Also take in what only project files name.")
+@click.option("--yes-unrestricted", is_flag=True, help="Also take in what a client had restricted.")
 @config_option
 @json_option
 @click.pass_obj
@@ -34,12 +52,16 @@ def import_command(
     dry_run: bool,
     yes: bool,
     yes_project: bool,
+    yes_unrestricted: bool,
 ) -> None:
     """Take the servers of your clients into the yard.
 
     Without names, from every client that has a file. What runs the same is taken once, whatever
     it is called. What only a project's file names is confirmed one by one, because others may have
     written it.
+
+    Keys that the yard has no place for are named. A server whose tools a client had filtered is
+    confirmed by itself: in the yard, all of them can be used.
     """
     gathered = _gather(desk, names, project)
     for problem in gathered.problems if not desk.terminal.as_json else ():
@@ -47,7 +69,7 @@ def import_command(
     new = [each for each in gathered.found if not each.present]
     taken: list[Found] = []
     if not dry_run:
-        taken = _confirmed(desk, new, yes, yes_project)
+        taken = _confirmed(desk, new, Consent(yes, yes_project, yes_unrestricted))
         _take(desk, taken)
     answer = _plain(gathered, taken, dry_run)
     desk.terminal.answer(answer, lambda: _tell(desk, gathered, new, taken, dry_run))
@@ -64,34 +86,55 @@ def _gather(desk: Desk, names: Sequence[str], project: str | None) -> Gathered:
     return gather(places, present)
 
 
-def _confirmed(desk: Desk, new: list[Found], yes: bool, yes_project: bool) -> list[Found]:
+def _confirmed(desk: Desk, new: list[Found], consent: Consent) -> list[Found]:
     """What of it may come in.
 
     Raises:
         click.UsageError: Nobody is there to be asked.
     """
-    own = [each for each in new if not each.is_shared]
-    shared = [each for each in new if each.is_shared]
-    can_ask = sys.stdin.isatty() and sys.stdout.isatty() and not desk.terminal.as_json
-    if own and not yes:
-        if not can_ask:
+    covered = [found for found in new if consent.covers(found)]
+    others = [found for found in new if not consent.covers(found)]
+    if not (sys.stdin.isatty() and sys.stdout.isatty()) or desk.terminal.as_json:
+        if not consent.own and not all(found.is_shared for found in others):
             raise click.UsageError("nobody is there to be asked; see --dry-run, then give --yes")
-        _table(desk, own)
-        click.confirm(f"Take these {len(own)} in?", abort=True)
-    if shared and not yes_project and not can_ask:
+        _name_left(desk, others, consent)
+        return covered
+    together = [found for found in others if not (found.is_shared or found.opens)]
+    if together:
+        _table(desk, together)
+        click.confirm(f"Take these {len(together)} in?", abort=True)
+    alone = [found for found in others if found.is_shared or found.opens]
+    return covered + together + [found for found in alone if _approved(desk, found)]
+
+
+def _name_left(desk: Desk, left: list[Found], consent: Consent) -> None:
+    """Say what was not taken in, and what would have it taken in."""
+    if not consent.project and any(found.is_shared for found in left):
         desk.terminal.note("note: what only project files name was left; see --yes-project")
-        return own
-    return own + [each for each in shared if yes_project or _approved(desk, each)]
+    for found in left:
+        if found.opens and not consent.unrestricted:
+            lost = _listed(each for each in found.untaken if each.opens)
+            desk.terminal.note(
+                f"note: '{found.name}' was left: without {clean(lost)} more could be done with it;"
+                " see --yes-unrestricted"
+            )
 
 
 def _approved(desk: Desk, found: Found) -> bool:
+    """Show one server in full, and have it confirmed."""
     desk.terminal.say()
     desk.terminal.say(f"'{found.name}' of {_sources(found)} would run:")
     for word in _words(found):
-        desk.terminal.say(f"  {clean(word)}")
-    if names := _given(found):
-        desk.terminal.say(f"  with {clean(', '.join(names))}")
+        desk.terminal.say(f"  {_on_one_line(word)}")
+    for given in _given(found):
+        desk.terminal.say(f"  with {_on_one_line(given)}")
+    _name_untaken(desk, found)
     return click.confirm("Take it in?", default=False)
+
+
+def _on_one_line(text: str) -> str:
+    """Every character of a text that somebody else wrote, so that nothing looks like our words."""
+    return visible(text).replace("\n", "\\n").replace("\t", "\\t")
 
 
 def _take(desk: Desk, taken: list[Found]) -> None:
@@ -126,22 +169,51 @@ def _table(desk: Desk, found: list[Found]) -> None:
     ]
     if rows:
         desk.terminal.table(TITLES, rows)
+    for each in found:
+        _name_untaken(desk, each)
+
+
+def _name_untaken(desk: Desk, found: Found) -> None:
+    if opening := _listed(each for each in found.untaken if each.opens):
+        desk.terminal.say(f"'{found.name}' loses what restricts it: {clean(opening)}")
+    if others := _listed(each for each in found.untaken if not each.opens):
+        desk.terminal.say(f"'{found.name}' comes without {clean(others)}")
+    if any(each.key.startswith("${") for each in found.untaken):
+        desk.terminal.say("  hint: toolyard secret set NAME, and write ${keyring:NAME} instead")
+
+
+def _listed(untaken: Iterator[Untaken]) -> str:
+    return ", ".join(f"{each.key} ({each.client})" for each in untaken)
 
 
 def _words(found: Found) -> Sequence[str]:
-    from toolyard.core.model import Command
+    """What would be run or reached.
 
-    endpoint = found.endpoint
+    Of a project's file every character, because somebody else may have hidden something in it.
+    """
+    from toolyard.core.model import Command
+    from toolyard.stores.clear import without_secrets
+
+    endpoint: Endpoint = found.endpoint if found.is_shared else without_secrets(found.endpoint)
     return endpoint.argv if isinstance(endpoint, Command) else (endpoint.url,)
 
 
 def _given(found: Found) -> list[str]:
-    """The names of its variables or headers; their values may be secrets."""
+    """The names of its variables or headers; of a project's file with their values.
+
+    Those of the user's own files may be secrets. What a project's file has can be read by all who
+    have the project, and a value such as `LD_PRELOAD` decides what is run.
+    """
+    if found.is_shared:
+        return [f"{name}={value}" for name, value in _pairs(found)]
+    return [name for name, _ in _pairs(found)]
+
+
+def _pairs(found: Found) -> Pairs:
     from toolyard.core.model import Command
 
     endpoint = found.endpoint
-    pairs = endpoint.env if isinstance(endpoint, Command) else endpoint.headers
-    return [name for name, _ in pairs]
+    return endpoint.env if isinstance(endpoint, Command) else endpoint.headers
 
 
 def _sources(found: Found) -> str:
@@ -156,11 +228,16 @@ def _plain(gathered: Gathered, taken: list[Found], dry_run: bool) -> dict[str, A
             {
                 "name": each.present or each.name,
                 "runs": list(_words(each)),
-                "with": _given(each),
+                "with": [name for name, _ in _pairs(each)],
+                "values": dict(_pairs(each)) if each.is_shared else {},
                 "from": [{"client": p.client.name, "file": str(p.path)} for p in each.places],
                 "project": each.is_shared,
                 "present": bool(each.present),
                 "taken": not each.present and each.name in names,
+                "not_taken": [
+                    {"client": lost.client, "key": lost.key, "opens": lost.opens}
+                    for lost in each.untaken
+                ],
             }
             for each in gathered.found
         ],

@@ -19,6 +19,7 @@ from toolyard.clients.journal import LARGEST, Journal, Record, What, hash_of
 from toolyard.clients.known import find_client
 from toolyard.clients.ours import NAME, is_ours
 from toolyard.clients.places import Place, refuse_links
+from toolyard.clients.shapes import BY_VARIABLE
 from toolyard.core.errors import ConfigError, StoreError, TakenError
 from toolyard.core.model import Endpoint
 from toolyard.stores.entries import ENDPOINT_KEYS, SWITCH_KEYS, EntryError
@@ -267,16 +268,15 @@ def _remove(place: Place, data: bytes) -> bytes:
 
 def _holds_ours(place: Place, raw: Any) -> bool:
     try:
-        endpoint, _ = place.client.shape.read(raw)
+        entry = place.client.shape.read(NAME, raw)
     except EntryError:
         return False
-    return is_ours(NAME, endpoint)
+    return is_ours(NAME, entry.endpoint)
 
 
 def _kept(raw: dict[str, Any]) -> dict[str, Any]:
     """What somebody added to our entry that is not about starting, reaching or switching it."""
-    by_name = ("http_headers", "env_http_headers", "bearer_token_env_var", "env_vars")
-    ours = (*ENDPOINT_KEYS, *SWITCH_KEYS, *by_name)
+    ours = (*ENDPOINT_KEYS, *SWITCH_KEYS, *BY_VARIABLE)
     return {key: value for key, value in raw.items() if key not in ours}
 
 

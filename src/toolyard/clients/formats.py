@@ -5,13 +5,13 @@ Bytes outside of that one entry stay as they are, whatever they hold.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from toolyard.clients.shapes import Raw, Shape
+from toolyard.clients.shapes import Entry, Raw, Shape
 from toolyard.clients.toml import parse_toml, remove_table, set_table
 from toolyard.core.errors import ConfigError
-from toolyard.core.model import Endpoint, Problem
+from toolyard.core.model import Problem
 from toolyard.stores.edit import remove_member, set_member
 from toolyard.stores.entries import EntryError
 from toolyard.stores.jsonc import Document, Member, parse
@@ -20,15 +20,6 @@ CLIENT_ENTRY = "client-entry"
 """One entry of a client's file cannot be used."""
 
 Keys = tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One server of a client's file."""
-
-    name: str
-    endpoint: Endpoint
-    enabled: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +37,12 @@ def read(shape: Shape, data: bytes, keys: Keys = ()) -> Read:
         ConfigError: The file cannot be read; the message names the line.
     """
     entries, problems = [], []
+    whole = _whole(shape, data)
     for name, (raw, line) in _found(shape, data, keys or (shape.top,)).items():
         try:
-            entries.append(Entry(name, *shape.read(raw)))
+            entry = shape.read(name, raw)
+            untaken = (*entry.untaken, *shape.elsewhere(whole, name))
+            entries.append(replace(entry, untaken=untaken))
         except EntryError as error:
             where = f"line {line}" if line else ""
             text = f"server '{name}' cannot be used: {error}"
@@ -83,6 +77,15 @@ def remove(shape: Shape, data: bytes, name: str, keys: Keys = ()) -> bytes:
     """
     path = (*(keys or (shape.top,)), name)
     return remove_table(data, path) if shape.syntax == "toml" else remove_member(data, path)
+
+
+def _whole(shape: Shape, data: bytes) -> Raw:
+    """The whole file in plain values; empty if it is no object."""
+    if shape.syntax == "toml":
+        return parse_toml(data)
+    root = parse(data).root
+    plain = root.plain() if root else {}
+    return plain if isinstance(plain, dict) else {}
 
 
 def _found(shape: Shape, data: bytes, keys: Keys) -> dict[str, tuple[Any, int]]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from toolyard.clients.shapes import (
+    BY_VARIABLE,
     Shape,
     bare_url_is_sse,
     from_braces,
@@ -17,6 +18,7 @@ from toolyard.clients.shapes import (
     literal,
     nested_command,
 )
+from toolyard.clients.untaken import server_lists, tool_patterns
 from toolyard.core.errors import UnknownNameError
 from toolyard.core.names import closest
 
@@ -55,12 +57,14 @@ class Client:
 _WEB: Final = {"http": "url", "sse": "url"}
 _TYPES: Final = {"http": "http", "sse": "sse"}
 _SAID: Final = {"stdio": "stdio", **_TYPES}
+_MILLISECONDS: Final = ("timeout", 0.001)
+_SECONDS: Final = ("timeout", 1.0)
 
 CLIENTS: Final[tuple[Client, ...]] = (
     Client(
         "claude-code",
         "Claude Code",
-        Shape(words=_SAID, addresses=_WEB),
+        Shape(words=_SAID, addresses=_WEB, timeout=_MILLISECONDS),
         (".claude.json",),
         moved=("CLAUDE_CONFIG_DIR", ".claude.json"),
         project=(".mcp.json",),
@@ -101,6 +105,8 @@ CLIENTS: Final[tuple[Client, ...]] = (
             addresses={"http": "url"},
             headers="http_headers",
             mend=headers_by_variable,
+            mended=BY_VARIABLE,
+            timeout=("tool_timeout_sec", 1.0),
         ),
         (".codex/config.toml",),
         moved=("CODEX_HOME", "config.toml"),
@@ -110,7 +116,13 @@ CLIENTS: Final[tuple[Client, ...]] = (
     Client(
         "gemini",
         "Gemini CLI",
-        Shape(words=_TYPES, addresses=_WEB, refer=from_shell),
+        Shape(
+            words=_TYPES,
+            addresses=_WEB,
+            refer=from_shell,
+            timeout=_MILLISECONDS,
+            elsewhere=server_lists,
+        ),
         (".gemini/settings.json",),
         moved=("GEMINI_CLI_HOME", ".gemini/settings.json"),
         project=(".gemini/settings.json",),
@@ -120,7 +132,13 @@ CLIENTS: Final[tuple[Client, ...]] = (
     Client(
         "qwen",
         "Qwen Code",
-        Shape(addresses={"http": "httpUrl", "sse": "url"}, mend=bare_url_is_sse, refer=from_shell),
+        Shape(
+            addresses={"http": "httpUrl", "sse": "url"},
+            mend=bare_url_is_sse,
+            refer=from_shell,
+            timeout=_MILLISECONDS,
+            elsewhere=server_lists,
+        ),
         (".qwen/settings.json",),
         moved=("QWEN_HOME", "settings.json"),
         project=(".qwen/settings.json",),
@@ -137,6 +155,7 @@ CLIENTS: Final[tuple[Client, ...]] = (
             one_list=True,
             env="environment",
             refer=from_braces,
+            elsewhere=tool_patterns,
         ),
         ("opencode/opencode.jsonc", "opencode/opencode.json"),
         folder="config",
@@ -159,6 +178,7 @@ CLIENTS: Final[tuple[Client, ...]] = (
             words=_TYPES,
             addresses=_WEB,
             mend=nested_command,
+            timeout=_SECONDS,
         ),
         ("zed/settings.json",),
         folder="config",
@@ -168,7 +188,12 @@ CLIENTS: Final[tuple[Client, ...]] = (
     Client(
         "copilot",
         "Copilot CLI",
-        Shape(fixed=(("tools", ["*"]),), words={"stdio": "local", **_TYPES}, addresses=_WEB),
+        Shape(
+            fixed=(("tools", ["*"]),),
+            words={"stdio": "local", **_TYPES},
+            addresses=_WEB,
+            timeout=_MILLISECONDS,
+        ),
         (".copilot/mcp-config.json",),
         moved=("COPILOT_HOME", "mcp-config.json"),
         project=(".github/mcp.json",),

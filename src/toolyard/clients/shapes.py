@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
+from toolyard.clients.untaken import Untaken, nothing_else, untaken_keys, untaken_references
 from toolyard.core.errors import ConfigError
 from toolyard.core.model import Command, Endpoint, Pairs
 from toolyard.core.transports import KEYS as TRANSPORT_KEYS
-from toolyard.stores.entries import read_entry
+from toolyard.stores.entries import ENDPOINT_KEYS, SWITCH_KEYS, TITLE_KEYS, read_entry
 from toolyard.stores.jsonc import parse
 
 Raw = dict[str, Any]
@@ -22,6 +23,12 @@ Raw = dict[str, Any]
 Syntax = Literal["json", "toml"]
 Mend = Callable[[Raw], Raw]
 Change = Callable[[str], str]
+Elsewhere = Callable[[Raw, str], Iterable[Untaken]]
+
+LONGEST_CALL: Final = 86_400.0
+"""Seconds; who writes more than a day means no end."""
+BY_VARIABLE: Final = ("http_headers", "env_http_headers", "bearer_token_env_var", "env_vars")
+"""Keys of headers and variables that are given by the name of a variable."""
 
 
 def _same(raw: Raw) -> Raw:
@@ -30,6 +37,19 @@ def _same(raw: Raw) -> Raw:
 
 def _as_it_is(text: str) -> str:
     return text
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One server of a client's file."""
+
+    name: str
+    endpoint: Endpoint
+    enabled: bool = True
+    title: str = ""
+    timeout: float | None = None
+    """Seconds a call may take, if the client says so."""
+    untaken: tuple[Untaken, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +71,14 @@ class Shape:
     headers: str = "headers"
     mend: Mend = _same
     """Makes of an entry one in the words that all understand."""
+    mended: tuple[str, ...] = ()
+    """The keys beyond the usual ones that `mend` understands."""
     refer: Change = _as_it_is
     """Makes of the client's references to variables those of ours."""
+    timeout: tuple[str, float] | None = None
+    """The key that says how long a call may take, and its unit in seconds."""
+    elsewhere: Elsewhere = nothing_else
+    """Finds what the whole file says of a server outside of its entry."""
 
     def takes(self, kind: str) -> bool:
         """Whether the client can be given an address of that kind."""
@@ -86,18 +112,38 @@ class Shape:
         raw |= _filled(self.env, command.env)
         return raw | ({"cwd": command.cwd} if command.cwd else {})
 
-    def read(self, raw: object) -> tuple[Endpoint, bool]:
-        """Give the endpoint of an entry, and whether it is switched on.
+    def read(self, name: str, raw: object) -> Entry:
+        """Understand an entry.
 
         Raises:
             EntryError: It cannot be used.
         """
+        fields = raw if isinstance(raw, dict) else {}
+        mended: Any = raw
         if isinstance(raw, dict):
-            raw = self.mend(raw)
-        document = parse(json.dumps(raw, default=str).encode())
+            # Clients disagree on what a timeout is, so it is not read as one of ours.
+            mended = {key: value for key, value in self.mend(raw).items() if key != "timeout"}
+        document = parse(json.dumps(mended, default=str).encode())
         assert document.root is not None
         entry = read_entry(document, document.root)
-        return change_texts(entry.endpoint, self.refer), entry.enabled
+        endpoint = change_texts(entry.endpoint, self.refer)
+        untaken = (*self._untaken(fields), *untaken_references(endpoint))
+        seconds = self._seconds(fields)
+        return Entry(name, endpoint, entry.enabled, entry.title, seconds, untaken)
+
+    def _seconds(self, raw: Raw) -> float | None:
+        key, unit = self.timeout or ("", 0.0)
+        value = raw.get(key)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return None
+        seconds = round(value * unit, 3)
+        return seconds if 0 < seconds <= LONGEST_CALL else None
+
+    def _untaken(self, raw: Raw) -> Iterator[Untaken]:
+        usual = [key for key, value in self.fixed if raw.get(key) == value]
+        taken = [self.timeout[0]] if self.timeout and self._seconds(raw) else []
+        keys = (*ENDPOINT_KEYS, *SWITCH_KEYS, *TITLE_KEYS, *self.mended, *usual, *taken)
+        return untaken_keys(raw, keys)
 
 
 def change_texts(endpoint: Endpoint, change: Change) -> Endpoint:

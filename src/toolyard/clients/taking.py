@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from toolyard.clients.formats import Entry, read
+from toolyard.clients.formats import read
 from toolyard.clients.journal import LARGEST
 from toolyard.clients.known import Client
 from toolyard.clients.ours import is_ours
@@ -20,9 +20,11 @@ from toolyard.clients.places import (
     project_places,
     user_places,
 )
-from toolyard.clients.shapes import change_texts
+from toolyard.clients.shapes import Entry, change_texts
+from toolyard.clients.untaken import Untaken
 from toolyard.core.errors import ToolyardError
 from toolyard.core.model import Command, Endpoint, Problem
+from toolyard.stores.entries import write_timeout
 from toolyard.stores.files import read_bounded
 
 CLIENT_FILE: Final = "client-file"
@@ -42,6 +44,15 @@ class Found:
     places: tuple[Place, ...]
     present: str = ""
     """The name under which the yard has it already."""
+    title: str = ""
+    timeout: float | None = None
+    untaken: tuple[Untaken, ...] = ()
+    """What these files say of it that is not taken over."""
+
+    @property
+    def opens(self) -> bool:
+        """Whether a client had restricted it in a way that is lost."""
+        return any(lost.opens for lost in self.untaken)
 
     @property
     def is_shared(self) -> bool:
@@ -56,7 +67,8 @@ class Found:
             said |= {"env": dict(endpoint.env), "cwd": endpoint.cwd}
         else:
             said = {"type": endpoint.kind, "url": endpoint.url, "headers": dict(endpoint.headers)}
-        said["disabled"] = not self.enabled
+        said["timeout"] = write_timeout(self.timeout) if self.timeout else None
+        said |= {"title": self.title, "disabled": not self.enabled}
         return {key: value for key, value in said.items() if value or key == "args"}
 
 
@@ -121,12 +133,30 @@ def _settled(endpoint: Endpoint, place: Place) -> Endpoint:
 
 def _merge(merged: dict[object, Found], entry: Entry, place: Place) -> None:
     key = what_it_runs(entry.endpoint)
-    known = merged.get(key)
-    if known is None:
-        merged[key] = Found(entry.name, entry.endpoint, entry.enabled, (place,))
-        return
-    places = known.places if place in known.places else (*known.places, place)
-    merged[key] = replace(known, places=places, enabled=known.enabled or entry.enabled)
+    client = place.client.name
+    new = Found(
+        entry.name,
+        entry.endpoint,
+        entry.enabled,
+        (place,),
+        title=entry.title,
+        timeout=entry.timeout,
+        untaken=tuple(replace(lost, client=client) for lost in entry.untaken),
+    )
+    merged[key] = _joined(merged[key], new) if key in merged else new
+
+
+def _joined(first: Found, second: Found) -> Found:
+    """One server that two files have: as open and as patient as either of them needs."""
+    new_places = tuple(place for place in second.places if place not in first.places)
+    return replace(
+        first,
+        enabled=first.enabled or second.enabled,
+        places=first.places + new_places,
+        title=first.title or second.title,
+        timeout=max(filter(None, (first.timeout, second.timeout)), default=None),
+        untaken=tuple(dict.fromkeys((*first.untaken, *second.untaken))),
+    )
 
 
 def what_it_runs(endpoint: Endpoint) -> object:

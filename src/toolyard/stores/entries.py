@@ -35,6 +35,7 @@ ENDPOINT_KEYS = (
     *("url", "httpUrl", "serverUrl", "headers", "found", "executor"),
 )
 SWITCH_KEYS = ("enabled", "disabled")
+TITLE_KEYS = ("title", "description")
 URL_KEYS = ("httpUrl", "url", "serverUrl")
 """The first that is there counts: a client that knows `httpUrl` means it first."""
 
@@ -78,7 +79,7 @@ def read_entry(document: Document, node: Node) -> Entry:
     fields = _Fields(document, node)
     return Entry(
         endpoint=_endpoint(fields),
-        title=fields.text("title") or fields.text("description") or "",
+        title=next(filter(None, map(fields.text, TITLE_KEYS)), ""),
         enabled=fields.flag("enabled", True) and not fields.flag("disabled", False),
         timeout=_timeout(fields),
         identity=_identity(fields),
@@ -263,6 +264,12 @@ def _timeout(fields: _Fields) -> float | None:
         )
     value = float(node.scalar)
     return value / 1000 if value >= MILLISECONDS_FROM else value
+
+
+def write_timeout(seconds: float) -> float:
+    """Give a timeout as an entry says it, which is in milliseconds from 1000 on."""
+    value = seconds * 1000 if seconds >= MILLISECONDS_FROM else seconds
+    return int(value) if value == int(value) else value
 
 
 def _start(fields: _Fields, key: str) -> int:

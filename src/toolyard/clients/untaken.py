@@ -1,0 +1,86 @@
+"""What a client's file says of a server and the yard has no place for, so that it can be named.
+
+Some of it restricts the server: without it, tools that were hidden could be called, or a program
+would run outside of its sandbox. Nothing like that is lost without being asked for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from toolyard.core.model import Command, Endpoint
+
+_ALLOWING: Final = ("includeTools", "enabledTools", "enabled_tools", "allowedTools", "tools")
+"""Lists of what may be used; an empty one allows nothing."""
+_DENYING: Final = (
+    *("excludeTools", "disabledTools", "disabled_tools", "default_tools_approval_mode"),
+    *("sandbox", "sandboxEnabled"),
+)
+_REFERENCE: Final = re.compile(r"(?<!\$)\$\{(?:input|command|config):[^}]*\}")
+"""What only an editor can fill in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Untaken:
+    """Something that is not taken over."""
+
+    key: str
+    opens: bool = False
+    """Whether more can be done with the server without it."""
+    client: str = ""
+
+
+def untaken_keys(raw: Mapping[str, Any], understood: Iterable[str]) -> Iterator[Untaken]:
+    """Name the keys of an entry that are not understood; a null counts as absent."""
+    skipped = frozenset(understood)
+    for key, value in raw.items():
+        if key not in skipped and value is not None:
+            opens = key in _ALLOWING or (key in _DENYING and bool(value))
+            yield Untaken(key, opens)
+
+
+def untaken_references(endpoint: Endpoint) -> Iterator[Untaken]:
+    """Name the references that nothing here can fill in; they are left as they stand."""
+    if isinstance(endpoint, Command):
+        texts = [*endpoint.argv, *(value for _, value in endpoint.env), endpoint.cwd or ""]
+    else:
+        texts = [endpoint.url, *(value for _, value in endpoint.headers)]
+    for text in texts:
+        yield from map(Untaken, _REFERENCE.findall(text))
+
+
+# What stands elsewhere in the file.
+
+
+def nothing_else(whole: Mapping[str, Any], name: str) -> Iterator[Untaken]:
+    """For clients that say all of a server in its entry."""
+    yield from ()
+
+
+def server_lists(whole: Mapping[str, Any], name: str) -> Iterator[Untaken]:
+    """For clients with lists of the servers that are used, or not."""
+    lists = whole.get("mcp")
+    if not isinstance(lists, dict):
+        return
+    allowed, excluded = lists.get("allowed"), lists.get("excluded")
+    if isinstance(allowed, list) and name not in allowed:
+        yield Untaken("mcp.allowed", opens=True)
+    if isinstance(excluded, list) and name in excluded:
+        yield Untaken("mcp.excluded", opens=True)
+
+
+def tool_patterns(whole: Mapping[str, Any], name: str) -> Iterator[Untaken]:
+    """For clients that switch tools off by patterns such as `server_*`."""
+    for table in ("tools", "permission"):
+        patterns = whole.get(table)
+        for pattern, value in patterns.items() if isinstance(patterns, dict) else ():
+            if value in (False, "deny", "ask") and _is_about(pattern, f"{name}_"):
+                yield Untaken(f"{table}.{pattern}", opens=True)
+
+
+def _is_about(pattern: str, prefix: str) -> bool:
+    stem, star, _ = pattern.partition("*")
+    return stem.startswith(prefix) or bool(stem and star and prefix.startswith(stem))
