@@ -97,7 +97,81 @@ def test_by_address_it_gets_a_token_of_its_own_which_is_not_shown(
     found = tokens.find(token.encode())
     assert found is not None and found.name == "client-cursor"
     assert token not in done.out + done.err
-    assert "revoke client-cursor" in toolyard("disconnect", "cursor", "--yes").err
+
+
+def held_token(cursor: Path) -> bytes:
+    """The token in Cursor's file."""
+    return cursor.read_text().partition("Bearer ")[2].partition('"')[0].encode()
+
+
+def test_the_token_works_as_long_as_the_file_holds_it(
+    toolyard: Toolyard, home: Path, cursor: Path
+) -> None:
+    tokens = TokensFile(home / "state" / "toolyard" / "tokens.json")
+    cursor.chmod(0o644)
+    tried = toolyard("connect", "cursor", "--http", "--dry-run")
+    assert tried.out.startswith("mode 0644 -> 0600: it holds a token")
+    assert tokens.list() == []
+
+    toolyard("connect", "cursor", "--http", "--yes")
+    first = held_token(cursor)
+    assert cursor.stat().st_mode & 0o777 == 0o600
+    toolyard("connect", "cursor", "--http", "--agent", "coder", "--yes")
+    second = held_token(cursor)
+    assert tokens.find(first) is None
+    found = tokens.find(second)
+    assert found is not None and (found.name, found.agent) == ("client-cursor", "coder")
+
+    done = toolyard("disconnect", "cursor", "--yes")
+    assert "the token client-cursor works no more" in done.out
+    assert (tokens.list(), cursor.read_text()) == ([], CURSOR)
+
+    toolyard("undo", "--yes")  # of the disconnect
+    found = tokens.find(second)
+    assert found is not None and (found.name, found.agent) == ("client-cursor", "coder")
+    toolyard("undo", "--yes")  # of the second connect
+    assert held_token(cursor) == first
+    assert tokens.find(first) is not None and tokens.find(second) is None
+    assert toolyard("undo", "--yes", "--json").json["token_ended"] == "client-cursor"
+    assert (tokens.list(), cursor.read_text()) == ([], CURSOR)
+    assert cursor.stat().st_mode & 0o777 == 0o644
+
+
+def test_a_token_that_was_revoked_stays_so_whatever_is_undone(
+    toolyard: Toolyard, home: Path, cursor: Path
+) -> None:
+    tokens = TokensFile(home / "state" / "toolyard" / "tokens.json")
+    toolyard("connect", "cursor", "--http", "--yes")
+    toolyard("token", "revoke", "client-cursor")
+
+    toolyard("disconnect", "cursor", "--yes")
+    toolyard("undo", "--yes")
+
+    assert held_token(cursor) and tokens.list() == []
+
+
+def test_a_client_that_is_connected_by_command_again_has_no_token(
+    toolyard: Toolyard, home: Path, cursor: Path
+) -> None:
+    toolyard("connect", "cursor", "--http", "--yes")
+
+    assert "works no more" in toolyard("connect", "cursor", "--yes").out
+
+    assert TokensFile(home / "state" / "toolyard" / "tokens.json").list() == []
+
+
+def test_nothing_is_lost_when_the_file_cannot_be_written(
+    toolyard: Toolyard, home: Path, cursor: Path
+) -> None:
+    tokens = TokensFile(home / "state" / "toolyard" / "tokens.json")
+    toolyard("connect", "cursor", "--http", "--yes")
+    journal = home / "state" / "toolyard" / "clients"
+    journal.rename(home / "away")
+    journal.write_text("in the way")
+
+    assert toolyard("connect", "cursor", "--http", "--yes").code == Exit.FAILED
+
+    assert tokens.find(held_token(cursor)) is not None
 
 
 def test_what_cannot_be_is_refused_with_a_reason(

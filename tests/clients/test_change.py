@@ -132,6 +132,50 @@ def test_the_mode_of_a_file_is_kept(home: Path, changes: Changes) -> None:
     assert mode_of(place.path) == 0o640
 
 
+def test_a_file_that_gets_a_token_is_for_its_owner_alone(home: Path, changes: Changes) -> None:
+    place = place_for(home, data=b"{}")
+    place.path.chmod(0o644)
+
+    plan = changes.plan_connect(place, WEB)
+    assert plan.difference.startswith("mode 0644 -> 0600: it holds a token\n")
+    changes.apply(plan)
+    assert mode_of(place.path) == 0o600
+    plan = changes.plan_disconnect(place)
+    assert plan.difference.startswith("mode 0600 -> 0644: as it was before\n")
+    changes.apply(plan)
+    assert (mode_of(place.path), place.path.read_bytes()) == (0o644, b"{}")
+    changes.undo(*changes.plan_undo())
+    assert mode_of(place.path) == 0o600
+    changes.undo(*changes.plan_undo())
+    assert (mode_of(place.path), place.path.read_bytes()) == (0o644, b"{}")
+
+
+def test_a_file_without_the_token_gets_its_mode_back(home: Path, changes: Changes) -> None:
+    place = place_for(home, data=b"{}")
+    place.path.chmod(0o664)
+    changes.apply(changes.plan_connect(place, WEB))
+
+    changes.apply(changes.plan_connect(place, OURS))
+    assert mode_of(place.path) == 0o664
+    changes.apply(changes.plan_disconnect(place))
+    assert mode_of(place.path) == 0o664
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o400])
+def test_a_stricter_mode_is_kept(home: Path, changes: Changes, mode: int) -> None:
+    place = place_for(home, data=b"{}")
+    place.path.chmod(mode)
+
+    plan = changes.plan_connect(place, WEB)
+
+    assert "mode" not in plan.difference
+    changes.apply(plan)
+    assert mode_of(place.path) == mode
+    place.path.chmod(0o640)  # by somebody else, who knows why
+    changes.apply(changes.plan_disconnect(place))
+    assert mode_of(place.path) == 0o640
+
+
 def test_backup_and_record_are_for_their_owner_alone(home: Path, changes: Changes) -> None:
     changes.apply(changes.plan_connect(place_for(home, data=b"{ }"), OURS))
 

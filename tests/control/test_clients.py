@@ -26,11 +26,14 @@ async def test_a_client_is_connected_with_a_preview_and_put_back(home: Path) -> 
         rows = (await send(doors, "GET", TOP)).json()["clients"]
         assert [each["client"] for each in rows if each["how"] == "http"] == ["cursor"]
 
+        (token,) = (await send(doors, "GET", "/api/v1/tokens")).json()["tokens"]
+        assert token["name"] == "client-cursor"
         (change,) = (await send(doors, "GET", f"{TOP}/changes")).json()["changes"]
         assert (change["id"], change["undone"]) == (done["id"], "")
         undone = await send(doors, "POST", f"{TOP}/changes/{change['id']}/undo", {})
-        assert undone.status == 200
+        assert (undone.status, undone.json()["token_ended"]) == (200, "client-cursor")
         assert file.read_bytes() == BEFORE
+        assert (await send(doors, "GET", "/api/v1/tokens")).json()["tokens"] == []
 
         await send(doors, "POST", f"{TOP}/cursor/connect", {})
         out = await send(doors, "POST", f"{TOP}/cursor/disconnect", {})

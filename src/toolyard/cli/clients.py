@@ -159,23 +159,9 @@ def disconnect_command(
         desk,
         _chosen(connecting, names, every),
         lambda name: connecting.plan_disconnect(name, where),
-        connecting.changes.apply,
+        connecting.disconnect,
         (dry_run, yes),
     )
-    _name_tokens(desk, names)
-
-
-def _name_tokens(desk: Desk, names: Sequence[str]) -> None:
-    """An undo may need the token again, so it is left, and named."""
-    from toolyard.clients.connecting import token_name
-    from toolyard.stores.tokens import TokensFile
-
-    known = {each.name for each in TokensFile(desk.settings.state_dir / "tokens.json").list()}
-    for each in map(token_name, names):
-        if each in known and not desk.terminal.as_json:
-            desk.terminal.note(
-                f"note: its token still works; to end it: toolyard token revoke {each}"
-            )
 
 
 def _change(
@@ -201,7 +187,8 @@ def _change(
     rows = []
     for plan in plans:
         try:
-            rows.append(change_row(plan, None if dry_run else apply(plan)))
+            record = None if dry_run else apply(plan)
+            rows.append(change_row(plan, record, record.ended if record else ""))
         except ToolyardError as error:
             failed.append((plan.place.client.name, error))
     _answer(desk, rows, failed, dry_run, shown=not dry_run and not yes)
@@ -230,8 +217,8 @@ def show_difference(desk: Desk, text: str) -> None:
         desk.terminal.say(desk.terminal.paint(shown, colour) if colour else shown)
 
 
-def change_row(plan: Plan, record: Record | None) -> dict[str, Any]:
-    """A change as JSON has it."""
+def change_row(plan: Plan, record: Record | None, ended: str = "") -> dict[str, Any]:
+    """A change as JSON has it; `ended` is the token that works no more."""
     return {
         "client": plan.place.client.name,
         "file": str(plan.place.path),
@@ -239,6 +226,7 @@ def change_row(plan: Plan, record: Record | None) -> dict[str, Any]:
         "changed": plan.changes,
         "difference": plan.difference,
         "id": record.id if record else "",
+        "token_ended": ended,
     }
 
 
@@ -276,6 +264,8 @@ def _tell(desk: Desk, rows: list[dict[str, Any]], dry_run: bool, shown: bool) ->
             show_difference(desk, row["difference"])
         if not dry_run:
             desk.terminal.say(f"{row['what']} {row['client']} in {row['file']}")
+            if row["token_ended"]:
+                desk.terminal.say(f"the token {row['token_ended']} works no more")
     if any(row["changed"] for row in rows) and not dry_run:
         desk.terminal.note(
             "to take it back: toolyard undo; clients read their file when they start"
@@ -292,7 +282,9 @@ def open_connecting(desk: Desk) -> Connecting:
     state = desk.run_dir.read()
     url = state.url if state else f"http://{settings.host}:{settings.port}"
     tokens = TokensFile(settings.state_dir / "tokens.json")
-    return Connecting(settings, Surroundings.here(), url, tokens)
+    hub = desk.find_hub()
+    revoke = hub.revoke_token if hub else tokens.revoke
+    return Connecting(settings, Surroundings.here(), url, tokens, revoke)
 
 
 def folder(project: str | None) -> Path | None:

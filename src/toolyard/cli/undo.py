@@ -34,16 +34,18 @@ def undo_command(desk: Desk, id_: str | None, listed: bool, dry_run: bool, yes: 
 
     A file that was changed since keeps these changes: only the hub's entry is put back.
     """
-    changes = open_connecting(desk).changes
+    connecting = open_connecting(desk)
+    changes = connecting.changes
     if listed:
         rows = [_listed(each) for each in changes.journal.records()]
         desk.terminal.answer({"changes": rows}, lambda: _list(desk, rows))
         return
     record, plan = changes.plan_undo(id_ or "")
+    ended = ""
     if not dry_run:
         ask(desk, yes, [plan])
-        changes.undo(record, plan)
-    answer = {"dry_run": dry_run, "id": record.id, **change_row(plan, record)}
+        ended = connecting.undo(record, plan)
+    answer = {"dry_run": dry_run, "id": record.id, **change_row(plan, record, ended)}
     desk.terminal.answer(answer, lambda: _undone(desk, answer, shown=not dry_run and not yes))
 
 
@@ -52,6 +54,8 @@ def _undone(desk: Desk, answer: dict[str, Any], shown: bool) -> None:
         show_difference(desk, answer["difference"])
     if not answer["dry_run"]:
         desk.terminal.say(f"undid {answer['id']}: {answer['what']} {answer['client']}")
+        if answer["token_ended"]:
+            desk.terminal.say(f"the token {answer['token_ended']} works no more")
 
 
 def _listed(record: Record) -> dict[str, Any]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import stat
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 import msgspec
 
@@ -21,7 +23,7 @@ from toolyard.clients.ours import NAME, is_ours
 from toolyard.clients.places import Place, refuse_links
 from toolyard.clients.shapes import BY_VARIABLE
 from toolyard.core.errors import ConfigError, StoreError, TakenError
-from toolyard.core.model import Endpoint
+from toolyard.core.model import Endpoint, Url
 from toolyard.stores.entries import ENDPOINT_KEYS, SWITCH_KEYS, EntryError
 from toolyard.stores.files import read_bounded, write_atomic
 
@@ -40,16 +42,25 @@ class Plan:
     """What the file holds; None if there is none."""
     after: bytes | None
     """What it is to hold; None if it is to go."""
+    modes: tuple[int, int] | None = None
+    """The mode it has and the one it is to get, if another."""
+    ended: str = ""
+    """The token that will not work any more."""
 
     @property
     def changes(self) -> bool:
         """Whether there is anything to do."""
-        return self.before != self.after
+        return self.before != self.after or self.modes is not None
 
     @property
     def difference(self) -> str:
         """The change as a unified difference, without secrets; empty if there is none."""
-        return difference(self.place.path, self.before, self.after)
+        lines = difference(self.place.path, self.before, self.after)
+        if self.modes is None:
+            return lines
+        old, new = self.modes
+        why = "it holds a token" if _is_narrowing(self.modes) else "as it was before"
+        return f"mode {old:04o} -> {new:04o}: {why}\n{lines}"
 
 
 class Changes:
@@ -77,7 +88,8 @@ class Changes:
                 )
             raw = raw | _kept(found) if found else raw
             after = before if found == raw else _put(place, before or b"", raw)
-        return Plan(place, "connected", before, after)
+        modes = _narrowed(place) if _holds_secret(endpoint) else self._former_modes(place)
+        return Plan(place, "connected", before, after, modes)
 
     def plan_disconnect(self, place: Place) -> Plan:
         """What taking the hub out of a file would change.
@@ -100,7 +112,15 @@ class Changes:
                 )
             known, earlier = self._earlier(place, before)
             after = earlier if known else _remove(place, before)
-        return Plan(place, "disconnected", before, after)
+        return Plan(place, "disconnected", before, after, self._former_modes(place))
+
+    def _former_modes(self, place: Place) -> tuple[int, int] | None:
+        """The mode a file has and had, if we took it from others and nobody changed it since."""
+        for record in self.journal.records():
+            if record.path == str(place.path) and not record.undone and _is_narrowing(record.modes):
+                old, new = record.modes
+                return (new, old) if _mode(place) == new else None
+        return None
 
     def _earlier(self, place: Place, data: bytes) -> tuple[bool, bytes | None]:
         """What the file was before we came into it, if all changes since were ours."""
@@ -133,7 +153,7 @@ class Changes:
                 return None
             record = self.journal.add(self._record(plan), plan.before)
             try:
-                _write(plan.place, plan.after)
+                _write(plan)
             except StoreError:
                 self.journal.forget(record)
                 raise
@@ -152,10 +172,12 @@ class Changes:
         now = read_file(place)
         was = self.journal.backup(record)
         what: What = "disconnected" if record.what == "connected" else "connected"
+        old, new = record.modes or (None, None)
+        modes = (new, old) if old and new and _mode(place) == new else None
         if hash_of(now) == record.after:
-            return record, Plan(place, what, now, was)
+            return record, Plan(place, what, now, was, modes)
         with _about(place):
-            return record, Plan(place, what, now, self._merged(record, place, now, was))
+            return record, Plan(place, what, now, self._merged(record, place, now, was), modes)
 
     def _merged(
         self, record: Record, place: Place, now: bytes | None, was: bytes | None
@@ -183,7 +205,7 @@ class Changes:
             if read_file(plan.place) != plan.before:
                 raise ConfigError(f"'{plan.place.path}' was changed meanwhile", "try again")
             if plan.changes:
-                _write(plan.place, plan.after)
+                _write(plan)
             if plan.after is None:
                 _remove_folders(record.made)
             now = datetime.now(UTC).isoformat(timespec="seconds")
@@ -204,6 +226,8 @@ class Changes:
             base=str(place.base),
             project=place.project,
             made=tuple(map(str, _missing_folders(place.path.parent))),
+            modes=plan.modes,
+            ended=plan.ended,
         )
 
     def _chosen(self, id_: str) -> Record:
@@ -291,7 +315,32 @@ def _missing_folders(folder: Path) -> list[Path]:
     return missing[::-1]
 
 
-def _write(place: Place, data: bytes | None) -> None:
+def _mode(place: Place) -> int | None:
+    """The mode of a file; None if there is none, or the system has no such thing."""
+    if sys.platform == "win32":
+        return None
+    try:
+        return stat.S_IMODE(place.path.stat().st_mode) & 0o777
+    except OSError:
+        return None  # a new one is for its owner alone
+
+
+def _narrowed(place: Place) -> tuple[int, int] | None:
+    """The mode of a file that others may read, and the one without them."""
+    mode = _mode(place)
+    return (mode, mode & OWN_MODE) if mode is not None and mode & 0o077 else None
+
+
+def _is_narrowing(modes: tuple[int, int] | None) -> TypeGuard[tuple[int, int]]:
+    return modes is not None and modes[1] & ~modes[0] == 0
+
+
+def _holds_secret(endpoint: Endpoint) -> bool:
+    return isinstance(endpoint, Url) and bool(endpoint.headers)
+
+
+def _write(plan: Plan) -> None:
+    place, data = plan.place, plan.after
     if data is None:
         try:
             place.path.unlink()
@@ -303,7 +352,9 @@ def _write(place: Place, data: bytes | None) -> None:
     if place.is_shared:
         with suppress(OSError):  # writing says what is wrong
             place.path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomic(place.path, data, SHARED_MODE if place.is_shared else OWN_MODE)
+    usual = SHARED_MODE if place.is_shared else OWN_MODE
+    mode = plan.modes[1] if plan.modes else usual
+    write_atomic(place.path, data, mode, keep_mode=plan.modes is None)
 
 
 def _remove_folders(folders: tuple[str, ...]) -> None:

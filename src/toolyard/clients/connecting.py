@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
@@ -13,11 +14,11 @@ from toolyard.clients.journal import Journal, Record
 from toolyard.clients.known import CLIENTS, Client, find_client
 from toolyard.clients.ours import NAME, is_ours, own_address, own_command
 from toolyard.clients.places import Place, Surroundings, is_installed, one_place
-from toolyard.core.errors import ConfigError, ToolyardError, UnknownNameError
-from toolyard.core.model import Command, Endpoint
+from toolyard.core.errors import ConfigError, ToolyardError
+from toolyard.core.model import Command, Endpoint, Url
 from toolyard.settings import Settings
 from toolyard.stores.mask import HIDDEN
-from toolyard.stores.tokens import TokensFile
+from toolyard.stores.tokens import PREFIX, AgentToken, TokensFile, hash_of, new_token
 
 FOLDER: Final = "clients"
 """Below our state: what was changed, and how to undo it."""
@@ -46,16 +47,26 @@ class Wish:
 
 
 class Connecting:
-    """Connects clients; `url` is where the hub listens, or would."""
+    """Connects clients; `url` is where the hub listens, or would.
+
+    A client that is connected by address has a token of its own, which works as long as its file
+    holds it: `revoke` ends a token and what was opened with it.
+    """
 
     def __init__(
-        self, settings: Settings, around: Surroundings, url: str, tokens: TokensFile
+        self,
+        settings: Settings,
+        around: Surroundings,
+        url: str,
+        tokens: TokensFile,
+        revoke: Callable[[str], None],
     ) -> None:
         self.changes = Changes(Journal(settings.state_dir / FOLDER))
         self._settings = settings
         self._around = around
         self._url = url
         self._tokens = tokens
+        self._revoke = revoke
 
     def rows(self, project: Path | None = None) -> list[Row]:
         """All clients that are known, in the user's files or those of a project."""
@@ -98,11 +109,12 @@ class Connecting:
         Raises:
             ToolyardError: It could not be done; the file is as it was.
         """
-        if wish.http and plan.changes:
-            token = self._new_token(plan.place.client.name, wish.agent)
-            final = self.changes.plan_connect(plan.place, self._endpoint(plan.place, wish, token))
-            plan = Plan(plan.place, plan.what, plan.before, final.after)
-        return self.changes.apply(plan)
+        if not wish.http or not plan.changes:
+            return self._apply(plan, None)
+        text = new_token()
+        final = self.changes.plan_connect(plan.place, self._endpoint(plan.place, wish, text))
+        token = _token(plan.place.client.name, text, wish.agent)
+        return self._apply(replace(plan, after=final.after), token)
 
     def plan_disconnect(self, name: str, project: Path | None = None) -> Plan:
         """What disconnecting a client would change.
@@ -111,6 +123,57 @@ class Connecting:
             ToolyardError: It cannot be disconnected; the message says why.
         """
         return self.changes.plan_disconnect(self.place(name, project))
+
+    def disconnect(self, plan: Plan) -> Record | None:
+        """Disconnect a client as planned, and end its token; None if there was nothing to do.
+
+        Raises:
+            ToolyardError: It could not be done; the file is as it was.
+        """
+        return self._apply(plan, None)
+
+    def undo(self, record: Record, plan: Plan) -> str:
+        """Undo a change as planned; the client's token is the one that its file then holds.
+
+        Gives the name of the token that does not work any more, if any.
+
+        Raises:
+            ToolyardError: It could not be done; the file is as it was.
+        """
+        self.changes.undo(record, plan)
+        if plan.place.project:
+            return ""  # no token is ever written there
+        held = _own_url(plan.place, plan.after)
+        text = _bearer(held)
+        name = token_name(record.client)
+        live = self._tokens.get(name)
+        is_stale = live is not None and live.digest != hash_of(text.encode())
+        if is_stale:
+            self._revoke(name)
+        if held and record.ended == name and text.startswith(PREFIX):
+            self._tokens.keep(_token(record.client, text, _agent(held)))
+        return name if is_stale else ""
+
+    def _apply(self, plan: Plan, token: AgentToken | None) -> Record | None:
+        """Make a change, after which `token` is the client's only one."""
+        if plan.place.project:
+            return self.changes.apply(plan)
+        name = token_name(plan.place.client.name)
+        old = self._tokens.get(name)
+        text = _bearer(_own_url(plan.place, plan.before))
+        is_held = old is not None and old.digest == hash_of(text.encode())
+        if old:
+            self._revoke(name)
+        if token:
+            self._tokens.keep(token)
+        try:
+            return self.changes.apply(replace(plan, ended=name if is_held else ""))
+        except ToolyardError:
+            if token:
+                self._revoke(name)
+            if old:
+                self._tokens.keep(old)
+            raise
 
     def _endpoint(self, place: Place, wish: Wish, token: str) -> Endpoint:
         if not wish.http:
@@ -122,28 +185,46 @@ class Connecting:
             )
         return own_address(self._url, token, wish.agent)
 
-    def _new_token(self, name: str, agent: str) -> str:
-        """A token of the client's own: the old one, if any, is worth nothing from now on."""
-        called = token_name(name)
-        with suppress(UnknownNameError):
-            self._tokens.revoke(called)
-        return self._tokens.create(called, frozenset(), "", agent)
-
 
 def token_name(client: str) -> str:
     """What the token of a client is called."""
     return f"client-{client}"
 
 
+def _token(client: str, text: str, agent: str) -> AgentToken:
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    digest = hash_of(text.encode())
+    return AgentToken(token_name(client), digest, created_at=now, agent=agent)
+
+
 def _how(place: Place) -> str:
-    data = read_file(place)
-    entries = read(place.client.shape, data).entries if data is not None else ()
-    found = next((each for each in entries if each.name == NAME), None)
-    if found is None or not is_ours(NAME, found.endpoint):
+    endpoint = _own_entry(place, read_file(place))
+    if endpoint is None:
         return ""
-    if isinstance(found.endpoint, Command):
-        words = found.endpoint.argv
-        agent = words[words.index("--agent") + 1 :][:1] if "--agent" in words else ()
-        return " ".join(("stdio", *(f"as {each}" for each in agent)))
-    agent = (found.endpoint.url.partition("/mcp/a/")[2],)
-    return " ".join(("http", *(f"as {each}" for each in agent if each)))
+    if isinstance(endpoint, Url):
+        return " as ".join(filter(None, ("http", _agent(endpoint))))
+    words = endpoint.argv
+    agent = words[words.index("--agent") + 1 :][:1] if "--agent" in words else ()
+    return " as ".join(("stdio", *agent))
+
+
+def _own_entry(place: Place, data: bytes | None) -> Command | Url | None:
+    """Our entry in a client's file; None if it has none."""
+    entries = read(place.client.shape, data).entries if data is not None else ()
+    entry = next((entry for entry in entries if entry.name == NAME), None)
+    return entry.endpoint if entry and is_ours(NAME, entry.endpoint) else None
+
+
+def _own_url(place: Place, data: bytes | None) -> Url | None:
+    endpoint = _own_entry(place, data)
+    return endpoint if isinstance(endpoint, Url) else None
+
+
+def _agent(url: Url) -> str:
+    return url.url.partition("/mcp/a/")[2]
+
+
+def _bearer(url: Url | None) -> str:
+    """The token that an entry holds; empty if it holds none."""
+    headers = {name.lower(): value for name, value in url.headers} if url else {}
+    return headers.get("authorization", "").removeprefix("Bearer ")

@@ -57,6 +57,10 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     number: int = 0
     """Counts the changes: two may fall into one millisecond, and clocks are set back. Records
     without one are older than all that have one."""
+    modes: tuple[int, int] | None = None
+    """The mode of the file before and after, if it was changed."""
+    ended: str = ""
+    """The token that stopped working with it; undoing it has it work again."""
 
 
 class Journal:

@@ -59,18 +59,19 @@ def read_bounded(path: Path, limit: int = READ_LIMIT) -> bytes:
     return data
 
 
-def write_atomic(path: Path, data: bytes, mode: int = 0o600) -> None:
+def write_atomic(path: Path, data: bytes, mode: int = 0o600, *, keep_mode: bool = True) -> None:
     """Replace a file by `data`, so that any reader and any crash sees the old or the new whole.
 
-    An existing file keeps its mode; a new one gets `mode`, missing directories 0700.
-    A symbolic link is refused: who wants to write where it points resolves it first.
+    A new file gets `mode`, missing directories 0700; an existing file keeps its own unless that is
+    not wanted. A symbolic link is refused: who wants to write where it points resolves it first.
 
     Raises:
         StoreError: It could not be written; what was there is unchanged.
     """
     try:
         _make_directory(path.parent)
-        mode = _mode_to_keep(path, mode)
+        found = _mode_to_keep(path, mode)
+        mode = found if keep_mode else mode
         temp = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
         try:
             _write_new(temp, data, mode)

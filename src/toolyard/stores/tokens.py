@@ -112,7 +112,7 @@ class TokensFile:
         if name in RESERVED:
             text = f"no token can be named {name!r}: the hub goes by that name itself"
             raise ConfigError(text, "choose another name")
-        token = PREFIX + secrets.token_urlsafe(TOKEN_BYTES)
+        token = new_token()
         now = datetime.now(UTC).isoformat(timespec="seconds")
         with locked(self.path):
             known = self._read()
@@ -124,6 +124,24 @@ class TokensFile:
             made = AgentToken(name, digest, servers, profile, now, agent, executor)
             self._write({**known, made.digest: made})
         return token
+
+    def get(self, name: str) -> AgentToken | None:
+        """The token of a name; None if there is none.
+
+        Raises:
+            StoreError: The file cannot be read.
+        """
+        return next((token for token in self._read().values() if token.name == name), None)
+
+    def keep(self, token: AgentToken) -> None:
+        """Keep a token that somebody has already, in the place of any other of its name.
+
+        Raises:
+            StoreError: The file cannot be read or written.
+        """
+        with locked(self.path):
+            others = {key: other for key, other in self._read().items() if other.name != token.name}
+            self._write({**others, token.digest: token})
 
     def revoke(self, name: str) -> None:
         """Make a token worthless.
@@ -180,6 +198,11 @@ class TokensFile:
             for each in sorted(tokens.values(), key=lambda each: each.name)
         }
         write_atomic(self.path, json.dumps({"version": VERSION, "tokens": said}, indent=2).encode())
+
+
+def new_token() -> str:
+    """A token that nobody has."""
+    return PREFIX + secrets.token_urlsafe(TOKEN_BYTES)
 
 
 def hash_of(token: bytes) -> str:

@@ -66,6 +66,8 @@ class ChangeAnswer(msgspec.Struct):
     difference: str
     id: str
     dry_run: bool
+    token_ended: str
+    """The token that does not work any more."""
 
 
 class ChangeRow(msgspec.Struct):
@@ -115,34 +117,37 @@ class ClientsDoor:
         return ChangeList([_change(each) for each in records])
 
     async def _connect(self, call: Call) -> ChangeAnswer:
-        return await asyncio.to_thread(self._connect_now, call.path["name"], call.body)
-
-    def _connect_now(self, name: str, asked: ConnectBody) -> ChangeAnswer:
-        from toolyard.clients.connecting import Wish
-
-        connecting, wish = self._connecting(), Wish(None, asked.http, asked.agent)
-        plan = connecting.plan(name, wish)
-        record = None if asked.dry_run else connecting.connect(plan, wish)
-        return _answer(plan, record, asked.dry_run)
+        connecting = self._connecting()
+        return await asyncio.to_thread(_connect_now, connecting, call.path["name"], call.body)
 
     async def _disconnect(self, call: Call) -> ChangeAnswer:
-        return await asyncio.to_thread(self._disconnect_now, call.path["name"], call.body)
-
-    def _disconnect_now(self, name: str, asked: DisconnectBody) -> ChangeAnswer:
         connecting = self._connecting()
-        plan = connecting.plan_disconnect(name)
-        record = None if asked.dry_run else connecting.changes.apply(plan)
-        return _answer(plan, record, asked.dry_run)
+        return await asyncio.to_thread(_disconnect_now, connecting, call.path["name"], call.body)
 
     async def _undo(self, call: Call) -> ChangeAnswer:
-        return await asyncio.to_thread(self._undo_now, call.path["id"], call.body)
+        connecting = self._connecting()
+        return await asyncio.to_thread(_undo_now, connecting, call.path["id"], call.body)
 
-    def _undo_now(self, id_: str, asked: DisconnectBody) -> ChangeAnswer:
-        changes = self._connecting().changes
-        record, plan = changes.plan_undo(id_)
-        if not asked.dry_run:
-            changes.undo(record, plan)
-        return _answer(plan, record, asked.dry_run)
+
+def _connect_now(connecting: Connecting, name: str, asked: ConnectBody) -> ChangeAnswer:
+    from toolyard.clients.connecting import Wish
+
+    wish = Wish(None, asked.http, asked.agent)
+    plan = connecting.plan(name, wish)
+    record = None if asked.dry_run else connecting.connect(plan, wish)
+    return _answer(plan, record, asked.dry_run, record.ended if record else "")
+
+
+def _disconnect_now(connecting: Connecting, name: str, asked: DisconnectBody) -> ChangeAnswer:
+    plan = connecting.plan_disconnect(name)
+    record = None if asked.dry_run else connecting.disconnect(plan)
+    return _answer(plan, record, asked.dry_run, record.ended if record else "")
+
+
+def _undo_now(connecting: Connecting, id_: str, asked: DisconnectBody) -> ChangeAnswer:
+    record, plan = connecting.changes.plan_undo(id_)
+    ended = "" if asked.dry_run else connecting.undo(record, plan)
+    return _answer(plan, record, asked.dry_run, ended)
 
 
 def _client(row: Row) -> ClientRow:
@@ -157,9 +162,15 @@ def _change(record: Record) -> ChangeRow:
     return ChangeRow(record.id, record.at, record.client, record.what, record.path, record.undone)
 
 
-def _answer(plan: Plan, record: Record | None, dry_run: bool) -> ChangeAnswer:
-    id_ = record.id if record else ""
+def _answer(plan: Plan, record: Record | None, dry_run: bool, ended: str) -> ChangeAnswer:
     place = plan.place
     return ChangeAnswer(
-        place.client.name, str(place.path), plan.what, plan.changes, plan.difference, id_, dry_run
+        place.client.name,
+        str(place.path),
+        plan.what,
+        plan.changes,
+        plan.difference,
+        record.id if record else "",
+        dry_run,
+        ended,
     )

@@ -23,7 +23,7 @@ from toolyard.surfaces.control.looking import LookingDoor
 from toolyard.surfaces.control.profiles import ProfilesDoor
 from toolyard.surfaces.control.servers import ServersDoor
 from toolyard.surfaces.control.tokens import TokensDoor
-from toolyard.surfaces.gate import Grant
+from toolyard.surfaces.gate import Grant, grant_of
 
 if TYPE_CHECKING:
     from toolyard.clients.connecting import Connecting
@@ -49,15 +49,26 @@ def yard_parts(
         LookingDoor(hub, settings),
         AppsDoor(hub),
         InstancesDoor(hub),
-        ClientsDoor(lambda: _connecting(settings, hub.url, tokens)),
+        ClientsDoor(lambda: _connecting(settings, hub.url, tokens, dismiss)),
         EventsDoor(hub, history, stopping, present),
         FiguresDoor(hub, history),
     )
     return [operation for door in doors for operation in door.operations()]
 
 
-def _connecting(settings: Settings, url: str, tokens: TokensFile) -> Connecting:
+def _connecting(
+    settings: Settings, url: str, tokens: TokensFile, dismiss: Callable[[Grant], None]
+) -> Connecting:
+    """What connects clients; it is used in a thread, and sessions are ended on the loop."""
     from toolyard.clients.connecting import Connecting
     from toolyard.clients.places import Surroundings
 
-    return Connecting(settings, Surroundings.here(), url, tokens)
+    loop = asyncio.get_running_loop()
+
+    def revoke(name: str) -> None:
+        token = tokens.get(name)
+        tokens.revoke(name)
+        if token:
+            loop.call_soon_threadsafe(dismiss, grant_of(token))
+
+    return Connecting(settings, Surroundings.here(), url, tokens, revoke)
