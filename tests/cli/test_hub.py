@@ -52,6 +52,20 @@ def test_a_file_that_was_named_must_exist(toolyard: Toolyard, tmp_path: Path) ->
     assert "no.json" in done.err
 
 
+@pytest.mark.parametrize("words", [("up",), ("up", "--detach"), ("restart",)])
+def test_a_file_that_others_can_change_is_refused(
+    toolyard: Toolyard, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    file = tmp_path / "theirs.json"
+    file.write_text('{"mcpServers": {"a": {"command": "true"}}}')
+    file.chmod(0o666)
+
+    done = toolyard(*words, "--config", str(file))
+
+    assert done.code == Exit.CONFIG
+    assert "can be changed by others" in done.err and f"hint: run: chmod o-w '{file}'" in done.err
+
+
 @pytest.mark.parametrize(
     ("flag", "value"),
     [("--port", "99999"), ("--expose", "some"), ("--separator", "+"), ("--log-level", "x")],

@@ -134,6 +134,19 @@ async def test_a_change_behind_a_link_is_noticed(tmp_path: Path, path: Path) -> 
         await reports.names("a", "b", within=3.0)
 
 
+async def test_what_somebody_else_could_have_written_changes_nothing(path: Path) -> None:
+    path.write_text(ONE)
+    async with running(path) as reports:
+        await reports.names("a")
+        path.chmod(0o666)
+        path.write_text(TWO)
+        report = await reports.until(lambda r: bool(r.problems))
+        assert [server.id.name for server in report.servers] == ["a"]
+        assert [problem.code for problem in report.problems] == ["config-shared"]
+        path.chmod(0o600)
+        await reports.names("a", "b")
+
+
 async def test_a_file_that_became_unreadable_keeps_the_servers_and_adds_the_problem(
     path: Path,
 ) -> None:

@@ -116,13 +116,21 @@ def _settle_lock(desk: Desk) -> None:
 
 
 def _check_config(desk: Desk) -> None:
-    """A file that was named must be there: a slip of the pen is no wish for no servers."""
-    if desk.told_config and not desk.settings.config_file.is_file():
+    """A file that was named must be there: a slip of the pen is no wish for no servers.
+
+    And it must be the user's own: a hub without its servers is not what was asked for.
+    """
+    from toolyard.stores.ownership import refuse_shared
+
+    if not desk.told_config:
+        return
+    if not desk.settings.config_file.is_file():
         raise CommandError(
             f"there is no file '{desk.settings.config_file}'",
             "correct the path after --config, or make the file with: toolyard add",
             Exit.CONFIG,
         )
+    refuse_shared(str(desk.settings.config_file))
 
 
 def _detach(desk: Desk) -> None:

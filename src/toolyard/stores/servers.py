@@ -20,6 +20,7 @@ from toolyard.stores.entries import ENDPOINT_KEYS, SWITCH_KEYS, EntryError, read
 from toolyard.stores.expand import Lookup, explain, find_unset
 from toolyard.stores.files import locked, read_bounded, write_atomic
 from toolyard.stores.jsonc import Document, JsoncError, Member, parse
+from toolyard.stores.ownership import refuse_shared
 
 SOURCE = "configured"
 TOP_KEYS = ("mcpServers", "servers", "mcp")
@@ -27,6 +28,8 @@ TOP_KEYS = ("mcpServers", "servers", "mcp")
 
 CONFIG_UNREADABLE = "config-unreadable"
 """The file is there and cannot be read."""
+CONFIG_SHARED = "config-shared"
+"""Somebody else can change the file, and so decide what is run."""
 CONFIG_SYNTAX = "config-syntax"
 """The file is not JSON, so nothing of it can be used."""
 CONFIG_ENTRY = "config-entry"
@@ -72,13 +75,18 @@ class ServersFile:
         No file means no servers. One bad entry costs that entry alone.
         """
         try:
-            document = parse(read_bounded(self.path))
+            data = read_bounded(self.path)
+            refuse_shared(str(self.path))
         except FileNotFoundError:
             return Loaded()
-        except JsoncError as error:
-            return self._unreadable(CONFIG_SYNTAX, str(error), error.hint, error.line)
         except StoreError as error:
             return self._unreadable(CONFIG_UNREADABLE, str(error), error.hint, None)
+        except ConfigError as error:
+            return self._unreadable(CONFIG_SHARED, str(error), error.hint, None)
+        try:
+            document = parse(data)
+        except JsoncError as error:
+            return self._unreadable(CONFIG_SYNTAX, str(error), error.hint, error.line)
         if document.root is None or document.root.kind != "object":
             text = "it holds no object at line 1, column 1"
             return self._unreadable(CONFIG_SYNTAX, text, 'write {"mcpServers": {}} into it', 1)
