@@ -1,7 +1,7 @@
 """Node and the MCP programs written for it, fetched once into `.cache/node/`.
 
 The official conformance suite and the Inspector need a newer Node than most machines have. It comes
-as a Python wheel, and brings the npm that fetches them.
+as a Python wheel, and brings the npm that fetches them, and the library of most legacy clients.
 
     python scripts/node24.py       fetch what is missing, and say where it is
 """
@@ -13,12 +13,14 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 BOX = Path(__file__).resolve().parent.parent / ".cache" / "node"
 PACKAGES = (
     "@modelcontextprotocol/conformance@0.2.0-alpha.12",
     "@modelcontextprotocol/inspector@2.12.0",
+    "@modelcontextprotocol/sdk@1.32.2",
 )
 SUITE = BOX / "node_modules/@modelcontextprotocol/conformance/dist/index.js"
 INSPECTOR = BOX / "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js"
@@ -44,17 +46,31 @@ def npm(runtime: Path) -> list[str]:
 
 
 def install(runtime: Path) -> None:
-    """Fetch the suite and the Inspector, unless these very versions are there."""
-    stamp = BOX / "installed"
-    if stamp.exists() and stamp.read_text().split() == list(PACKAGES):
+    """Fetch all packages, unless these very versions are there.
+
+    Several may do so at once: each fetches beside the box, and the first to be done fills it.
+    """
+    if is_complete():
         return
-    print("fetching the conformance suite and the Inspector ...", flush=True)
-    shutil.rmtree(BOX, ignore_errors=True)
-    BOX.mkdir(parents=True)
+    print("fetching the conformance suite, the Inspector and the SDK ...", flush=True)
+    BOX.parent.mkdir(parents=True, exist_ok=True)
+    fresh = Path(tempfile.mkdtemp(prefix="node-", dir=BOX.parent))
     quiet = ["--no-save", "--no-package-lock", "--no-audit", "--no-fund", "--ignore-scripts"]
-    command = [*npm(runtime), "install", "--prefix", str(BOX), "--loglevel=error", *quiet]
-    subprocess.run([*command, *PACKAGES], check=True)
-    stamp.write_text("\n".join(PACKAGES))
+    command = [*npm(runtime), "install", "--prefix", str(fresh), "--loglevel=error", *quiet]
+    try:
+        subprocess.run([*command, *PACKAGES], check=True)
+        (fresh / "installed").write_text("\n".join(PACKAGES))
+        if not is_complete():
+            shutil.rmtree(BOX, ignore_errors=True)
+            fresh.rename(BOX)
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+
+
+def is_complete() -> bool:
+    """Whether the box holds these very versions."""
+    stamp = BOX / "installed"
+    return stamp.exists() and stamp.read_text().split() == list(PACKAGES)
 
 
 if __name__ == "__main__":

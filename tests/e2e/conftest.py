@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
+import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager, ExitStack
 from functools import partial
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -69,6 +73,21 @@ def everything() -> Iterator[RunningHub]:
     }
     with running_hub(servers) as hub:
         yield hub
+
+
+@pytest.fixture(scope="session")
+def node24() -> ModuleType:
+    """Where Node and the MCP programs written for it are, fetched if they are not there."""
+    path = Path(__file__).parents[2] / "scripts" / "node24.py"
+    spec = importlib.util.spec_from_file_location("node24", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    try:
+        module.install(module.node())
+    except subprocess.CalledProcessError:
+        pytest.skip("the programs for Node cannot be fetched")
+    return module
 
 
 @pytest.fixture(params=KINDS, ids=["-".join(kind) for kind in KINDS])

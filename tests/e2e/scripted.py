@@ -1,9 +1,10 @@
-"""A legacy MCP server over stdio that answers with the very texts of a script.
+"""An MCP server over stdio that answers with the very texts of a script.
 
     python scripted.py SCRIPT.json
 
 The script holds `capabilities` and `replies`: a result as JSON text for each method, or for
-`tools/call NAME`, `prompts/get NAME` and `resources/read URI`.
+`tools/call NAME`, `prompts/get NAME` and `resources/read URI`. It is a legacy server, unless the
+script has a reply to `server/discover`.
 """
 
 from __future__ import annotations

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import json
 import os
-import subprocess
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -24,26 +22,13 @@ CALLS = [
 ]
 
 
-def load(name: str) -> ModuleType:
-    """A program of the project's scripts, as a module."""
-    path = Path(__file__).parents[2] / "scripts" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+pytestmark = pytest.mark.timeout(600)  # the first time, the Inspector is fetched
 
 
 @pytest.fixture(scope="session")
-def inspector() -> list[str]:
-    """The command of the Inspector, fetched if it is not there."""
-    node24 = load("node24")
-    runtime = node24.node()
-    try:
-        node24.install(runtime)
-    except subprocess.CalledProcessError:
-        pytest.skip("the Inspector cannot be fetched")
-    return [str(runtime), str(node24.INSPECTOR), "--cli"]
+def inspector(node24: ModuleType) -> list[str]:
+    """The command of the Inspector."""
+    return [str(node24.node()), str(node24.INSPECTOR), "--cli"]
 
 
 def target(hub: RunningHub, door: str) -> list[str]:

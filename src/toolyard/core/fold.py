@@ -19,6 +19,7 @@ from toolyard.core.model import (
     Status,
 )
 from toolyard.core.names import aliases
+from toolyard.core.shapes import unfit
 
 FIRST = "configured"
 """The source with the first choice of names: what the user wrote down. The others follow in the
@@ -60,8 +61,9 @@ def _report(before: Snapshot, report: Report) -> Snapshot:
 def _entry(old: Entry | None, server: Server, alias: str) -> Entry:
     """What was observed stays true for a declaration that did not change."""
     if old is None or not old.server.runs_like(server):
+        offers = server.offers or NO_OFFERS
         return Entry(
-            server, alias, offers=server.offers or NO_OFFERS, peer=server.peer, held=server.held
+            server, alias, offers=offers, peer=server.peer, held=server.held, unfit=unfit(offers)
         )
     if not server.enabled or server.problem is not None:
         return replace(old, server=server, alias=alias, status=Status.KNOWN, problem=None)
@@ -78,14 +80,10 @@ def _observation(before: Snapshot, seen: Observation) -> Snapshot:
     entry = before.entries.get(seen.id)
     if entry is None:
         return before
-    after = replace(
-        entry,
-        status=seen.status,
-        offers=seen.offers if seen.offers is not None else entry.offers,
-        peer=seen.peer or entry.peer,
-        problem=seen.problem,
-        held=seen.held if seen.offers is not None else entry.held,
-    )
+    after = replace(entry, status=seen.status, peer=seen.peer or entry.peer, problem=seen.problem)
+    if seen.offers is not None:
+        left_out = entry.unfit if seen.offers is entry.offers else unfit(seen.offers)
+        after = replace(after, offers=seen.offers, held=seen.held, unfit=left_out)
     return replace(before, entries={**before.entries, seen.id: after})
 
 

@@ -222,6 +222,8 @@ class Entry:
     problem: Problem | None = None
     held: frozenset[str] = frozenset()
     """Tools that wait for approval: known, but neither listed nor callable."""
+    unfit: frozenset[str] = frozenset()
+    """Tools that no client could read or call; they are left out."""
 
 
 @dataclass(frozen=True, slots=True)

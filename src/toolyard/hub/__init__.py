@@ -34,6 +34,8 @@ from toolyard.stores.clear import without_passwords
 
 PIN_CHANGED: Final = "pin-changed"
 """Tools of a server changed since they were approved, or are new where that waits too."""
+TOOL_SHAPE: Final = "tool-shape"
+"""Tools of a server are of no use to any client, and left out."""
 NAMED: Final = 10
 """How many tools a sentence names."""
 
@@ -241,7 +243,7 @@ def problems(snapshot: Snapshot) -> Iterator[Problem]:
     for entry in snapshot.entries.values():
         if not entry.server.enabled:
             continue
-        for problem in (entry.server.problem, entry.problem, _waiting(entry)):
+        for problem in (entry.server.problem, entry.problem, _waiting(entry), _left_out(entry)):
             if problem is not None:
                 yield problem
 
@@ -250,19 +252,36 @@ def _waiting(entry: Entry) -> Problem | None:
     """What there is to approve, unless it is the server as a whole."""
     if not entry.held or entry.server.problem is not None:
         return None
-    names = sorted(entry.held)
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     return Problem(
         PIN_CHANGED,
-        f"tools of {entry.alias!r} wait for approval: {', '.join(names[:NAMED])}{more}",
+        f"tools of {entry.alias!r} wait for approval: {_named(entry.held)}",
         f"look with: toolyard changes {entry.alias}; then: toolyard approve {entry.alias}",
         subject=str(entry.server.id),
     )
 
 
+def _left_out(entry: Entry) -> Problem | None:
+    """What no client could read or call."""
+    if not entry.unfit:
+        return None
+    return Problem(
+        TOOL_SHAPE,
+        f"tools of {entry.alias!r} are left out, for their inputSchema is not of type object: "
+        + _named(entry.unfit),
+        "their author has to correct them; all other tools work",
+        subject=str(entry.server.id),
+    )
+
+
+def _named(tools: frozenset[str]) -> str:
+    names = sorted(tools)
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return ", ".join(names[:NAMED]) + more
+
+
 def _describe(entry: Entry, keeper: Keeper | None) -> dict[str, Any]:
     server, peer = entry.server, entry.peer
-    problem = server.problem or entry.problem or _waiting(entry)
+    problem = server.problem or entry.problem or _waiting(entry) or _left_out(entry)
     return {
         "name": server.id.name,
         "source": server.id.source,

@@ -113,6 +113,9 @@ class _Teller:
         if tool and tool in entry.held:
             text = f"{tool!r} of {plan.name!r} changed since it was approved, and waits"
             return "held", text, f"look with: toolyard changes {entry.alias}"
+        if tool and tool in entry.unfit:
+            text = f"{tool!r} of {plan.name!r} is left out: its inputSchema is not of type object"
+            return "failing", text, "its author has to correct it"
         problem = entry.server.problem or entry.problem
         if problem is not None:
             return "failing", f"{plan.name!r} is given, and fails: {problem.text}", problem.hint

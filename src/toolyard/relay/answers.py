@@ -164,6 +164,8 @@ class Answers:
         if tool in entry.held:
             hint = f"a person must look first: toolyard approve {server}"
             return f"tool {tool!r} of {server!r} has changed and waits for approval. {hint}"
+        if tool in entry.unfit:
+            return f"tool {tool!r} of {server!r} is left out: its inputSchema is not of type object"
         problem = entry.server.problem or entry.problem
         if not tools and problem is not None:
             return f"server {server!r} offers no tools now: {problem.text}. {problem.hint}"

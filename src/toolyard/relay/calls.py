@@ -21,6 +21,7 @@ from toolyard.links.instances import Instances
 from toolyard.links.link import Link
 from toolyard.links.owner import Owner
 from toolyard.links.pool import Pool
+from toolyard.relay.legacy import legacy_answer
 from toolyard.relay.parking import Parking, digest_of
 from toolyard.relay.routes import Route
 from toolyard.relay.session import Exchange, Home, Session, agent_of
@@ -136,10 +137,13 @@ class Calls:
             fields = {**fields, "_meta": _meta(link, exchange, fields["_meta"])}
         flight = self._start(link, exchange, method, fields, route)
         try:
-            return await flight.answer
+            message = await flight.answer
         except asyncio.CancelledError:
             link.cancel(flight, "the client went away")
             raise
+        if route.wraps and not link.is_modern and message.result:
+            return legacy_answer(message, _members(message), wraps=True)
+        return message
 
     def _start(
         self, link: Link, exchange: Exchange, method: str, fields: Fields, route: Route
@@ -161,11 +165,11 @@ class Calls:
             except asyncio.CancelledError:
                 link.cancel(flight, "the client went away")
                 raise
-            asked = _input_required(message)
-            if asked is None:
-                return message
+            members = _members(message)
+            if bytes(members.get("resultType", b"")) != b'"input_required"':
+                return legacy_answer(message, members, wraps=route.wraps)
             fields = {k: v for k, v in fields.items() if k not in _RETRIED}
-            fields |= await _answers(exchange, flight, asked)
+            fields |= await _answers(exchange, flight, members)
         raise LinkError(f"{link.name!r} asked more than {ROUNDS} rounds of questions")
 
     async def _to_legacy(
@@ -240,14 +244,12 @@ def _head(exchange: Exchange, fields: Fields, route: Route) -> bytes:
     return head
 
 
-def _input_required(message: Message) -> Fields | None:
-    """The result's members, if it is a round of questions."""
-    if not message.result or b"input_required" not in bytes(message.result):
-        return None
-    fields = jsonrpc.fields(message.result)
-    if bytes(fields.get("resultType", b"")) != b'"input_required"':
-        return None
-    return fields
+def _members(message: Message) -> Fields:
+    """The members of a result; none of an error, or of what is no object."""
+    try:
+        return jsonrpc.fields(message.result)
+    except jsonrpc.MalformedError:
+        return {}
 
 
 async def _answers(exchange: Exchange, flight: Flight, asked: Fields) -> Fields:

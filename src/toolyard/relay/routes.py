@@ -27,6 +27,7 @@ class Route:
         "offer",
         "raw_key",
         "server",
+        "wraps",
     )
 
     def __init__(
@@ -46,6 +47,8 @@ class Route:
         self.raw_key = Raw(jsonrpc.encode(key))
         self.head = b"mcp-name: %b\r\n" % headers.encode_value(key).encode()
         self.offer = offer
+        self.wraps = False
+        """Whether it returns something else than an object, which legacy clients get in one."""
         self._has_marks = _MARK in offer.raw
         self._schema: tuple[Any, dict[headers.Path, tuple[str, str]]] | None = None
 
@@ -67,8 +70,10 @@ class Route:
         return self._schema
 
 
-Made = tuple[bytes, Route]
-"""An offer under its exposed name: its bytes, and where it leads."""
+Item = tuple[bytes, bytes]
+"""An offer under its exposed name, as modern and as legacy clients read it; mostly the same."""
+Made = tuple[Item, Route]
+"""An offer as it is listed, and where it leads."""
 
 
 @dataclass(slots=True)
@@ -76,7 +81,7 @@ class Listing:
     """One list, cut into pages of ready-made bytes."""
 
     digest: str
-    items: list[bytes]
+    items: list[Item]
     size: int
     member: str
     _pages: dict[tuple[bool, int], bytes] = field(default_factory=dict)
@@ -96,7 +101,9 @@ class Listing:
 
     def _make(self, modern: bool, start: int) -> bytes:
         end = start + self.size
-        body = b'"%b":[%b]' % (self.member.encode(), b",".join(self.items[start:end]))
+        column = 0 if modern else 1
+        items = b",".join(item[column] for item in self.items[start:end])
+        body = b'"%b":[%b]' % (self.member.encode(), items)
         if end < len(self.items):
             body += b',"nextCursor":"%b.%d"' % (self.digest.encode(), end)
         return b"{%b%b}" % (CACHED if modern else b"", body)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from toolyard.relay.routes import Item
     from toolyard.relay.view import View
 
 
-def shortened(view: View, items: list[bytes]) -> list[bytes]:
+def shortened(view: View, items: list[Item]) -> list[Item]:
     """The list of tools as long as a client takes it: the hub's own, the pinned, then the others.
 
     What is left out is counted in the view; it can be called all the same.

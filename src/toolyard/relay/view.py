@@ -13,17 +13,16 @@ from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import quote
 
-from msgspec import Raw
-
 from toolyard.core.model import Entry, Offer, ServerId, Snapshot
 from toolyard.core.names import exposed_names
 from toolyard.core.profiles import unknown_profile
 from toolyard.core.roster import Yard
 from toolyard.core.search import Index
+from toolyard.core.shapes import shaped
 from toolyard.links.owner import Apart, set_apart
 from toolyard.relay.exposure import Exposure
 from toolyard.relay.offers import OWN
-from toolyard.relay.routes import Listing, Made, Route
+from toolyard.relay.routes import Item, Listing, Made, Route
 from toolyard.relay.selection import Selection
 from toolyard.relay.shortlist import shortened
 from toolyard.relay.uris import fill, pattern, quote_uri
@@ -31,12 +30,13 @@ from toolyard.wire import jsonrpc
 
 KINDS: Final = ("tools", "prompts", "resources", "templates")
 HERE: Final = "http://toolyard"
-FIELDS: Final = {
-    "tools": ("tools", "name"),
-    "prompts": ("prompts", "name"),
-    "resources": ("resources", "uri"),
-    "templates": ("resourceTemplates", "uriTemplate"),
+MEMBERS: Final = {
+    "tools": "tools",
+    "prompts": "prompts",
+    "resources": "resources",
+    "templates": "resourceTemplates",
 }
+"""The member of a result that holds the list."""
 
 
 class View:
@@ -113,7 +113,7 @@ def make_view(
     """
     view = _begin(snapshot, exposure)
     old = before.made if before is not None else {}
-    listed: dict[str, list[bytes]] = {kind: [] for kind in KINDS}
+    listed: dict[str, list[Item]] = {kind: [] for kind in KINDS}
     taken: dict[str, set[str]] = {kind: set() for kind in KINDS}
     if not exposure.server and not exposure.agent:
         _add_own(view, own, listed, taken)
@@ -129,9 +129,15 @@ def make_view(
             _note_capabilities(view, entry)
     listed["tools"] = shortened(view, listed["tools"])
     for kind in KINDS:
-        digest = hashlib.sha256(b"\0".join(listed[kind])).hexdigest()[:16]
-        view.lists[kind] = Listing(digest, listed[kind], exposure.page, FIELDS[kind][0])
+        digest = _digest(listed[kind])
+        view.lists[kind] = Listing(digest, listed[kind], exposure.page, MEMBERS[kind])
     return view
+
+
+def _digest(items: list[Item]) -> str:
+    """What stands for a list, whichever era reads it."""
+    texts = [modern if modern is legacy else modern + legacy for modern, legacy in items]
+    return hashlib.sha256(b"\0".join(texts)).hexdigest()[:16]
 
 
 def _begin(snapshot: Snapshot, exposure: Exposure) -> View:
@@ -212,20 +218,20 @@ def _planned(view: View, snapshot: Snapshot, exposure: Exposure) -> list[Entry]:
 def _add_own(
     view: View,
     own: Mapping[str, tuple[Offer, ...]],
-    listed: dict[str, list[bytes]],
+    listed: dict[str, list[Item]],
     taken: dict[str, set[str]],
 ) -> None:
     for kind, offers in own.items():
         for offer in offers:
             view.table(kind)[offer.key] = Route(None, offer.key, offer)
-            listed[kind].append(offer.raw)
+            listed[kind].append((offer.raw, offer.raw))
             taken[kind].add(offer.key)
 
 
 def _add(
     view: View,
     entry: Entry,
-    listed: dict[str, list[bytes]],
+    listed: dict[str, list[Item]],
     taken: dict[str, set[str]],
     old: Mapping[tuple[Offer, str], Made],
 ) -> None:
@@ -239,15 +245,28 @@ def _add(
                 continue
             made = old.get((offer, name))
             if made is None or (made[1].server, made[1].alias, made[1].apart) != leads:
-                route = Route(entry.server.id, offer.key, offer, entry.alias, leads[2])
-                made = (_rename(offer, FIELDS[kind][1], name), route)
+                made = _made(kind, offer, name, leads)
             view.made[offer, name] = made
-            raw, view.table(kind)[name] = made
+            item, view.table(kind)[name] = made
             if kind == "templates":
                 view.patterns.append((pattern(name), made[1]))
-            raw = rewrap(raw, view.wrapped.get(entry.server.id))
             if kind != "tools" or _is_listed(view, entry, offer.key, name):
-                listed[kind].append(raw)
+                listed[kind].append(_rewrapped(item, view.wrapped.get(entry.server.id)))
+
+
+def _made(kind: str, offer: Offer, name: str, leads: tuple[ServerId, str, Apart | None]) -> Made:
+    """An offer as clients read it, under the name they see, and its route."""
+    shape = shaped(kind, offer, name)
+    route = Route(leads[0], offer.key, offer, leads[1], leads[2])
+    route.wraps = shape.wraps
+    return (shape.modern, shape.legacy), route
+
+
+def _rewrapped(item: Item, pairs: list[tuple[bytes, bytes]] | None) -> Item:
+    if not pairs:
+        return item
+    modern = rewrap(item[0], pairs)
+    return modern, modern if item[1] is item[0] else rewrap(item[1], pairs)
 
 
 def _names(
@@ -290,14 +309,6 @@ def _is_listed(view: View, entry: Entry, key: str, name: str) -> bool:
     if view.expose == "all" or name in view.exposure.pinned:
         return True
     return view.selection.pins(entry, key)
-
-
-def _rename(offer: Offer, field_: str, name: str) -> bytes:
-    if name == offer.key:
-        return offer.raw
-    fields = jsonrpc.fields(offer.raw)
-    fields[field_] = Raw(jsonrpc.encode(name))
-    return jsonrpc.encode(fields)
 
 
 def rewrap(raw: bytes, pairs: list[tuple[bytes, bytes]] | None) -> bytes:

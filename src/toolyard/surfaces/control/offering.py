@@ -66,5 +66,5 @@ def _offering(view: View) -> Offering:
         for name, route in view.tools.items()
         if route.server is not None
     ]
-    listed = view.lists["tools"].items
+    listed = [modern for modern, _ in view.lists["tools"].items]
     return Offering(tools, len(listed), schema_tokens(listed))
