@@ -50,6 +50,12 @@ def test_status_shows_the_hub_its_servers_and_their_problems(
     assert "hint:  see its log" in done.out
 
 
+def test_status_says_which_servers_are_called_in_turn(toolyard: Toolyard, hub: StandIn) -> None:
+    hub.status["servers"] = [{**SERVER, "asks": ["it asks, so clients call one at a time"]}]
+
+    assert "note: files: it asks, so clients call one at a time" in toolyard("status").err
+
+
 def test_status_is_the_hubs_own_answer_as_json(toolyard: Toolyard, hub: StandIn) -> None:
     said = toolyard("status", "--json").json
     assert {key: said[key] for key in hub.status} == hub.status

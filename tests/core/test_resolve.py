@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from toolyard.core.agentfiles import read_config, read_override, read_policy
 from toolyard.core.agents import KNOWN_AGENTS, TRANSPORTS, Agent, AgentConfig, Policy
-from toolyard.core.model import Command, ServerId, Url
+from toolyard.core.model import Command, Endpoint, ServerId, Url
 from toolyard.core.plans import Known, Resolution, Terms
 from toolyard.core.resolve import resolve
+from toolyard.core.sharing import Asking
 
 HUB = "http://127.0.0.1:7391"
 STDIO = {"command": "git-server", "args": ["--all"], "env": {"A": "own"}}
@@ -222,7 +223,22 @@ def test_what_was_tried_decides_whether_a_process_is_shared() -> None:
     assert (plan.mode, plan.via) == ("per_session", "direct")
 
 
+@pytest.mark.parametrize("endpoint", [Command(("yard",)), Url("http://localhost:1/mcp")])
+def test_a_server_that_asks_runs_for_each_session_unless_somebody_chose_to_share_it(
+    endpoint: Endpoint,
+) -> None:
+    asking = Asking("as now", "elicitation/create")
+    known = Known(ServerId("yard", "catalog"), endpoint, shareable=True, asking=asking)
+    (plan,) = ask({"x": {"server": "yard"}}, yard={"yard": known}).plans
+    assert plan.mode == "per_session"
+    assert any("elicitation/create" in step.text for step in plan.steps)
+    (plan,) = ask({"x": {"server": "yard", "mode": "shared"}}, yard={"yard": known}).plans
+    assert plan.mode == "shared"
+    assert any("call in turn" in step.text for step in plan.steps)
+
+
 # What holds for any terms.
+
 
 NAMES = st.sampled_from(["a", "b", "c", "git", "web", "x-1"])
 SERVERS = st.one_of(

@@ -1,7 +1,8 @@
 """A server over stdio that many clients use at once: `crowd.py legacy|modern`.
 
 It answers, reports progress, asks and waits, all at the same time in one thread, and says in the
-end what became of all that.
+end what became of all that. A call may say what is asked (`kind`), how often (`times`), and whether
+a line is logged before each question (`log`).
 """
 
 from __future__ import annotations
@@ -85,25 +86,48 @@ class Crowd:
         return text(mark)
 
     async def ask(self, mark: str, params: Json) -> Json:
-        question = {"message": mark, "requestedSchema": {"type": "object", "properties": {}}}
+        question = make_question(params["arguments"].get("kind", "elicitation"), mark)
         if self.modern:
             given = (params.get("inputResponses") or {}).get("who")
             if given is None:
-                request = {"method": "elicitation/create", "params": question}
                 self.tally["asked"] += 1
-                asked = {"inputRequests": {"who": request}, "requestState": mark}
+                asked = {"inputRequests": {"who": question}, "requestState": mark}
                 return {"resultType": "input_required", **asked}
             assert params["requestState"] == mark
             return text(json.dumps(given))
+        said: Json = {}
+        for _ in range(params["arguments"].get("times", 1)):
+            if params["arguments"].get("log"):
+                line = {"level": "info", "data": mark}
+                self.send({"method": "notifications/message", "params": line})
+            said = await self.put(question)
+            if "error" in said:
+                self.tally["refused"] += 1
+                return text("refused")
+        return text(json.dumps(said["result"]))
+
+    async def put(self, question: Json) -> Json:
+        """Ask whoever is at the other end of the pipe; the whole response."""
         self.tally["asked"] += 1
         number = f"q{self.tally['asked']}"
         answer = self.questions[number] = asyncio.get_running_loop().create_future()
-        self.send({"id": number, "method": "elicitation/create", "params": question})
-        said = await answer
-        if "error" in said:
-            self.tally["refused"] += 1
-            return text("refused")
-        return text(json.dumps(said["result"]))
+        self.send({"id": number, **question})
+        return await answer
+
+
+def make_question(kind: str, mark: str) -> Json:
+    """A question that says on whose behalf it is asked."""
+    if kind == "sampling":
+        message = {"role": "user", "content": {"type": "text", "text": mark}}
+        return {
+            "method": "sampling/createMessage",
+            "params": {"messages": [message], "maxTokens": 9},
+        }
+    if kind == "roots":
+        return {"method": "roots/list", "params": {}}
+    schema = {"type": "object", "properties": {}}
+    params = {"message": mark, "requestedSchema": schema}
+    return {"method": "elicitation/create", "params": params}
 
 
 def text(said: str) -> Json:

@@ -120,8 +120,8 @@ class Guest:
     """A caller, who notes what it is told and answers what it is asked."""
 
     def __init__(self, client: str = "one", answer: Json | None = None) -> None:
-        self.client = client
-        self.asked_at = 0.0
+        self.client: object = client
+        self.turn: object = client
         self.told: list[tuple[str, Json]] = []
         self.asked: list[tuple[str, Json]] = []
         self.answer = answer

@@ -250,16 +250,19 @@ async def test_a_question_of_two_clients_calls_is_refused_and_asked_of_nobody() 
     assert server.heard[-1] == {"jsonrpc": "2.0", "id": "r", "result": {"roots": []}}
 
 
-async def test_a_client_blocked_by_its_open_question_cannot_have_caused_another() -> None:
+async def test_a_client_that_waits_for_an_answer_may_have_caused_the_next_question_too() -> None:
     server = indoors({"tools/call": None})
-    blocked, active = Guest("one"), Guest("two", answer={})
-    blocked.asked_at = asyncio.get_running_loop().time() - 5
-    call(server.link, "x", guest=active)
-    call(server.link, "x", guest=blocked)
+    asked, other = Guest("one", answer={}), Guest("two", answer={})
+    call(server.link, "x", guest=asked)
     server.say(QUESTION)
-    await until(lambda: active.asked)
+    await until(lambda: asked.asked)
+    call(server.link, "x", guest=other)
+    server.say({**QUESTION, "id": "again"})
+    server.say({"method": "notifications/message", "params": {"level": "info", "data": "hm"}})
 
-    assert blocked.asked == []
+    assert server.heard[-1]["error"]["code"] == -32601
+    assert (other.asked, other.told, asked.told) == ([], [], [])
+    assert server.link.unattributed == 2
 
 
 async def test_a_question_on_a_call_s_own_stream_is_that_call_s() -> None:

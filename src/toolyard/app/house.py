@@ -7,6 +7,7 @@ import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
+from functools import partial
 
 from toolyard.app.measures import bounds, budget, exposure, rules
 from toolyard.app.tending import tend
@@ -26,6 +27,7 @@ from toolyard.executors.local import Local
 from toolyard.executors.usage import memory_of
 from toolyard.hub import Hub
 from toolyard.hub.agents import Agents
+from toolyard.hub.asking import AskingServers
 from toolyard.hub.checks import Checks
 from toolyard.hub.executors import Executors
 from toolyard.hub.logins import Logins
@@ -34,6 +36,7 @@ from toolyard.hub.packages import Packages
 from toolyard.hub.pins import Pins
 from toolyard.hub.shareable import Shareable
 from toolyard.links.credentials import Credentials
+from toolyard.links.flight import Caller
 from toolyard.links.instances import Instances
 from toolyard.links.link import Link
 from toolyard.links.opening import Patience, open_link
@@ -134,6 +137,8 @@ class House:
             budget=budget(settings),
             memory=self._memory,
         )
+        self.sharing = SharingStore(self.database)
+        self.asking = AskingServers(self.board, self.sharing)
         self.weights = Weights(self.sites)
         self.pool.room.weight = self.weights.of
         self.pool.room.site = lambda name: self.board.snapshot.roster.sites.get(name)
@@ -147,6 +152,7 @@ class House:
         self.apps = Apps(AppsFolder(settings.apps_dir), os.environ, probe, self.pool.replaced)
         self.hub = Hub(self.board, self.pool, self.instances, self.apps)
         self.hub.installed = self.packages.installed
+        self.hub.asking = self.asking.of
         self.secrets, self.grants = Secrets(settings.state_dir), Grants(settings.state_dir)
         self.credentials = Credentials(
             self.grants, self.secrets, self.pool, lambda: self.board.snapshot
@@ -179,7 +185,7 @@ class House:
         records = AgentStore(self.database)
         self.executors = Executors(self.hub, records, self.sites)
         self.agents = Agents(self.hub, records, self.executors)
-        self.shareable = Shareable(self.hub, self._open, SharingStore(self.database))
+        self.shareable = Shareable(self.hub, self._open, self.sharing)
         self.roster = AgentsSource(records, os.environ)
         self._post(self.roster.report)
 
@@ -217,6 +223,7 @@ class House:
         self, server: Server, hint: Era | None, owner: Owner = EVERYBODY
     ) -> AsyncIterator[Link]:
         """Open a link: references become values here, and nowhere else."""
+        owner = replace(owner, asked=partial(self._asked, server))
         lookup = Lookup(os.environ, server.folder)
         if find_secrets(server.endpoint):
             # A keyring may ask the user to unlock it; the house goes on meanwhile.
@@ -254,7 +261,15 @@ class House:
                 scan.recognise(server, link.peer)
             if server.timeout is not None:
                 link.patience = server.timeout
+            asking = self.asking.of(server)
+            if asking is not None and asking.question:
+                link.take_turns()
             yield link
+
+    def _asked(self, server: Server, method: str, outside: bool) -> Caller | None:
+        """A server asked something without saying whom."""
+        self.asking.note(server, "" if outside else method)
+        return None
 
     async def live(self, doors: Callable[[], Awaitable[None]]) -> None:
         """Run every room around the doors; leave when they do."""
@@ -277,6 +292,7 @@ class House:
                     task.cancel()
         finally:
             await self.logins.close()
+            await self.asking.close()
             await self.sites.close()
             await self.local.close()
             self.history.flush()

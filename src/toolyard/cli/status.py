@@ -105,6 +105,9 @@ def _show_status(desk: Desk, status: dict[str, Any], link: str) -> None:
         say(f"open it in a browser: {link}")
     say()
     _show_servers(desk, status["servers"])
+    for server in status["servers"]:
+        for text in server.get("asks", ()):
+            desk.terminal.note(f"note: {server['alias']}: {clean(text)}")
     own = [row for row in status["instances"] if row["mode"] == "per_session" or row["note"]]
     if own:
         desk.terminal.say()

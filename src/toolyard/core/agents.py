@@ -15,7 +15,7 @@ from typing import Final, Literal, get_args
 
 from toolyard.core.errors import UnknownNameError
 from toolyard.core.names import closest
-from toolyard.core.sharing import Tried
+from toolyard.core.sharing import Asking, Tried
 from toolyard.core.sites import Site
 
 Transport = Literal["stdio", "http", "sse", "streamable_http"]
@@ -159,6 +159,8 @@ class Roster:
     sites: Mapping[str, Site] = field(default_factory=dict)
     tried: Mapping[str, Tried] = field(default_factory=dict)
     """What was found out about sharing processes of servers, by `name@source`."""
+    asking: Mapping[str, Asking] = field(default_factory=dict)
+    """What servers were seen to ask without saying whom, by `name@source`."""
 
     def agent(self, name: str) -> Agent:
         """The agent of that name, in any spelling (`CLAUDE_CODE` is `claude-code`).

@@ -17,6 +17,7 @@ from toolyard.core.agents import (
     Transport,
 )
 from toolyard.core.model import Command, Endpoint, ServerId, Url
+from toolyard.core.sharing import Asking
 
 Stage = Literal["load", "policy", "mode", "agent"]
 Via = Literal["direct", "hub"]
@@ -100,6 +101,8 @@ class Known:
     """Whether sessions can share a process of it, if that was ever tried."""
     executor: str = ""
     """Where its entry has it run, if it says so."""
+    asking: Asking | None = None
+    """What it was seen to ask without saying whom."""
 
 
 @dataclass(frozen=True, slots=True)

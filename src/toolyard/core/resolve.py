@@ -23,6 +23,7 @@ from toolyard.core.model import Command, Endpoint, ServerId, Url
 from toolyard.core.names import closest
 from toolyard.core.plans import Plan, Refusal, Resolution, Stage, Step, Terms, Via
 from toolyard.core.rewrite import at_host, is_loopback, rewrite
+from toolyard.core.sharing import Asking
 
 TOKEN: Final = "Bearer ${TOOLYARD_TOKEN}"  # noqa: S105 - a reference, filled in at delivery
 TWINS: Final[Mapping[Transport, Transport]] = {
@@ -78,6 +79,7 @@ class _Draft:
         self.via: Via = "direct"
         self.server: ServerId | None = None
         self.shareable: bool | None = None
+        self.asking: Asking | None = None
         self.transport: Transport = "stdio"
         self.process: Endpoint = Command(())
         self.mode: Mode = wanted.mode
@@ -135,7 +137,8 @@ class _Draft:
             self.process = Url(wanted.url, kind, wanted.headers)
         self.server = terms.own.get(self.process)
         known = terms.yard.get(str(self.server))
-        self.shareable = known.shareable if known is not None else None
+        if known is not None:
+            self.shareable, self.asking = known.shareable, known.asking
 
     def _refer(self, whose: str) -> None:
         known = self.terms.yard.get(self.wanted.server)
@@ -150,7 +153,8 @@ class _Draft:
             raise _RefusedError("switched-off", str(known.id), text, hint)
         if known.trouble:
             raise _RefusedError("not-usable", str(known.id), known.trouble, known.hint)
-        self.server, self.process, self.shareable = known.id, known.endpoint, known.shareable
+        self.server, self.process = known.id, known.endpoint
+        self.shareable, self.asking = known.shareable, known.asking
         if isinstance(known.endpoint, Url):
             self.transport = "sse" if known.endpoint.kind == "sse" else "http"
         elif known.executor not in ("", "local"):
@@ -222,12 +226,17 @@ class _Draft:
     def _choose_mode(self) -> None:
         stdio = isinstance(self.process, Command)
         if self.mode == "auto":
-            if stdio and self.shareable:
+            if self.asking is not None:
+                self.mode = "per_session"
+                self.note("auto", f"per_session: {self.asking.reason}")
+            elif stdio and self.shareable:
                 self.mode = "shared"
                 self.note("auto", "shared: sessions were tried and can share a process of it")
             else:
                 self.mode = "per_session" if stdio else "shared"
                 self.note("auto", f"{self.mode}, as usual for {self.transport}")
+        elif self.mode == "shared" and self.asking is not None and self.asking.question:
+            self.note("asks", f"{self.asking.reason}, so clients that share it call in turn")
         if stdio and self.via == "direct" and (bound := self._bound()):
             text = f"{bound}, and is reached through the hub's own endpoint"
             self._go_behind_hub("runs-elsewhere", text, bound)

@@ -11,6 +11,7 @@ from toolyard.core.model import Command, Endpoint, Server, ServerId, Snapshot, U
 from toolyard.core.pins import launch_hash
 from toolyard.core.plans import Known, Resolution, Terms
 from toolyard.core.resolve import resolve
+from toolyard.core.sharing import Asking
 
 SOURCE: Final = "agents"
 
@@ -69,6 +70,12 @@ def endpoint_of(wanted: AgentServer) -> Endpoint:
     return Url(wanted.url, kind, wanted.headers)
 
 
+def asking_of(roster: Roster, server: Server) -> Asking | None:
+    """What a server was seen to ask, if it was started as it is now."""
+    found = roster.asking.get(str(server.id))
+    return found if found is not None and found.launch == launch_hash(server.endpoint) else None
+
+
 def listed_by(roster: Roster, server: Server, alias: str) -> tuple[tuple[str, bool], ...]:
     """The agents on whose lists a server is, and whether they are given any, by name."""
     names = {str(server.id)} if server.agents else {str(server.id), alias}
@@ -106,6 +113,7 @@ class Yard:
                 trouble.hint if trouble else "",
                 self._can_be_shared(server),
                 server.placement.executor,
+                asking_of(self.roster, server),
             )
             self._known[str(id_)] = known
             if not server.agents:

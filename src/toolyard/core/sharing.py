@@ -81,6 +81,47 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
+class Asking:
+    """Questions that a server was seen to ask without saying whom."""
+
+    launch: str
+    """What stands for how it was started; started otherwise, it may not ask."""
+    question: str = ""
+    """The first one that it asked on behalf of a call; empty if there was none."""
+    roots: bool = False
+    """Whether it asked outside of all calls for its client's folders."""
+
+    @property
+    def reason(self) -> str:
+        """Why sessions are better off with processes of their own."""
+        if not self.question:
+            return "it asks for its client's folders outside of calls"
+        return f"it asks ({self.question}) without saying for which call"
+
+    @property
+    def consequences(self) -> tuple[str, ...]:
+        """What follows for those who share a process of it, in words for people."""
+        texts = []
+        if self.question:
+            texts.append(
+                f"it asks ({self.question}) without saying for which call, so clients that share"
+                ' it call one at a time; with "mode": "per_session" each session has its own'
+            )
+        if self.roots:
+            texts.append(
+                "it asks for its client's folders outside of calls, so each session of a client"
+                " that has folders gets a process of its own"
+            )
+        return tuple(texts)
+
+    def also(self, before: Asking | None) -> Asking:
+        """Together with what was seen before, unless it was started otherwise then."""
+        if before is None or before.launch != self.launch:
+            return self
+        return Asking(self.launch, before.question or self.question, before.roots or self.roots)
+
+
+@dataclass(frozen=True, slots=True)
 class Tried:
     """As much of the evidence as resolving needs."""
 

@@ -25,6 +25,7 @@ from toolyard.core.model import (
 )
 from toolyard.core.names import closest
 from toolyard.core.roster import listed_by
+from toolyard.core.sharing import Asking
 from toolyard.links.instances import Instances
 from toolyard.links.keeper import Keeper
 from toolyard.links.pool import Pool
@@ -54,6 +55,8 @@ class Hub:
         """The sources that must have reported until the picture is complete."""
         self.installed: Callable[[Server], dict[str, Any] | None] = lambda _server: None
         """Says what is started in place of a server's launcher."""
+        self.asking: Callable[[Server], Asking | None] = lambda _server: None
+        """Says what a server was seen to ask without saying whom."""
         self.url = ""
         self._projects: Counter[str] = Counter()
         self._started = time.monotonic()
@@ -90,7 +93,7 @@ class Hub:
             "uptime_s": round(time.monotonic() - self._started, 1),
             "revision": snapshot.revision,
             "servers": [
-                _describe(entry, keepers.get(id_)) for id_, entry in snapshot.entries.items()
+                self._describe(entry, keepers.get(id_)) for id_, entry in snapshot.entries.items()
             ],
             "problems": [_problem(problem) for problem in problems(snapshot)],
             "apps": [self.app_status(name) for name in self.scans],
@@ -132,7 +135,7 @@ class Hub:
         entry = self.entry(alias)
         offers = entry.offers
         return {
-            **_describe(entry, self.pool.keepers.get(entry.server.id)),
+            **self._describe(entry, self.pool.keepers.get(entry.server.id)),
             "launch": _launch(entry.server.endpoint),
             "installed": self.installed(entry.server),
             "timeout_s": entry.server.timeout,
@@ -145,6 +148,10 @@ class Hub:
                 "templates": [offer.key for offer in offers.templates],
             },
         }
+
+    def _describe(self, entry: Entry, keeper: Keeper | None) -> dict[str, Any]:
+        asking = self.asking(entry.server)
+        return {**_describe(entry, keeper), "asks": list(asking.consequences) if asking else []}
 
     def _listed(self, entry: Entry) -> list[dict[str, Any]]:
         roster = self.snapshot.roster

@@ -43,10 +43,8 @@ Question = tuple[str, str, dict[str, Any]]
 class Probe:
     """A session that exists only to look: it answers nothing, and remembers what it hears."""
 
-    asked_at = 0.0
-
     def __init__(self, name: str) -> None:
-        self.client = f"probe {name}"
+        self.client = self.turn = f"probe {name}"
         self.heard: list[str] = []
         self.busy = False
 

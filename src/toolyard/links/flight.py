@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from toolyard.wire.jsonrpc import Message
@@ -12,13 +13,13 @@ class Caller(Protocol):
     """Who is behind a call, as the server may reach them."""
 
     @property
-    def client(self) -> str:
-        """What tells one client from another."""
+    def client(self) -> object:
+        """Equal for two calls only if the door proves that one client made both."""
         ...
 
     @property
-    def asked_at(self) -> float:
-        """When the server's open question came, by the loop's clock; 0 if none is open."""
+    def turn(self) -> object:
+        """Equal for two calls only if a question that either raised can be put to both."""
         ...
 
     def notify(self, method: str, params: bytes) -> None:
@@ -57,6 +58,16 @@ class Flight:
         """Notifications that belong to it so far."""
         self.tag: Any = None
         """What the channel keeps for this request, e.g. its connection."""
+
+
+Asked = Callable[[str, bool], Caller | None]
+"""Takes note of a question that names no call: its method, and whether it was asked outside of
+all calls, where it may know who answers."""
+
+
+def ignore_question(_method: str, _outside: bool) -> Caller | None:
+    """Take no note, and know nobody."""
+    return None
 
 
 class Channel(Protocol):

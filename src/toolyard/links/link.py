@@ -2,7 +2,8 @@
 
 Every request gets a number of our own, so callers that count alike never get
 each other's answers. What the server says before an answer goes to the caller
-that caused it; what cannot be attributed goes to nobody and is counted.
+that caused it; what cannot be attributed goes to nobody and is counted. A server
+that asks without saying whom serves one client at a time from then on.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from msgspec import Raw
 
 from toolyard.core.errors import LinkError, LinkTimeoutError
 from toolyard.core.model import Peer
-from toolyard.links.flight import Caller, Channel, Flight
+from toolyard.links.flight import Asked, Caller, Channel, Flight, ignore_question
+from toolyard.links.turns import Turns
 from toolyard.wire import era, jsonrpc
 from toolyard.wire.jsonrpc import Message
 from toolyard.wire.tasks import Tasks
@@ -29,8 +31,6 @@ VIOLATIONS_ALLOWED: Final = 1000
 """Lines that are no messages, answers nobody asked for: beyond this many it does not talk to us."""
 TICK_SECONDS: Final = 0.25
 """How exact the ends of long waits are."""
-BLOCKED_SECONDS: Final = 0.5
-"""Questions asked side by side come together; one that has been open longer blocks its call."""
 NOTICES_PER_SECOND: Final = 100
 NOTICES_AT_ONCE: Final = 500
 """Notifications of one call, and of one server outside of calls, that are passed on, steadily and
@@ -63,6 +63,10 @@ class Link:
         """What the server is told its client can do, if it is one client's alone."""
         self.home: Caller | None = None
         """Who hears what belongs to no call, if the server runs for one client alone."""
+        self.on_asked: Asked = ignore_question
+        """Hears of every question that names no call."""
+        self.turns: Turns | None = None
+        """In which order clients call, if the server asks without saying whom."""
         self.unattributed = 0
         """Messages that could not be attributed, and went to nobody."""
         self.dropped = 0
@@ -93,8 +97,23 @@ class Link:
 
     @property
     def calls(self) -> int:
-        """How many requests of clients are under way."""
-        return sum(flight.caller is not None for flight in self._flights.values())
+        """How many requests of clients are under way, or wait for their turn."""
+        waiting = self.turns.waiting if self.turns is not None else 0
+        return len(self._callers()) + waiting
+
+    @property
+    def is_asking(self) -> bool:
+        """Whether a question of the server is open."""
+        return bool(self._questions)
+
+    def take_turns(self) -> None:
+        """Let one client call at a time: the server's questions do not say whom they are for."""
+        if self.turns is not None or self.is_modern:
+            return
+        self.turns = Turns(self.name, [caller.turn for caller in self._callers()])
+        for flight in self._flights.values():
+            if flight.caller is not None:
+                flight.answer.add_done_callback(self.turns.leave)
 
     @property
     def pid(self) -> int:
@@ -234,7 +253,7 @@ class Link:
             if self._has_room(None):
                 self._withdrawn(params)
         else:
-            self._said(method, params, via or self._culprit())
+            self._said(method, params, via or self._attribute())
 
     def _said(self, method: str, params: bytes, flight: Flight | None) -> None:
         caller = flight.caller if flight is not None else None
@@ -286,9 +305,11 @@ class Link:
         if message.method == "ping":
             self._reply(jsonrpc.result(message.id, b"{}"))
             return
-        flight = via or self._culprit()
+        flight = via or self._attribute(asks=True)
         caller = flight.caller if flight is not None else None
         caller = caller or self.home
+        if via is None:
+            caller = self._note_question(message.method) or caller
         if caller is None:
             self.unattributed += 1
             self._reply(_unattributed(message))
@@ -345,18 +366,28 @@ class Link:
         if not self.closed.done():
             self._channel.send(message, None, b"")
 
-    def _culprit(self) -> Flight | None:
-        """The call that must have caused a message without an address.
+    def _attribute(self, *, asks: bool = False) -> Flight | None:
+        """A call of the client that must have caused a message without an address.
 
-        A call whose question has been open for a while is blocked by it, so it is none of those.
-        If the rest belong to one client, the message is theirs; with several nobody can tell.
+        If all calls under way are one client's, the message is theirs; with several nobody can
+        tell. One that waits for an answer counts too: it may ask again, or log, at any time.
         """
-        mine = [flight for flight in self._flights.values() if flight.caller is not None]
-        now = self._loop.time()
-        active = [flight for flight in mine if not _is_blocked(flight, now)] or mine
-        if len({flight.caller.client for flight in active if flight.caller is not None}) != 1:
-            return None
-        return active[-1]
+        last, whose = None, set()
+        for flight in self._flights.values():
+            if flight.caller is not None:
+                last = flight
+                whose.add(flight.caller.turn if asks else flight.caller.client)
+        return last if len(whose) == 1 else None
+
+    def _note_question(self, method: str) -> Caller | None:
+        """Remember that the server asks without saying whom, for the calls to come."""
+        outside = method == "roots/list" and not self._callers()
+        if not outside:
+            self.take_turns()
+        return self.on_asked(method, outside)
+
+    def _callers(self) -> list[Caller]:
+        return [f.caller for f in self._flights.values() if f.caller is not None]
 
     def _violated(self) -> None:
         self.violations += 1
@@ -417,11 +448,6 @@ def _unattributed(message: Message) -> bytes:
 
 def _tail(lines: tuple[str, ...]) -> str:
     return f"last words on its stderr: {' | '.join(lines[-3:])}" if lines else ""
-
-
-def _is_blocked(flight: Flight, now: float) -> bool:
-    asked = flight.caller.asked_at if flight.caller is not None else 0.0
-    return bool(asked) and now - asked > BLOCKED_SECONDS
 
 
 def _break(flight: Flight, error: LinkError) -> None:

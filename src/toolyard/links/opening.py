@@ -278,7 +278,7 @@ async def _over_event_stream(
 def _link(name: str, patience: Patience, owner: Owner) -> Link:
     """A link that knows whom it is for before the server says its first word."""
     link = Link(name, patience.call)
-    link.home = owner.home
+    link.home, link.on_asked = owner.home, owner.asked
     if owner.capabilities is not None:
         link.declares = {
             key: owner.capabilities[key] for key in CAPABILITIES.keys() & owner.capabilities.keys()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from toolyard.core.model import Command, Endpoint, ServerId
-from toolyard.links.flight import Caller
+from toolyard.links.flight import Asked, Caller, ignore_question
 
 SHOWN: Final = 10
 """Characters that tell owners apart without giving away what they are let in with."""
@@ -28,6 +28,8 @@ class Owner:
     """What its client can do; None stands for all that any client may be able to."""
     home: Caller | None = None
     """Who hears what the server says outside of calls."""
+    asked: Asked = ignore_question
+    """Hears of questions that name no call."""
 
     @property
     def name(self) -> str:

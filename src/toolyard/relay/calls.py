@@ -21,6 +21,7 @@ from toolyard.links.instances import Instances
 from toolyard.links.link import Link
 from toolyard.links.owner import Owner
 from toolyard.links.pool import Pool
+from toolyard.links.turns import Turns
 from toolyard.relay.legacy import legacy_answer
 from toolyard.relay.parking import Parking, digest_of
 from toolyard.relay.routes import Route
@@ -123,11 +124,32 @@ class Calls:
         if link.load >= CALLS_PER_SERVER:
             text = f"{link.name!r} has {CALLS_PER_SERVER} calls under way"
             raise BusyError(text, "try again in a moment")
+        if link.turns is not None and not (exchange.is_modern and "requestState" in fields):
+            return await self._in_turn(link, link.turns, exchange, method, fields, route)
         if exchange.session.is_modern is link.is_modern:
             return await self._plain(link, exchange, method, fields, route)
         if link.is_modern:
             return await self._to_modern(link, exchange, method, fields, route)
         return await self._to_legacy(link, exchange, method, fields, route)
+
+    async def _in_turn(
+        self,
+        link: Link,
+        turns: Turns,
+        exchange: Exchange,
+        method: str,
+        fields: Fields,
+        route: Route,
+    ) -> Message:
+        """Wait until no call of another client is under way at a legacy server that asks."""
+        await turns.take(exchange.turn, link.patience, ahead=link.is_asking)
+        exchange.turns = turns
+        send = self._to_legacy if exchange.is_modern else self._plain
+        try:
+            return await send(link, exchange, method, fields, route)
+        finally:
+            if exchange.turns is not None:
+                turns.leave()  # it was never sent
 
     async def _plain(
         self, link: Link, exchange: Exchange, method: str, fields: Fields, route: Route
@@ -150,7 +172,10 @@ class Calls:
     ) -> Flight:
         head = _head(exchange, fields, route) if link.is_modern else b""
         flight = link.request(method, jsonrpc.encode(fields), exchange, head=head)
-        exchange.flight, exchange.link = flight, link
+        if exchange.turns is not None:
+            # Also beyond this request: a parked call goes on with the next one.
+            flight.answer.add_done_callback(exchange.turns.leave)
+            exchange.turns = None
         return flight
 
     async def _to_modern(

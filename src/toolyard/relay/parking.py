@@ -41,20 +41,12 @@ class Parked:
         self._lot = lot
         self._open: dict[str, tuple[str, bytes, asyncio.Future[Message]]] = {}
         self._number = 0
-        self._asked_at = 0.0
         exchange.parked = self
-
-    @property
-    def asked_at(self) -> float:
-        """When the last open question came; 0 if none is open."""
-        return self._asked_at if self._open else 0.0
 
     async def put(self, method: str, params: bytes) -> Message:
         """Add a question, and wait until a later call of the client answers it."""
         self._number += 1
-        loop = asyncio.get_running_loop()
-        answer: asyncio.Future[Message] = loop.create_future()
-        self._asked_at = loop.time()
+        answer: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
         key = f"q{self._number}"
         self._open[key] = (method, params, answer)
         self._wake()

@@ -198,7 +198,7 @@ class Relay:
         view = self.view(exchange.session.exposure)
         uri = _text(fields.get("uri"))
         if uri.startswith(PREFIX):
-            kept = self.passports.results.read(exchange.client, uri)
+            kept = self.passports.results.read(exchange.session.principal, uri)
             if kept is None:
                 return _no_resource(exchange, uri, "this result is not kept any more; call again")
             return self._signed(exchange, Message(result=Raw(kept)), CACHED)
@@ -322,7 +322,7 @@ class Relay:
         exchange.session.log_level = level
         keepers = self.hub.pool.keepers.values()
         told = [self.subscriptions.set_level(k.link) for k in keepers if k.link is not None]
-        for instance in self.hub.instances.of(exchange.client):
+        for instance in self.hub.instances.of(exchange.session.principal):
             if instance.keeper.link is not None:
                 only = {exchange.session}
                 told.append(self.subscriptions.set_level(instance.keeper.link, only))

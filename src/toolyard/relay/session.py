@@ -12,7 +12,7 @@ from msgspec import Raw
 from toolyard.core.errors import LinkError
 from toolyard.core.passport import Passport
 from toolyard.links.flight import Flight
-from toolyard.links.link import Link
+from toolyard.links.turns import Turns
 from toolyard.relay.exposure import Exposure
 from toolyard.wire import era, jsonrpc
 from toolyard.wire.jsonrpc import Message
@@ -45,6 +45,7 @@ class Session:
         "exposure",
         "info",
         "is_modern",
+        "is_stateless",
         "largest",
         "log_level",
         "passport",
@@ -56,11 +57,15 @@ class Session:
         "ready",
     )
 
-    def __init__(self, principal: str, push: Send, is_modern: bool = False) -> None:
+    def __init__(
+        self, principal: str, push: Send, *, is_modern: bool = False, is_stateless: bool = False
+    ) -> None:
         self.principal = principal
         """Who this is, as the door has established it."""
         self.push = push
         self.is_modern = is_modern
+        self.is_stateless = is_stateless
+        """Whether nothing proves that two requests of this principal are one client's."""
         self.version = ""
         self.capabilities: dict[str, Any] = {}
         self.raw_capabilities = b"{}"
@@ -139,17 +144,15 @@ class Exchange:
         "checks_params",
         "dropped",
         "emit",
-        "flight",
         "id",
         "level",
-        "link",
         "method",
-        "open",
         "params_head",
         "parked",
         "session",
         "task",
         "token",
+        "turns",
     )
 
     def __init__(self, session: Session, id_: bytes, emit: Send) -> None:
@@ -157,8 +160,6 @@ class Exchange:
         self.id = id_
         self.emit = emit
         self.method = ""
-        self.open = 0.0
-        """Since when a question waits for a legacy client."""
         self.token = b""
         """The progress token as the client gave it."""
         self.level: str | None = session.log_level
@@ -167,8 +168,8 @@ class Exchange:
         """`Mcp-Param-*` headers that came with the request."""
         self.checks_params = False
         """Whether they must agree with the body, as on the modern HTTP door."""
-        self.flight: Flight | None = None
-        self.link: Link | None = None
+        self.turns: Turns | None = None
+        """Where its turn is left when it ends, if it waited for one."""
         self.task: asyncio.Task[Any] | None = None
         self.dropped = False
         """Whether the client took it back before it was begun."""
@@ -182,14 +183,14 @@ class Exchange:
         return self.session.is_modern
 
     @property
-    def client(self) -> str:
-        """Who asked: calls of one client are told from those of another."""
-        return self.session.principal
+    def client(self) -> object:
+        """Equal for two requests only if the door proves that one client made both."""
+        return self if self.session.is_stateless else self.session.principal
 
     @property
-    def asked_at(self) -> float:
-        """When the server's open question for this call came; 0 if none is open."""
-        return self.open or (self.parked.asked_at if self.parked is not None else 0.0)
+    def turn(self) -> object:
+        """As `client`; but a modern one can only be asked in the result of the very call."""
+        return self if self.session.is_modern else self.client
 
     def begin(self, task: asyncio.Task[Any] | None) -> bool:
         """It is served by this task from here on; false if nobody wants it any more."""
@@ -239,11 +240,7 @@ class Exchange:
         if refusal is not None:
             return refusal
         if not self.is_modern:
-            self.open = asyncio.get_running_loop().time()
-            try:
-                return await self.session.ask(self.emit, method, params)
-            finally:
-                self.open = 0.0
+            return await self.session.ask(self.emit, method, params)
         if self.parked is None:
             raise LinkError("this client can only be asked while a call is under way")
         answer: Message = await self.parked.put(method, params)
@@ -267,15 +264,15 @@ class Home:
 
     __slots__ = ("_session",)
 
-    asked_at = 0.0
-
     def __init__(self, session: Session) -> None:
         self._session = session
 
     @property
-    def client(self) -> str:
+    def client(self) -> object:
         """Who it is."""
         return self._session.principal
+
+    turn = client
 
     def notify(self, method: str, params: bytes) -> None:
         """Pass on what a server says, as far as the client wants it now."""

@@ -126,7 +126,7 @@ class Subscriptions:
             if session.principal == principal and session.ready and not session.is_modern:
                 session.push(jsonrpc.notification(method))
         for listener in self._listeners:
-            if field in listener.wanted and listener.exchange.client == principal:
+            if field in listener.wanted and listener.exchange.session.principal == principal:
                 listener.tell(method, {})
 
     @property
@@ -232,7 +232,7 @@ class Subscriptions:
             if exposed in session.watched and session.principal in followers:
                 session.push(jsonrpc.notification(UPDATED, jsonrpc.encode({"uri": exposed})))
         for listener in self._listeners:
-            if exposed in listener.uris and listener.exchange.client in followers:
+            if exposed in listener.uris and listener.exchange.session.principal in followers:
                 listener.tell(UPDATED, {"uri": exposed})
 
     # A link that was opened (again) is told what is wanted of it.

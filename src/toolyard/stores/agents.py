@@ -35,7 +35,7 @@ from toolyard.stores.records import (
     stand_in,
     write_value,
 )
-from toolyard.stores.sharing import read_tried
+from toolyard.stores.sharing import read_asking, read_tried
 
 MIGRATION: Final = """
 CREATE TABLE roster (
@@ -119,7 +119,8 @@ class AgentStore:
                     values[key] = self._read(database, key)
             self._values = {key: known for key, known in values.items() if known is not None}
             records = _fold(int(rows[0][0]), self._values)
-            roster = replace(records.roster, tried=read_tried(database))
+            tried, asking = read_tried(database), read_asking(database)
+            roster = replace(records.roster, tried=tried, asking=asking)
             self.records = replace(records, roster=roster)
             return self.records
 

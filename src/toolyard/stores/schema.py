@@ -31,4 +31,5 @@ MIGRATIONS: Final[tuple[Migration, ...]] = (
     agents.MIGRATION,
     sharing.MIGRATION,
     pack_calls,
+    sharing.ASKING_MIGRATION,
 )

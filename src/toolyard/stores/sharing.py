@@ -1,4 +1,4 @@
-"""What was found out about sharing processes of servers."""
+"""What was found out about sharing processes of servers, and what was seen of their questions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from toolyard.core.errors import StoreError
-from toolyard.core.sharing import Evidence, Tried
+from toolyard.core.sharing import Asking, Evidence, Tried
 from toolyard.stores.database import Database
 
 MIGRATION: Final = """
@@ -16,11 +16,16 @@ CREATE TABLE sharing (
     server TEXT PRIMARY KEY, launch TEXT NOT NULL, verdict TEXT NOT NULL, evidence TEXT NOT NULL
 )
 """
+ASKING_MIGRATION: Final = """
+CREATE TABLE asking (
+    server TEXT PRIMARY KEY, launch TEXT NOT NULL, question TEXT NOT NULL, roots INTEGER NOT NULL
+)
+"""
 _SHAREABLE: Final = {"shareable": True, "not": False}
 
 
 class SharingStore:
-    """Evidence, one row per server; may be used from any thread."""
+    """Evidence and questions, one row per server each; may be used from any thread."""
 
     def __init__(self, database: Database | None) -> None:
         self._database = database
@@ -51,6 +56,23 @@ class SharingStore:
         sql = "SELECT evidence FROM sharing WHERE server = ?"
         rows = self._database.read(sql, (server,))
         return msgspec.json.decode(rows[0][0], type=Evidence) if rows else None
+
+    def put_asking(self, server: str, asking: Asking) -> None:
+        """Write down what a server asks, in place of older; raises like `put`."""
+        if self._database is None:
+            raise StoreError("what servers ask cannot be kept: the database is not open")
+        row = (server, asking.launch, asking.question, asking.roots)
+        with self._database.change() as connection:
+            connection.execute("INSERT OR REPLACE INTO asking VALUES (?, ?, ?, ?)", row)
+            connection.execute("UPDATE roster_revision SET revision = revision + 1")
+
+
+def read_asking(database: Database) -> dict[str, Asking]:
+    """What servers ask, by server; raises like `read_tried`."""
+    rows: list[Any] = database.read("SELECT server, launch, question, roots FROM asking")
+    return {
+        server: Asking(launch, question, bool(roots)) for server, launch, question, roots in rows
+    }
 
 
 def read_tried(database: Database) -> dict[str, Tried]:

@@ -271,9 +271,11 @@ class HttpDoor:
             reply.respond(400, jsonrpc.error(message.id, jsonrpc.fault(*wrong)), (JSON,))
             return
         meta = jsonrpc.fields(jsonrpc.fields(message.params)["_meta"])
-        # Nothing else tells one stateless client from another; it decides only who gets a question.
+        # Windows of one agent say the same of themselves: it names whose servers and kept results
+        # these are, and proves nothing about two requests.
         said = bytes(meta.get(era.META_CLIENT, b"")).decode("utf-8", "replace")
-        session = Session(f"{asked.grant.name} modern {said}", _mute, is_modern=True)
+        principal = f"{asked.grant.name} modern {said}"
+        session = Session(principal, _mute, is_modern=True, is_stateless=True)
         session.exposure = session.base = asked.exposure
         session.version = era.MODERN
         exchange = Exchange(session, bytes(message.id), _mute)

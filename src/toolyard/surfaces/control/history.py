@@ -137,7 +137,7 @@ class HistoryDoor:
     async def _replay(self, call: Call) -> bytes:
         kept = await self._kept(call)
         arguments = self._arguments(kept)
-        session = Session("control", _drop)
+        session = Session("control", _drop, is_stateless=True)
         session.agent = "replay"
         asked = {"server": kept.call.server, "tool": kept.call.tool, "arguments": Raw(arguments)}
         fields = {"arguments": Raw(jsonrpc.encode(asked))}
