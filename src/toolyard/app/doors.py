@@ -162,6 +162,7 @@ def _make_rest(
         door.dismiss,
         house.stopping,
         lambda: Counter(each.info for each in house.relay.subscriptions.sessions),
+        lambda: house.announced.living,
     )
     return make_app(
         [*operations, described(operations)],

@@ -98,10 +98,11 @@ class House:
         self._build_hub()
         self._build_files()
         self._build_agents()
+        self.announced = Announced(self.hub.project_folders)
         self.sources: list[Source] = [
             Configured(settings.config_file, os.environ),
             Added(self.catalog, os.environ),
-            Announced(self.hub.project_folders),
+            self.announced,
             self.apps,
             self.profiles,
             self.passports,

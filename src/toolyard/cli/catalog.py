@@ -83,6 +83,7 @@ def show_command(desk: Desk, name: str) -> None:
     shelf = catalog.load()
     found = shelf.get(name)
     answer = _summary(found, shelf) | {"file": str(found.path), "launch": _launch(found)}
+    answer["tool_names"] = list(found.definition.known_tools)
     desk.terminal.answer(answer, lambda: _show(desk, answer))
 
 
@@ -263,6 +264,8 @@ def _show(desk: Desk, answer: dict[str, Any]) -> None:
     say(f"  starts:   {clean(answer['launch'])}")
     say(f"  file:     {answer['file']}")
     say(f"  verified: {answer['verified_at'] or 'never'}, {answer['tools']} tools on file")
+    if answer["tool_names"]:
+        say(f"  tools:    {clean(', '.join(answer['tool_names']))}")
     for each in answer["variables"]:
         word = "needs" if each["required"] else "takes"
         where = f" (get it at {clean(each['url'])})" if each["url"] else ""

@@ -149,9 +149,18 @@ class Control:
         """The tokens of agents, without their secrets."""
         return self._ask("GET", "/api/v1/tokens")
 
-    def create_token(self, name: str, servers: Sequence[str], profile: str, agent: str = "") -> str:
+    def create_token(
+        self,
+        name: str,
+        servers: Sequence[str],
+        profile: str,
+        agent: str = "",
+        *,
+        discovers: bool = False,
+    ) -> str:
         """Make a token for an agent; give it."""
-        body = {"name": name, "servers": list(servers), "profile": profile, "agent": agent}
+        body: dict[str, Any] = {"name": name, "servers": list(servers), "profile": profile}
+        body |= {"agent": agent, "discovers": discovers}
         return str(self._ask("POST", "/api/v1/tokens", body)["token"])
 
     def revoke_token(self, name: str) -> None:

@@ -26,14 +26,20 @@ def token_command() -> None:
 @click.option("--servers", metavar="A,B", help="It sees these servers alone.")
 @click.option("--profile", default="", metavar="NAME", help="It sees this profile alone.")
 @click.option("--agent", default="", metavar="NAME", help="It sees what this agent is given.")
+@click.option("--discover", is_flag=True, help="It opens the list of announced servers alone.")
 @json_option
 @click.pass_obj
-def create_command(desk: Desk, name: str, servers: str | None, profile: str, agent: str) -> None:
+def create_command(
+    desk: Desk, name: str, servers: str | None, profile: str, agent: str, discover: bool
+) -> None:
     """Make a token for an agent; it is shown this once.
 
     It opens the MCP door and nothing else. Without --servers, --profile and --agent it sees the
-    whole yard there.
+    whole yard there. With --discover it opens GET /api/v1/announced instead, for programs on
+    other machines that look for servers.
     """
+    if discover and (servers is not None or profile or agent):
+        raise click.UsageError("--discover goes with none of --servers, --profile and --agent")
     named = [each.strip() for each in (servers or "").split(",") if each.strip()]
     if servers is not None and not named:
         raise click.UsageError("--servers names no server; leave it out for all of them")
@@ -42,7 +48,7 @@ def create_command(desk: Desk, name: str, servers: str | None, profile: str, age
     else:
         hub = desk.find_hub()
         make = hub.create_token if hub else partial(_create, desk)
-        token = make(name, named, profile)
+        token = make(name, named, profile, discovers=discover)
     answer = {"name": name, "token": token, "servers": named, "profile": profile, "agent": agent}
     desk.terminal.answer(answer, lambda: _show_once(desk, token))
 
@@ -78,12 +84,14 @@ def _file(desk: Desk) -> TokensFile:
     return TokensFile(desk.settings.state_dir / "tokens.json")
 
 
-def _create(desk: Desk, name: str, servers: list[str], profile: str) -> str:
+def _create(
+    desk: Desk, name: str, servers: list[str], profile: str, *, discovers: bool = False
+) -> str:
     from toolyard.stores.profiles import ProfilesFolder
 
     if profile:
         ProfilesFolder(desk.settings.config_file.parent / "profiles").get(profile)
-    return _file(desk).create(name, frozenset(servers), profile)
+    return _file(desk).create(name, frozenset(servers), profile, discovers=discovers)
 
 
 def _row(token: Any) -> dict[str, Any]:
@@ -94,6 +102,7 @@ def _row(token: Any) -> dict[str, Any]:
         "created_at": token.created_at,
         "agent": token.agent,
         "executor": token.executor,
+        "discovers": token.discovers,
     }
 
 
@@ -109,8 +118,14 @@ def _show(desk: Desk, rows: list[dict[str, Any]]) -> None:
     cells = [
         [
             *(row["name"], row.get("agent", ""), row.get("executor", "")),
-            *(", ".join(row["servers"]) or "all", row["profile"], row["created_at"]),
+            *(_seen(row), row["profile"], row["created_at"]),
         ]
         for row in rows
     ]
     desk.terminal.table(TITLES, cells)
+
+
+def _seen(row: dict[str, Any]) -> str:
+    if row.get("discovers"):
+        return "none: it lists what is announced"
+    return ", ".join(row["servers"]) or "all"

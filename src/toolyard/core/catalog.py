@@ -117,6 +117,8 @@ class Definition:
     timeout: float | None = None
     verification: Verification | None = None
     listed: Offers = field(default=NO_OFFERS, repr=False)
+    tool_names: tuple[str, ...] = ()
+    """What its tools were called when the definition was written: to find it by."""
     notes: tuple[str, ...] = ()
     """What had to be left out of the file, in sentences."""
 
@@ -130,6 +132,11 @@ class Definition:
         """What stands for how it is started and what it asks for, whatever users give it."""
         names = tuple(each.name for each in self.authorization.variables)
         return launch_hash(self.endpoint, names)
+
+    @property
+    def known_tools(self) -> tuple[str, ...]:
+        """The names of its tools: as it was last asked, or else as its definition came with."""
+        return tuple(offer.key for offer in self.listed.tools) or self.tool_names
 
     def offers(self) -> Offers | None:
         """What the file says the server offers; None if it was never asked."""

@@ -80,6 +80,7 @@ def read_definition(text: bytes) -> Definition:
         timeout=read_timeout(top.part("runtime")),
         verification=_verification(metadata, fields.get("metadata")) if metadata else None,
         listed=offers,
+        tool_names=top.texts("tool_names"),
         notes=notes,
     )
 

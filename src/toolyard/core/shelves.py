@@ -40,7 +40,7 @@ def summarise(
         "authorization": definition.authorization.kind,
         "variables": _variables(definition),
         "links": dict(definition.links),
-        "tools": len(definition.listed.tools),
+        "tools": len(definition.known_tools),
         "verified_at": seen.verified_at if seen else None,
         "added": addition is not None,
         "enabled": addition is not None and addition.enabled,
@@ -62,4 +62,4 @@ def _variables(definition: Definition) -> list[dict[str, Any]]:
 
 def _text(definition: Definition) -> str:
     words = (definition.title, definition.description, definition.category, *definition.tags)
-    return " ".join(words)
+    return " ".join((*words, *definition.known_tools))

@@ -102,6 +102,8 @@ class Announced:
         self._files: dict[Path, Announcements] = {}
         self._names: dict[tuple[Path, str, Any], str] = {}
         self._wake = asyncio.Event()
+        self.living: dict[str, Found] = {}
+        """Every entry whose process may be alive, by the name it has here."""
 
     @property
     def name(self) -> str:
@@ -179,7 +181,9 @@ class Announced:
             found += self._living(path, reading.servers)
         servers: dict[tuple[Any, Endpoint], Server] = {}
         ports = Ports(read_listeners() if found else None)
-        for name, each in self._named(found):
+        named = self._named(found)
+        self.living = dict(named)
+        for name, each in named:
             endpoint = _endpoint(each, ports)
             if isinstance(endpoint, str):
                 problems.append(_waiting(name, each, endpoint))
@@ -296,7 +300,7 @@ def _endpoint(found: Found, ports: Ports) -> Endpoint | str | None:
     if not _is_proven(found):
         return "its entry does not prove that its process wrote it"
     reasons: list[str] = []
-    for transport in _transports(found.entry):
+    for transport in transports_of(found.entry):
         reached = _reach(transport, found, ports)
         if not isinstance(reached, str):
             return reached
@@ -304,7 +308,8 @@ def _endpoint(found: Found, ports: Ports) -> Endpoint | str | None:
     return reasons[0] if reasons else None
 
 
-def _transports(entry: Entry) -> list[Entry]:
+def transports_of(entry: Entry) -> list[Entry]:
+    """Give the ways to reach a server, the first to be tried in front."""
     http, more = entry.get("http"), entry.get("transports")
     first = [{"type": "http", **http}] if isinstance(http, dict) and http.get("enabled") else []
     return first + [each for each in (more if isinstance(more, list) else []) if _is_dict(each)]

@@ -52,6 +52,8 @@ class AgentToken:
     """The agent whose servers it is for; empty for the yard's."""
     executor: str = ""
     """Where that agent runs; empty for any place."""
+    discovers: bool = False
+    """Whether it opens the list of announced servers, and nothing else."""
 
 
 class TokensFile:
@@ -99,6 +101,8 @@ class TokensFile:
         profile: str,
         agent: str = "",
         executor: str = "",
+        *,
+        discovers: bool = False,
     ) -> str:
         """Make a token; give it. It cannot be given again.
 
@@ -121,7 +125,7 @@ class TokensFile:
             if len(known) >= MOST:
                 raise ConfigError(f"there are {MOST} tokens already", "revoke what is not used")
             digest = hash_of(token.encode())
-            made = AgentToken(name, digest, servers, profile, now, agent, executor)
+            made = AgentToken(name, digest, servers, profile, now, agent, executor, discovers)
             self._write({**known, made.digest: made})
         return token
 
@@ -194,6 +198,7 @@ class TokensFile:
                 "created_at": each.created_at,
                 "agent": each.agent,
                 "executor": each.executor,
+                **({"discovers": True} if each.discovers else {}),
             }
             for each in sorted(tokens.values(), key=lambda each: each.name)
         }
@@ -216,7 +221,9 @@ def _token(name: str, said: Any) -> AgentToken:
     texts = [name, digest, *own, *servers]
     if not isinstance(servers, list) or not all(isinstance(each, str) for each in texts):
         raise ValueError(f"the token {name!r} is not what it should be")
-    return AgentToken(name, digest, frozenset(servers), *own)
+    profile, created_at, agent, executor = own
+    limits = frozenset(servers), profile, created_at, agent, executor
+    return AgentToken(name, digest, *limits, discovers=said.get("discovers") is True)
 
 
 def _mark(path: Path) -> Mark:

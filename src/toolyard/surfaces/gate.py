@@ -25,6 +25,8 @@ SHELL: Final = "/ui"
 is told how to get one."""
 API: Final = "/api/v1/"
 """What the key of a page opens; it opens nothing else."""
+ANNOUNCED: Final = "/api/v1/announced"
+"""What a token that discovers opens."""
 _SCHEME: Final = b"Bearer "
 
 
@@ -128,6 +130,9 @@ def is_open(path: str) -> bool:
 
 def _admit(agent: AgentToken, path: str) -> Grant | Refusal:
     """An agent's token opens the MCP door and no other, and there what it is for alone."""
+    if agent.discovers:
+        is_list = path == ANNOUNCED
+        return grant_of(agent) if is_list else (403, f"this token opens {ANNOUNCED} alone")
     way = read_way(path)
     if way is None:
         return 403, "the token of an agent opens the MCP door alone; this needs the hub's own token"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from toolyard.hub import Hub
 from toolyard.hub.orders import Orders
 from toolyard.settings import Settings
+from toolyard.sources.announced import Found
 from toolyard.stores.history import History
 from toolyard.stores.inputs import InputsFile
 from toolyard.stores.tokens import TokensFile
@@ -39,6 +40,7 @@ def yard_parts(
     dismiss: Callable[[Grant], None],
     stopping: asyncio.Event,
     present: Present,
+    living: Callable[[], Mapping[str, Found]],
 ) -> list[Operation]:
     """Servers, profiles, tokens, inputs, clients, what there is to read, figures and events."""
     doors = (
@@ -46,7 +48,7 @@ def yard_parts(
         ProfilesDoor(hub, orders),
         TokensDoor(hub, tokens, dismiss),
         InputsDoor(inputs),
-        LookingDoor(hub, settings),
+        LookingDoor(hub, settings, living),
         AppsDoor(hub),
         InstancesDoor(hub),
         ClientsDoor(lambda: _connecting(settings, hub.url, tokens, dismiss)),

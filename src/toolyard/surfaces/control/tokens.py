@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Annotated
 
 import msgspec
@@ -28,6 +29,7 @@ class TokenRow(msgspec.Struct):
     created_at: str
     agent: str = ""
     executor: str = ""
+    discovers: bool = False
 
 
 class TokenList(msgspec.Struct):
@@ -43,6 +45,8 @@ class NewToken(msgspec.Struct, forbid_unknown_fields=True):
     servers: list[Annotated[str, Meta(min_length=1, max_length=200)]] = []
     profile: str = ""
     agent: str = ""
+    discovers: bool = False
+    """It opens the list of announced servers, and nothing else."""
 
 
 class MadeToken(msgspec.Struct):
@@ -95,10 +99,11 @@ class TokensDoor:
             raise ConfigError(
                 "a token is for an agent, or for servers and a profile", "leave one of them out"
             )
-        token = await asyncio.to_thread(
-            self._tokens.create, new.name, frozenset(new.servers), new.profile, agent
-        )
-        return MadeToken(new.name, token)
+        if new.discovers and (new.servers or new.profile or agent):
+            raise ConfigError("a token that discovers sees no servers", "leave the others out")
+        limits = frozenset(new.servers), new.profile, agent
+        make = partial(self._tokens.create, new.name, *limits, discovers=new.discovers)
+        return MadeToken(new.name, await asyncio.to_thread(make))
 
     async def _revoke(self, call: Call) -> Done:
         name = call.path["name"]
@@ -112,4 +117,6 @@ class TokensDoor:
 
 def _row(token: AgentToken) -> TokenRow:
     limits = sorted(token.servers), token.profile
-    return TokenRow(token.name, *limits, token.created_at, token.agent, token.executor)
+    return TokenRow(
+        token.name, *limits, token.created_at, token.agent, token.executor, token.discovers
+    )
