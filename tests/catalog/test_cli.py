@@ -81,7 +81,7 @@ def test_search_finds_a_server_that_was_never_started_by_the_names_of_its_tools(
     toolyard: Toolyard,
 ) -> None:
     _, answer, _ = toolyard("search", "convert_time")
-    assert [each["name"] for each in answer["definitions"]][0] == "time"
+    assert answer["definitions"][0]["name"] == "time"
     _, shown, _ = toolyard("show", "time")
     assert (shown["verified_at"], shown["tools"]) == (None, 2)
     assert shown["tool_names"] == ["convert_time", "get_current_time"]

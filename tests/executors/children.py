@@ -46,6 +46,22 @@ os.wait()
 """
 
 
+# What it leaves behind has a session of its own, no parent and an empty environment.
+DAEMON = f"""
+import os, sys
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        os.write(1, b"%d\\n" % os.getpid())
+        for fd in (0, 1, 2):
+            os.close(fd)
+        os.execve("/bin/sleep", ["sleep", "86400"], {{}})
+    os._exit(0)
+os.wait()
+{ECHO}
+"""
+
+
 def python(code: str, *args: str, **env: str) -> Command:
     """A command that runs this code."""
     return Command((sys.executable, "-I", "-c", code, *args), tuple(env.items()))

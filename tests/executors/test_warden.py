@@ -6,9 +6,10 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
-from tests.executors.children import ECHO, ESCAPING, STUBBORN, Ear, leaves, marked, python
+from tests.executors.children import DAEMON, ECHO, ESCAPING, STUBBORN, Ear, leaves, marked, python
 from toolyard.core.placement import Run
 from toolyard.executors import warden
 from toolyard.executors.local import Local
@@ -28,11 +29,22 @@ async def main():
         await Ear(stubborn).line()
         escaping = await stack.enter_async_context(open_("escaping", {ESCAPING!r}))
         escaped = int(await Ear(escaping).line())
-        print(local.owner, escaped, local.warden, flush=True)
+        daemon = await stack.enter_async_context(open_("daemon", {DAEMON!r}))
+        unmarked = int(await Ear(daemon).line())
+        print(local.owner, escaped, unmarked, local.warden, flush=True)
         await asyncio.Event().wait()
 
 asyncio.run(main())
 """
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    """Wait for what another process is about to do."""
+    async with asyncio.timeout(20):
+        while True:
+            if holds():
+                return
+            await asyncio.sleep(0.01)
 
 
 async def test_a_killed_hub_leaves_nothing_behind() -> None:
@@ -44,14 +56,15 @@ async def test_a_killed_hub_leaves_nothing_behind() -> None:
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )
     assert hub.stdout is not None
-    owner, escaped, watcher = (await hub.stdout.readline()).decode().split()
+    owner, escaped, unmarked, watcher = (await hub.stdout.readline()).decode().split()
+    await until(lambda: int(unmarked) not in marked(owner))
     pids = marked(owner)
-    assert len(pids) == 3 and int(escaped) in pids
+    assert len(pids) == 4 and int(escaped) in pids and int(unmarked) not in pids
 
     hub.kill()
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 10
     await hub.wait()
-    for pid in (*pids, int(watcher)):
+    for pid in (*pids, int(unmarked), int(watcher)):
         assert await leaves(pid, within=deadline - time.monotonic())
 
     assert marked(owner) == []
@@ -86,16 +99,30 @@ async def test_a_lost_warden_is_replaced_with_the_next_server(local: Local) -> N
             assert await ear.line() == b"served"
 
 
+async def test_a_daemon_with_an_empty_environment_ends_with_its_server(local: Local) -> None:
+    async with local.start(Run("one", python(DAEMON))) as one:
+        async with local.start(Run("two", python(DAEMON))) as two:
+            first, second = int(await Ear(one).line()), int(await Ear(two).line())
+        assert await leaves(second, within=10)
+        assert not await leaves(first, within=0)
+    assert await leaves(first, within=10)
+
+
+def none(sessions: dict[int, int]) -> warden.Kin:
+    """Processes by their sessions alone."""
+    return warden.Kin("TOOLYARD_INSTANCE=none", sessions, {})
+
+
 def test_a_stranger_with_a_known_pid_is_not_signalled() -> None:
     stranger = subprocess.Popen(["sleep", "60"], start_new_session=True)
     try:
         seen = warden.look(stranger.pid)
         assert seen is not None
         # The same pid, but another start: the child we knew is gone, the number passed on.
-        warden.end("TOOLYARD_INSTANCE=none", {stranger.pid: seen.start - 1}, 0, patience=0)
+        warden.end(none({stranger.pid: seen.start - 1}), 0, patience=0)
         assert stranger.poll() is None
 
-        warden.end("TOOLYARD_INSTANCE=none", {stranger.pid: seen.start}, 0, patience=0)
+        warden.end(none({stranger.pid: seen.start}), 0, patience=0)
         assert stranger.wait(5) == -signal.SIGKILL
     finally:
         stranger.kill()
@@ -105,8 +132,9 @@ def test_a_stranger_with_a_known_pid_is_not_signalled() -> None:
 def test_a_mark_counts_only_whole() -> None:
     stranger = subprocess.Popen(["sleep", "60"], env={"TOOLYARD_OWNER": "abcdef", "X": "a\nb"})
     try:
-        assert warden.find("TOOLYARD_OWNER=abc", {}, 0) == []
-        assert [p.pid for p in warden.find("TOOLYARD_OWNER=abcdef", {}, 0)] == [stranger.pid]
+        assert warden.find(warden.Kin("TOOLYARD_OWNER=abc", {}, {}), 0) == []
+        kin = warden.Kin("TOOLYARD_OWNER=abcdef", {}, {})
+        assert [p.pid for p in warden.find(kin, 0)] == [stranger.pid]
     finally:
         stranger.kill()
         stranger.wait()

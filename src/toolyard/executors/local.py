@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import signal
 import sys
 import uuid
@@ -26,6 +27,7 @@ from toolyard.executors.watch import Watch
 
 _KILL_WAIT = 1.0  # a killed process goes at once, unless the kernel holds it
 _DRAIN_WAIT = 0.5  # with all writers gone the rest is there already
+_QUEUE = 819_200  # bytes of message queues that Linux allows by default
 _SWEEPERS = 16  # stops that may search for leftovers at once
 
 
@@ -144,11 +146,13 @@ class _Life:
         self._process = process
         self._child = child
         self._mark = mark
+        # First of all: what the process starts from here on inherits it.
+        self._queue = _mark(process.pid, local._watch.queues)
         seen = warden.look(process.pid)
         self._start = seen.start if seen else 0
 
     async def begin(self, limits: Limits) -> None:
-        self._local._watch.add(self._process.pid, self._start)
+        self._local._watch.add(self._process.pid, self._start, self._queue)
         _limit(self._process.pid, limits)
         # To its end: a pipe that is half connected belongs to nobody.
         await through(self._process.attach())
@@ -183,9 +187,12 @@ class _Life:
         await within(_KILL_WAIT, self._child.gone)
 
     def _sweep(self, patience: float) -> None:
-        """End the rest of its group and those that left it but carry its mark."""
+        """End the rest of its group and those that left it but carry a mark of it."""
         if self._start:
-            warden.end(self._mark, {self._process.pid: self._start}, self._start, patience)
+            pid = self._process.pid
+            queues = {pid: self._queue} if self._queue else {}
+            kin = warden.Kin(self._mark, {pid: self._start}, queues)
+            warden.end(kin, self._start, patience)
         else:
             self._process.signal(_KILL)
 
@@ -202,6 +209,27 @@ async def _start(
         return posix.start(program, env, child)
     except (OSError, ValueError) as error:
         raise refusal(name, program, error) from error
+
+
+def _mark(pid: int, taken: frozenset[int]) -> int:
+    """Limit a process to a size of message queues that no other has; 0 if that cannot be.
+
+    Hardly a program uses these queues, and half of the usual size is left to one that does. A
+    process that starts a new session with an empty environment still inherits its limits.
+    """
+    if sys.platform != "linux":
+        return 0
+    import resource
+
+    with suppress(OSError, ValueError):  # it has ended already
+        _, most = resource.prlimit(pid, resource.RLIMIT_MSGQUEUE)
+        usual = most if 0 < most < _QUEUE else _QUEUE
+        queue = next(
+            n for n in iter(lambda: random.randrange(usual // 2, usual), 0) if n not in taken
+        )
+        resource.prlimit(pid, resource.RLIMIT_MSGQUEUE, (queue, most))
+        return queue
+    return 0
 
 
 def _bounds(placement: Placement, usual: Limits) -> Limits:

@@ -6,8 +6,9 @@ left and goes. It must start fast and stay small, so this file imports nothing
 but the lightest parts of the standard library, and nothing of ours.
 
 A process is ours when it carries our mark in its environment, when it belongs
-to the session of a child we know (pid and start time), or when such a process
-is its ancestor. Nothing else is ever signalled.
+to the session of a child we know (pid and start time), when it inherited the
+limit that one of these was marked with, or when such a process is its ancestor.
+Nothing else is ever signalled.
 """
 
 from __future__ import annotations
@@ -65,27 +66,46 @@ def look(pid: int) -> Seen | None:
     return Seen(pid, fields[0] not in b"ZX", int(fields[1]), int(fields[3]), int(fields[19]))
 
 
-def find(mark: str, sessions: dict[int, int], since: int) -> list[Seen]:
-    """Give the living processes that are ours and were started at `since` or later.
+class Kin:
+    """What tells the processes of some children from all others."""
 
-    `sessions` are the children we know: pid to start time.
-    """
+    __slots__ = ("mark", "queues", "sessions")
+
+    def __init__(self, mark: str, sessions: dict[int, int], queues: dict[int, int]) -> None:
+        self.mark = mark
+        """What all of them have in their environment, unless they dropped it."""
+        self.sessions = sessions
+        """The children themselves: pid to start time."""
+        self.queues = queues
+        """For each child, the size of message queues it was limited to: one of its own.
+
+        Limits are inherited, whatever a process does to its session and its environment.
+        """
+
+
+def find(kin: Kin, since: int) -> list[Seen]:
+    """Give the living processes that are ours and were started at `since` or later."""
+    sessions, sizes = kin.sessions, set(kin.queues.values())
     known = {pid for pid, start in sessions.items() if (p := look(pid)) and p.start == start}
-    wanted = mark.encode()
+    wanted = kin.mark.encode()
     rest = [seen for seen in _all_of_ours() if seen.start >= since]
-    ours = {p.pid: p for p in rest if p.session in known or _carries(p.pid, wanted)}
+    ours = {
+        p.pid: p
+        for p in rest
+        if p.session in known or _carries(p.pid, wanted) or (sizes and _queue_of(p.pid) in sizes)
+    }
     # Those that dropped the mark are still children of one that has it.
     while more := [p for p in rest if p.parent in ours and p.pid not in ours]:
         ours.update((p.pid, p) for p in more)
     return list(ours.values())
 
 
-def end(mark: str, sessions: dict[int, int], since: int, patience: float) -> None:
+def end(kin: Kin, since: int, patience: float) -> None:
     """End all that `find` finds: TERM, up to `patience` seconds, then KILL until none is left."""
     steps = [(signal.SIGTERM, patience)] if patience > 0 else []
     steps += [(signal.SIGKILL, _KILL_WAIT)] * _KILL_ROUNDS
     for number, wait in steps:
-        found = find(mark, sessions, since)
+        found = find(kin, since)
         if not found:
             return
         _strike(found, number, wait)
@@ -119,6 +139,19 @@ def _carries(pid: int, mark: bytes) -> bool:
             return mark in file.read().split(b"\0")
     except OSError:
         return False
+
+
+def _queue_of(pid: int) -> int:
+    """Give the size of message queues that a process is limited to; 0 where that is not told."""
+    try:
+        with open(f"/proc/{pid}/limits", "rb") as file:
+            for line in file:
+                if line.startswith(b"Max msgqueue size"):
+                    size = line.split()[3]
+                    return int(size) if size.isdigit() else 0
+    except OSError:
+        pass
+    return 0
 
 
 def _strike(found: list[Seen], number: int, wait: float) -> None:
@@ -174,15 +207,19 @@ def _end_groups(groups: dict[int, int]) -> None:
             time.sleep(wait)  # noqa: TID251 - not their parent, there is nothing to wait on
 
 
-def _listen() -> dict[int, int]:
-    """Hear `+PID START` and `-PID` until the hub is gone; give the children it left."""
-    left: dict[int, int] = {}
+def _listen(mark: str) -> Kin:
+    """Hear `+PID START QUEUE` and `-PID` until the hub is gone; give the children it left."""
+    left = Kin(mark, {}, {})
     for line in sys.stdin.buffer:
         words = line[1:].split()
-        if line.startswith(b"+") and len(words) == 2:
-            left[int(words[0])] = int(words[1])
+        if line.startswith(b"+") and len(words) == 3:
+            pid = int(words[0])
+            left.sessions[pid] = int(words[1])
+            if words[2] != b"0":
+                left.queues[pid] = int(words[2])
         elif line.startswith(b"-") and words:
-            left.pop(int(words[0]), None)
+            left.sessions.pop(int(words[0]), None)
+            left.queues.pop(int(words[0]), None)
     return left
 
 
@@ -190,11 +227,11 @@ def main(owner: str, since: int) -> None:
     """Wait for the end of the hub called `owner`, then end what it left."""
     for number in IGNORED:
         signal.signal(number, signal.SIG_IGN)
-    left = _listen()
+    left = _listen(f"{OWNER}={owner}")
     if os.path.isdir("/proc/self"):
-        end(f"{OWNER}={owner}", left, since, _TERM_WAIT)
+        end(left, since, _TERM_WAIT)
     else:
-        _end_groups(left)
+        _end_groups(left.sessions)
 
 
 if __name__ == "__main__":

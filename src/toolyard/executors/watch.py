@@ -23,7 +23,8 @@ class Watch:
     def __init__(self, owner: str) -> None:
         self._owner = owner
         self._process: subprocess.Popen[bytes] | None = None
-        self._living: dict[int, int] = {}
+        self._living: dict[int, tuple[int, int]] = {}
+        """For each child when it started, and the limit that marks it."""
         # No child of ours is older than we are; what is older is never looked at.
         me = warden.look(os.getpid())
         self.since = me.start if me else 0
@@ -43,13 +44,18 @@ class Watch:
         except OSError as error:
             _log.warning("no warden, servers may outlive a killed hub: %s", error.strerror)
             return
-        for pid, start in self._living.items():
-            self._tell(f"+{pid} {start}\n")
+        for pid, (start, queue) in self._living.items():
+            self._tell(f"+{pid} {start} {queue}\n")
 
-    def add(self, pid: int, start: int) -> None:
-        """Have this child ended should we vanish."""
-        self._living[pid] = start
-        self._tell(f"+{pid} {start}\n")
+    def add(self, pid: int, start: int, queue: int) -> None:
+        """Have this child ended should we vanish; a `queue` of 0 means that no limit marks it."""
+        self._living[pid] = start, queue
+        self._tell(f"+{pid} {start} {queue}\n")
+
+    @property
+    def queues(self) -> frozenset[int]:
+        """The limits that mark living children."""
+        return frozenset(queue for _, queue in self._living.values())
 
     def remove(self, pid: int) -> None:
         """Forget a child that is gone."""
