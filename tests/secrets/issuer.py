@@ -32,6 +32,23 @@ class Issuer:
         self.authorize_at = ""
         """What it says its login page is, if not the true one."""
         self.denies = False
+        self.admits_nobody = False
+        """Whether its MCP server takes no token at all."""
+        self.methods: list[str] | None = ["none", "client_secret_post"]
+        """How clients may prove who they are; None does not say."""
+        self.says_method = True
+        """Whether a registration is answered with the method it is for."""
+        self.listed_as = ""
+        """What the MCP server calls its issuer, if not as the issuer does itself."""
+        self.iss = ""
+        """What the issuer calls itself when it sends the browser back, if not its address."""
+        self.body: bytes = b""
+        """What a refusal has for a body."""
+        self.scope_needed = ""
+        """What a call wants to be granted."""
+        self.granted: dict[str, str] = {}
+        self.scopes: list[str] = []
+        """What was asked for on the login page."""
         self.valid: dict[str, float] = {}
         self.refresh_tokens: set[str] = set()
         self.codes: dict[str, dict[str, str]] = {}
@@ -63,7 +80,7 @@ class Issuer:
             "registration_endpoint": f"{self.url}/register",
             "response_types_supported": ["code"],
             "grant_types_supported": ["authorization_code", "refresh_token"],
-            "token_endpoint_auth_methods_supported": ["none", "client_secret_post"],
+            **({"token_endpoint_auth_methods_supported": self.methods} if self.methods else {}),
             "authorization_response_iss_parameter_supported": True,
             **({"code_challenge_methods_supported": self.pkce} if self.pkce else {}),
         }
@@ -71,9 +88,14 @@ class Issuer:
     def register(self, wish: dict[str, Any]) -> dict[str, Any]:
         self.registrations.append(wish)
         client = {**wish, "client_id": secrets.token_hex(8)}
-        client["token_endpoint_auth_method"] = "client_secret_post"
-        client["client_secret"] = secrets.token_urlsafe(24)
+        method = wish.get("token_endpoint_auth_method") or "client_secret_basic"
+        assert method in (self.methods or ["client_secret_basic"])
+        if method != "none":
+            client["client_secret"] = secrets.token_urlsafe(24)
+        client["token_endpoint_auth_method"] = method
         self.clients[client["client_id"]] = client
+        if not self.says_method:
+            return {k: v for k, v in client.items() if k != "token_endpoint_auth_method"}
         return client
 
     def authorize(self, asked: dict[str, str]) -> str:
@@ -81,22 +103,37 @@ class Issuer:
         assert asked["redirect_uri"] in client["redirect_uris"]
         assert asked["code_challenge_method"] == "S256"
         assert asked["resource"] == self.mcp
+        scope = asked.get("scope", "")
+        assert {*scope.split()} <= {*client.get("scope", scope).split()}
         back = {
             "state": asked["state"],
-            "iss": "http://127.0.0.1:9" if self.wrong_iss else self.url,
+            "iss": "http://127.0.0.1:9" if self.wrong_iss else self.iss or self.url,
         }
         if self.denies:
             return f"{asked['redirect_uri']}?{urlencode({**back, 'error': 'access_denied'})}"
+        self.scopes.append(scope)
         code = secrets.token_urlsafe(16)
         self.codes[code] = asked
         return f"{asked['redirect_uri']}?{urlencode({**back, 'code': code})}"
 
-    def token(self, form: dict[str, str]) -> tuple[int, dict[str, Any]]:
+    def _knows(self, form: dict[str, str], header: str) -> bool:
+        """Whether a client proves who it is, in the one way it was registered for."""
+        client = self.clients.get(form.get("client_id", ""), {})
+        method = client.get("token_endpoint_auth_method", "client_secret_post")
+        pair = f"{client.get('client_id')}:{client.get('client_secret')}".encode()
+        basic = f"Basic {base64.b64encode(pair).decode()}"
+        shown = (form.get("client_secret"), header)
+        return shown == {
+            "none": (None, ""),
+            "client_secret_post": (client.get("client_secret", "?"), ""),
+            "client_secret_basic": (None, basic),
+        }.get(method)
+
+    def token(self, form: dict[str, str], header: str) -> tuple[int, dict[str, Any]]:
         if self.failing:
             self.failures += 1
             return 503, {}
-        client = self.clients.get(form.get("client_id", ""), {})
-        if form.get("client_secret") != client.get("client_secret", "?"):
+        if not self._knows(form, header):
             return 401, {"error": "invalid_client"}
         if form["grant_type"] == "refresh_token":
             if not self.renews or form["refresh_token"] not in self.refresh_tokens:
@@ -105,22 +142,23 @@ class Issuer:
             assert form["resource"] == self.mcp
             self.refresh_tokens.discard(form["refresh_token"])
             self.refreshes += 1
-            return 200, self._issue()
+            return 200, self._issue(self.scopes[-1])
         asked = self.codes.pop(form["code"])
         digest = hashlib.sha256(form["code_verifier"].encode()).digest()
         assert base64.urlsafe_b64encode(digest).decode().rstrip("=") == asked["code_challenge"]
         assert form["redirect_uri"] == asked["redirect_uri"]
         assert form["resource"] == self.mcp
-        return 200, self._issue()
+        return 200, self._issue(asked.get("scope", ""))
 
-    def _issue(self) -> dict[str, Any]:
+    def _issue(self, scope: str) -> dict[str, Any]:
         token = f"token-{secrets.token_urlsafe(24)}"
         self.valid[token] = time.time() + self.life
+        self.granted[token] = scope
         answer: dict[str, Any] = {
             "access_token": token,
             "token_type": "Bearer",
             "expires_in": self.life,
-            "scope": "tools",
+            "scope": scope or "tools",
         }
         if self.gives_refresh:
             answer["refresh_token"] = f"refresh-{secrets.token_urlsafe(24)}"
@@ -130,7 +168,13 @@ class Issuer:
     # MCP.
 
     def admits(self, header: str) -> bool:
-        return time.time() < self.valid.get(header.removeprefix("Bearer "), 0)
+        token = header.removeprefix("Bearer ")
+        return not self.admits_nobody and time.time() < self.valid.get(token, 0)
+
+    def lacks(self, header: str, request: dict[str, Any]) -> bool:
+        """Whether a call wants more than its token grants."""
+        granted = self.granted.get(header.removeprefix("Bearer "), "").split()
+        return request["method"] == "tools/call" and not {*self.scope_needed.split()} <= {*granted}
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
         results: dict[str, dict[str, Any]] = {
@@ -162,7 +206,8 @@ class Door(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         issuer, parts = self.issuer, urlsplit(self.path)
         if parts.path == "/.well-known/oauth-protected-resource/mcp":
-            self._json(200, {"resource": issuer.mcp, "authorization_servers": [issuer.url]})
+            servers = [issuer.listed_as or issuer.url]
+            self._json(200, {"resource": issuer.mcp, "authorization_servers": servers})
         elif parts.path == "/.well-known/oauth-authorization-server":
             self._json(200, issuer.metadata())
         elif parts.path == "/authorize":
@@ -177,16 +222,30 @@ class Door(BaseHTTPRequestHandler):
         if self.path == "/register":
             self._json(201, issuer.register(json.loads(body)))
         elif self.path == "/token":
-            self._json(*issuer.token(dict(parse_qsl(body.decode()))))
-        elif not issuer.admits(self.headers.get("Authorization", "")):
+            header = self.headers.get("Authorization", "")
+            self._json(*issuer.token(dict(parse_qsl(body.decode())), header))
+        else:
+            self._mcp(json.loads(body), self.headers.get("Authorization", ""))
+
+    def _mcp(self, request: dict[str, Any], header: str) -> None:
+        issuer = self.issuer
+        if not issuer.admits(header):
             issuer.refused += 1
             issuer.asked.append("401")
             where = f"{issuer.url}/.well-known/oauth-protected-resource/mcp"
-            self._send(401, b"", {"WWW-Authenticate": f'Bearer resource_metadata="{where}"'})
+            self._refuse(401, f'Bearer resource_metadata="{where}"')
+        elif issuer.lacks(header, request):
+            issuer.asked.append("403")
+            lack = f'error="insufficient_scope", scope="{issuer.scope_needed}"'
+            self._refuse(403, f"Bearer {lack}")
         else:
-            request = json.loads(body)
             issuer.asked.append(request["method"])
             self._json(200, issuer.answer(request))
+
+    def _refuse(self, status: int, challenge: str) -> None:
+        kind = "application/json" if self.issuer.body[:1] == b"{" else "text/plain"
+        headers = {"WWW-Authenticate": challenge, "Content-Type": kind}
+        self._send(status, self.issuer.body, headers)
 
     def do_DELETE(self) -> None:
         self._send(404, b"")

@@ -14,9 +14,9 @@ from tests.secrets.issuer import Issuer
 from toolyard.core.errors import LinkError
 from toolyard.core.model import Url
 from toolyard.links.callback import listening
-from toolyard.links.http import AuthNeededError
 from toolyard.links.oauth import Client, login
 from toolyard.links.refresh import refresh
+from toolyard.links.refusals import AuthNeededError
 from toolyard.stores.grants import Grants
 
 
@@ -95,6 +95,81 @@ async def test_a_client_that_was_registered_by_hand_is_used(
     await login("remote", Url(issuer.mcp), grants, browser, client)
 
     assert issuer.registrations == []
+
+
+@pytest.mark.parametrize(
+    ("offered", "chosen"),
+    [
+        (["client_secret_post", "none"], "none"),
+        (["client_secret_basic", "client_secret_post"], "client_secret_post"),
+        (["private_key_jwt", "client_secret_basic"], "client_secret_basic"),
+        (None, "client_secret_basic"),
+    ],
+)
+@pytest.mark.parametrize("says_method", [True, False])
+async def test_a_client_proves_who_it_is_as_the_issuer_offers_it(
+    issuer: Issuer,
+    grants: Grants,
+    a_keyring: InMemory,
+    offered: list[str] | None,
+    chosen: str,
+    says_method: bool,
+) -> None:
+    issuer.methods, issuer.says_method = offered, says_method
+
+    await login("remote", Url(issuer.mcp), grants, browser)
+
+    assert issuer.registrations[0]["token_endpoint_auth_method"] == chosen
+    grant = grants.read(issuer.mcp)
+    assert grant is not None
+    assert (await refresh(grant)).access_token in issuer.valid
+
+
+@pytest.mark.parametrize("method", ["client_secret_basic", "client_secret_post"])
+async def test_the_secret_of_a_client_registered_by_hand_is_shown_as_the_issuer_offers_it(
+    issuer: Issuer, grants: Grants, a_keyring: InMemory, method: str
+) -> None:
+    async with listening() as free:
+        port = free.port
+    issuer.methods = [method]
+    issuer.clients["mine"] = {
+        "client_id": "mine",
+        "client_secret": "by-hand-0123",
+        "redirect_uris": [f"http://127.0.0.1:{port}/callback"],
+        "token_endpoint_auth_method": method,
+    }
+
+    client = Client(id="mine", secret="by-hand-0123", port=port)
+    await login("remote", Url(issuer.mcp), grants, browser, client)
+
+    assert grants.listed()
+
+
+@pytest.mark.parametrize("listed", ["", "/"])
+@pytest.mark.parametrize("iss", ["", "/"])
+async def test_a_slash_at_the_end_of_an_issuer_ends_no_login(
+    issuer: Issuer, grants: Grants, a_keyring: InMemory, listed: str, iss: str
+) -> None:
+    issuer.listed_as, issuer.iss = issuer.url + listed, issuer.url + iss
+
+    await login("remote", Url(issuer.mcp), grants, browser)
+    await login("remote", Url(issuer.mcp), grants, browser)
+
+    assert len(issuer.registrations) == 1
+    assert grants.listed()[issuer.mcp].issuer == issuer.listed_as
+
+
+@pytest.mark.parametrize("other", ["//", "/other", "/?x", ".evil.example"])
+async def test_another_issuer_than_the_server_named_is_not_trusted(
+    issuer: Issuer, grants: Grants, a_keyring: InMemory, other: str
+) -> None:
+    issuer.iss = issuer.url + other
+
+    with pytest.raises(LinkError, match="mismatch") as caught:
+        await login("remote", Url(issuer.mcp), grants, browser, seconds=10)
+
+    assert "whoever runs the server" in caught.value.hint
+    assert grants.listed() == {}
 
 
 def deny(issuer: Issuer) -> None:

@@ -1,7 +1,7 @@
 """Logs in at a remote server, with the client of the official SDK.
 
-The only module that knows the SDK, and only while somebody logs in: it is large, and a hub that
-serves needs nothing of it. What it finds out is kept as a grant.
+Only this module and `negotiation` know the SDK, and only while somebody logs in: it is large, and a
+hub that serves needs nothing of it. What it finds out is kept as a grant.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qs, urlsplit
 
 import msgspec
@@ -24,11 +24,11 @@ from toolyard.links.addresses import check_link
 from toolyard.links.callback import Callback, listening
 from toolyard.links.greeting import ENVELOPE
 from toolyard.links.guarded import guarded_http
-from toolyard.stores.grants import Grant, Grants, Listed, server_key
+from toolyard.stores.grants import Grant, Grants, Listed, join_scopes, server_key
 from toolyard.wire import era, jsonrpc
 
 if TYPE_CHECKING:
-    from mcp.client.auth import OAuthClientProvider
+    from mcp.client.auth import OAuthClientProvider, OAuthFlowError
     from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthToken
 
 LOGIN_SECONDS: Final = 300.0
@@ -66,12 +66,13 @@ async def login(
     await asyncio.to_thread(_load)
     key = server_key(url.url)
     known = await asyncio.to_thread(_read, grants, key)
+    scope = await asyncio.to_thread(_wanted, grants, key, known)
     async with AsyncExitStack() as stack:
         callback = await _listen(stack, known, client or Client())
         attempt = _Attempt(name, callback, show, seconds)
-        storage = _Storage(_client_of(known, callback, client or Client()))
+        storage = _Storage(_client_of(known, callback, client or Client(), scope))
         # Without its query, which may be secret: issuers are told which server this is for.
-        provider = attempt.provider(key, storage, (client or Client()).page)
+        provider = attempt.provider(key, storage, (client or Client()).page, scope)
         status = await _knock(name, url, provider)
         grant = _grant(name, key, provider, status)
     return await asyncio.to_thread(grants.write, grant)
@@ -95,6 +96,14 @@ def _read(grants: Grants, key: str) -> Grant | None:
         return None  # what cannot be read is replaced
 
 
+def _wanted(grants: Grants, key: str, known: Grant | None) -> str:
+    """The scope to ask for beside what the server names: what it refused, and what we have."""
+    listed = grants.listed().get(key)
+    if known is None or listed is None or not listed.wanted:
+        return ""
+    return join_scopes(known.scope, listed.wanted)
+
+
 async def _listen(stack: AsyncExitStack, known: Grant | None, client: Client) -> Callback:
     """Listen where we did the last time: some issuers compare the port too."""
     wished = client.port or _port_of(known)
@@ -106,16 +115,22 @@ async def _listen(stack: AsyncExitStack, known: Grant | None, client: Client) ->
     return await stack.enter_async_context(listening())
 
 
-def _port_of(known: Grant | None) -> int:
+def _registration(known: Grant | None) -> dict[str, Any]:
+    """What an issuer knows us by, from the last login."""
     told = msgspec.json.decode(known.client) if known is not None else {}
+    return told if isinstance(told, dict) else {}
+
+
+def _port_of(known: Grant | None) -> int:
+    told = _registration(known)
     places = told.get("redirect_uris") or [""]
     return urlsplit(str(places[0])).port or 0
 
 
 def _client_of(
-    known: Grant | None, callback: Callback, client: Client
+    known: Grant | None, callback: Callback, client: Client, scope: str
 ) -> OAuthClientInformationFull | None:
-    """Who we are already: told by the user, or known from before at this very port."""
+    """Who we are already: told by the user, or known from before at this port, for this scope."""
     from mcp.shared.auth import OAuthClientInformationFull
     from pydantic import AnyUrl
 
@@ -124,10 +139,13 @@ def _client_of(
             client_id=client.id,
             client_secret=client.secret or None,
             redirect_uris=[AnyUrl(callback.address)],
-            token_endpoint_auth_method="client_secret_post" if client.secret else "none",
+            token_endpoint_auth_method=None if client.secret else "none",
         )
     if known is None or _port_of(known) != callback.port:
         return None
+    registered = str(_registration(known).get("scope") or "")
+    if registered and not set(scope.split()) <= set(registered.split()):
+        return None  # as this client nobody may ask for more than it was registered for
     return OAuthClientInformationFull.model_validate_json(known.client)
 
 
@@ -163,19 +181,13 @@ class _Attempt:
         self._seconds = seconds
         self._provider: OAuthClientProvider | None = None
 
-    def provider(self, url: str, storage: _Storage, page: str) -> OAuthClientProvider:
+    def provider(self, url: str, storage: _Storage, page: str, scope: str) -> OAuthClientProvider:
         """The SDK's side of it."""
         from mcp.client.auth import OAuthClientProvider
-        from mcp.shared.auth import OAuthClientMetadata
-        from pydantic import AnyUrl
 
-        metadata = OAuthClientMetadata(
-            client_name="Toolyard",
-            redirect_uris=[AnyUrl(self._callback.address)],
-            grant_types=["authorization_code", "refresh_token"],
-            response_types=["code"],
-            application_type="native",
-        )
+        from toolyard.links.negotiation import client_metadata
+
+        metadata = client_metadata(self._callback.address, scope)
         try:
             self._provider = OAuthClientProvider(
                 url, metadata, storage, self._redirect, self._answer, page or None
@@ -185,7 +197,10 @@ class _Attempt:
         return self._provider
 
     async def _redirect(self, url: str) -> None:
+        from toolyard.links.negotiation import complete
+
         assert self._provider is not None
+        complete(self._provider)
         told = self._provider.context.oauth_metadata
         if told is None or "S256" not in (told.code_challenge_methods_supported or ()):
             raise LinkError(
@@ -204,14 +219,27 @@ class _Attempt:
             why = jsonrpc.encode(brought.get("error_description") or brought["error"])
             raise LinkError(f"the login at {self._name!r} was refused: {why.decode()[:300]}")
         return AuthorizationCodeResult(
-            code=brought.get("code", ""), state=brought.get("state"), iss=brought.get("iss")
+            code=brought.get("code", ""),
+            state=brought.get("state"),
+            iss=self._as_expected(brought.get("iss")),
         )
+
+    def _as_expected(self, issuer: str | None) -> str | None:
+        """The issuer that answered, spelled as in its metadata: the SDK compares every byte."""
+        from toolyard.links.negotiation import is_same_issuer
+
+        assert self._provider is not None
+        told = self._provider.context.oauth_metadata
+        expected = str(told.issuer) if told is not None else ""
+        return expected if issuer is not None and is_same_issuer(issuer, expected) else issuer
 
 
 async def _knock(name: str, url: Url, provider: OAuthClientProvider) -> int:
     """Ask the server something harmless, and do what it takes to be let in; gives the status."""
     import httpx2
     from mcp.client.auth import OAuthFlowError
+
+    from toolyard.links.negotiation import Negotiation
 
     params = {"jsonrpc": "2.0", "id": 1, "method": "server/discover", "params": {"_meta": ENVELOPE}}
     headers = {
@@ -224,17 +252,26 @@ async def _knock(name: str, url: Url, provider: OAuthClientProvider) -> int:
     try:
         async with guarded_http(url.url) as http:
             content = jsonrpc.encode(params)
-            answer = await http.post(url.url, content=content, headers=headers, auth=provider)
+            flow = Negotiation(provider)
+            answer = await http.post(url.url, content=content, headers=headers, auth=flow)
     except OAuthFlowError as error:
-        raise LinkError(
-            f"the login at {name!r} failed: {_short(error)}", "start it again"
-        ) from error
+        raise LinkError(f"the login at {name!r} failed: {_short(error)}", _cure(error)) from error
     except httpx2.HTTPError as error:
         text = f"the login at {name!r} failed: {_short(error) or type(error).__name__}"
         raise LinkError(text, "check that the server and its login page can be reached") from error
     except ValueError as error:  # what a server said of itself makes no sense
         raise LinkError(f"the login at {name!r} failed: {type(error).__name__}") from error
     return answer.status_code
+
+
+def _cure(error: OAuthFlowError) -> str:
+    from mcp.client.auth import OAuthRegistrationError
+
+    if isinstance(error, OAuthRegistrationError):
+        return "register a client with its issuer by hand, and name it with --client-id"
+    if "mismatch" in str(error):
+        return "whoever runs the server must mend this: what it says about its login disagrees"
+    return "start it again"
 
 
 def _grant(name: str, key: str, provider: OAuthClientProvider, status: int) -> Grant:

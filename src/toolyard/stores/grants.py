@@ -67,6 +67,8 @@ class Listed:
     ended: bool = False
     """It cannot be renewed: a person has to log in again."""
     changed_at: float = 0.0
+    wanted: str = ""
+    """The scope that its server asked for beyond this; the next login asks for both."""
 
 
 class Grants:
@@ -154,6 +156,12 @@ class Grants:
             changed = time.time()
             self._note(replace(listed, ended=True, changed_at=changed))
 
+    def want(self, url: str, scope: str) -> None:
+        """Note that a server asks for more than its grant allows."""
+        listed = self.listed().get(url)
+        if listed is not None and (wanted := join_scopes(listed.wanted, scope)) != listed.wanted:
+            self._note(replace(listed, wanted=wanted, changed_at=time.time()))
+
     def remove(self, url: str) -> Listed | None:
         """Forget a grant; gives what it was, None if there was none.
 
@@ -196,6 +204,11 @@ def server_key(url: str) -> str:
     parts = urlsplit(url)
     host = parts.netloc.rpartition("@")[2].lower()
     return urlunsplit((parts.scheme.lower(), host, parts.path or "/", "", ""))
+
+
+def join_scopes(*scopes: str) -> str:
+    """All words of these scopes, each once, in the order they come."""
+    return " ".join(dict.fromkeys(" ".join(scopes).split()))
 
 
 def _key(listed: Listed) -> str:

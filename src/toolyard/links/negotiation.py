@@ -1,0 +1,115 @@
+"""What a login has to choose: how to prove who we are to an issuer, and what to ask of it.
+
+The SDK reads what an issuer says about itself, but takes none of these choices from it. They are
+made between its requests, on what it exposes. Like it, this is loaded only while somebody logs in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from typing import Any, Final
+
+import httpx2
+import msgspec
+from mcp.client.auth import OAuthClientProvider
+from mcp.shared.auth import OAuthClientMetadata, TokenEndpointAuthMethod
+from pydantic import AnyUrl
+
+from toolyard.stores.grants import join_scopes
+
+PREFERRED: Final[tuple[TokenEndpointAuthMethod, ...]] = (
+    "none",
+    "client_secret_post",
+    "client_secret_basic",
+)
+"""How a client proves to an issuer who it is: a program on the user's machine keeps no secret, so
+it has none where that is allowed."""
+DEFAULT: Final = ("client_secret_basic",)
+"""What an issuer offers that does not say (RFC 8414, section 2)."""
+
+
+def choose_method(offered: object, *, has_secret: bool = False) -> TokenEndpointAuthMethod | None:
+    """The way to prove who we are that suits us best; None if none of the offered ones does."""
+    ways = offered if isinstance(offered, list) and offered else DEFAULT
+    return next((each for each in PREFERRED[has_secret:] if each in ways), None)
+
+
+def is_same_issuer(one: str, other: str) -> bool:
+    """Whether two identifiers name one issuer: the same text, or but for one slash at the end.
+
+    Identifiers are to be compared as they are, so that nobody passes for another issuer and gets
+    its codes. The slash is no way to do that: it is taken off before the address of an issuer's
+    metadata is made (RFC 8414, section 3.1), so both spellings lead to the same document, on the
+    same host, and there cannot be one issuer for each. Frameworks that rewrite addresses add it.
+    """
+    return one == other or one + "/" == other or one == other + "/"
+
+
+def client_metadata(callback: str, scope: str) -> OAuthClientMetadata:
+    """Who we are, and that we ask for this scope beside the one that the server names."""
+
+    class Wish(OAuthClientMetadata):
+        """Keeps its scope whatever the SDK finds out."""
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            if name == "scope":
+                value = join_scopes(value or "", scope) or None
+            super().__setattr__(name, value)
+
+    return Wish(
+        client_name="Toolyard",
+        redirect_uris=[AnyUrl(callback)],
+        grant_types=["authorization_code", "refresh_token"],
+        response_types=["code"],
+        application_type="native",
+    )
+
+
+class Negotiation(httpx2.Auth):
+    """The SDK's login, with a look at every answer before the SDK takes it."""
+
+    def __init__(self, provider: OAuthClientProvider) -> None:
+        self._provider = provider
+
+    async def async_auth_flow(
+        self, request: httpx2.Request
+    ) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+        """Pass its requests on, and the answers back."""
+        flow = self._provider.async_auth_flow(request)
+        try:
+            wanted = await anext(flow)
+            while True:
+                answer = yield wanted
+                wanted = await flow.asend(await self._read(wanted, answer))
+        except StopAsyncIteration:
+            return
+        finally:
+            await flow.aclose()
+
+    async def _read(self, wanted: httpx2.Request, answer: httpx2.Response) -> httpx2.Response:
+        """The answer as the SDK should see it."""
+        if "/.well-known/" not in wanted.url.path or answer.status_code != 200:
+            return answer
+        try:
+            told = msgspec.json.decode(await answer.aread())
+        except msgspec.DecodeError:
+            return answer
+        if not isinstance(told, dict) or not isinstance(told.get("issuer"), str):
+            return answer
+        context = self._provider.context
+        offered = told.get("token_endpoint_auth_methods_supported")
+        context.client_metadata.token_endpoint_auth_method = choose_method(offered)
+        expected = context.auth_server_url
+        if expected is None or not is_same_issuer(told["issuer"], expected):
+            return answer
+        spelled = msgspec.json.encode({**told, "issuer": expected})
+        return httpx2.Response(200, content=spelled, request=wanted)
+
+
+def complete(provider: OAuthClientProvider) -> None:
+    """Say how a secret is shown of which nobody said it: registered by hand, or by few words."""
+    client, issuer = provider.context.client_info, provider.context.oauth_metadata
+    if client is None or client.token_endpoint_auth_method or not client.client_secret:
+        return
+    offered = issuer.token_endpoint_auth_methods_supported if issuer is not None else None
+    client.token_endpoint_auth_method = choose_method(offered, has_secret=True)
