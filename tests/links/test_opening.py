@@ -14,10 +14,11 @@ from tests.fixtures.stub_run import recorded, running_http_stub, wait_recorded
 from tests.links.company import OLD_TIMER, call, linked, python, record, said, stub, talking, url
 from toolyard.core.errors import LinkError, StartError, ToolyardError
 from toolyard.core.model import NO_OFFERS, Command, Endpoint
-from toolyard.links.http import HttpStatusError, SessionLostError
+from toolyard.links.http import SessionLostError
 from toolyard.links.link import RefusedError
 from toolyard.links.listing import list_offers
 from toolyard.links.opening import Patience, ProbeFatalError
+from toolyard.links.refusals import HttpStatusError
 
 HASTY = Patience(probe=0.15, open=1.0, list=1.0, call=5.0)
 

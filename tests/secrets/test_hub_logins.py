@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.e2e.hub import PATIENCE, RunningHub, running_hub, toolyard
-from tests.secrets.issuer import Issuer
+from tests.e2e.hub import PATIENCE, TOKEN, RunningHub, running_hub, toolyard
+from tests.secrets.issuer import Issuer, issuing
 
+SDK = Path(__file__).parents[1] / "fixtures" / "sdk_login.py"
 NO_KEYRING = {"PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring"}
 
 
@@ -71,9 +76,9 @@ def log_in(hub: RunningHub) -> str:
         return said + warned
 
 
-def call(hub: RunningHub) -> dict[str, Any]:
+def call(hub: RunningHub, server: str = "remote") -> dict[str, Any]:
     done = subprocess.run(
-        toolyard("--json", "call", "remote", "whoami"),
+        toolyard("--json", "call", server, "whoami"),
         env=hub.env,
         capture_output=True,
         text=True,
@@ -123,16 +128,125 @@ def test_a_login_is_renewed_ahead_of_its_end_on_the_open_link(
     assert issuer.asked.count("server/discover") == opened, "the link was opened anew"
 
 
-def test_a_token_that_was_revoked_is_replaced(issuer: Issuer, hub: RunningHub) -> None:
+BODIES = {
+    "empty": b"",
+    "text": b"Unauthorized",
+    "sdk": b'{"error":"invalid_token","error_description":"Authentication required"}',
+    "nobody": b'{"jsonrpc":"2.0","error":{"code":-32001,"message":"Unauthorized"},"id":null}',
+    "ours": b'{"jsonrpc":"2.0","error":{"code":-32001,"message":"Unauthorized"},"id":1}',
+}
+"""What real servers have for the body of a refusal; only the status and its challenge count."""
+
+
+def test_whatever_the_body_of_a_401_says_a_login_is_needed_and_nothing_more_is_asked() -> None:
+    with ExitStack() as stack:
+        issuers = {name: stack.enter_context(issuing()) for name in BODIES}
+        for name, issuer in issuers.items():
+            issuer.body = BODIES[name]
+        entries = {name: {"url": issuer.mcp} for name, issuer in issuers.items()}
+        hub = stack.enter_context(running_hub(entries, env=NO_KEYRING))
+        problems = {each["name"]: each["problem"] for each in hub.status()["servers"]}
+        for name in BODIES:
+            assert problems[name]["code"] == "auth-needed", problems[name]
+            assert f"toolyard auth login {name}" in problems[name]["hint"]
+            assert call(hub, name)["isError"]
+
+        assert {name: issuer.asked for name, issuer in issuers.items()} == {
+            name: ["401"] for name in BODIES
+        }
+
+
+@pytest.mark.parametrize("body", ["empty", "sdk", "nobody"])
+def test_a_token_that_was_revoked_is_replaced_within_the_call(
+    issuer: Issuer, hub: RunningHub, body: str
+) -> None:
+    issuer.body = BODIES[body]
     log_in(hub)
     until(lambda: server(hub)["status"] == "ready", "not ready")
     issuer.revoke()
 
-    call(hub)
+    answers = call_at_once(hub, 8)
 
-    until(lambda: issuer.refreshes == 1, "it was not renewed")
-    until(lambda: is_served(hub), "the new token is not used")
+    assert [each["content"][0]["text"] for each in answers] == ["you"] * 8
+    assert issuer.refreshes == 1
+    assert (server(hub)["status"], code(hub)) == ("ready", "")
+
+
+def call_at_once(hub: RunningHub, count: int) -> list[dict[str, Any]]:
+    def one(_: int) -> dict[str, Any]:
+        body = json.dumps({"server": "remote", "tool": "whoami"}).encode()
+        headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
+        request = urllib.request.Request(f"{hub.url}/api/v1/call", body, headers)
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+            found: dict[str, Any] = json.load(answer)
+            return found
+
+    with ThreadPoolExecutor(count) as threads:
+        return list(threads.map(one, range(count)))
+
+
+def test_a_renewed_token_that_is_refused_too_parks_the_server(
+    issuer: Issuer, hub: RunningHub
+) -> None:
+    log_in(hub)
+    until(lambda: server(hub)["status"] == "ready", "not ready")
+    issuer.admits_nobody = True
+
+    assert "auth login remote" in json.dumps(call(hub))
+
+    assert (issuer.refreshes, issuer.asked[-2:]) == (1, ["401", "401"])
+    until(lambda: code(hub) == "auth-needed", f"not parked: {server(hub)}")
+    asked = len(issuer.asked)
+    assert not is_served(hub)
+    assert len(issuer.asked) == asked
+
+
+def test_a_call_that_wants_more_rights_names_the_command_and_the_next_login_asks_for_them(
+    issuer: Issuer, hub: RunningHub
+) -> None:
+    issuer.body = BODIES["sdk"]
+    log_in(hub)
+    until(lambda: server(hub)["status"] == "ready", "not ready")
+    issuer.scope_needed = "files:write mail:send"
+
+    said = json.dumps(call(hub))
+
+    assert "wants more rights than its login has (files:write mail:send)" in said
+    assert "run: toolyard auth login remote" in said
+    assert issuer.refreshes == 0, "a renewal grants no more"
+    until(lambda: code(hub) == "auth-needed", f"no problem: {server(hub)}")
+    assert server(hub)["status"] == "ready", "what the login is good for goes on"
+
+    log_in(hub)
+
+    assert set(issuer.scopes[-1].split()) == {"tools", "files:write", "mail:send"}
+    until(lambda: is_served(hub), "the new login is not used")
     assert code(hub) == ""
+
+
+def test_a_server_of_the_sdk_is_parked_logged_in_to_and_renewed() -> None:
+    with sdk_server() as url, running_hub({"remote": {"url": url}}, env=NO_KEYRING) as hub:
+        assert code(hub) == "auth-needed"
+
+        log_in(hub)
+
+        until(lambda: server(hub)["status"] == "ready", f"not ready: {server(hub)}")
+        assert is_served(hub)
+        revoke = urllib.request.Request(url.replace("/mcp", "/revoke-all"), method="POST")
+        urllib.request.urlopen(revoke, timeout=PATIENCE).close()
+        assert is_served(hub), "the revoked token was not renewed"
+
+
+@contextmanager
+def sdk_server() -> Iterator[str]:
+    with subprocess.Popen(
+        [sys.executable, str(SDK)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
+        assert process.stdout is not None
+        try:
+            yield process.stdout.readline().strip()
+        finally:
+            process.kill()
 
 
 def test_a_login_that_nobody_renews_parks_the_server(issuer: Issuer, hub: RunningHub) -> None:

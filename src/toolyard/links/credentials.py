@@ -18,11 +18,12 @@ from typing import Final
 
 from toolyard.core.errors import LinkError, StoreError, ToolyardError, UnknownNameError
 from toolyard.core.model import Endpoint, Server, ServerId, Snapshot, Url
-from toolyard.links.http import AuthNeededError, with_authorization
+from toolyard.links.http import with_authorization
 from toolyard.links.keeper import Keeper
 from toolyard.links.link import Link
 from toolyard.links.pool import Pool
 from toolyard.links.refresh import refresh
+from toolyard.links.refusals import AuthNeededError, ScopeNeededError
 from toolyard.stores.expand import find_secrets
 from toolyard.stores.grants import Grant, Grants, Listed, server_key
 from toolyard.stores.secrets import Kept, Secrets
@@ -91,6 +92,9 @@ class Credentials:
             return await stack.enter_async_context(opener(endpoint))
         try:
             return await stack.enter_async_context(opener(_with(endpoint, grant)))
+        except ScopeNeededError as error:
+            await self._note_scope(server_key(endpoint.url), error)
+            raise
         except AuthNeededError as error:
             grant = await self._renew_or(error, server_key(endpoint.url), grant)
         return await stack.enter_async_context(opener(_with(endpoint, grant)))
@@ -176,26 +180,47 @@ class Credentials:
 
     # Trouble.
 
-    def _refused(self, id_: ServerId, key: str, told: bool) -> None:
-        """A link was refused in the middle of its life."""
-        grant = None if told else self._held.get(key)
-        if grant is None:
-            self._park(id_)
-        else:
-            self._tasks.start(self._mend(id_, key, grant))
+    async def _refused(
+        self, id_: ServerId, key: str, told: bool, error: LinkError, again: bool
+    ) -> None:
+        """A link was refused in the middle of its life; returns when there is a newer login.
 
-    async def _mend(self, id_: ServerId, key: str, grant: Grant) -> None:
+        Raises:
+            LinkError: There is none; a server that a person has to log in at is parked.
+        """
+        if isinstance(error, ScopeNeededError):
+            await self._lacks_scope(id_, key, error)
+            raise error
+        grant = None if told else self._held.get(key)
+        if grant is None or again:
+            raise self._park(id_, error)
         try:
             await self.renew(key, grant)
-        except AuthNeededError:
-            self._park(id_)
-        except ToolyardError:
-            return  # it is tried again ahead of time, with growing pauses
+        except AuthNeededError as ended:
+            raise self._park(id_, _needed(id_.name)) from ended
+        except ToolyardError as failure:
+            # It is tried again ahead of time, with growing pauses.
+            text = f"the login at {id_.name!r} could not be renewed: {failure}"
+            raise LinkError(text, failure.hint or "try again in a moment") from failure
 
-    def _park(self, id_: ServerId) -> None:
+    async def _lacks_scope(self, id_: ServerId, key: str, error: ScopeNeededError) -> None:
+        """Tell people; what the login is good for goes on working."""
+        await self._note_scope(key, error)
         keeper = self._keeper(id_)
         if keeper is not None:
-            keeper.park(_needed(id_.name))
+            keeper.lack(error)
+
+    async def _note_scope(self, key: str, error: ScopeNeededError) -> None:
+        try:
+            await asyncio.to_thread(self._grants.want, key, error.scope)
+        except ToolyardError as failure:
+            log.warning("a scope that a server wants cannot be noted: %s", failure)
+
+    def _park(self, id_: ServerId, error: LinkError) -> LinkError:
+        keeper = self._keeper(id_)
+        if keeper is not None and isinstance(error, AuthNeededError):
+            keeper.park(error)
+        return error
 
     def _keeper(self, id_: ServerId) -> Keeper | None:
         try:

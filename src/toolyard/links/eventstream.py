@@ -13,14 +13,14 @@ from toolyard.core.errors import LinkError, StartError
 from toolyard.core.model import Url
 from toolyard.links.flight import Flight
 from toolyard.links.http import (
-    AuthNeededError,
     Farewell,
-    HttpStatusError,
+    authorization_of,
     header_lines,
-    refusal,
+    let_in,
     with_authorization,
 )
 from toolyard.links.link import Link
+from toolyard.links.refusals import AuthNeededError, HttpStatusError, refusal
 from toolyard.wire.http1 import Connection, Headers, Pool, parse_address
 from toolyard.wire.sse import Events, ServerEvent, TooLongError
 
@@ -33,12 +33,14 @@ class EventStreamChannel:
     cancel_by_message = True
 
     def __init__(self, link: Link, url: Url, limit: int) -> None:
-        self._link = link
+        self.link = link
         self._url = url.url
         address = parse_address(url.url)
         self._pool = Pool(address)
         self._host = f"host: {address.authority}\r\n"
         self._headers = url.headers
+        self.credential = authorization_of(url.headers)
+        """What we are let in with; empty if with nothing."""
         lines = self._host + header_lines(url.headers)
         self._get = f"GET {address.target} HTTP/1.1\r\n{lines}accept: text/event-stream\r\n\r\n"
         self._target = ""
@@ -53,6 +55,7 @@ class EventStreamChannel:
     def authorize(self, value: str) -> None:
         """Show this to be let in, from the next message on."""
         self._headers = with_authorization(self._headers, value)
+        self.credential = value
         self._post = self._head()
 
     def _head(self) -> bytes:
@@ -73,22 +76,22 @@ class EventStreamChannel:
             async with asyncio.timeout(seconds):
                 place = await self._endpoint
         except TimeoutError:
-            raise StartError(
-                f"{self._link.name!r} named no endpoint within {seconds:g} s"
-            ) from None
+            raise StartError(f"{self.link.name!r} named no endpoint within {seconds:g} s") from None
         here, there = urlsplit(self._url), urlsplit(urljoin(self._url, place))
         if (here.scheme, here.netloc) != (there.scheme, there.netloc):
             # A server may not send us, with our headers, to somebody else.
             raise StartError(
-                f"{self._link.name!r} named an endpoint at another address, {there.netloc!r}"
+                f"{self.link.name!r} named an endpoint at another address, {there.netloc!r}"
             )
         self._target = parse_address(there.geturl()).target
         self._post = self._head()
 
-    def send(self, message: bytes, flight: Flight | None, head: bytes) -> None:
+    def send(
+        self, message: bytes, flight: Flight | None, head: bytes, is_retry: bool = False
+    ) -> None:
         """POST one message."""
         payload = b"%bcontent-length: %d\r\n\r\n%b" % (self._post, len(message), message)
-        self._pool.send(payload, Receipt(self._link, flight))
+        self._pool.send(payload, Receipt(self, message, flight, is_retry))
 
     def drop(self, flight: Flight) -> None:
         """Nothing to hang up: the stream is everybody's."""
@@ -103,9 +106,9 @@ class EventStreamChannel:
         """See whether this is a stream of events at all."""
         kind = headers.get(b"content-type", b"")
         if status != 200 or not kind.startswith(b"text/event-stream"):
-            text = f"{self._link.name!r} offers no event stream (HTTP {status})"
+            text = f"{self.link.name!r} offers no event stream (HTTP {status})"
             denied = status in (401, 403)
-            name = self._link.name
+            name = self.link.name
             self._refuse(
                 refusal(name, status, headers) if denied else HttpStatusError(text, status)
             )
@@ -115,7 +118,7 @@ class EventStreamChannel:
         try:
             events = self._events.feed(chunk)
         except TooLongError as error:
-            self._link.lose(str(error))
+            self.link.lose(str(error))
             return
         for event in events:
             self._deliver(event)
@@ -126,15 +129,15 @@ class EventStreamChannel:
 
     def lost(self, why: str) -> None:
         """Without the stream nothing can be answered."""
-        self._refuse(LinkError(f"{self._link.name!r}: {why}"))
-        self._link.lose(why)
+        self._refuse(LinkError(f"{self.link.name!r}: {why}"))
+        self.link.lose(why)
 
     def _deliver(self, event: ServerEvent) -> None:
         if event.type == b"endpoint":
             if not self._endpoint.done():
                 self._endpoint.set_result(event.data.decode("utf-8", "replace"))
         elif event.type == b"message":
-            self._link.receive(event.data)
+            self.link.receive(event.data)
 
     def _refuse(self, error: LinkError) -> None:
         if not self._endpoint.done():
@@ -145,23 +148,39 @@ class EventStreamChannel:
 class Receipt(Farewell):
     """Sees that a POST was accepted; its answer comes on the stream."""
 
-    def __init__(self, link: Link, flight: Flight | None) -> None:
+    def __init__(
+        self, channel: EventStreamChannel, message: bytes, flight: Flight | None, is_retry: bool
+    ) -> None:
         super().__init__()
-        self._link = link
+        self._channel = channel
+        self._message = message
         self._flight = flight
+        self._is_retry = is_retry
+        self._sent_with = channel.credential
 
     def head(self, status: int, headers: Headers) -> None:
         """A refused POST will never be answered."""
-        if status >= 400 and self._flight is not None:
-            error = HttpStatusError(f"{self._link.name!r} answered with HTTP {status}", status)
-            if status in (401, 403):
-                error = refusal(self._link.name, status, headers)
-            self._link.fail(self._flight, error)
-            if isinstance(error, AuthNeededError):
-                self._link.on_unauthorized()
+        flight, link = self._flight, self._channel.link
+        if status < 400 or flight is None:
+            return
+        error = HttpStatusError(f"{link.name!r} answered with HTTP {status}", status)
+        if status in (401, 403):
+            error = refusal(link.name, status, headers)
+        if isinstance(error, AuthNeededError):
+            link.tasks.start(let_in(link, flight, error, self._send_again, self._is_retry))
+        else:
+            link.fail(flight, error)
+
+    def _send_again(self, flight: Flight) -> bool:
+        """Send the message with what we are let in with now; false if that is nothing new."""
+        if self._sent_with == self._channel.credential:
+            return False
+        self._channel.send(self._message, flight, b"", is_retry=True)
+        return True
 
     def lost(self, why: str) -> None:
         """Nor will one that never arrived."""
         if self._flight is not None:
-            self._link.fail(self._flight, LinkError(f"{self._link.name!r}: {why}"))
+            link = self._channel.link
+            link.fail(self._flight, LinkError(f"{link.name!r}: {why}"))
         self.done()

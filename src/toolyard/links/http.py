@@ -8,12 +8,15 @@ they say on their own.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Final
 
 from toolyard.core.errors import LinkError
 from toolyard.core.model import Pairs, Url
 from toolyard.links.flight import Flight
 from toolyard.links.link import Link
+from toolyard.links.refusals import AuthNeededError, HttpStatusError, refusal
+from toolyard.wire import jsonrpc
 from toolyard.wire.http1 import Connection, Headers, Pool, parse_address
 from toolyard.wire.sse import Events, TooLongError
 
@@ -26,18 +29,6 @@ OWN: Final = frozenset(
 
 class SessionLostError(LinkError):
     """The server forgot our session before it looked at the request, so it may be sent again."""
-
-
-class HttpStatusError(LinkError):
-    """The server answered with an HTTP error and nothing we can read."""
-
-    def __init__(self, text: str, status: int, hint: str = "") -> None:
-        super().__init__(text, hint)
-        self.status = status
-
-
-class AuthNeededError(HttpStatusError):
-    """The server lets nobody in who has not logged in; asking again does not help."""
 
 
 class HttpChannel:
@@ -54,6 +45,8 @@ class HttpChannel:
         self._target = address.target
         self._host = f"host: {address.authority}\r\n"
         self._headers = url.headers
+        self.credential = authorization_of(url.headers)
+        """What we are let in with; empty if with nothing."""
         self.fixed = self._host + header_lines(url.headers)
         self.session = ""
         self.version = ""
@@ -67,6 +60,7 @@ class HttpChannel:
     def authorize(self, value: str) -> None:
         """Show this to be let in, from the next request on."""
         self._headers = with_authorization(self._headers, value)
+        self.credential = value
         self.fixed = self._host + header_lines(self._headers)
         self.settle(self.session, self.version)
 
@@ -89,12 +83,17 @@ class HttpChannel:
         """In the modern era hanging up is the cancellation."""
         return not self.link.is_modern
 
-    def send(self, message: bytes, flight: Flight | None, head: bytes) -> None:
+    def send(
+        self, message: bytes, flight: Flight | None, head: bytes, is_retry: bool = False
+    ) -> None:
         """POST one message."""
+        post = Post(self, flight)
+        if self.credential:
+            # Refused for an old token, it is sent once more with a new one.
+            post.sent_with, post.request, post.is_retry = self.credential, (message, head), is_retry
         if flight is not None and self.link.is_modern:
             head = b"mcp-method: %b\r\n%b" % (flight.method.encode(), head)
         payload = b"%b%bcontent-length: %d\r\n\r\n%b" % (self._post, head, len(message), message)
-        post = Post(self, flight)
         post.connection = self.pool.send(payload, post)
         if flight is not None:
             flight.tag = post
@@ -143,8 +142,11 @@ class Post:
         "_status",
         "connection",
         "headers",
+        "is_retry",
         "last_id",
         "listening",
+        "request",
+        "sent_with",
     )
 
     def __init__(self, channel: HttpChannel, flight: Flight | None) -> None:
@@ -156,7 +158,10 @@ class Post:
         self.headers: Headers = {}
         self.connection: Connection | None = None
         self.last_id = b""
-        self.listening = False
+        self.listening = self.is_retry = False
+        self.sent_with = ""
+        self.request: tuple[bytes, bytes] | None = None
+        """The message and its header lines, if it may be sent again."""
 
     def head(self, status: int, headers: Headers) -> None:
         """Note how to read the body."""
@@ -186,9 +191,10 @@ class Post:
     def done(self) -> None:
         """The answer is complete; see whether it held what we wanted."""
         flight, channel = self._flight, self._channel
-        if self._events is None and self._body and not self._is_session_lost():
+        self.connection = None  # from now on it may carry somebody else's request
+        if self._events is None and self._body and flight is not None:
             body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
-            if flight is not None and self._is_json(body):
+            if self._status == 200 or self._is_answer(body):
                 channel.link.receive(body, flight)
         if flight is None:
             self._listened()
@@ -213,8 +219,15 @@ class Post:
         if self.connection is not None:
             self.connection.abandon()
 
-    def _is_json(self, body: bytes) -> bool:
-        return self._status == 200 or body[:1] == b"{"
+    def _is_answer(self, body: bytes) -> bool:
+        """Whether the body beside an error status is an answer of the protocol.
+
+        Who is not let in is told so by the status and its challenge, whatever the body says.
+        """
+        is_refused = self._status == 401 or (
+            self._status == 403 and b"www-authenticate" in self.headers
+        )
+        return not is_refused and not self._is_session_lost() and jsonrpc.is_message(body)
 
     def _is_session_lost(self) -> bool:
         """The status alone says so, whatever the body says."""
@@ -228,15 +241,24 @@ class Post:
         elif self._events is not None and self.last_id and not link.is_modern:
             self._resume_later(flight)
         else:
-            link.fail(flight, self._status_error())
+            error = self._status_error()
+            if isinstance(error, AuthNeededError):
+                link.tasks.start(let_in(link, flight, error, self._send_again, self.is_retry))
+            else:
+                link.fail(flight, error)
 
-    def _status_error(self) -> LinkError:
+    def _send_again(self, flight: Flight) -> bool:
+        """Send the request with what we are let in with now; false if that is nothing new."""
+        if self.request is None or self.sent_with == self._channel.credential:
+            return False
+        message, head = self.request
+        self._channel.send(message, flight, head, is_retry=True)
+        return True
+
+    def _status_error(self) -> HttpStatusError:
         name, status = self._channel.link.name, self._status
         if status in (401, 403):
-            error = refusal(name, status, self.headers)
-            if isinstance(error, AuthNeededError):
-                self._channel.link.on_unauthorized()
-            return error
+            return refusal(name, status, self.headers)
         if status in (301, 302, 307, 308):
             place = self.headers.get(b"location", b"?").decode("latin-1")
             return HttpStatusError(
@@ -293,13 +315,31 @@ class Farewell:
         self.done()
 
 
-def refusal(name: str, status: int, headers: Headers) -> HttpStatusError:
-    """What 401 and 403 mean: log in, or this is not for you."""
-    text = f"{name!r} wants authorization (HTTP {status})"
-    if status == 401 or b"insufficient_scope" in headers.get(b"www-authenticate", b""):
-        hint = f"run: toolyard auth login {name}, or give it a header with a valid token"
-        return AuthNeededError(text, status, hint)
-    return HttpStatusError(text, status, "add a header with a valid token to its entry")
+async def let_in(
+    link: Link,
+    flight: Flight,
+    error: AuthNeededError,
+    send_again: Callable[[Flight], bool],
+    is_retry: bool,
+) -> None:
+    """Send a request again that was refused, once, if there is something newer to show; or fail it.
+
+    A request that was refused was not looked at, so this cannot do anything twice.
+    """
+    if not is_retry and send_again(flight):
+        return  # another request was refused before, and had the token renewed
+    try:
+        await link.on_unauthorized(error, is_retry)
+    except LinkError as failure:
+        link.fail(flight, failure)
+        return
+    if not flight.answer.done() and (is_retry or not send_again(flight)):
+        link.fail(flight, error)
+
+
+def authorization_of(headers: Pairs) -> str:
+    """What these headers show to be let in; empty if nothing."""
+    return next((value for name, value in headers if name.lower() == "authorization"), "")
 
 
 def with_authorization(headers: Pairs, value: str) -> Pairs:

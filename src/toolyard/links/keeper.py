@@ -17,10 +17,10 @@ from typing import Any, Final, Protocol
 from toolyard.core.errors import LinkError, SecretError, StartError, ToolyardError
 from toolyard.core.model import NO_OFFERS, Command, Observation, Offers, Problem, Server, Status
 from toolyard.links.greeting import own_params
-from toolyard.links.http import AuthNeededError
 from toolyard.links.link import Link
 from toolyard.links.listing import KINDS, list_offers
 from toolyard.links.opening import Patience, ProbeFatalError
+from toolyard.links.refusals import AuthNeededError
 from toolyard.stores.mask import MASK
 from toolyard.wire import era
 
@@ -117,6 +117,8 @@ class Keeper:
         self._error: ToolyardError | None = None
         self._trouble: Problem | None = None
         """What was wrong the last time; shown until the server is ready again."""
+        self._lacking: Problem | None = None
+        """What it was refused while it is ready."""
         self._stale: set[str] = set()
         self._relist = asyncio.Event()
         self._grace: asyncio.TimerHandle | None = None
@@ -210,7 +212,7 @@ class Keeper:
         """A person has to log in: let go of the server, and ask it nothing until `free`."""
         self._parked = error
         if self.link is not None:
-            self.link.lose("wants authorization")
+            self.link.lose("wants authorization", error.hint)
         elif not self.is_running:
             self._fail(error)
 
@@ -218,8 +220,18 @@ class Keeper:
         """Something was done about what it failed of: try again at once."""
         self._parked = None
         self._freed.set()
+        self._say_lacking(None)
         if self.failing_since is not None:
             self.want()
+
+    def lack(self, error: ToolyardError) -> None:
+        """It serves, but wants more rights for some calls: say so until `free`."""
+        self._say_lacking(_problem(self.server, "auth-needed", error))
+
+    def _say_lacking(self, problem: Problem | None) -> None:
+        changed, self._lacking = problem != self._lacking, problem
+        if changed and self.link is not None:
+            self._observe(Status.READY, self.link)
 
     def refresh(self) -> None:
         """Ask for all its lists again; an idle server is opened for that."""
@@ -452,7 +464,7 @@ class Keeper:
                 status,
                 offers=self._offers if ready else None,
                 peer=link.peer if link is not None else None,
-                problem=problem,
+                problem=problem or (self._lacking if ready else None),
             )
         )
 

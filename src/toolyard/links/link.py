@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from msgspec import Raw
@@ -51,8 +51,9 @@ class Link:
         self.capabilities: dict[str, Any] = {}
         self.closed: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self.on_notice: Callable[[str, bytes], None] = _ignore
-        self.on_unauthorized: Callable[[], None] = _pass
-        """Called when the server no longer lets us in."""
+        self.on_unauthorized: Callable[[LinkError, bool], Awaitable[None]] = _give_up
+        """Finds something newer to be let in with, when the server refused a request, or refused
+        it again; raises what the request fails of."""
         self.authorize: Callable[[str], None] = _pass
         """Gives the channel something else to be let in with, where that can be."""
         self.used_at = asyncio.get_running_loop().time()
@@ -198,7 +199,7 @@ class Link:
         if self._flights.pop(b"%d" % flight.number, None) is not None:
             _break(flight, error)
 
-    def lose(self, why: str) -> None:
+    def lose(self, why: str, hint: str = "") -> None:
         """The connection has ended: every open request fails, once."""
         if self.closed.done():
             return
@@ -207,7 +208,7 @@ class Link:
             self._clock.cancel()
         flights, self._flights = self._flights, {}
         for flight in flights.values():
-            _break(flight, LinkError(f"{self.name!r} {why}", _tail(self.trace)))
+            _break(flight, LinkError(f"{self.name!r} {why}", hint or _tail(self.trace)))
 
     # What the server says.
 
@@ -459,6 +460,10 @@ def _break(flight: Flight, error: LinkError) -> None:
 
 def _pass(*_: object) -> None:
     return None
+
+
+async def _give_up(error: LinkError, _again: bool) -> None:
+    raise error
 
 
 def _ignore(_method: str, _params: bytes) -> None:

@@ -27,9 +27,10 @@ from toolyard.links.greeting import (
     succeeded,
     welcome,
 )
-from toolyard.links.http import HttpChannel, HttpStatusError, Post
+from toolyard.links.http import HttpChannel, Post
 from toolyard.links.link import Link
 from toolyard.links.owner import EVERYBODY, Owner
+from toolyard.links.refusals import HttpStatusError
 from toolyard.links.stdio import StdioChannel
 from toolyard.wire import era
 

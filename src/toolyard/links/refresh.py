@@ -12,7 +12,7 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from toolyard.core.errors import LinkError
-from toolyard.links.http import AuthNeededError
+from toolyard.links.refusals import AuthNeededError
 from toolyard.stores.grants import Grant
 from toolyard.wire.http1 import Headers, Pool, parse_address
 

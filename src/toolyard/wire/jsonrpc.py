@@ -7,7 +7,7 @@ looked at; what is inside is passed on, not modelled.
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import msgspec
 from msgspec import Raw
@@ -37,6 +37,12 @@ class Message(msgspec.Struct):
         return not self.method
 
 
+class Mark(msgspec.Struct):
+    """The one member that every message of JSON-RPC has."""
+
+    jsonrpc: Literal["2.0"]
+
+
 class Fault(msgspec.Struct, omit_defaults=True):
     """A JSON-RPC error."""
 
@@ -48,6 +54,7 @@ class Fault(msgspec.Struct, omit_defaults=True):
 decode: Final = msgspec.json.Decoder(Message).decode
 decode_fields: Final = msgspec.json.Decoder(Fields).decode
 decode_fault: Final = msgspec.json.Decoder(Fault).decode
+_decode_mark: Final = msgspec.json.Decoder(Mark).decode
 encode: Final = msgspec.json.Encoder().encode
 to_python: Final = msgspec.json.Decoder().decode
 
@@ -127,6 +134,15 @@ def error(id_: Raw | bytes, body: Raw | bytes) -> bytes:
 def fault(code: int, text: str, data: Any = None) -> bytes:
     """The bytes of an error object."""
     return encode(Fault(code, text, data))
+
+
+def is_message(raw: bytes) -> bool:
+    """Whether these bytes are a message of JSON-RPC 2.0, and not just some JSON."""
+    try:
+        _decode_mark(raw)
+    except MalformedError:
+        return False
+    return True
 
 
 def is_valid_id(raw: Raw | bytes) -> bool:
