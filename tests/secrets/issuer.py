@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 import json
 import secrets
@@ -44,6 +45,10 @@ class Issuer:
         """What the issuer calls itself when it sends the browser back, if not its address."""
         self.body: bytes = b""
         """What a refusal has for a body."""
+        self.packed = ""
+        """The coding in which its metadata is sent, asked for or not."""
+        self.encodings: list[str] = []
+        """What its guests take an answer in."""
         self.scope_needed = ""
         """What a call wants to be granted."""
         self.granted: dict[str, str] = {}
@@ -205,7 +210,11 @@ class Door(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         issuer, parts = self.issuer, urlsplit(self.path)
-        if parts.path == "/.well-known/oauth-protected-resource/mcp":
+        issuer.encodings.append(self.headers.get("Accept-Encoding", ""))
+        if issuer.packed and "well-known" in parts.path:
+            # A megabyte that becomes a gigabyte, in small.
+            self._send(200, gzip.compress(bytes(1 << 24)), {"Content-Encoding": issuer.packed})
+        elif parts.path == "/.well-known/oauth-protected-resource/mcp":
             servers = [issuer.listed_as or issuer.url]
             self._json(200, {"resource": issuer.mcp, "authorization_servers": servers})
         elif parts.path == "/.well-known/oauth-authorization-server":

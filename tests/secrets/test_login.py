@@ -213,6 +213,18 @@ async def test_a_login_that_goes_wrong_says_so_and_keeps_nothing(
     assert a_keyring.kept == {}
 
 
+@pytest.mark.parametrize("coding", ["gzip", "GZip", "gzip, identity", "br"])
+async def test_an_answer_that_is_packed_is_not_unpacked(
+    issuer: Issuer, grants: Grants, a_keyring: InMemory, coding: str
+) -> None:
+    issuer.packed = coding
+
+    with pytest.raises(LinkError, match="packed"):
+        await login("remote", Url(issuer.mcp), grants, browser, seconds=10)
+
+    assert issuer.encodings == ["identity"]
+
+
 async def test_a_person_who_never_comes_back_is_not_waited_for_without_end(
     issuer: Issuer, grants: Grants, a_keyring: InMemory
 ) -> None:

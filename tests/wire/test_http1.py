@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+import socket
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 
 import pytest
+import uvloop
 
 from toolyard.wire import http1
 from toolyard.wire.http1 import Connection, Headers, Pool, parse_address
@@ -340,6 +343,55 @@ async def test_a_dial_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     listener.close()
 
     assert ear.why is not None and "no connection to" in ear.why
+
+
+class Tally(Ear):
+    """Counts the pieces of an answer."""
+
+    count = 0
+
+    def body(self, chunk: bytes) -> None:
+        self.count += 1
+
+
+@contextmanager
+def sending(answer: bytes) -> Iterator[str]:
+    """A server in a thread of its own, so that the loop always has something to read."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            with listener.accept()[0] as guest:
+                guest.recv(1000)
+                guest.sendall(answer)
+                guest.recv(1)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/"
+        thread.join()
+
+
+def test_others_have_their_turn_while_an_answer_comes_in_crumbs() -> None:
+    """On the loop that hubs run on, which reads on as long as there is something to read."""
+    crumbs = 1 << 20
+    head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+    async def main(url: str) -> int:
+        pool, tally, most, before = Pool(parse_address(url)), Tally(), 0, 0
+        pool.send(REQUEST, tally)
+        async with asyncio.timeout(60):
+            while not tally.over.is_set():
+                await asyncio.sleep(0)
+                most, before = max(most, tally.count - before), tally.count
+        await pool.close()
+        assert tally.count >= crumbs
+        return most
+
+    with (
+        sending(head + b"2\r\nab\r\n" * crumbs + b"0\r\n\r\n") as url,
+        asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
+    ):
+        assert runner.run(main(url)) < crumbs / 2
 
 
 async def test_a_closed_pool_hangs_up_and_takes_nothing() -> None:

@@ -1,4 +1,4 @@
-"""HTTP for logins: to judged addresses alone, bounded, and never redirected."""
+"""HTTP for logins: to judged addresses alone, bounded, never redirected and never packed."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ async def guarded_http(server: str) -> AsyncIterator[httpx2.AsyncClient]:
 
         async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
             url = request.url
+            request.headers["accept-encoding"] = "identity"
             for address in (found := await reach.addresses(url.scheme, url.host, url.port)):
                 pinned = httpx2.Request(
                     request.method,
@@ -42,6 +43,7 @@ async def guarded_http(server: str) -> AsyncIterator[httpx2.AsyncClient]:
                     if address == found[-1]:
                         raise
                     continue
+                await _refuse_packed(answer)
                 return httpx2.Response(
                     answer.status_code, headers=answer.headers, stream=_bounded(answer)
                 )
@@ -54,6 +56,16 @@ async def guarded_http(server: str) -> AsyncIterator[httpx2.AsyncClient]:
         transport=Guarded(), timeout=STEP_SECONDS, follow_redirects=False, trust_env=False
     ) as http:
         yield http
+
+
+async def _refuse_packed(answer: httpx2.Response) -> None:
+    """Nobody asked for it, and a megabyte of it may become a gigabyte when it is unpacked."""
+    import httpx2
+
+    coding = answer.headers.get("content-encoding", "identity").strip().lower()
+    if coding not in ("", "identity"):
+        await answer.aclose()
+        raise httpx2.DecodingError(f"the answer is packed ({coding[:20]}), which was not asked for")
 
 
 def _bounded(answer: httpx2.Response) -> Any:

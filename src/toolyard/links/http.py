@@ -18,6 +18,7 @@ from toolyard.links.link import Link
 from toolyard.links.refusals import AuthNeededError, HttpStatusError, refusal
 from toolyard.wire import jsonrpc
 from toolyard.wire.http1 import Connection, Headers, Pool, parse_address
+from toolyard.wire.pieces import Pieces
 from toolyard.wire.sse import Events, TooLongError
 
 RETRY_SECONDS: Final = 1.0
@@ -138,7 +139,6 @@ class Post:
         "_channel",
         "_events",
         "_flight",
-        "_size",
         "_status",
         "connection",
         "headers",
@@ -153,8 +153,8 @@ class Post:
         self._channel = channel
         self._flight = flight
         self._events: Events | None = None
-        self._body: list[bytes] = []
-        self._size = self._status = 0
+        self._body = Pieces()
+        self._status = 0
         self.headers: Headers = {}
         self.connection: Connection | None = None
         self.last_id = b""
@@ -172,11 +172,9 @@ class Post:
     def body(self, chunk: bytes) -> None:
         """Collect a body, or deliver the messages of a stream."""
         if self._events is None:
-            self._size += len(chunk)
-            if self._size > self._channel.limit:
+            self._body.add(chunk)
+            if self._body.size > self._channel.limit:
                 self._too_long()
-            else:
-                self._body.append(chunk)
             return
         try:
             events = self._events.feed(chunk)
@@ -192,8 +190,8 @@ class Post:
         """The answer is complete; see whether it held what we wanted."""
         flight, channel = self._flight, self._channel
         self.connection = None  # from now on it may carry somebody else's request
-        if self._events is None and self._body and flight is not None:
-            body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
+        if self._events is None and self._body.size and flight is not None:
+            body = self._body.take()
             if self._status == 200 or self._is_answer(body):
                 channel.link.receive(body, flight)
         if flight is None:
@@ -285,6 +283,7 @@ class Post:
 
     def _too_long(self) -> None:
         flight, link = self._flight, self._channel.link
+        self._body.take()
         self.abandon()
         if flight is not None:
             link.fail(

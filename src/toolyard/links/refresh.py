@@ -15,6 +15,7 @@ from toolyard.core.errors import LinkError
 from toolyard.links.refusals import AuthNeededError
 from toolyard.stores.grants import Grant
 from toolyard.wire.http1 import Headers, Pool, parse_address
+from toolyard.wire.pieces import Pieces
 
 SECONDS: Final = 20.0
 ANSWER_LIMIT: Final = 256 * 1024
@@ -28,7 +29,7 @@ class Answer:
     def __init__(self) -> None:
         self.status = 0
         self.over: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
-        self._body = b""
+        self._body = Pieces()
 
     def head(self, status: int, headers: Headers) -> None:
         """Note the status."""
@@ -36,12 +37,12 @@ class Answer:
 
     def body(self, chunk: bytes) -> None:
         """Keep a piece, up to what an answer may have."""
-        self._body += chunk[: ANSWER_LIMIT - len(self._body)]
+        self._body.add(chunk[: ANSWER_LIMIT - self._body.size])
 
     def done(self) -> None:
         """It is complete."""
         if not self.over.done():
-            self.over.set_result(self._body)
+            self.over.set_result(self._body.take())
 
     def lost(self, why: str) -> None:
         """It will not be."""

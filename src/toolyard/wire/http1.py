@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+from time import perf_counter
 from typing import Final, NamedTuple, Protocol, cast
 from urllib.parse import urlsplit
 
@@ -18,6 +19,15 @@ from toolyard.wire.tasks import Tasks
 DIAL_SECONDS: Final = 10.0
 IDLE_SECONDS: Final = 4.0
 """Common servers close an idle connection after 5 s; a request sent just then would be lost."""
+
+HEAD_LIMIT: Final = 64 * 1024
+"""Bytes of the fields of one answer, before and after its body; and of all that is not body and
+comes in a row, such as a field or the mark of a chunk that never ends."""
+FIELD_COST: Final = 32
+"""What a field costs beyond its bytes, as HTTP/2 counts it: many small ones add up too."""
+SLICE: Final = 16 * 1024
+TURN_SECONDS: Final = 0.005
+"""Data is parsed in slices; when they took so long together, others have their turn."""
 
 Headers = dict[bytes, bytes]
 _LENGTHS: Final = frozenset({b"content-length", b"transfer-encoding"})
@@ -79,10 +89,14 @@ class Connection(asyncio.Protocol):
     """One connection of a pool: busy with one request, or idle."""
 
     __slots__ = (
+        "_backlog",
         "_first",
         "_headers",
         "_parser",
         "_pool",
+        "_quiet",
+        "_resting",
+        "_room",
         "_sink",
         "_to_the_end",
         "_transport",
@@ -94,6 +108,13 @@ class Connection(asyncio.Protocol):
         self._sink: Sink | None = sink
         self._first = payload
         self._headers: Headers = {}
+        self._room = HEAD_LIMIT
+        """Bytes that the fields of this answer may still have."""
+        self._quiet = 0
+        """Bytes since the last that belonged to a body."""
+        self._resting = False
+        self._backlog = b""
+        """Sent, and not yet fed to the parser."""
         self._to_the_end = False
         self._transport: asyncio.Transport | None = None
         self.idle_since = 0.0
@@ -138,14 +159,58 @@ class Connection(asyncio.Protocol):
         if self._sink is None:
             self.abandon()
             return
+        if self._resting:
+            self._backlog += data
+        else:
+            self._take(data)
+
+    def _take(self, data: bytes) -> None:
+        """Feed the parser; an answer in crumbs must not keep the loop to itself, so it rests."""
+        began, view = perf_counter(), memoryview(data)
+        for end in range(SLICE, len(data) + SLICE, SLICE):
+            self._feed(view[end - SLICE : end])
+            if self._sink is None:
+                if end < len(data):
+                    self.abandon()  # it sent more than its answer
+                return
+            if (took := perf_counter() - began) > TURN_SECONDS:
+                self._rest(data[end:], took)
+                return
+
+    def _feed(self, data: bytes | memoryview) -> None:
+        self._quiet += len(data)
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
             self._lose(f"its answer is not HTTP ({error})")
             self.abandon()
+        if self._quiet > HEAD_LIMIT:
+            self._refuse_head()
+
+    def _rest(self, rest: bytes, seconds: float) -> None:
+        """Read nothing for a while, as long as the last work took."""
+        if self._transport is not None and self.is_open:
+            self._resting = True
+            self._backlog = rest
+            self._transport.pause_reading()
+            self._pool.loop.call_later(min(seconds, 1.0), self._go_on)
+
+    def _go_on(self) -> None:
+        if self._transport is None or not self.is_open:
+            return
+        backlog, self._backlog, self._resting = self._backlog, b"", False
+        self._take(backlog)
+        if not self._resting and self.is_open:
+            self._transport.resume_reading()
+
+    def _refuse_head(self) -> None:
+        self._lose(f"the head of its answer has more than {HEAD_LIMIT} bytes")
+        self.abandon()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Tell whoever still waits."""
+        if self._backlog and self._sink is not None:
+            self._feed(self._backlog)
         self._pool.forget(self)
         if exc is None and self._to_the_end and self._sink is not None:
             # A body without a length ends with its connection.
@@ -154,18 +219,27 @@ class Connection(asyncio.Protocol):
         self._lose("it closed the connection" if exc is None else f"the connection broke ({exc})")
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Keep a header of the answer."""
-        self._headers[name.lower()] = value.strip()
+        """Keep a header of the answer, as long as all of them stay within their limit."""
+        self._room -= len(name) + len(value) + FIELD_COST
+        if self._room < 0:
+            self._refuse_head()
+            return
+        key, value = name.lower(), value.strip()
+        if key == b"www-authenticate" and key in self._headers:
+            value = b"%b, %b" % (self._headers[key], value)
+        self._headers[key] = value
 
     def on_headers_complete(self) -> None:
         """Hand on the head of the answer."""
         headers, self._headers = self._headers, {}
+        self._quiet = 0
         self._to_the_end = not _LENGTHS & headers.keys()
         if self._sink is not None:
             self._sink.head(self._parser.get_status_code(), headers)
 
     def on_body(self, body: bytes) -> None:
         """Hand on a piece of the body."""
+        self._quiet = 0
         if self._sink is not None:
             self._sink.body(body)
 
@@ -174,6 +248,7 @@ class Connection(asyncio.Protocol):
         if self._parser.get_status_code() < 200:
             return
         sink, self._sink = self._sink, None
+        self._headers, self._room, self._quiet = {}, HEAD_LIMIT, 0
         self._to_the_end = False
         if sink is not None and self._parser.should_keep_alive():
             self._pool.release(self)
@@ -191,7 +266,7 @@ class Connection(asyncio.Protocol):
 class Pool:
     """Keep-alive connections to one address."""
 
-    __slots__ = ("_address", "_all", "_closed", "_idle", "_loop", "_tasks", "_tls")
+    __slots__ = ("_address", "_all", "_closed", "_idle", "_tasks", "_tls", "loop")
 
     def __init__(self, address: Address, tls: ssl.SSLContext | None = None) -> None:
         self._address = address
@@ -199,14 +274,14 @@ class Pool:
         self._idle: list[Connection] = []
         self._all: set[Connection] = set()
         self._tasks = Tasks()
-        self._loop = asyncio.get_running_loop()
+        self.loop = asyncio.get_running_loop()
         self._closed = False
 
     def send(self, payload: bytes, sink: Sink) -> Connection:
         """Send a whole request; its answer goes to `sink`."""
         while self._idle:
             connection = self._idle.pop()
-            if connection.is_open and self._loop.time() - connection.idle_since < IDLE_SECONDS:
+            if connection.is_open and self.loop.time() - connection.idle_since < IDLE_SECONDS:
                 connection.send(payload, sink)
                 return connection
             connection.close()
@@ -219,7 +294,7 @@ class Pool:
         address = self._address
         try:
             async with asyncio.timeout(DIAL_SECONDS):
-                await self._loop.create_connection(
+                await self.loop.create_connection(
                     lambda: connection,
                     address.host,
                     address.port,
@@ -240,7 +315,7 @@ class Pool:
         if self._closed:
             connection.close()
             return
-        connection.idle_since = self._loop.time()
+        connection.idle_since = self.loop.time()
         self._idle.append(connection)
 
     def forget(self, connection: Connection) -> None:

@@ -6,6 +6,7 @@ import re
 from typing import Final, NamedTuple
 
 from toolyard.wire.jsonrpc import one_line
+from toolyard.wire.pieces import Pieces
 
 _END: Final = re.compile(rb"\r\n|\n|\r")
 _BOM: Final = b"\xef\xbb\xbf"
@@ -26,15 +27,25 @@ class TooLongError(ValueError):
 class Events:
     """Cuts a stream of bytes into events; comments and unknown fields are passed over."""
 
-    __slots__ = ("_begun", "_data", "_id", "_limit", "_rest", "_size", "_skip_lf", "_type")
+    __slots__ = (
+        "_begun",
+        "_data",
+        "_has_data",
+        "_id",
+        "_limit",
+        "_rest",
+        "_size",
+        "_skip_lf",
+        "_type",
+    )
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._rest: list[bytes] = []
+        self._rest = Pieces()
         self._size = 0
         self._type = self._id = b""
-        self._data: list[bytes] = []
-        self._skip_lf = self._begun = False
+        self._data = Pieces()
+        self._has_data = self._skip_lf = self._begun = False
 
     def feed(self, chunk: bytes) -> list[ServerEvent]:
         """Take bytes as they arrive; return the events they complete.
@@ -51,10 +62,11 @@ class Events:
         out: list[ServerEvent] = []
         start = 0
         for end in _END.finditer(chunk):
-            self._rest.append(chunk[start : end.start()])
+            line = chunk[start : end.start()]
             start = end.end()
-            line = self._rest[0] if len(self._rest) == 1 else b"".join(self._rest)
-            self._rest = []
+            if self._rest.size:
+                self._rest.add(line)
+                line = self._rest.take()
             if not line:
                 # Counted are the bytes since the last blank line: heartbeats must not add up.
                 self._size = len(chunk) - start
@@ -62,7 +74,7 @@ class Events:
                 out.append(event)
         self._skip_lf = chunk.endswith(b"\r")
         if start < len(chunk):
-            self._rest.append(chunk[start:])
+            self._rest.add(chunk[start:])
         if self._size > self._limit:
             raise TooLongError(f"an event is longer than {self._limit} bytes")
         return out
@@ -77,7 +89,10 @@ class Events:
         if value[:1] == b" ":
             value = value[1:]
         if name == b"data":
-            self._data.append(value)
+            if self._has_data:
+                self._data.add(b"\n")
+            self._has_data = True
+            self._data.add(value)
         elif name == b"event":
             self._type = value
         elif name == b"id" and b"\0" not in value:
@@ -86,11 +101,10 @@ class Events:
 
     def _dispatch(self) -> ServerEvent | None:
         kind, self._type = self._type or b"message", b""
-        if not self._data:
+        if not self._has_data:
             return None
-        data = self._data[0] if len(self._data) == 1 else b"\n".join(self._data)
-        self._data = []
-        return ServerEvent(kind, data, self._id)
+        self._has_data = False
+        return ServerEvent(kind, self._data.take(), self._id)
 
 
 def event(message: bytes) -> bytes:
