@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from typing import Any
 
@@ -124,11 +125,44 @@ def test_a_large_answer_is_read_as_the_decoder_would(id_: bytes, body: bytes) ->
         assert jsonrpc.read(raw) == jsonrpc.decode(raw)
 
 
-def test_a_large_answer_cannot_smuggle_in_another_id() -> None:
-    big = b'{"pad":"%b"},"id":666' % (b"x" * 70_000)
-    message = jsonrpc.read(b'{"jsonrpc":"2.0","id":1,"result":%b}' % big)
+@settings(max_examples=200)
+@given(JSON, st.binary(max_size=12), st.integers(0, 400))
+def test_a_large_answer_is_never_more_than_the_decoder_finds(
+    value: Any, noise: bytes, quotes: int
+) -> None:
+    """A few bytes anywhere beside or in a result: read or refused just as when it is scanned."""
+    big = json.dumps({"pad": "x" * 70_000 + '"' * quotes, "value": value}).encode()
+    for at in (len(big), len(big) - 1, len(big) - len(json.dumps(value)) - 2, 12):
+        raw = b'{"jsonrpc":"2.0","id":1,"result":%b%b%b}' % (big[:at], noise, big[at:])
+        try:
+            whole = jsonrpc.decode(raw)
+        except jsonrpc.MalformedError:
+            refused_or_sound(raw)
+        else:
+            assert jsonrpc.read(raw) == whole
 
-    assert json.loads(jsonrpc.result(b"5", message.result))["id"] == 5
+
+def refused_or_sound(raw: bytes) -> None:
+    """What is not JSON is refused, unless it is wrong inside of a string alone."""
+    try:
+        message = jsonrpc.read(raw)
+    except jsonrpc.MalformedError:
+        return
+    outside = re.sub(rb'"(?:[^"\\]|\\.)*"', b'""', bytes(message.result), flags=re.DOTALL)
+    json.loads(outside)
+
+
+@pytest.mark.parametrize(
+    ("raw", "id_"),
+    [
+        (b'{"jsonrpc":"2.0","id":7,"result":{"n":NaN}}', b"7"),
+        (b'{"jsonrpc": "2.0", "id": "a", "error": {', b'"a"'),
+        (b'{"jsonrpc":"2.0","id":7,"method":"x', b""),
+        (b"Listening on port 80", b""),
+    ],
+)
+def test_the_answer_that_malformed_bytes_begin_is_known_by_its_id(raw: bytes, id_: bytes) -> None:
+    assert jsonrpc.claimed_id(raw) == id_
 
 
 def test_messages_of_our_own_are_json() -> None:
@@ -197,6 +231,12 @@ def test_one_line_means_the_same_for_every_character() -> None:
 
         assert json.loads(line) == json.loads(raw)
         assert line.decode().splitlines() == [line.decode()]
+
+
+def test_one_line_marks_what_is_not_utf_8() -> None:
+    cut = '{"a":"zażółć'.encode()[:-1] + b'","b":"\xff\xe2\x80\xa8"}'
+
+    assert json.loads(jsonrpc.one_line(cut)) == {"a": "zażół\ufffd", "b": "\ufffd\u2028"}
 
 
 def test_one_line_leaves_a_line_alone() -> None:

@@ -217,7 +217,7 @@ class Link:
         try:
             message = jsonrpc.read(raw)
         except jsonrpc.MalformedError:
-            self._violated()
+            self._malformed(raw, via)
             return
         if message.is_answer:
             self._answered(message, via)
@@ -225,6 +225,16 @@ class Link:
             self._asked(message, via)
         else:
             self._noticed(message, via)
+
+    def _malformed(self, raw: bytes, via: Flight | None) -> None:
+        """Note it; a request that it begins to answer gets no other answer, and fails at once."""
+        flight = self._flights.get(jsonrpc.claimed_id(raw))
+        if flight is not None and via in (None, flight):
+            text = (
+                f"{self.name!r} answered {flight.method} with what is not JSON, or nests too deep"
+            )
+            self.fail(flight, LinkError(text, "report it to whoever makes the server"))
+        self._violated()
 
     def _answered(self, message: Message, via: Flight | None) -> None:
         key = bytes(message.id)

@@ -54,6 +54,7 @@ class Fault(msgspec.Struct, omit_defaults=True):
 decode: Final = msgspec.json.Decoder(Message).decode
 decode_fields: Final = msgspec.json.Decoder(Fields).decode
 decode_fault: Final = msgspec.json.Decoder(Fault).decode
+_decode_raw: Final = msgspec.json.Decoder(Raw).decode
 _decode_mark: Final = msgspec.json.Decoder(Mark).decode
 encode: Final = msgspec.json.Encoder().encode
 to_python: Final = msgspec.json.Decoder().decode
@@ -62,13 +63,26 @@ MalformedError = (msgspec.DecodeError, msgspec.ValidationError, RecursionError, 
 """What the decoders raise for bytes that are not what they should be."""
 
 _BIG: Final = 1 << 16
-"""From here on an answer's envelope is read off its first bytes: scanning all would cost most."""
-_HEAD: Final = re.compile(rb'\{"jsonrpc":"2\.0","id":(-?\d+|"[^"\\]*"),"result":')
+"""From here on an answer's strings are stepped over: scanning them would cost most."""
+_QUOTES: Final = 128
+"""Marks of strings that are stepped over one by one; with more, scanning it all is cheaper."""
+_SLASHES: Final = 8
+"""Backslashes before such a mark that are counted."""
+_HEAD: Final = re.compile(
+    rb'\{\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*(-?\d+|"[^"\\]*")\s*,\s*"(result|error)"\s*:'
+)
+"""How nearly every answer begins."""
 
 
 def read(raw: bytes) -> Message:
-    """Read one message; a large answer in the usual layout is not scanned beyond its head."""
-    if len(raw) > _BIG and (head := _HEAD.match(raw)) and raw.endswith(b"}"):
+    """Read one message; what is in the strings of a large answer is not looked at."""
+    if (
+        len(raw) > _BIG
+        and (head := _HEAD.match(raw))
+        and head[2] == b"result"
+        and raw.endswith(b"}")
+        and _is_one_value(raw, head.end())
+    ):
         return Message(id=Raw(head[1]), result=Raw(memoryview(raw)[head.end() : -1]))
     try:
         return decode(raw)
@@ -76,6 +90,47 @@ def read(raw: bytes) -> Message:
         if b"\\u" not in raw:
             raise
         return decode(_ESCAPE.sub(_whole, raw))
+
+
+def claimed_id(raw: bytes) -> bytes:
+    """The id of the request that malformed bytes begin to answer; empty if they begin otherwise."""
+    head = _HEAD.match(raw)
+    return head[1] if head is not None else b""
+
+
+def _is_one_value(raw: bytes, start: int) -> bool:
+    """Whether one JSON value, and nothing more, stands between there and the last byte.
+
+    Else a server could end its answer early and say more in its place, under any id. Strings are
+    found by their marks and left out; of what is left, all is checked. False also means that
+    stepping from mark to mark is no shorter way.
+    """
+    rest, at, end, is_inside = bytearray(), start, len(raw) - 1, False
+    for _ in range(_QUOTES):
+        mark = raw.find(b'"', at, end)
+        if mark < 0:
+            rest += raw[at:end]
+            return _is_valid(rest)
+        before = raw[mark - _SLASHES : mark]
+        slashes = _SLASHES - len(before.rstrip(b"\\"))
+        if slashes == _SLASHES:
+            return False
+        if not is_inside:
+            rest += raw[at : mark + 1]
+            is_inside = True
+        elif slashes % 2 == 0:
+            rest += b'"'
+            is_inside = False
+        at = mark + 1
+    return False
+
+
+def _is_valid(raw: bytearray) -> bool:
+    try:
+        _decode_raw(raw)
+    except MalformedError:
+        return False
+    return True
 
 
 # Half of a surrogate pair: what is left when a server cuts a text in the middle of an emoji.
@@ -118,11 +173,7 @@ def notification(method: str, params: bytes = b"") -> bytes:
 
 
 def result(id_: Raw | bytes, body: Raw | bytes) -> bytes:
-    """The answer to the request with this raw id.
-
-    The id stands last: the body of a large answer was not scanned, and should it hold a second
-    id, readers take the last one.
-    """
+    """The answer to the request with this raw id."""
     return b'{"jsonrpc":"2.0","result":%b,"id":%b}' % (body, id_)
 
 
@@ -172,21 +223,25 @@ def is_too_deep(raw: bytes, limit: int) -> bool:
 
 
 def one_line(raw: bytes) -> bytes:
-    """The same JSON without any byte that some reader takes for the end of a line.
+    """The same JSON without any byte that some reader takes for the end of a line, or of all lines.
 
     Line ends between tokens become blanks; the exotic ones can only stand in
-    strings, where their escapes mean the same.
+    strings, where their escapes mean the same. What is not UTF-8, such as half
+    a character, is marked: some readers end their connection for one such byte.
     """
     if b"\n" in raw or b"\r" in raw:
         raw = raw.replace(b"\r", b" ").replace(b"\n", b" ")
+    if raw.isascii():
+        return raw
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError:
+        text = raw.decode("utf-8", "replace")
+        raw = text.encode()
     for mark, escape in _EXOTIC:
-        if mark in raw:
-            raw = raw.replace(mark, escape)
+        if mark in text:  # found sooner in text than in bytes
+            raw = raw.replace(mark.encode(), escape)
     return raw
 
 
-_EXOTIC: Final = (
-    (b"\xe2\x80\xa8", b"\\u2028"),
-    (b"\xe2\x80\xa9", b"\\u2029"),
-    (b"\xc2\x85", b"\\u0085"),
-)
+_EXOTIC: Final = (("\u2028", b"\\u2028"), ("\u2029", b"\\u2029"), ("\x85", b"\\u0085"))
