@@ -87,7 +87,7 @@ class Server:
 
 
 @asynccontextmanager
-async def yard(talk: Talk | bytes) -> AsyncIterator[tuple[Server, Pool]]:
+async def yard(talk: Talk | bytes, idle_seconds: float = 4.0) -> AsyncIterator[tuple[Server, Pool]]:
     async def say(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         assert isinstance(talk, bytes)
         writer.write(talk)
@@ -95,7 +95,7 @@ async def yard(talk: Talk | bytes) -> AsyncIterator[tuple[Server, Pool]]:
     server = Server(say if isinstance(talk, bytes) else talk)
     listener = await asyncio.start_server(server.serve, "127.0.0.1", 0)
     server.url = f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}/"
-    pool = Pool(parse_address(server.url))
+    pool = Pool(parse_address(server.url), idle_seconds=idle_seconds)
     try:
         async with asyncio.timeout(10):
             yield server, pool
@@ -264,15 +264,39 @@ async def test_an_answer_nobody_asked_for_ends_its_connection_and_confuses_nobod
             assert [(ear.text, ear.ends) for ear in pair] == [(b"hi", 1)] * 2
 
 
-async def test_an_idle_connection_is_not_trusted_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with yard(PLAIN) as (server, pool):
+async def test_an_idle_connection_is_not_trusted_for_long() -> None:
+    async with yard(PLAIN, idle_seconds=0.0) as (server, pool):
         await asked(pool)
-        monkeypatch.setattr(http1, "IDLE_SECONDS", 0.0)
-        await asked(pool)
-        assert server.connections == 2
-        monkeypatch.setattr(http1, "IDLE_SECONDS", 4.0)
         await asked(pool)
         assert server.connections == 2
+
+
+async def test_connections_that_nobody_needs_are_closed_and_those_at_work_are_not() -> None:
+    gate, wait = asyncio.Event(), asyncio.Event()
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await (gate.wait() if server.connections > 1 else wait.wait())
+        writer.write(PLAIN)
+
+    async with yard(talk, idle_seconds=0.1) as (server, pool):
+        slow = Ear()
+        pool.send(REQUEST, slow)
+        await until(lambda: server.requests == 1)
+        quick = [Ear() for _ in range(20)]
+        for ear in quick:
+            pool.send(REQUEST, ear)
+        await until(lambda: server.requests == 21)
+        gate.set()
+        for ear in quick:
+            await ear.over.wait()
+
+        await until(lambda: server.open == 1)
+
+        wait.set()
+        await slow.over.wait()
+        assert slow.text == b"hi"
+        await until(lambda: server.open == 0)
+        assert (await asked(pool)).text == b"hi"
 
 
 async def test_a_connection_the_server_closed_while_idle_is_replaced() -> None:

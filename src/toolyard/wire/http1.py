@@ -266,12 +266,30 @@ class Connection(asyncio.Protocol):
 class Pool:
     """Keep-alive connections to one address."""
 
-    __slots__ = ("_address", "_all", "_closed", "_idle", "_tasks", "_tls", "loop")
+    __slots__ = (
+        "_address",
+        "_all",
+        "_closed",
+        "_idle",
+        "_idle_seconds",
+        "_sweeper",
+        "_tasks",
+        "_tls",
+        "loop",
+    )
 
-    def __init__(self, address: Address, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(
+        self,
+        address: Address,
+        tls: ssl.SSLContext | None = None,
+        idle_seconds: float = IDLE_SECONDS,
+    ) -> None:
         self._address = address
         self._tls = (tls or ssl.create_default_context()) if address.secure else None
         self._idle: list[Connection] = []
+        """The longest idle one first."""
+        self._idle_seconds = idle_seconds
+        self._sweeper: asyncio.TimerHandle | None = None
         self._all: set[Connection] = set()
         self._tasks = Tasks()
         self.loop = asyncio.get_running_loop()
@@ -281,7 +299,7 @@ class Pool:
         """Send a whole request; its answer goes to `sink`."""
         while self._idle:
             connection = self._idle.pop()
-            if connection.is_open and self.loop.time() - connection.idle_since < IDLE_SECONDS:
+            if connection.is_open and self._is_fresh(connection):
                 connection.send(payload, sink)
                 return connection
             connection.close()
@@ -317,6 +335,23 @@ class Pool:
             return
         connection.idle_since = self.loop.time()
         self._idle.append(connection)
+        if self._sweeper is None:
+            self._sweeper = self.loop.call_later(self._idle_seconds, self._sweep)
+
+    def _is_fresh(self, connection: Connection) -> bool:
+        return self.loop.time() - connection.idle_since < self._idle_seconds
+
+    def _sweep(self) -> None:
+        """Close what nobody needed for long; one timer for all, and none while all are busy."""
+        self._sweeper = None
+        fresh = [connection for connection in self._idle if self._is_fresh(connection)]
+        stale = self._idle[: len(self._idle) - len(fresh)]
+        self._idle = fresh
+        for connection in stale:
+            connection.close()
+        if fresh:
+            since = self.loop.time() - fresh[0].idle_since
+            self._sweeper = self.loop.call_later(self._idle_seconds - since, self._sweep)
 
     def forget(self, connection: Connection) -> None:
         """Drop a connection that has ended."""
@@ -327,6 +362,8 @@ class Pool:
     async def close(self) -> None:
         """Close every connection; requests under way are lost."""
         self._closed = True
+        if self._sweeper is not None:
+            self._sweeper.cancel()
         await self._tasks.close()
         for connection in list(self._all):
             connection.abandon()
