@@ -90,8 +90,8 @@ class EventStreamChannel:
         self, message: bytes, flight: Flight | None, head: bytes, is_retry: bool = False
     ) -> None:
         """POST one message."""
-        payload = b"%bcontent-length: %d\r\n\r\n%b" % (self._post, len(message), message)
-        self._pool.send(payload, Receipt(self, message, flight, is_retry))
+        payload = b"%b%bcontent-length: %d\r\n\r\n%b" % (self._post, head, len(message), message)
+        self._pool.send(payload, Receipt(self, (message, head), flight, is_retry))
 
     def drop(self, flight: Flight) -> None:
         """Nothing to hang up: the stream is everybody's."""
@@ -149,11 +149,15 @@ class Receipt(Farewell):
     """Sees that a POST was accepted; its answer comes on the stream."""
 
     def __init__(
-        self, channel: EventStreamChannel, message: bytes, flight: Flight | None, is_retry: bool
+        self,
+        channel: EventStreamChannel,
+        request: tuple[bytes, bytes],
+        flight: Flight | None,
+        is_retry: bool,
     ) -> None:
         super().__init__()
         self._channel = channel
-        self._message = message
+        self._request = request
         self._flight = flight
         self._is_retry = is_retry
         self._sent_with = channel.credential
@@ -175,7 +179,8 @@ class Receipt(Farewell):
         """Send the message with what we are let in with now; false if that is nothing new."""
         if self._sent_with == self._channel.credential:
             return False
-        self._channel.send(self._message, flight, b"", is_retry=True)
+        message, head = self._request
+        self._channel.send(message, flight, head, is_retry=True)
         return True
 
     def lost(self, why: str) -> None:

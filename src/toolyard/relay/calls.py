@@ -171,6 +171,8 @@ class Calls:
         self, link: Link, exchange: Exchange, method: str, fields: Fields, route: Route
     ) -> Flight:
         head = _head(exchange, fields, route) if link.is_modern else b""
+        if exchange.trace:
+            head += exchange.trace
         flight = link.request(method, jsonrpc.encode(fields), exchange, head=head)
         if exchange.turns is not None:
             # Also beyond this request: a parked call goes on with the next one.

@@ -152,6 +152,7 @@ class Exchange:
         "session",
         "task",
         "token",
+        "trace",
         "turns",
     )
 
@@ -166,6 +167,8 @@ class Exchange:
         self.capabilities = session.capabilities
         self.params_head: dict[str, str] = {}
         """`Mcp-Param-*` headers that came with the request."""
+        self.trace = b""
+        """Header lines that name the trace it belongs to, for a server behind HTTP."""
         self.checks_params = False
         """Whether they must agree with the body, as on the modern HTTP door."""
         self.turns: Turns | None = None

@@ -29,6 +29,7 @@ class Asked:
         "name",
         "params",
         "session",
+        "trace",
         "version",
     )
 
@@ -36,7 +37,7 @@ class Asked:
         self.grant = grant
         self.exposure: Exposure | None = None
         """How the yard is shown to whoever asks, if not as to everybody."""
-        self.session = self.kind = self.accept = b""
+        self.session = self.kind = self.accept = self.trace = b""
         self.version = self.method = self.name = None
         self.params: dict[str, str] = {}
         self.duplicate = ""
@@ -47,6 +48,8 @@ class Asked:
                 self.kind = value
             elif key == b"accept":
                 self.accept = value
+            elif key[:5] == b"trace":
+                self.trace = headers.add_trace(self.trace, key, value)
             elif key[:4] == b"mcp-":
                 self._note(key, value.decode("latin-1"))
 

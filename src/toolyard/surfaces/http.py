@@ -297,6 +297,7 @@ class HttpDoor:
     ) -> None:
         back = Back(reply)
         session = exchange.session
+        exchange.trace = asked.trace
         if asked.takes_stream:
             exchange.emit = back.emit
         session.exchanges[exchange.id] = exchange

@@ -1,7 +1,8 @@
-"""The rules for the HTTP headers that repeat parts of a modern message.
+"""The rules for the HTTP headers that go with a message.
 
 `Mcp-Name` and `Mcp-Param-*` let something in between route without reading the
-body; whoever reads the body must see that they agree with it.
+body; whoever reads the body must see that they agree with it. `traceparent` and
+`tracestate` tell tracers which call belongs to which, and are passed on.
 """
 
 from __future__ import annotations
@@ -19,7 +20,21 @@ _KINDS: Final = frozenset({"string", "integer", "boolean"})
 MARK: Final = "x-mcp-header"
 PARAM: Final = b"mcp-param-"
 
+TRACE: Final = re.compile(
+    rb"traceparent: [0-9a-f]{2}-[0-9a-f-]{16,100}|tracestate: [\x20-\x7e]{1,512}"
+)
+"""The header lines of a trace that are passed on, as W3C Trace Context bounds them."""
+TRACE_LIMIT: Final = 1024
+"""Bytes of all of them."""
+
 Path = tuple[str, ...]
+
+
+def add_trace(lines: bytes, key: bytes, value: bytes) -> bytes:
+    """Header lines of a trace with one more, if it is one and there is room for it."""
+    line = b"%b: %b" % (key, value)
+    fits = TRACE.fullmatch(line) and len(lines) + len(line) <= TRACE_LIMIT
+    return b"%b%b\r\n" % (lines, line) if fits else lines
 
 
 def encode_value(text: str) -> str:
