@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from tests.fixtures.stub_run import recorded, running_http_stub
+from tests.links.company import talking
 from toolyard.core.errors import ToolyardError
 from toolyard.core.model import Url
 from toolyard.links.probe import inspect, probe
@@ -78,6 +79,61 @@ async def test_200_probes_leave_no_session_in_a_server_of_the_sdk() -> None:
         counted = sessions(url)
     assert counted["begun"] >= SCANS
     assert counted["open"] == 0
+
+
+class OldSessions:
+    """Begins a session for whatever it is asked without one, as the SDK 1.13 does."""
+
+    def __init__(self) -> None:
+        self.begun = 0
+        self.open: set[str] = set()
+
+    async def talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while True:
+            head = (await reader.readuntil(b"\r\n\r\n")).decode()
+            method, *lines = head.rstrip().split("\r\n")
+            headers = dict(line.split(": ", 1) for line in lines)
+            body = await reader.readexactly(int(headers.get("content-length", 0)))
+            writer.write(self.answer(method.split()[0], headers, json.loads(body or b"{}")))
+
+    def answer(self, method: str, headers: dict[str, str], message: dict[str, Any]) -> bytes:
+        session = headers.get("mcp-session-id", "")
+        if headers.get("mcp-protocol-version", "2025-06-18") > "2025-06-18" and session:
+            return self.reply(400, session, self.refusal("Unsupported protocol version"))
+        if method == "DELETE":
+            self.open.remove(session)
+            return self.reply(200, session, {})
+        if method != "POST":
+            return self.reply(405, "", {})
+        if session:
+            return self.reply(202, session, {})
+        self.begun += 1
+        session = f"session-{self.begun}"
+        self.open.add(session)
+        if message["method"] != "initialize":
+            return self.reply(400, session, self.refusal("Missing session ID"))
+        info = {"name": "old", "version": "1.13"}
+        said = {"protocolVersion": "2025-06-18", "serverInfo": info, "capabilities": {}}
+        return self.reply(200, session, {"jsonrpc": "2.0", "id": message["id"], "result": said})
+
+    def refusal(self, text: str) -> dict[str, Any]:
+        error = {"code": -32600, "message": f"Bad Request: {text}"}
+        return {"jsonrpc": "2.0", "id": "server-error", "error": error}
+
+    def reply(self, status: int, session: str, message: dict[str, Any]) -> bytes:
+        raw = json.dumps(message).encode() if message else b""
+        extra = f"mcp-session-id: {session}\r\n" if session else ""
+        kind = f"content-type: application/json\r\ncontent-length: {len(raw)}\r\n"
+        return f"HTTP/1.1 {status} X\r\n{extra}{kind}\r\n".encode() + raw
+
+
+async def test_a_session_that_an_older_server_began_for_the_probe_is_ended_too() -> None:
+    server = OldSessions()
+    async with talking(server.talk) as address:
+        peer = await probe(f"{address}/mcp", 5.0)
+
+        assert (peer.era, peer.name) == ("legacy", "old")
+        assert (server.begun, server.open) == (2, set())
 
 
 @pytest.mark.parametrize(

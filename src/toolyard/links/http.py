@@ -21,6 +21,7 @@ from toolyard.wire.http1 import Connection, Headers, Pool, parse_address
 from toolyard.wire.pieces import Pieces
 from toolyard.wire.sse import Events, TooLongError
 
+FAREWELL_SECONDS: Final = 1.0
 RETRY_SECONDS: Final = 1.0
 LISTEN_AGAIN_SECONDS: Final = 5.0
 OWN: Final = frozenset(
@@ -51,6 +52,7 @@ class HttpChannel:
         self.fixed = self._host + header_lines(url.headers)
         self.session = ""
         self.version = ""
+        self._farewells: list[asyncio.Future[None]] = []
         self.has_listened = False
         """Whether the server ever gave us its listening stream."""
         self._post = self._get = b""
@@ -117,17 +119,20 @@ class HttpChannel:
         post.listening = True
         post.connection = self.pool.send(self._get + b"\r\n", post)
 
+    def end_session(self, session: str, version: str = "") -> None:
+        """Tell the server that a session is over; `close` waits until it has heard it."""
+        extra = f"mcp-protocol-version: {version}\r\n" if version else ""
+        head = f"DELETE {self._target} HTTP/1.1\r\n{self.fixed}mcp-session-id: {session}\r\n{extra}"
+        farewell = Farewell()
+        self._farewells.append(farewell.over)
+        self.pool.send(f"{head}\r\n".encode("latin-1"), farewell)
+
     async def close(self) -> None:
         """End the session, as a polite client does, and hang up."""
         if self.session and not self.link.is_modern:
-            goodbye = Farewell()
-            head = self._get.replace(b"GET ", b"DELETE ", 1)
-            self.pool.send(head + b"\r\n", goodbye)
-            try:
-                async with asyncio.timeout(1.0):
-                    await goodbye.over
-            except TimeoutError:
-                pass
+            self.end_session(self.session, self.version)
+        if self._farewells:
+            await asyncio.wait(self._farewells, timeout=FAREWELL_SECONDS)
         await self.pool.close()
 
 

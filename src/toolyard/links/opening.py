@@ -17,6 +17,7 @@ from toolyard.core.placement import Run
 from toolyard.core.ports import Address, Executor, Pipes
 from toolyard.core.sites import ANYWHERE, Placement
 from toolyard.links.eventstream import EventStreamChannel
+from toolyard.links.flight import Flight
 from toolyard.links.greeting import (
     CAPABILITIES,
     adopt,
@@ -227,21 +228,32 @@ async def _greet_over_http(
             return True
         raise
     welcome(link, message)
-    session = (
-        greeting.tag.headers.get(b"mcp-session-id", b"").decode("latin-1")
-        if isinstance(greeting.tag, Post)
-        else ""
-    )
-    channel.settle(session, link.peer.version)
+    channel.settle(_session_of(greeting), link.peer.version)
     link.notify("notifications/initialized")
     channel.listen()
     return False
+
+
+def _session_of(flight: Flight) -> str:
+    """The session that the answer to a request began; empty if none."""
+    headers = flight.tag.headers if isinstance(flight.tag, Post) else {}
+    return headers.get(b"mcp-session-id", b"").decode("latin-1")
 
 
 async def _probe_over_http(link: Link, channel: HttpChannel, patience: Patience) -> bool:
     channel.settle("", era.MODERN)
     link.peer = Peer(era="modern", version=era.MODERN)
     probe = send_probe(link, patience.open)
+    is_modern = await _is_adopted(link, probe, patience)
+    session = _session_of(probe)
+    if session and not is_modern:
+        # Older servers begin one for whatever they are asked, and would keep it.
+        channel.end_session(session)
+    return is_modern
+
+
+async def _is_adopted(link: Link, probe: Flight, patience: Patience) -> bool:
+    """Whether the answer to a probe proves a modern server."""
     await asyncio.wait((probe.answer,), timeout=patience.probe * 2)
     if not probe.answer.done():
         # Some servers never answer what they do not know.
