@@ -22,8 +22,10 @@ from tests.links.company import (
 )
 from toolyard.core.errors import LinkError, StartError
 from toolyard.core.model import NO_OFFERS, Entry, ServerId, Status
+from toolyard.links.link import RefusedError
 from toolyard.links.opening import ProbeFatalError
 from toolyard.wire.era import Era
+from toolyard.wire.jsonrpc import Fault
 
 ACME = ServerId("acme", "t")
 
@@ -236,6 +238,19 @@ async def test_a_modern_server_that_once_died_at_start_is_not_taken_for_legacy_e
         await shown(board, is_ready)
 
     assert landlord.hints == [None, "legacy", None]
+
+
+@pytest.mark.parametrize("code", [-32022, -32601])
+async def test_a_modern_server_that_is_killed_at_its_start_is_said_to_have_ended(code: int) -> None:
+    landlord = Landlord({"tools/list": tools("a")}, era="modern")
+    refusal = RefusedError("acme", "initialize", Fault(code, "no"))
+    landlord.fail = failing(ProbeFatalError("'acme' was killed by signal 9"), refusal)
+    async with pooled(landlord, declared(), patience=SLOW) as (board, _pool):
+        entry = await shown(board, lambda entry: entry.problem)
+
+    assert entry.problem is not None
+    assert entry.problem.text == "'acme' was killed by signal 9"
+    assert landlord.hints == [None, "legacy"]
 
 
 async def test_a_server_replaced_by_one_of_another_era_is_found_out() -> None:

@@ -335,3 +335,41 @@ async def test_a_flood_of_notes_is_cut_and_news_of_changes_is_not() -> None:
     assert 500 <= len(guest.told) < 700
     assert server.link.dropped == 1000 - len(guest.told)
     assert news == ["notifications/tools/list_changed"]
+
+
+class DrivenLoop(asyncio.SelectorEventLoop):
+    """A loop whose clock stands until the test moves it on."""
+
+    now = 1000.0
+
+    def time(self) -> float:
+        return self.now
+
+    async def pass_by(self, seconds: float) -> None:
+        """Let so much time pass at once, and everybody notice it."""
+        self.now += seconds
+        for _ in range(3):
+            await asyncio.sleep(0)
+
+
+def test_the_time_in_which_the_hub_stood_still_is_given_back_to_its_calls() -> None:
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, DrivenLoop)
+        server = indoors({"tools/call": None}, patience=20.0)
+        answered, silent = call(server.link, "x"), call(server.link, "y")
+
+        await loop.pass_by(30)
+        server.say({"id": answered.number, "result": {}})
+        assert bytes((await answered.answer).result) == b"{}"
+
+        for _ in range(18):
+            await loop.pass_by(1)
+        assert not silent.answer.done(), "of its 20 s it was given fewer"
+        for _ in range(4):
+            await loop.pass_by(1)
+        with pytest.raises(LinkTimeoutError, match="within 20 s"):
+            await silent.answer
+
+    with asyncio.Runner(loop_factory=DrivenLoop) as runner:
+        runner.run(main())

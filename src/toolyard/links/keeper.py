@@ -17,7 +17,7 @@ from typing import Any, Final, Protocol
 from toolyard.core.errors import LinkError, SecretError, StartError, ToolyardError
 from toolyard.core.model import NO_OFFERS, Command, Observation, Offers, Problem, Server, Status
 from toolyard.links.greeting import own_params
-from toolyard.links.link import Link
+from toolyard.links.link import Link, RefusedError
 from toolyard.links.listing import KINDS, list_offers
 from toolyard.links.opening import Patience, ProbeFatalError
 from toolyard.links.refusals import AuthNeededError
@@ -306,10 +306,7 @@ class Keeper:
             # A hint holds for one try: what failed with it may have been replaced since.
             hint, self._hint = self._hint, None
             began = asyncio.get_running_loop().time()
-            try:
-                link = await stack.enter_async_context(self._open(self.server, hint))
-            except ProbeFatalError:
-                link = await stack.enter_async_context(self._open(self.server, "legacy"))
+            link = await self._open_in(stack, hint)
             link.greeted_after = asyncio.get_running_loop().time() - began
             self._hint = link.peer.era
             link.on_notice = self._noticed
@@ -326,6 +323,19 @@ class Keeper:
         self._settled.set()
         self._ears.on_ready(self.server, link)
         return link
+
+    async def _open_in(self, stack: AsyncExitStack, hint: era.Era | None) -> Link:
+        """Open the link; what ends when it is probed is started again and greeted the old way."""
+        try:
+            return await stack.enter_async_context(self._open(self.server, hint))
+        except ProbeFatalError as end:
+            try:
+                return await stack.enter_async_context(self._open(self.server, "legacy"))
+            except RefusedError as refusal:
+                if refusal.fault.code not in _NOT_LEGACY:
+                    raise
+                # It is modern, so it was not the probe that ended it: that is the news.
+                raise end from refusal
 
     @asynccontextmanager
     async def _slot(self) -> AsyncIterator[None]:
@@ -491,6 +501,10 @@ class Keeper:
         self._offers = NO_OFFERS
         problem = self._trouble if self._error else None
         self._post(Observation(self.server.id, Status.FAILING, offers=NO_OFFERS, problem=problem))
+
+
+_NOT_LEGACY: Final = frozenset({era.UNSUPPORTED_VERSION, era.METHOD_NOT_FOUND})
+"""How a server refuses the old greeting that knows only the new one."""
 
 
 def _announces(link: Link) -> bool:

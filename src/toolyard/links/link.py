@@ -31,6 +31,8 @@ VIOLATIONS_ALLOWED: Final = 1000
 """Lines that are no messages, answers nobody asked for: beyond this many it does not talk to us."""
 TICK_SECONDS: Final = 0.25
 """How exact the ends of long waits are."""
+PAUSE_SECONDS: Final = 2.0
+"""A tick that is later than this means that the hub itself stood still, not the servers."""
 NOTICES_PER_SECOND: Final = 100
 NOTICES_AT_ONCE: Final = 500
 """Notifications of one call, and of one server outside of calls, that are passed on, steadily and
@@ -79,6 +81,7 @@ class Link:
         self._number = 0
         self._questions: dict[bytes, tuple[Flight, asyncio.Task[Any]]] = {}
         self._clock: asyncio.TimerHandle | None = None
+        self._tick_at = 0.0
         self._room = float(NOTICES_AT_ONCE)
         self._room_at = self._loop.time()
 
@@ -157,7 +160,7 @@ class Link:
                 self.used_at = now
             flight.patience, flight.deadline, flight.cap = wait, now + wait, now + HARD_CAP_SECONDS
             if self._clock is None:
-                self._clock = self._loop.call_later(min(wait, TICK_SECONDS), self._tick)
+                self._tick_in(min(wait, TICK_SECONDS), now)
         self._channel.send(jsonrpc.request(number, method, params), flight, head)
         return flight
 
@@ -410,6 +413,8 @@ class Link:
     def _tick(self) -> None:
         """End the requests that are overdue: one clock for all costs less than one for each."""
         now = self._loop.time()
+        if (paused := now - self._tick_at) > PAUSE_SECONDS:
+            self._extend(paused)
         overdue = [
             f for f in self._flights.values() if f.patience and now >= min(f.deadline, f.cap)
         ]
@@ -418,8 +423,17 @@ class Link:
         ends = [min(f.deadline, f.cap) - now for f in self._flights.values() if f.patience]
         self._clock = None
         if ends:
-            wait = max(0.001, min(*ends, TICK_SECONDS))
-            self._clock = self._loop.call_later(wait, self._tick)
+            self._tick_in(max(0.001, min(*ends, TICK_SECONDS)), now)
+
+    def _tick_in(self, seconds: float, now: float) -> None:
+        self._tick_at = now + seconds
+        self._clock = self._loop.call_later(seconds, self._tick)
+
+    def _extend(self, seconds: float) -> None:
+        """Give every request the time back in which the hub was stopped and could hear nobody."""
+        for flight in self._flights.values():
+            flight.deadline += seconds
+            flight.cap += seconds
 
     def _expire(self, flight: Flight) -> None:
         text = f"{self.name!r} did not answer {flight.method} within {flight.patience:g} s"
