@@ -130,6 +130,8 @@ def connect_command(
         raise CommandError(f"{agent[:80]!r} cannot name an agent", NAME_HINT, Exit.USAGE)
     connecting = open_connecting(desk)
     wish = Wish(folder(project), http, agent)
+    if note := connecting.note(wish):
+        desk.terminal.note(f"note: {note}")
     _change(
         desk,
         _chosen(connecting, names, every),
@@ -278,7 +280,7 @@ def open_connecting(desk: Desk) -> Connecting:
     from toolyard.clients.places import Surroundings
     from toolyard.stores.tokens import TokensFile
 
-    settings = desk.settings
+    settings = desk.hub_settings
     state = desk.run_dir.read()
     url = state.url if state else f"http://{settings.host}:{settings.port}"
     tokens = TokensFile(settings.state_dir / "tokens.json")

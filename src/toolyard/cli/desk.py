@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -46,6 +48,17 @@ class Desk:
         from toolyard.stores.runfile import RunDir
 
         return RunDir(self.settings.runtime_dir)
+
+    @property
+    def hub_settings(self) -> Settings:
+        """The settings with the servers file of the running hub, if none was named here.
+
+        A client that is told how to start us must come to that hub, or start one like it.
+        """
+        state = self.run_dir.read()
+        if state is None or not state.config or self.told_config:
+            return self.settings
+        return replace(self.settings, config_file=Path(state.config))
 
     @cached_property
     def servers_file(self) -> ServersFile:

@@ -162,7 +162,9 @@ def _as_words(flags: dict[str, object]) -> list[str]:
 
 def _announce(desk: Desk, url: str) -> None:
     """Say where the hub is, and what to paste into a client."""
-    entry = {"mcpServers": {"toolyard": _entry(desk)}}
+    from toolyard.clients.ours import own_entry
+
+    entry = {"mcpServers": {"toolyard": own_entry(desk.hub_settings)}}
     hub = desk.find_hub()
     link = hub.link() if hub else ""
     answer = {"url": url, "mcp": f"{url}/mcp", "link": link, "client": entry}
@@ -181,6 +183,8 @@ def _explain_port(desk: Desk, url: str) -> None:
 
 
 def _welcome(desk: Desk, url: str, link: str, entry: dict[str, Any]) -> None:
+    from toolyard.clients.starting import fleeting_note
+
     say = desk.terminal.say
     say(f"toolyard is running at {desk.terminal.paint(url, 'green')}")
     if link:
@@ -193,15 +197,8 @@ def _welcome(desk: Desk, url: str, link: str, entry: dict[str, Any]) -> None:
     say(f"Clients that speak HTTP use {url}/mcp with the header")
     source = "$TOOLYARD_TOKEN" if desk.settings.token else f"the token in {desk.run_dir.path}/token"
     say(f"Authorization: Bearer followed by {source}.")
-
-
-def _entry(desk: Desk) -> dict[str, Any]:
-    """What a client must be told to start us, wherever it runs."""
-    from toolyard.clients.ours import own_command
-
-    command = own_command(desk.settings)
-    entry: dict[str, Any] = {"command": command.argv[0], "args": list(command.argv[1:])}
-    return entry | ({"env": dict(command.env)} if command.env else {})
+    if fleeting := fleeting_note():
+        desk.terminal.note(f"note: {fleeting}")
 
 
 def _stop(desk: Desk) -> HubState | None:

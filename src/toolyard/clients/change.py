@@ -19,9 +19,10 @@ from toolyard.clients.difference import difference
 from toolyard.clients.formats import put, raw_entry, remove
 from toolyard.clients.journal import LARGEST, Journal, Record, What, hash_of
 from toolyard.clients.known import find_client
-from toolyard.clients.ours import NAME, is_ours
+from toolyard.clients.ours import is_ours
 from toolyard.clients.places import Place, refuse_links
 from toolyard.clients.shapes import BY_VARIABLE
+from toolyard.clients.starting import NAME
 from toolyard.core.errors import ConfigError, StoreError, TakenError
 from toolyard.core.model import Endpoint, Url
 from toolyard.stores.entries import ENDPOINT_KEYS, SWITCH_KEYS, EntryError

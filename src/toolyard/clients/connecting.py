@@ -6,14 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from toolyard.clients.change import Changes, Plan, read_file
 from toolyard.clients.formats import read
 from toolyard.clients.journal import Journal, Record
 from toolyard.clients.known import CLIENTS, Client, find_client
-from toolyard.clients.ours import NAME, is_ours, own_address, own_command
+from toolyard.clients.ours import is_ours, own_address, own_command, own_entry
 from toolyard.clients.places import Place, Surroundings, is_installed, one_place
+from toolyard.clients.starting import NAME, fleeting_note
 from toolyard.core.errors import ConfigError, ToolyardError
 from toolyard.core.model import Command, Endpoint, Url
 from toolyard.settings import Settings
@@ -102,6 +103,14 @@ class Connecting:
         """
         place = self.place(name, wish.project)
         return self.changes.plan_connect(place, self._endpoint(place, wish, HIDDEN))
+
+    def entry(self) -> dict[str, Any]:
+        """The entry for a client that is not known."""
+        return own_entry(self._settings)
+
+    def note(self, wish: Wish) -> str:
+        """What to tell about the entry that is written; empty if there is nothing to tell."""
+        return "" if wish.http else fleeting_note()
 
     def connect(self, plan: Plan, wish: Wish) -> Record | None:
         """Connect a client as planned; None if there was nothing to do.

@@ -6,22 +6,19 @@ There is no mark in it: clients complain about keys they do not know, or drop th
 from __future__ import annotations
 
 import os
-import shutil
-import sys
-from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
+from toolyard.clients.starting import NAME, this_installation
 from toolyard.core.model import Command, Endpoint, Url
 from toolyard.settings import HOME, Settings, read_settings
 
-NAME: Final = "toolyard"
 LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 
 
 def own_command(settings: Settings, agent: str = "") -> Command:
     """Give the command with which a client starts us, wherever it runs; for an agent if named."""
-    argv = (*_program(), "mcp")
+    argv = (*this_installation().words, "mcp")
     env = os.environ
     # Clients pass on little of their environment, so what is not usual must be said.
     usual = {key: env[key] for key in env if not key.startswith("TOOLYARD_") or key == HOME}
@@ -31,6 +28,13 @@ def own_command(settings: Settings, agent: str = "") -> Command:
         argv += ("--agent", agent)
     home = env.get(HOME)
     return Command(argv, ((HOME, os.path.abspath(os.path.expanduser(home))),) if home else ())
+
+
+def own_entry(settings: Settings) -> dict[str, Any]:
+    """Give the entry for a client that keeps its servers as most do."""
+    command = own_command(settings)
+    entry: dict[str, Any] = {"command": command.argv[0], "args": list(command.argv[1:])}
+    return entry | ({"env": dict(command.env)} if command.env else {})
 
 
 def own_address(url: str, token: str, agent: str = "") -> Url:
@@ -55,12 +59,10 @@ def _is_our_command(argv: tuple[str, ...]) -> bool:
     words = [*argv]
     if "-m" in words[:4]:
         words = words[words.index("-m") + 1 :]
-    program = words[0].replace("\\", "/").rsplit("/", 1)[-1].removesuffix(".exe") if words else ""
-    return program == NAME and "mcp" in words[1:2]
+    elif _program(words) == "uvx" and NAME in words:
+        words = words[words.index(NAME) :]
+    return _program(words) == NAME and "mcp" in words[1:2]
 
 
-def _program() -> tuple[str, ...]:
-    script = Path(sys.argv[0])
-    if script.name == NAME and (found := shutil.which(str(script))):
-        return (os.path.abspath(found),)
-    return (sys.executable, "-P", "-m", NAME)
+def _program(words: list[str]) -> str:
+    return words[0].replace("\\", "/").rsplit("/", 1)[-1].removesuffix(".exe") if words else ""

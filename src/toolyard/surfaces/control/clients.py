@@ -37,9 +37,10 @@ class ClientRow(msgspec.Struct):
 
 
 class ClientList(msgspec.Struct):
-    """Every client that is known."""
+    """Every client that is known, and the entry for one that is not."""
 
     clients: list[ClientRow]
+    entry: dict[str, Any]
 
 
 class ConnectBody(msgspec.Struct, forbid_unknown_fields=True):
@@ -68,6 +69,7 @@ class ChangeAnswer(msgspec.Struct):
     dry_run: bool
     token_ended: str
     """The token that does not work any more."""
+    note: str = ""
 
 
 class ChangeRow(msgspec.Struct):
@@ -109,8 +111,9 @@ class ClientsDoor:
         ]
 
     async def _list(self, call: Call) -> ClientList:
-        rows = await asyncio.to_thread(self._connecting().rows)
-        return ClientList([_client(each) for each in rows])
+        connecting = self._connecting()
+        rows = await asyncio.to_thread(connecting.rows)
+        return ClientList([_client(each) for each in rows], connecting.entry())
 
     async def _changes(self, call: Call) -> ChangeList:
         records = await asyncio.to_thread(self._connecting().changes.journal.records)
@@ -135,7 +138,9 @@ def _connect_now(connecting: Connecting, name: str, asked: ConnectBody) -> Chang
     wish = Wish(None, asked.http, asked.agent)
     plan = connecting.plan(name, wish)
     record = None if asked.dry_run else connecting.connect(plan, wish)
-    return _answer(plan, record, asked.dry_run, record.ended if record else "")
+    answer = _answer(plan, record, asked.dry_run, record.ended if record else "")
+    answer.note = connecting.note(wish)
+    return answer
 
 
 def _disconnect_now(connecting: Connecting, name: str, asked: DisconnectBody) -> ChangeAnswer:

@@ -11,13 +11,14 @@ import { patch } from "../lib/patch.js";
 const WAYS = [["stdio", "a program that it starts (stdio)"], ["http", "the hub's address (HTTP)"]];
 
 function open(place) {
-  let clients = null, changes = [], agents = [];
+  let clients = null, entry = null, changes = [], agents = [];
   let shown = null; // the change that is looked at before it is made
 
   async function load() {
     try {
       const [found, past, known] = await Promise.all([ask("/clients"), ask("/clients/changes"), ask("/agents")]);
       clients = [...found.clients].sort((a, b) => b.connected - a.connected || b.installed - a.installed || a.title.localeCompare(b.title));
+      entry = found.entry;
       changes = past.changes;
       agents = known.agents;
     } catch (error) { complain(error); }
@@ -71,7 +72,7 @@ function open(place) {
         field("By", choice("way", body.http ? "http" : "stdio", WAYS, (way) => shown.again({ ...body, http: way === "http" }))),
         field("As", choice("as", body.agent, [["", "everything in the yard"], ...agents.map((agent) => [agent.id, `the list of ${visible(agent.title)}`])], (agent) => shown.again({ ...body, agent })))) : null,
       !answer ? looking()
-        : answer.changed ? [h("p", null, "This is what changes in ", h("code", null, visible(answer.file)), ":"), patch(answer.difference)]
+        : answer.changed ? [h("p", null, "This is what changes in ", h("code", null, visible(answer.file)), ":"), patch(answer.difference), answer.note ? h("p", null, visible(answer.note)) : null]
           : h("p", null, "Nothing would change: it is so already."),
       h("p", { class: "row" },
         answer?.changed ? button(shown.yes, make, { class: "main" }) : null, button("Leave it", () => { shown = null; place.redraw(); })));
@@ -101,7 +102,7 @@ function open(place) {
 
   function snippets() {
     const url = `${state.status?.url || ""}/mcp`;
-    const stdio = { mcpServers: { toolyard: { command: "toolyard", args: ["mcp"] } } };
+    const stdio = { mcpServers: { toolyard: entry } };
     const http = { mcpServers: { toolyard: { type: "http", url, headers: { Authorization: "Bearer TOKEN" } } } };
     const piece = (words, value) => h("div", null, h("h3", null, words), h("pre", { tabindex: "0" }, pretty(value)), button("Copy", async () => {
       try { await navigator.clipboard.writeText(pretty(value)); say("Copied."); } catch { say("The browser does not let a page copy; select the text instead.", "bad"); }
