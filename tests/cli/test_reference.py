@@ -28,3 +28,13 @@ def test_every_command_and_setting_has_its_place() -> None:
 
     assert [name for name in COMMANDS if f"\n## {name}\n" not in commands] == []
     assert [each.name for each in SETTINGS if f"`{each.variable}`" not in settings] == []
+
+
+def test_examples_in_the_help_stand_on_lines_of_their_own() -> None:
+    page = (ROOT / "docs" / "reference" / "cli.md").read_text("utf-8")
+
+    assert "\\b" not in page and "\b" not in page
+    examples = [line for line in page.splitlines() if line.startswith("  toolyard ")]
+    assert len(examples) > 20
+    assert [line for line in examples if line.count("  toolyard ") != 1] == []
+    assert "  toolyard connect cursor codex\n  toolyard connect --all --dry-run\n" in page

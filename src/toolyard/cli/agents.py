@@ -81,7 +81,7 @@ def disable_command(desk: Desk, agent: str) -> None:
 @json_option
 @click.pass_obj
 def set_command(desk: Desk, agent: str, file: str, executor: str) -> None:
-    r"""Write the whole list of an agent from a file, or from stdin with -.
+    """Write the whole list of an agent from a file, or from stdin with -.
 
     The file holds {"enabled": true, "servers": {…}}, or mcpServers as in a client's own file. With
     --executor it holds what differs there: servers that are added or replaced, null for one that
@@ -131,7 +131,7 @@ def unset_command(desk: Desk, agent: str, executor: str) -> None:
 @json_option
 @click.pass_obj
 def add_server_command(desk: Desk, /, agent: str, name: str, force: bool, **told: Any) -> None:
-    r"""Put a server on an agent's list: a command after --, an address, or one of the yard.
+    """Put a server on an agent's list: a command after --, an address, or one of the yard.
 
     The first server of an agent also switches its list on.
 

@@ -47,7 +47,7 @@ def add_command(
     title: str | None,
     force: bool,
 ) -> None:
-    r"""Define an app.
+    """Define an app.
 
     \b
     toolyard app add studio --variant dev=3400 --variant stable=3200 --match studio

@@ -93,7 +93,7 @@ def show_command(desk: Desk, name: str) -> None:
 @json_option
 @click.pass_obj
 def add_command(desk: Desk, name: str, env: Sequence[str]) -> None:
-    r"""Make a definition a server of the yard.
+    """Make a definition a server of the yard.
 
     \b
     toolyard catalog add time

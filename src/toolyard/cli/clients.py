@@ -113,7 +113,7 @@ def connect_command(
     dry_run: bool,
     yes: bool,
 ) -> None:
-    r"""Put the hub into the files of clients.
+    """Put the hub into the files of clients.
 
     Shows the difference and asks. All else in the file stays as it is; `toolyard undo` puts back
     every byte.

@@ -41,7 +41,7 @@ def add_command(
     running_limit: str | None,
     memory_limit: str | None,
 ) -> None:
-    r"""Name a place where servers can run, or change one.
+    """Name a place where servers can run, or change one.
 
     \b
     toolyard executor add box --type ssh --host me@box.example

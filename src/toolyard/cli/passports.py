@@ -40,7 +40,7 @@ def passports_command(context: click.Context) -> None:
 @json_option
 @click.pass_obj
 def set_command(desk: Desk, client: str, entries: tuple[str, ...]) -> None:
-    r"""Say otherwise of a client; what is not named stays as it is, 0 lifts a limit.
+    """Say otherwise of a client; what is not named stays as it is, 0 lifts a limit.
 
     CLIENT is the name of a passport, or what a client without one calls itself. ENTRY is one of
     relists (yes or no), longest_name, most_tools, largest_result (bytes).

@@ -53,7 +53,7 @@ def show_command(desk: Desk, executor: str) -> None:
 @json_option
 @click.pass_obj
 def set_command(desk: Desk, executor: str, words: Sequence[str], dry_run: bool, yes: bool) -> None:
-    r"""Write a policy; what is not named stays as it is. A FILE (or -) says all of it.
+    """Write a policy; what is not named stays as it is. A FILE (or -) says all of it.
 
     Whose plans would change is shown first. A list is given as deny=a,b and emptied as deny= ;
     of a table, each word sets one entry.

@@ -62,7 +62,7 @@ def show_command(desk: Desk, name: str) -> None:
 @json_option
 @click.pass_obj
 def set_command(desk: Desk, /, name: str, fresh: bool, **told: Any) -> None:
-    r"""Write a profile; what is not named stays as it is.
+    """Write a profile; what is not named stays as it is.
 
     WHAT is a server (git), one of its tools (git/log), or a pattern ('git/*', '*/delete_*').
 

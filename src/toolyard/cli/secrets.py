@@ -39,7 +39,7 @@ def secret_command() -> None:
 @json_option
 @click.pass_obj
 def set_command(desk: Desk, name: str, value: tuple[str, ...], file: Path | None) -> None:
-    r"""Keep a secret; its value is asked for, or read from stdin.
+    """Keep a secret; its value is asked for, or read from stdin.
 
     \b
     toolyard secret set github-token

@@ -49,7 +49,7 @@ name_argument = click.argument("name", shell_complete=complete_servers)
 @json_option
 @click.pass_obj
 def add_command(desk: Desk, /, name: str, force: bool, **said: Any) -> None:
-    r"""Add a server: a command after --, an address with --url, or an image.
+    """Add a server: a command after --, an address with --url, or an image.
 
     \b
     toolyard add files -- npx -y @modelcontextprotocol/server-filesystem ~/projects

@@ -30,7 +30,7 @@ SAYS = {
 @json_option
 @click.pass_obj
 def shareable_command(desk: Desk, name: str, calls: tuple[str, ...]) -> None:
-    r"""Try whether sessions can share one process of a server.
+    """Try whether sessions can share one process of a server.
 
     Two sessions ask it the same, over one process and over two. Only what it calls read-only and
     takes no arguments is asked, unless you name more. What is found is kept, and used wherever the
