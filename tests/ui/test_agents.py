@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+import shlex
+import subprocess
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.e2e.hub import running_hub
+from tests.e2e.hub import running_hub, toolyard
 from tests.ui.conftest import entered, kitchen
 from tests.ui.orders import order
 
@@ -43,6 +47,37 @@ async def test_an_agent_is_enabled_and_disabled_by_its_switch(browser: Any, home
             said = await order(page, "GET", "/agents/codex/config")
             assert said["enabled"] is False
             assert list(said["servers"]) == ["kitchen"]
+
+
+async def test_the_command_that_is_shown_starts_the_agent(browser: Any, home: Path) -> None:
+    with running_hub({"kitchen": kitchen(home)}, home=home) as hub:
+        async with entered(browser, hub) as page:
+            await write(page, kitchen={"server": "kitchen"})
+            for agent, program in (("codex", "codex"), ("claude-code", "claude")):
+                await page.goto(f"{hub.url}/ui/agents/{agent}")
+                shown = await page.locator("code", has_text="toolyard run").inner_text()
+                assert shown == f"toolyard run --agent {agent} -- {program}"
+                words = shlex.split(shown.replace("run", "run --dry-run", 1))[1:]
+                started = partial(subprocess.run, env=hub.env, capture_output=True, timeout=50)
+                done = await asyncio.to_thread(started, toolyard(*words))
+                assert done.returncode == 0, done.stderr
+
+
+async def test_nothing_is_asked_for_that_is_not_there(browser: Any, home: Path) -> None:
+    with running_hub({"kitchen": kitchen(home)}, home=home) as hub:
+        async with entered(browser, hub) as page:
+            await write(page, kitchen={"server": "kitchen"})
+            missed: list[str] = []
+            page.on("response", lambda got: missed.append(got.url) if got.status == 404 else None)
+            await page.goto(f"{hub.url}/ui/agents/codex")
+            other = page.locator("details", has_text="Otherwise on")
+            await other.locator("text=nothing differs").wait_for()
+            await page.select_option("#executor", "docker")
+            await other.locator("text=Otherwise on docker").wait_for()
+
+            await order(page, "PUT", "/agents/codex/overrides/docker", {"servers": {"n": NOTES}})
+            await other.locator("text=1 difference").wait_for()
+            assert missed == []
 
 
 async def test_errors_and_warnings_come_as_one_types(browser: Any, home: Path) -> None:

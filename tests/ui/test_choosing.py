@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,40 @@ async def test_a_client_is_connected_after_its_difference_was_seen_and_undone(
             await page.click("button:has-text('Undo it')")
             await page.wait_for_selector("[aria-label='Connect Cursor']")
             assert json.loads(file.read_text()) == {"mcpServers": {}}
+
+
+KEYRINGS = {False: "keyring.backends.null.Keyring", True: "tests.secrets.conftest.InMemory"}
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("has_keyring", [False, True])
+async def test_a_keyring_is_offered_where_there_is_one(
+    browser: Any, home: Path, has_keyring: bool
+) -> None:
+    definition = {
+        "name": "safe",
+        "runtime": {"command": "safe"},
+        "authorization": {"type": "api_key", "variables": [{"name": "KEY", "secret": True}]},
+    }
+    env = {
+        "PYTHON_KEYRING_BACKEND": KEYRINGS[has_keyring],
+        "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}",
+    }
+    with running_hub({"kitchen": kitchen(home)}, home=home, env=env) as hub:
+        async with entered(browser, hub) as page:
+            await order(page, "PUT", "/catalog/safe", definition)
+            await page.goto(f"{hub.url}/ui/catalog/safe")
+            await page.fill("#value-KEY", "abc")
+            box = page.locator("label", has_text="system's keyring").locator("input")
+            await expect(box).to_have_count(int(has_keyring))
+            none = page.locator("text=This system has no keyring")
+            await expect(none).to_have_count(int(not has_keyring))
+            await page.click("button:has-text('Add it and let it run')")
+            await page.wait_for_selector("text=It is in the yard")
+
+    said = json.loads((home / "data" / "catalog" / "added.json").read_text())
+    kept = "${keyring:safe-key}" if has_keyring else "abc"
+    assert said["servers"]["safe"]["values"] == {"KEY": kept}
 
 
 async def test_the_catalog_shows_the_exact_command_before_anything_starts(

@@ -38,6 +38,15 @@ def find_keyring() -> Any:
     return keyring
 
 
+def has_keyring() -> bool:
+    """Whether this system has a keyring that can keep a secret."""
+    try:
+        find_keyring()
+    except NoKeyringError:
+        return False
+    return True
+
+
 def read_keyring(name: str) -> str:
     """Give a secret of the system's keyring.
 

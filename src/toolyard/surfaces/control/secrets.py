@@ -11,6 +11,7 @@ from toolyard.hub import Hub
 from toolyard.hub.logins import Logins, LoginState
 from toolyard.links.oauth import LOGIN_SECONDS
 from toolyard.stores.inventory import Row, take_stock
+from toolyard.stores.keyring import has_keyring
 from toolyard.stores.secrets import SECRET_BYTES, Secrets
 from toolyard.surfaces.control.api import Call, Done, Operation
 
@@ -19,6 +20,8 @@ class SecretRows(msgspec.Struct):
     """Every secret by name, where it is kept, and who uses it."""
 
     secrets: list[Row]
+    keyring: bool
+    """Whether this system has one."""
 
 
 class NewSecret(msgspec.Struct):
@@ -96,7 +99,8 @@ class SecretsDoor:
 
     async def _list(self, call: Call) -> SecretRows:
         servers = [entry.server for entry in self._hub.snapshot.entries.values()]
-        return SecretRows(await asyncio.to_thread(take_stock, self._secrets, servers))
+        rows = await asyncio.to_thread(take_stock, self._secrets, servers)
+        return SecretRows(rows, await asyncio.to_thread(has_keyring))
 
     async def _set(self, call: Call) -> Done:
         await asyncio.to_thread(self._secrets.set, call.path["name"], call.body.value)

@@ -21,9 +21,10 @@ export class Kept {
   #asked = 0;
   #waiting = null;
 
-  // `of` finds in a record what is edited, `none` stands for a record that is not there.
-  constructor(place, path, shape, check, { of = (row) => row, none } = {}) {
-    Object.assign(this, { place, path, shape, check, of, none });
+  // `of` finds in a record what is edited, `none` stands for a record that is not there, and `has`
+  // says whether it is, because a browser complains of every record that was asked for in vain.
+  constructor(place, path, shape, check, { of = (row) => row, none, has = async () => true } = {}) {
+    Object.assign(this, { place, path, shape, check, of, none, has });
     place.onLeave(() => this.end());
   }
 
@@ -33,9 +34,11 @@ export class Kept {
   }
 
   async #read() {
+    const nothing = { value: this.none, version: '"0"', isNone: true };
+    if (!await this.has()) return nothing;
     try { return await readRecord(this.path); } catch (error) {
       if (error.status !== 404 || !this.none) throw error;
-      return { value: this.none, version: '"0"', isNone: true };
+      return nothing;
     }
   }
 

@@ -2,7 +2,7 @@
 
 import { h } from "./dom.js";
 import { tag } from "./bits.js";
-import { order, segment } from "./store.js";
+import { ask, order, segment } from "./store.js";
 import { button, complain, say } from "./parts.js";
 import { choice, faults, field } from "./editing.js";
 import { OUT, OVERRIDE, newServer } from "./lists.js";
@@ -14,7 +14,8 @@ import { count, visible } from "./words.js";
 const GIVEN = [["", "as in the list"], ["true", "yes"], ["false", "no"]];
 
 export function otherwise(place, base, executor, query, saved) {
-  const kept = new Kept(place, `${base}/overrides/${segment(executor)}`, OVERRIDE, (value) => order("POST", `${base}/validate${query}&override=true`, value), { none: { servers: {} } });
+  const has = async () => (await ask(base)).overrides.includes(executor);
+  const kept = new Kept(place, `${base}/overrides/${segment(executor)}`, OVERRIDE, (value) => order("POST", `${base}/validate${query}&override=true`, value), { none: { servers: {} }, has });
 
   async function save(over) {
     if (!await kept.save(over)) return;

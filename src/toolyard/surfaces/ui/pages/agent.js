@@ -13,6 +13,8 @@ import { otherwise } from "../lib/otherwise.js";
 import { plan, policyWords } from "../lib/plan.js";
 import { turnAgent } from "./agents.js";
 
+const PROGRAMS = { "claude-code": "claude", cursor: "cursor-agent", "qwen-code": "qwen" }; // where it is not the agent's name
+
 function open(place) {
   const id = place.params.id;
   const base = `/agents/${segment(id)}`;
@@ -109,7 +111,7 @@ function open(place) {
     return [
       crumbs("/ui/agents", "Agents"),
       top(visible(agent.title), toggle("enabled", "Give it its servers", list.draft.form.enabled, turn)),
-      quiet(`Takes ${agent.transports.join(", ")}. Start it with its servers: `, h("code", null, `toolyard run ${visible(agent.id)}`)),
+      quiet(`Takes ${agent.transports.join(", ")}. Start it with its servers: `, h("code", null, `toolyard run --agent ${visible(agent.id)} -- ${visible(PROGRAMS[agent.id] || agent.id)}`)),
       list.clash("list", save),
       h("div", { key: "two", class: "two agent" }, h("div", null, editor(), other?.draw(list.draft.form)), aside()),
       list.bar(list.said.errors.length || doubled(list.draft.form).length, save,

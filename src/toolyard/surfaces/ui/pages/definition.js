@@ -12,11 +12,15 @@ const isReference = (value) => /^\$\{[^}]+\}$/.test(value.trim());
 function open(place) {
   const name = place.params.name;
   const path = `/catalog/${segment(name)}`;
-  let found = null, missing = null, isBusy = false, inKeyring = true;
+  let found = null, missing = null, isBusy = false, inKeyring = null; // null: there is none
   const values = {};
 
   async function load() {
-    try { found = await ask(path); } catch (error) {
+    try {
+      const read = await ask(path);
+      if (inKeyring === null && read.variables.some((each) => each.secret)) inKeyring = (await ask("/secrets")).keyring || null;
+      found = read;
+    } catch (error) {
       if (error.status === 404) missing = error;
       else complain(error);
     }
@@ -97,7 +101,8 @@ function open(place) {
     return h("form", { class: "card", on: { submit: add } },
       h("h2", null, found.added ? "Fill in again" : "Add it to the yard"),
       found.variables.length ? found.variables.map(variableField) : h("p", null, "It needs nothing filled in."),
-      hasSecret ? check("Keep what is secret in the system's keyring", inKeyring, (on) => { inKeyring = on; place.redraw(); }) : null,
+      !hasSecret ? null : inKeyring === null ? quiet("This system has no keyring, so what is secret is kept in a file that only you can read.")
+        : check("Keep what is secret in the system's keyring", inKeyring, (on) => { inKeyring = on; place.redraw(); }),
       h("p", { class: "row" }, submit(isBusy ? "Adding …" : found.added ? "Save" : "Add it and let it run", isBusy || isShort),
         isShort ? small("Fill in what is marked first.") : null));
   }
