@@ -48,6 +48,20 @@ def test_the_official_ones_are_offers_until_one_is_added(toolyard: Toolyard, roo
     assert toolyard("remove", "time")[0] == Exit.NOT_FOUND
 
 
+def test_a_name_that_another_server_has_is_told(
+    toolyard: Toolyard, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["add", "time", "--", "true"]) == Exit.OK
+
+    _, answer, said = toolyard("add", "time")
+
+    assert answer["alias"] == "time-catalog"
+    assert "it is called 'time-catalog' in the yard, where 'time' is not free" in said
+    run(["catalog", "add", "time"])
+    assert "added 'time' as 'time-catalog': uvx" in capfd.readouterr().out
+    assert toolyard("add", "fetch")[1]["alias"] == "fetch"
+
+
 def test_what_an_added_server_lacks_is_said_at_once(toolyard: Toolyard, root: Path) -> None:
     code, _, said = toolyard("add", "brave-search")
 

@@ -14,6 +14,7 @@ import pytest_asyncio
 from tests.catalog.registry import Shop, shop
 from tests.surfaces.doors import Answer, Doors, open_doors
 from toolyard.core.definitions import read_definition
+from toolyard.core.model import Snapshot
 from toolyard.stores.catalog import Catalog
 from toolyard.stores.published import Published, PublishedError
 from toolyard.stores.stock import SHIPPED
@@ -80,6 +81,22 @@ async def test_a_definition_becomes_a_server_by_way_of_the_files(doors: Doors) -
     assert await doors.until(is_gone)
     assert (await send(doors, "DELETE", "/api/v1/catalog/mine")).status == 200
     assert (await send(doors, "DELETE", "/api/v1/catalog/mine")).status == 404
+
+
+async def test_a_name_that_another_server_has_is_told_before_and_after(doors: Doors) -> None:
+    await send(doors, "PUT", "/api/v1/catalog/nobody", {**EXAMPLE, "name": "nobody"})
+    assert (await doors.get("/api/v1/catalog/nobody"))["alias"] == "nobody-catalog"
+    assert (await doors.get("/api/v1/catalog/github"))["alias"] == "github"
+
+    added = await send(doors, "POST", "/api/v1/catalog/nobody/add", {})
+
+    assert added.json() == {"alias": "nobody-catalog", "done": True}
+
+    async def is_there() -> set[str]:
+        return {each for each in await doors.tools() if each.startswith("nobody-catalog__")}
+
+    assert await doors.until(is_there)
+    assert (await doors.get("/api/v1/catalog/nobody"))["alias"] == "nobody-catalog"
 
 
 async def test_tools_on_file_are_listed_without_a_process(home: Path) -> None:
@@ -165,7 +182,8 @@ async def test_no_part_of_the_catalog_answers_without_the_token(doors: Doors) ->
 
 def test_every_operation_is_described_for_others(tmp_path: Path) -> None:
     catalog = Catalog(tmp_path)
-    made = document([*CatalogDoor(catalog).operations(), *PublishedDoor(catalog).operations()])
+    door = CatalogDoor(catalog, Snapshot)
+    made = document([*door.operations(), *PublishedDoor(catalog).operations()])
 
     assert "/v0.1/servers/{name}/versions/{version}" in made["paths"]
     assert all(":" not in path for path in made["paths"])

@@ -136,7 +136,7 @@ def _make_rest(
 ) -> App:
     """The application of all doors but MCP's: the control API and the page."""
     operations = Yard(house.hub, house.relay, house.stopping, link, house.inputs).operations()
-    operations += CatalogDoor(house.catalog).operations()
+    operations += CatalogDoor(house.catalog, lambda: house.board.snapshot).operations()
     operations += VerificationDoor(house.checks).operations()
     operations += PublishedDoor(house.catalog).operations()
     operations += SecretsDoor(house.hub, house.secrets, house.logins).operations()

@@ -104,11 +104,15 @@ def add_command(desk: Desk, name: str, env: Sequence[str]) -> None:
     from toolyard.sources.catalog import make_server
 
     catalog = _open(desk)
+    definition = catalog.load().get(name).definition
+    alias = _alias(desk, definition.name)
+    if alias != definition.name:
+        desk.terminal.note(
+            f"note: it is called '{alias}' in the yard, where '{definition.name}' is not free"
+        )
     found = catalog.add(name, _pairs(env))
-    shelf = catalog.load()
-    definition = found.definition
-    server = make_server(definition, shelf.added[definition.name], os.environ)
-    _done(desk, "added", definition.name, _launch(found))
+    server = make_server(definition, catalog.load().added[definition.name], os.environ)
+    _done(desk, "added", definition.name, _launch(found), alias)
     if server.problem is not None:
         desk.terminal.note(f"note: {server.problem.text}")
         desk.terminal.note(f"hint: {server.problem.hint}")
@@ -274,11 +278,27 @@ def _show(desk: Desk, answer: dict[str, Any]) -> None:
         say(f"  {clean(name)}: {clean(url)}")
 
 
-def _done(desk: Desk, what: str, name: str, launch: str) -> None:
+def _alias(desk: Desk, name: str) -> str:
+    """What the yard calls a server of the catalog, or would: another one may have its name."""
+    from toolyard.core.fold import alias_beside
+    from toolyard.sources.catalog import SOURCE
+
+    hub = desk.find_hub()
+    if hub:
+        others = [(row["name"], row["source"]) for row in hub.status()["servers"]]
+    else:
+        ids = [server.id for server in desk.servers_file.load().servers]
+        others = [(id_.name, id_.source) for id_ in ids]
+    return alias_beside(others, (name, SOURCE))
+
+
+def _done(desk: Desk, what: str, name: str, launch: str, alias: str = "") -> None:
     answer = {"done": what, "server": name} | ({"launch": launch} if launch else {})
+    answer |= {"alias": alias} if alias else {}
 
     def show() -> None:
-        desk.terminal.say(f"{what} '{name}'" + (f": {clean(launch)}" if launch else ""))
+        called = f" as '{alias}'" if alias not in ("", name) else ""
+        desk.terminal.say(f"{what} '{name}'{called}" + (f": {clean(launch)}" if launch else ""))
 
     desk.terminal.answer(answer, show)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from toolyard.core.model import (
@@ -48,7 +49,7 @@ def fold(before: Snapshot, event: Event) -> Snapshot:
 
 def _report(before: Snapshot, report: Report) -> Snapshot:
     sources = {**before.sources, report.source: SourceState(report)}
-    ordered = sorted(sources, key=lambda name: (name != FIRST, name))
+    ordered = sorted(sources, key=_turn)
     servers = [server for name in ordered for server in sources[name].report.servers]
     names = aliases((server.id.name, server.id.source) for server in servers)
     entries: dict[ServerId, Entry] = {}
@@ -56,6 +57,17 @@ def _report(before: Snapshot, report: Report) -> Snapshot:
         alias = names[server.id.name, server.id.source]
         entries[server.id] = _entry(before.entries.get(server.id), server, alias)
     return replace(before, entries=entries, sources=sources)
+
+
+def alias_beside(others: Iterable[tuple[str, str]], new: tuple[str, str]) -> str:
+    """Return the alias that a server (name and source) has, or would have, beside others."""
+    ordered = sorted(dict.fromkeys((*others, new)), key=lambda server: _turn(server[1]))
+    return aliases(ordered)[new]
+
+
+def _turn(source: str) -> tuple[bool, str]:
+    """When a source may choose names."""
+    return (source != FIRST, source)
 
 
 def _entry(old: Entry | None, server: Server, alias: str) -> Entry:

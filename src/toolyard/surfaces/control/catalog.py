@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Annotated, Any, Final
 
 import msgspec
 from msgspec import Meta
 
-from toolyard.core.model import Command, Endpoint
+from toolyard.core.fold import alias_beside
+from toolyard.core.model import Command, Endpoint, Snapshot
 from toolyard.core.shelves import find, summarise
+from toolyard.sources.catalog import SOURCE
 from toolyard.stores.catalog import Catalog, Shelf, Shelved
 from toolyard.stores.imports import import_published
 from toolyard.stores.jsonc import parse
@@ -63,11 +66,19 @@ class SearchQuery(msgspec.Struct):
     limit: Annotated[int, Meta(ge=1, le=PAGE_MOST)] = PAGE
 
 
+class AddedServer(msgspec.Struct):
+    """A definition that became a server, and what the yard calls it."""
+
+    alias: str
+    done: bool = True
+
+
 class CatalogDoor:
     """Questions and orders about the catalog; the yard learns of a change through the files."""
 
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(self, catalog: Catalog, look: Callable[[], Snapshot]) -> None:
         self._catalog = catalog
+        self._look = look
 
     def operations(self) -> list[Operation]:
         """What this part of the API can do."""
@@ -116,7 +127,7 @@ class CatalogDoor:
                 f"{one}/add",
                 "Make it a server of the yard",
                 self._add,
-                Done,
+                AddedServer,
                 body=Values,
                 tag=tag,
             ),
@@ -153,6 +164,7 @@ class CatalogDoor:
         found = shelf.get(call.path["name"])
         text = await asyncio.to_thread(self._catalog.text, found.definition.name)
         more = {"launch": _launch(found.definition.endpoint), "file": str(found.path)}
+        more["alias"] = self._alias(found.definition.name)
         return {**_summary(found, shelf), **more, "definition": _plain(text)}
 
     async def _put(self, call: Call) -> dict[str, Any]:
@@ -165,12 +177,17 @@ class CatalogDoor:
         await asyncio.to_thread(self._catalog.remove, call.path["name"])
         return Done()
 
-    async def _add(self, call: Call) -> Done:
+    def _alias(self, name: str) -> str:
+        """The name it has in the yard, or would get beside what is there."""
+        ids = self._look().entries
+        return alias_beside(((id_.name, id_.source) for id_ in ids), (name, SOURCE))
+
+    async def _add(self, call: Call) -> AddedServer:
         asked: Values = call.body
         found = await asyncio.to_thread(self._catalog.add, call.path["name"], asked.values)
         if not asked.enabled:
             await asyncio.to_thread(self._catalog.set_enabled, found.definition.name, False)
-        return Done()
+        return AddedServer(self._alias(found.definition.name))
 
     async def _drop(self, call: Call) -> Done:
         await asyncio.to_thread(self._catalog.drop, call.path["name"])

@@ -48,7 +48,7 @@ function open(place) {
     place.redraw();
     try {
       await order("POST", `${path}/add`, { values: await filled() });
-      say(`${found.title || name} is in the yard.`);
+      say(`${found.title || name} is in the yard${found.alias === name ? "" : ` as ${found.alias}`}.`);
       refresh();
     } catch (error) { complain(error); }
     isBusy = false;
@@ -100,6 +100,7 @@ function open(place) {
     const hasSecret = found.variables.some((each) => each.secret);
     return h("form", { class: "card", on: { submit: add } },
       h("h2", null, found.added ? "Fill in again" : "Add it to the yard"),
+      found.alias === name ? null : h("p", null, `It is called ${visible(found.alias)} in the yard, where ${visible(name)} is not free.`),
       found.variables.length ? found.variables.map(variableField) : h("p", null, "It needs nothing filled in."),
       !hasSecret ? null : inKeyring === null ? quiet("This system has no keyring, so what is secret is kept in a file that only you can read.")
         : check("Keep what is secret in the system's keyring", inKeyring, (on) => { inKeyring = on; place.redraw(); }),
@@ -119,7 +120,7 @@ function open(place) {
       h("p", null, visible(found.description)),
       links.length ? h("p", { class: "row" }, links.map(([words, url]) => h("a", { href: url, target: "_blank", rel: "noopener noreferrer" }, visible(words)))) : null,
       h("div", { class: "two", key: "two" }, launch(), h("div", null,
-        found.added ? h("div", { key: "in", class: "card row spread" }, h("span", null, "It is in the yard: ", link(serverPath(name), "see it there"), found.enabled ? "." : ", switched off."), button("Take it out", drop, { class: "danger" })) : null,
+        found.added ? h("div", { key: "in", class: "card row spread" }, h("span", null, "It is in the yard: ", link(serverPath(found.alias), "see it there"), found.enabled ? "." : ", switched off."), button("Take it out", drop, { class: "danger" })) : null,
         found.added && !found.variables.length ? null : form())),
       found.tools ? quiet(`${count(found.tools, "tool")} on file.`) : null,
       fold("The whole definition", [quiet(visible(found.file)), tree(found.definition)], { class: "card" }),
