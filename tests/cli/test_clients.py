@@ -84,6 +84,54 @@ def test_all_takes_those_that_are_here_and_one_fault_costs_no_other(
     assert (home / ".codex" / "config.toml").read_text() == "broken = ["
 
 
+def test_one_undo_takes_back_all_that_one_command_did(
+    toolyard: Toolyard, home: Path, cursor: Path
+) -> None:
+    others = [home / ".codex" / "config.toml", home / ".gemini" / "settings.json"]
+    for file in others:
+        file.parent.mkdir()
+        file.write_text("")
+    toolyard("connect", "cursor", "--yes", "--agent", "before")
+    before = cursor.read_text()
+    assert len(toolyard("connect", "--all", "--yes", "--json").json["changes"]) == 3
+
+    tried = toolyard("undo", "--dry-run", "--json").json
+    assert len(tried["changes"]) == 3
+    done = toolyard("undo", "--yes")
+
+    assert done.code == 0 and done.out.count("undid ") == 3
+    assert (cursor.read_text(), [file.read_text() for file in others]) == (before, ["", ""])
+    assert toolyard("undo", "--yes").code == 0
+    assert cursor.read_text() == CURSOR
+
+
+def test_what_cannot_be_undone_costs_no_other(toolyard: Toolyard, home: Path, cursor: Path) -> None:
+    codex = home / ".codex" / "config.toml"
+    codex.parent.mkdir()
+    codex.write_text("")
+    toolyard("connect", "--all", "--yes")
+    codex.write_text(codex.read_text().replace('"mcp"', '"mcp", "--agent", "other"'))
+
+    done = toolyard("undo", "--yes", "--json")
+
+    assert done.code == Exit.FAILED
+    assert [row["client"] for row in done.json["changes"]] == ["cursor"]
+    assert [row["client"] for row in done.json["failed"]] == ["codex"]
+    assert cursor.read_text() == CURSOR
+    assert toolyard("undo", "--yes").code == Exit.CONFIG  # the one that is left
+
+
+def test_one_of_them_is_undone_by_its_id(toolyard: Toolyard, home: Path, cursor: Path) -> None:
+    (home / ".codex").mkdir()
+    rows = toolyard("connect", "--all", "--yes", "--json").json["changes"]
+    ids = {row["client"]: row["id"] for row in rows}
+
+    assert toolyard("undo", ids["cursor"], "--yes").code == 0
+
+    assert cursor.read_text() == CURSOR
+    assert "toolyard" in (home / ".codex" / "config.toml").read_text()
+
+
 def test_by_address_it_gets_a_token_of_its_own_which_is_not_shown(
     toolyard: Toolyard, home: Path, cursor: Path
 ) -> None:
@@ -132,7 +180,8 @@ def test_the_token_works_as_long_as_the_file_holds_it(
     toolyard("undo", "--yes")  # of the second connect
     assert held_token(cursor) == first
     assert tokens.find(first) is not None and tokens.find(second) is None
-    assert toolyard("undo", "--yes", "--json").json["token_ended"] == "client-cursor"
+    (row,) = toolyard("undo", "--yes", "--json").json["changes"]
+    assert row["token_ended"] == "client-cursor"
     assert (tokens.list(), cursor.read_text()) == ([], CURSOR)
     assert cursor.stat().st_mode & 0o777 == 0o644
 

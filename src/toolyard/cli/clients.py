@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -187,13 +188,21 @@ def _change(
     if not dry_run:
         ask(desk, yes, plans)
     rows = []
-    for plan in plans:
+    for plan in as_batch(plans):
         try:
             record = None if dry_run else apply(plan)
             rows.append(change_row(plan, record, record.ended if record else ""))
         except ToolyardError as error:
             failed.append((plan.place.client.name, error))
     _answer(desk, rows, failed, dry_run, shown=not dry_run and not yes)
+
+
+def as_batch(plans: Sequence[Plan]) -> list[Plan]:
+    """The plans of one command, so that one undo takes all of them back."""
+    import uuid
+
+    batch = uuid.uuid4().hex if len(plans) > 1 else ""
+    return [replace(plan, batch=batch) for plan in plans]
 
 
 def ask(desk: Desk, yes: bool, plans: Sequence[Plan]) -> None:
@@ -239,19 +248,29 @@ def _answer(
     dry_run: bool,
     shown: bool,
 ) -> None:
-    faults = [{"client": name, "text": str(e), "hint": e.hint} for name, e in failed]
-    answer = {"dry_run": dry_run, "changes": rows, "failed": faults}
+    answer = {"dry_run": dry_run, "changes": rows, "failed": failed_rows(failed)}
     if len(failed) == 1 and not rows:
-        raise _as_refusal(failed[0][1])
+        raise as_refusal(failed[0][1])
     desk.terminal.answer(answer, lambda: _tell(desk, rows, dry_run, shown))
-    for each in faults if not desk.terminal.as_json else ():
-        desk.terminal.note(f"{each['client']}: {clean(each['text'])}")
-        desk.terminal.note(f"hint: {clean(each['hint'])}")
+    name_failed(desk, failed)
+
+
+def failed_rows(failed: Sequence[tuple[str, ToolyardError]]) -> list[dict[str, str]]:
+    """What could not be done, as JSON has it."""
+    return [{"client": name, "text": str(e), "hint": e.hint} for name, e in failed]
+
+
+def name_failed(desk: Desk, failed: Sequence[tuple[str, ToolyardError]]) -> None:
+    """Say of each client what could not be done, and end with that if there is one."""
+    for client, error in failed if not desk.terminal.as_json else ():
+        desk.terminal.note(f"{client}: {clean(str(error))}")
+        desk.terminal.note(f"hint: {clean(error.hint)}")
     if failed:
         raise click.exceptions.Exit(Exit.FAILED)
 
 
-def _as_refusal(error: ToolyardError) -> CommandError:
+def as_refusal(error: ToolyardError) -> CommandError:
+    """The one error of a command that did nothing."""
     exit_ = Exit.CONFIG if isinstance(error, ConfigError) else Exit.FAILED
     exit_ = Exit.REFUSED if isinstance(error, TakenError) else exit_
     return CommandError(str(error), error.hint, exit_)

@@ -7,16 +7,21 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolyard.cli.clients import (
+    as_refusal,
     ask,
     change_row,
     dry_option,
+    failed_rows,
+    name_failed,
     open_connecting,
     show_difference,
     yes_option,
 )
 from toolyard.cli.desk import Desk, json_option
+from toolyard.core.errors import ToolyardError
 
 if TYPE_CHECKING:
+    from toolyard.clients.change import Changes, Plan
     from toolyard.clients.journal import Record
 
 TITLES = ("id", "client", "what", "file", "undone")
@@ -32,7 +37,8 @@ TITLES = ("id", "client", "what", "file", "undone")
 def undo_command(desk: Desk, id_: str | None, listed: bool, dry_run: bool, yes: bool) -> None:
     """Undo the last change of a client's file, or the one named.
 
-    A file that was changed since keeps these changes: only the hub's entry is put back.
+    What one command changed in the files of several clients is undone together. A file that was
+    changed since keeps these changes: only the hub's entry is put back.
     """
     connecting = open_connecting(desk)
     changes = connecting.changes
@@ -40,22 +46,46 @@ def undo_command(desk: Desk, id_: str | None, listed: bool, dry_run: bool, yes: 
         rows = [_listed(each) for each in changes.journal.records()]
         desk.terminal.answer({"changes": rows}, lambda: _list(desk, rows))
         return
-    record, plan = changes.plan_undo(id_ or "")
-    ended = ""
+    plans, failed = _plan(changes, [changes.journal.get(id_)] if id_ else changes.last())
     if not dry_run:
-        ask(desk, yes, [plan])
-        ended = connecting.undo(record, plan)
-    answer = {"dry_run": dry_run, "id": record.id, **change_row(plan, record, ended)}
-    desk.terminal.answer(answer, lambda: _undone(desk, answer, shown=not dry_run and not yes))
+        ask(desk, yes, [plan for _, plan in plans])
+    rows = []
+    for record, plan in plans:
+        try:
+            ended = "" if dry_run else connecting.undo(record, plan)
+            rows.append(change_row(plan, record, ended))
+        except ToolyardError as error:
+            failed.append((record.client, error))
+    if len(failed) == 1 and not rows:
+        raise as_refusal(failed[0][1])
+    answer = {"dry_run": dry_run, "changes": rows, "failed": failed_rows(failed)}
+    desk.terminal.answer(answer, lambda: _tell(desk, rows, dry_run, shown=not dry_run and not yes))
+    name_failed(desk, failed)
 
 
-def _undone(desk: Desk, answer: dict[str, Any], shown: bool) -> None:
-    if not shown:
-        show_difference(desk, answer["difference"])
-    if not answer["dry_run"]:
-        desk.terminal.say(f"undid {answer['id']}: {answer['what']} {answer['client']}")
-        if answer["token_ended"]:
-            desk.terminal.say(f"the token {answer['token_ended']} works no more")
+def _plan(
+    changes: Changes, records: list[Record]
+) -> tuple[list[tuple[Record, Plan]], list[tuple[str, ToolyardError]]]:
+    """What undoing would do, and what cannot be undone."""
+    plans: list[tuple[Record, Plan]] = []
+    failed: list[tuple[str, ToolyardError]] = []
+    for record in records:
+        try:
+            plans.append(changes.plan_undo(record.id))
+        except ToolyardError as error:
+            failed.append((record.client, error))
+    return plans, failed
+
+
+def _tell(desk: Desk, rows: list[dict[str, Any]], dry_run: bool, shown: bool) -> None:
+    for row in rows:
+        if not shown:
+            show_difference(desk, row["difference"])
+        if dry_run:
+            continue
+        desk.terminal.say(f"undid {row['id']}: {row['what']} {row['client']}")
+        if row["token_ended"]:
+            desk.terminal.say(f"the token {row['token_ended']} works no more")
 
 
 def _listed(record: Record) -> dict[str, Any]:

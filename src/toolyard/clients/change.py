@@ -47,6 +47,8 @@ class Plan:
     """The mode it has and the one it is to get, if another."""
     ended: str = ""
     """The token that will not work any more."""
+    batch: str = ""
+    """The order it is part of, if that changes several files."""
 
     @property
     def changes(self) -> bool:
@@ -160,6 +162,20 @@ class Changes:
                 raise
             return record
 
+    def last(self) -> list[Record]:
+        """The changes of the last order that was not undone, the newest first.
+
+        Raises:
+            ConfigError: There is none.
+        """
+        standing = [record for record in self.journal.records() if not record.undone]
+        if not standing:
+            raise ConfigError("there is no change to undo", "see them with: toolyard undo --list")
+        newest = standing[0]
+        if not newest.batch:
+            return [newest]
+        return [record for record in standing if record.batch == newest.batch]
+
     def plan_undo(self, id_: str = "") -> tuple[Record, Plan]:
         """What undoing a change would do; without an id the newest that was not undone.
 
@@ -229,6 +245,7 @@ class Changes:
             made=tuple(map(str, _missing_folders(place.path.parent))),
             modes=plan.modes,
             ended=plan.ended,
+            batch=plan.batch,
         )
 
     def _chosen(self, id_: str) -> Record:
@@ -239,10 +256,7 @@ class Changes:
                     f"the change '{id_}' was undone already", "there is no more to do"
                 )
             return record
-        for each in self.journal.records():
-            if not each.undone:
-                return each
-        raise ConfigError("there is no change to undo", "see them with: toolyard undo --list")
+        return self.last()[0]
 
 
 def read_file(place: Place) -> bytes | None:

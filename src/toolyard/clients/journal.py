@@ -59,6 +59,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     without one are older than all that have one."""
     modes: tuple[int, int] | None = None
     """The mode of the file before and after, if it was changed."""
+    batch: str = ""
+    """The same for all changes of one order, which are undone together."""
     ended: str = ""
     """The token that stopped working with it; undoing it has it work again."""
 
