@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -47,8 +48,26 @@ async def trouble(doors: Doors) -> dict[str, str]:
         return (await doors.server("bad"))["problem"]
 
     found: dict[str, str] = await doors.until(look, 5)
-    assert found["hint"]
+    assert found["hint"] and "doctor" not in found["hint"]  # which is who shows it
     return found
+
+
+REFUSES = """
+import json, sys
+for line in sys.stdin:
+    said = json.loads(line)
+    if "id" in said:
+        error = {"code": 0, "message": "no"}
+        print(json.dumps({"jsonrpc": "2.0", "id": said["id"], "error": error}), flush=True)
+"""
+
+
+async def test_a_failure_that_says_nothing_has_a_hint_that_leads_on(home: Path) -> None:
+    program = home / "refuses.py"
+    program.write_text(REFUSES)
+    servers = {"bad": {"command": sys.executable, "args": [str(program)]}}
+    async with open_doors(home, servers) as doors:
+        assert (await trouble(doors))["hint"] == "look at its log: toolyard logs bad"
 
 
 async def test_text_on_stdout_is_overlooked(home: Path) -> None:

@@ -518,4 +518,11 @@ def _announces(link: Link) -> bool:
 
 
 def _problem(server: Server, code: str, error: ToolyardError) -> Problem:
-    return Problem(code, str(error), error.hint or "see toolyard doctor", subject=str(server.id))
+    return Problem(code, str(error), error.hint or _next_step(server), subject=str(server.id))
+
+
+def _next_step(server: Server) -> str:
+    """What to do about a failure that says nothing of it."""
+    if isinstance(server.endpoint, Command):
+        return f"look at its log: toolyard logs {server.id.name}"
+    return "check that its address is that of an MCP server, and what the server itself logs"

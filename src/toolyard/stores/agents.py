@@ -85,7 +85,8 @@ class AgentStore:
         try:
             self.load()
         except StoreError as error:
-            problem = Problem("agents-failed", str(error), "see: toolyard doctor", "agents")
+            hint = error.hint or "restore the database, or move it away"
+            problem = Problem("agents-failed", str(error), hint, "agents")
             self.records = Records(NEVER, problems=(problem,))
 
     def revision(self) -> int:
