@@ -22,7 +22,11 @@ Json = dict[str, Any]
 MODERN = "2026-07-28"
 LEGACY = "2025-11-25"
 META = "io.modelcontextprotocol/"
-NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"} | dict.fromkeys(
+    ("tasks/get", "tasks/update", "tasks/cancel"), "taskId"
+)
+PATHS = {"server": "s", "profile": "p", "agent": "a"}
+"""Which part of the yard a path is for."""
 PATIENCE = 10.0
 ROUNDS = 10
 PLAIN: Json = {"verify": ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), "trust_env": False}
@@ -240,6 +244,8 @@ class HttpTalk(Talk):
 
     http: httpx2.AsyncClient
     url: str
+    path: str
+    """Which part of the yard it comes to."""
     session: dict[str, str]
 
     def headers(self, message: Json) -> dict[str, str]:
@@ -302,7 +308,7 @@ class HttpTalk(Talk):
     @asynccontextmanager
     async def opened(self, hub: RunningHub) -> AsyncIterator[None]:
         """Begin a session in the legacy era; nothing in the modern one."""
-        self.url = hub.mcp
+        self.url = hub.mcp + self.path
         self.session = {}
         bearer = {"Authorization": f"Bearer {TOKEN}"}
         async with httpx2.AsyncClient(headers=bearer, timeout=PATIENCE, **PLAIN) as self.http:
@@ -331,12 +337,17 @@ async def talking(
     answers: Mapping[str, Any] | None = None,
     **wish: str,
 ) -> AsyncIterator[Talk]:
-    """A client of this era at this door; without more it can do everything a client may."""
+    """A client of this era at this door; without more it can do everything a client may.
+
+    `wish` is the part of the yard it wants: a server, a profile, an agent.
+    """
     kind = LineTalk if door == "line" else HttpTalk
     able = ALL if capabilities is None else capabilities
     talk = kind(era, name, able, {**ANSWERS, **(answers or {})})
     if isinstance(talk, LineTalk):
         talk.wish = dict(wish)
+    elif isinstance(talk, HttpTalk):
+        talk.path = "".join(f"/{PATHS[part]}/{value}" for part, value in wish.items())
     async with talk.group, talk.opened(hub):
         yield talk
 

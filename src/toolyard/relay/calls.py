@@ -22,6 +22,7 @@ from toolyard.links.link import Link
 from toolyard.links.owner import Owner
 from toolyard.links.pool import Pool
 from toolyard.links.turns import Turns
+from toolyard.relay.extensions import knows_tasks
 from toolyard.relay.legacy import legacy_answer
 from toolyard.relay.parking import Parking, digest_of
 from toolyard.relay.routes import Route
@@ -36,6 +37,11 @@ CALLS_PER_SERVER: Final = 512
 _decode_map: Final = msgspec.json.Decoder(dict[str, Raw]).decode
 _VERSION: Final = Raw(jsonrpc.encode(era.MODERN))
 _RETRIED: Final = frozenset({"inputResponses", "requestState"})
+_FOREIGN: Final = _RETRIED | {"task"}
+"""Members of a modern call that a legacy server takes for something else, or not at all."""
+_LONGEST_HANDLE: Final = 1 << 16
+NoteTask = Callable[[Exchange, Route, Message], None]
+"""Hears of an answer to a call that may have begun a task."""
 Record = Callable[[str | bytes, str, str, Raw, float, Message | BaseException], None]
 """Takes a tool call down that is over: agent, server, tool, arguments, when it began, its end."""
 
@@ -48,6 +54,7 @@ class Calls:
         self._instances = instances
         self._parking = Parking()
         self.record: Record | None = None
+        self.note_task: NoteTask = _pass
 
     async def send(
         self, exchange: Exchange, method: str, fields: Fields, route: Route, view: View
@@ -80,6 +87,8 @@ class Calls:
             session, asked = exchange.session, fields.get("arguments", jsonrpc.NOTHING)
             who = session.agent or session.info
             self.record(who, route.alias, route.key, asked, began, message)
+        if method == "tools/call" and message.result and _may_begin_task(exchange, fields, message):
+            self.note_task(exchange, route, message)
         if view.wrapped and route.server in view.wrapped and message.result:
             message.result = Raw(rewrap(bytes(message.result), view.wrapped[route.server]))
         return message
@@ -218,7 +227,7 @@ class Calls:
             parked.answer(_responses(fields))
             flight, link = parked.flight, parked.link
         else:
-            plain = {k: v for k, v in fields.items() if k not in _RETRIED}
+            plain = {k: v for k, v in fields.items() if k not in _FOREIGN}
             if "_meta" in plain:
                 plain["_meta"] = _meta(link, exchange, plain["_meta"])
                 if bytes(plain["_meta"]) == b"{}":
@@ -230,6 +239,17 @@ class Calls:
         except asyncio.CancelledError:
             link.cancel(flight, "the client went away")
             raise
+
+
+def _may_begin_task(exchange: Exchange, fields: Fields, message: Message) -> bool:
+    """Whether the answer to a call may be the handle of a task; such an answer is short."""
+    if len(message.result) > _LONGEST_HANDLE:
+        return False
+    return knows_tasks(exchange.capabilities) if exchange.is_modern else "task" in fields
+
+
+def _pass(*_: object) -> None:
+    return None
 
 
 def _meta(link: Link, exchange: Exchange, raw: Raw) -> Raw:

@@ -20,6 +20,7 @@ from toolyard.relay.appoffers import own_offers
 from toolyard.relay.apps import AppAnswers
 from toolyard.relay.calls import Calls, ClientRefusedError
 from toolyard.relay.exposure import Exposure
+from toolyard.relay.extensions import knows_tasks, without_tasks
 from toolyard.relay.news import News
 from toolyard.relay.offers import OWN
 from toolyard.relay.passports import Passports
@@ -27,7 +28,7 @@ from toolyard.relay.results import PREFIX
 from toolyard.relay.routes import CACHED, Route
 from toolyard.relay.session import LEVELS, Exchange, Session, agent_of
 from toolyard.relay.subscriptions import CHANGED, Subscriptions, place_of_instance, until_told
-from toolyard.relay.tasks import TaskTable
+from toolyard.relay.tasks import TaskTable, missing_tasks
 from toolyard.relay.view import View, make_view, rewrap
 from toolyard.wire import era, headers, jsonrpc
 from toolyard.wire.jsonrpc import Fields, Message
@@ -61,6 +62,7 @@ class Relay:
         self._views: dict[Exposure, View] = {}
         self._usual: View | None = None
         self.tasks = TaskTable(self.calls)
+        self.calls.note_task = self.tasks.note
         self._both: dict[str, Answer] = {
             "tools/call": self._call_tool,
             "prompts/get": self._get_prompt,
@@ -81,6 +83,9 @@ class Relay:
         self._modern: dict[str, Answer] = {
             "server/discover": self._discover,
             "subscriptions/listen": self._listen,
+            "tasks/get": self._follow_task,
+            "tasks/update": self._follow_task,
+            "tasks/cancel": self._follow_task,
         }
         hub.pool.on_notice = self._noticed
         hub.pool.on_ready = self.subscriptions.ready
@@ -146,8 +151,17 @@ class Relay:
         own = self._modern if exchange.session.is_modern else self._legacy
         handler = self._both.get(method) or own.get(method)
         if handler is None:
-            return _error(era.METHOD_NOT_FOUND, f"{method} is not known")
+            return await self._pass_on(exchange, message.params)
         return await handler(exchange, jsonrpc.fields(message.params))
+
+    async def _pass_on(self, exchange: Exchange, params: Raw) -> Message:
+        """Take a method that the hub does not know to the one server it can be meant for."""
+        view = self.view(exchange.session.exposure)
+        route = view.route_method(exchange.method)
+        if route is None:
+            return _unknown_method(exchange.method)
+        fields = jsonrpc.fields(params)
+        return await self.calls.send(exchange, exchange.method, fields, route, view)
 
     # Lists, from the picture alone.
 
@@ -178,8 +192,6 @@ class Relay:
         else:
             fields["name"] = route.raw_key
             reply = await self.calls.send(exchange, "tools/call", fields, route, view)
-            if "task" in fields:
-                self.tasks.note(exchange, route, reply)
         if len(reply.result) > exchange.session.largest:
             keeps = b'"outputSchema"' in route.offer.raw
             reply.result = self.passports.cut(exchange.session, reply.result, keeps=keeps)
@@ -262,6 +274,8 @@ class Relay:
         session.raw_capabilities = bytes(fields.get("capabilities", b"{}"))
         said = jsonrpc.to_python(session.raw_capabilities)
         session.capabilities = said if isinstance(said, dict) else {}
+        if knows_tasks(session.capabilities):
+            session.raw_capabilities = jsonrpc.encode(without_tasks(session.capabilities))
         session.info = bytes(fields.get("clientInfo", b""))
         session.agent = agent_of(session.info)
         self.passports.apply(session)
@@ -296,11 +310,8 @@ class Relay:
             "completions": {},
             "logging": {},
         }
-        if view.extensions:
-            out["extensions"] = view.extensions
-        if view.has_tasks and not modern:
-            out["tasks"] = {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}
-        return out
+        foreign = view.selection.profile is None
+        return out | view.extensions.capabilities(modern=modern, foreign=foreign)
 
     async def _discover(self, exchange: Exchange, fields: Fields) -> Message:
         result = {
@@ -361,7 +372,12 @@ class Relay:
         return _EMPTY
 
     async def _follow_task(self, exchange: Exchange, fields: Fields) -> Message:
-        reply = await self.tasks.follow(exchange, exchange.method, fields, self.view())
+        view = self.view(exchange.session.exposure)
+        if not view.extensions.has_tasks(modern=exchange.is_modern):
+            return _unknown_method(exchange.method)
+        if exchange.is_modern and not knows_tasks(exchange.capabilities):
+            return missing_tasks()
+        reply = await self.tasks.follow(exchange, exchange.method, fields, view)
         if len(reply.result) > exchange.session.largest:
             reply.result = self.passports.cut(exchange.session, reply.result, keeps=True)
         return reply
@@ -400,6 +416,7 @@ class Relay:
             self._unwatch(session, uri)
         session.close()
         self.calls.leave(session.principal)
+        self.tasks.leave(session.principal)
         self.passports.results.leave(session.principal)
         self.hub.instances.leave(session.principal)
 
@@ -456,6 +473,10 @@ class Relay:
         comma = b"" if inner == b"}" else b","
         meta = _meta(self._desk(exchange.session).identity)
         return Message(result=Raw(b"{" + head + meta + comma + inner))
+
+
+def _unknown_method(method: str) -> Message:
+    return _error(era.METHOD_NOT_FOUND, f"{method[:128]} is not known")
 
 
 def _no_resource(exchange: Exchange, uri: str, text: str) -> Message:

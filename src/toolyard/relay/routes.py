@@ -11,6 +11,8 @@ from toolyard.core.model import Offer, ServerId
 from toolyard.links.owner import Apart
 from toolyard.wire import headers, jsonrpc
 
+NO_OFFER: Final = Offer("", b"{}")
+"""For routes to what no server has listed."""
 _MARK: Final = headers.MARK.encode()
 
 

@@ -1,66 +1,124 @@
-"""Tasks of 2025-11-25: which server has which, and whose they are."""
+"""Tasks: work that outlives its call. Which server has which, and whose they are.
+
+In 2025-11-25 a client asks for a task with its call; in the modern era the server decides, for
+clients that declare the extension. They do not cross from one era to the other.
+"""
 
 from __future__ import annotations
 
-from typing import Final
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
 
 from msgspec import Raw
 
 from toolyard.core.errors import ToolyardError, UnknownNameError
-from toolyard.core.model import Offer, ServerId
+from toolyard.core.model import ServerId
 from toolyard.relay.calls import Calls
-from toolyard.relay.routes import Route
+from toolyard.relay.routes import NO_OFFER, Route
 from toolyard.relay.session import Exchange, Session
 from toolyard.relay.view import View
-from toolyard.wire import jsonrpc
+from toolyard.wire import era, jsonrpc
 from toolyard.wire.jsonrpc import Fields, Message
 
 KEPT: Final = 10_000
-_NO_OFFER: Final = Offer("", b"{}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A task, and the name that its server has for it."""
+
+    id: str
+    route: Route
+    session: Session
 
 
 class TaskTable:
-    """Remembers every task that was made through the hub; the oldest are forgotten first."""
+    """Remembers every task that was made through the hub.
+
+    Of too many the oldest is forgotten of the client that has most.
+    """
 
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
-        self._tasks: dict[tuple[str, str], tuple[Route, Session]] = {}
-        """By client and id: servers that run for one client each may well count alike."""
+        self._tasks: dict[str, dict[str, _Kept]] = {}
+        """By client, then by the id it knows."""
+        self._count = 0
 
     def note(self, exchange: Exchange, route: Route, reply: Message) -> None:
-        """A call that asked for a task was answered."""
-        task = jsonrpc.fields(reply.result).get("task") if reply.result else None
-        if task is None:
+        """A call that may have begun a task was answered."""
+        try:
+            members = jsonrpc.fields(reply.result)
+            task = members if exchange.is_modern else jsonrpc.fields(members.get("task", b""))
+        except jsonrpc.MalformedError:
             return
-        while len(self._tasks) >= KEPT:
-            del self._tasks[next(iter(self._tasks))]
-        key = (exchange.session.principal, _id(jsonrpc.fields(task)))
-        self._tasks[key] = (route, exchange.session)
+        id_ = _id(task)
+        if not id_ or (exchange.is_modern and bytes(task.get("resultType", b"")) != b'"task"'):
+            return
+        shown = self._keep(exchange.session.principal, _Kept(id_, route, exchange.session))
+        if shown != id_:
+            task["taskId"] = Raw(jsonrpc.encode(shown))
+            fields = task if exchange.is_modern else {**members, "task": task}
+            reply.result = Raw(jsonrpc.encode(fields))
+
+    def _keep(self, principal: str, kept: _Kept) -> str:
+        """Remember a task; the id that its client shall know it by.
+
+        It is the server's, unless another server of this client has one that is called the same.
+        """
+        if self._count >= KEPT:
+            self._forget_one()
+        theirs = self._tasks.setdefault(principal, {})
+        shown = kept.id
+        while shown in theirs and theirs[shown].route.server != kept.route.server:
+            shown = f"{kept.id}-{secrets.token_hex(4)}"
+        self._count += shown not in theirs
+        theirs[shown] = kept
+        return shown
+
+    def _forget_one(self) -> None:
+        principal = max(self._tasks, key=lambda name: len(self._tasks[name]))
+        del self._tasks[principal][next(iter(self._tasks[principal]))]
+        self._count -= 1
+        if not self._tasks[principal]:
+            del self._tasks[principal]
+
+    def leave(self, principal: str) -> None:
+        """A client is gone, and with it whoever could ask for its tasks."""
+        self._count -= len(self._tasks.pop(principal, ()))
 
     async def follow(self, exchange: Exchange, method: str, fields: Fields, view: View) -> Message:
         """Take a request about a task to the server that has it.
 
         Raises:
-            UnknownNameError: This client made no such task.
+            UnknownNameError: This client has no such task.
         """
-        id_ = _id(fields)
-        found = self._tasks.get((exchange.session.principal, id_))
-        if found is None:
-            raise UnknownNameError(f"unknown task {id_!r}")
-        route = Route(found[0].server, id_, _NO_OFFER, apart=found[0].apart)
-        return await self._calls.send(exchange, method, fields, route, view)
+        shown = _id(fields)
+        kept = self._tasks.get(exchange.session.principal, {}).get(shown)
+        if kept is None or not view.shows(kept.route.server):
+            raise UnknownNameError(f"unknown task {shown[:100]!r}")
+        route = Route(kept.route.server, kept.id, NO_OFFER, apart=kept.route.apart)
+        route.wraps = kept.route.wraps
+        fields["taskId"] = route.raw_key
+        reply = await self._calls.send(exchange, method, fields, route, view)
+        if shown != kept.id and reply.result:
+            reply.result = Raw(_renamed(bytes(reply.result), shown))
+        return reply
 
     async def list(self, exchange: Exchange) -> Message:
         """The tasks of this client, as their servers see them now."""
         tasks: list[Raw] = []
-        for key, (route, session) in list(self._tasks.items()):
-            if key[0] == exchange.session.principal:
-                asked = jsonrpc.encode({"taskId": key[1]})
-                try:
-                    link = await self._calls.link_for(route, session)
-                    tasks.append(Raw(await link.ask("tasks/get", asked)))
-                except ToolyardError:
-                    del self._tasks[key]
+        theirs = self._tasks.get(exchange.session.principal, {})
+        for shown, kept in list(theirs.items()):
+            if kept.session.is_modern:
+                continue
+            asked = jsonrpc.encode({"taskId": kept.id})
+            try:
+                link = await self._calls.link_for(kept.route, kept.session)
+                tasks.append(Raw(_renamed(await link.ask("tasks/get", asked), shown)))
+            except ToolyardError:
+                self._count -= theirs.pop(shown, None) is not None
         return Message(result=Raw(jsonrpc.encode({"tasks": tasks})))
 
     def changed(self, server: ServerId, key: str, params: bytes) -> None:
@@ -72,13 +130,32 @@ class TaskTable:
             id_ = _id(jsonrpc.fields(params))
         except jsonrpc.MalformedError:
             return
-        if key:
-            found = [self._tasks.get((key, id_))]
-        else:
-            found = [each for at, each in self._tasks.items() if at[1] == id_]
-        for each in found:
-            if each is not None and each[0].server == server:
-                each[1].push(jsonrpc.notification("notifications/tasks/status", params))
+        for shown, kept in self._of(server, key, id_):
+            note = jsonrpc.notification("notifications/tasks/status", _renamed(params, shown))
+            kept.session.push(note)
+
+    def _of(self, server: ServerId, key: str, id_: str) -> Iterator[tuple[str, _Kept]]:
+        """All that clients know as this task of a server."""
+        tables = [self._tasks.get(key, {})] if key else self._tasks.values()
+        for theirs in tables:
+            for shown, kept in theirs.items():
+                if kept.id == id_ and kept.route.server == server:
+                    yield shown, kept
+
+
+def missing_tasks() -> Message:
+    """The refusal of a request about tasks, for a client that does not declare them."""
+    text = "this needs a client that declares the tasks extension"
+    needed: Any = {"requiredCapabilities": {"extensions": {era.TASKS: {}}}}
+    return Message(error=Raw(jsonrpc.fault(era.MISSING_CAPABILITY, text, needed)))
+
+
+def _renamed(raw: bytes, shown: str) -> bytes:
+    """What is said of a task, under the id that its client knows."""
+    fields = jsonrpc.fields(raw)
+    if _id(fields) in ("", shown):
+        return raw
+    return jsonrpc.encode({**fields, "taskId": shown})
 
 
 def _id(fields: Fields) -> str:

@@ -10,7 +10,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 from urllib.parse import quote
 
 from toolyard.core.model import Entry, Offer, ServerId, Snapshot
@@ -21,8 +21,9 @@ from toolyard.core.search import Index
 from toolyard.core.shapes import shaped
 from toolyard.links.owner import Apart, set_apart
 from toolyard.relay.exposure import Exposure
+from toolyard.relay.extensions import Extensions, is_foreign
 from toolyard.relay.offers import OWN
-from toolyard.relay.routes import Item, Listing, Made, Route
+from toolyard.relay.routes import NO_OFFER, Item, Listing, Made, Route
 from toolyard.relay.selection import Selection
 from toolyard.relay.shortlist import shortened
 from toolyard.relay.uris import fill, pattern, quote_uri
@@ -59,8 +60,7 @@ class View:
         """By alias."""
         self.apart: dict[str, Apart] = {}
         """By alias, the servers that run otherwise than in the picture."""
-        self.extensions: dict[str, Any] = {}
-        self.has_tasks = False
+        self.extensions = Extensions()
         self.left_out = 0
         """Tools that are not in the list because it would be too long."""
         self.made: dict[tuple[Offer, str], Made] = {}
@@ -99,6 +99,22 @@ class View:
                 return Route(candidate.server, key, candidate.offer, candidate.alias, apart)
         return None
 
+    def shows(self, server: ServerId | None) -> bool:
+        """Whether anything of a server may be seen."""
+        return any(entry.server.id == server for entry in self.entries.values())
+
+    def route_method(self, method: str) -> Route | None:
+        """The one server that a method unknown to the hub can be meant for, if there is one."""
+        if not is_foreign(method) or self.selection.profile is not None:
+            return None  # a profile says all that may be done, and knows nothing of this
+        alias = self.exposure.server or self.extensions.owner(method)
+        entry = self.entries.get(alias)
+        if entry is None:
+            return None
+        route = Route(entry.server.id, "", NO_OFFER, alias, self.apart.get(alias))
+        route.head = b""
+        return route
+
 
 def make_view(
     snapshot: Snapshot,
@@ -126,7 +142,7 @@ def make_view(
         if view.selection.shows(entry):
             view.entries[entry.alias] = entry
             _add(view, entry, listed, taken, old)
-            _note_capabilities(view, entry)
+            view.extensions.note(entry)
     listed["tools"] = shortened(view, listed["tools"])
     for kind in KINDS:
         digest = _digest(listed[kind])
@@ -322,13 +338,3 @@ def _description(offer: Offer) -> str:
     fields = jsonrpc.fields(offer.raw)
     parts = [jsonrpc.to_python(fields[k]) for k in ("title", "description") if k in fields]
     return " ".join(p for p in parts if isinstance(p, str))
-
-
-def _note_capabilities(view: View, entry: Entry) -> None:
-    """Extensions and tasks that any server has are the hub's too."""
-    if entry.peer is None:
-        return
-    said = jsonrpc.to_python(entry.peer.capabilities)
-    if isinstance(extensions := said.get("extensions"), dict):
-        view.extensions |= extensions
-    view.has_tasks = view.has_tasks or (isinstance(said.get("tasks"), dict))

@@ -23,6 +23,8 @@ META_CLIENT: Final = PREFIX + "clientInfo"
 META_SERVER: Final = PREFIX + "serverInfo"
 META_LOG_LEVEL: Final = PREFIX + "logLevel"
 META_SUBSCRIPTION: Final = PREFIX + "subscriptionId"
+TASKS: Final = PREFIX + "tasks"
+"""The extension of the modern era for work that outlives its call."""
 CONNECTION_KEYS: Final = frozenset(
     {META_VERSION, META_CAPABILITIES, META_CLIENT, META_SERVER, META_LOG_LEVEL, META_SUBSCRIPTION}
 )
@@ -43,5 +45,12 @@ UNSUPPORTED_VERSION: Final = -32022
 MODERN_ERRORS: Final = frozenset({HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION})
 """Only a modern server answers with these; anything else says nothing about the era."""
 
-NAMED: Final = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+NAMED: Final = {
+    "tools/call": "name",
+    "prompts/get": "name",
+    "resources/read": "uri",
+    "tasks/get": "taskId",
+    "tasks/update": "taskId",
+    "tasks/cancel": "taskId",
+}
 """Methods whose `Mcp-Name` header repeats a field of the body, and which field."""
