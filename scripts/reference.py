@@ -95,18 +95,24 @@ def exits_table() -> str:
 
 def passports_table() -> str:
     """The table of all passports, and where each entry comes from."""
+    limits = "Name | Tools | Result | Instructions"
     rows = [
-        "| Client | Calls itself | Lists again | Name | Tools | Result | Revision | Transports |",
-        "|---|---|---|---:|---:|---:|---|---|",
+        f"| Client | Calls itself | Lists again | {limits} | Revision | Transports |",
+        "|---|---|---|---:|---:|---:|---:|---|---|",
     ]
     for each in TABLE:
         calls = ", ".join(f"`{pattern}`" for pattern in each.matches)
         relists = {True: "yes", False: "no", None: ""}[each.relists]
-        limits = [
+        cells = [
             f"{value:,}" if value else ""
-            for value in (each.longest_name, each.most_tools, each.largest_result)
+            for value in (
+                each.longest_name,
+                each.most_tools,
+                each.largest_result,
+                each.longest_instructions,
+            )
         ]
-        cells = [f"`{each.name}`", calls, relists, *limits, each.era, ", ".join(each.transports)]
+        cells = [f"`{each.name}`", calls, relists, *cells, each.era, ", ".join(each.transports)]
         rows.append(f"| {' | '.join(cells)} |")
     rows += ["", "| Client | Entry | Known | From |", "|---|---|---|---|"]
     rows += [

@@ -49,6 +49,15 @@ async def test_an_agent_sees_its_servers_under_its_own_names(yard: Doors) -> Non
         assert "error" in await agent.call(hidden, text="x")
 
 
+async def test_an_agent_is_told_of_no_tools_that_it_does_not_have(yard: Doors) -> None:
+    await give(yard, "codex", first={"server": "one"})
+    said = (await Agent(yard, "/mcp/a/codex").ask("server/discover"))["result"]["instructions"]
+    assert "toolyard_" not in said
+    assert "The server first (its tools are first__*) says:" in said
+    alone = await Agent(yard, "/mcp/a/codex/s/first").ask("server/discover")
+    assert alone["result"]["instructions"] == "This is the stub one."
+
+
 async def test_what_is_refused_is_neither_listed_nor_called(yard: Doors) -> None:
     await give(yard, "codex", one={"server": "one"}, two={"server": "two"})
     await set_policy(yard, "ssh", deny=["one"])

@@ -94,6 +94,7 @@ def test_what_cannot_be_meant_is_refused(said: Any) -> None:
 
 def test_an_override_is_written_as_it_was_read() -> None:
     said = {"relists": False, "longest_name": 0, "most_tools": 40, "largest_result": 5000}
+    said |= {"longest_instructions": 2000}
 
     assert read_override("codex", said).said == said
     assert list(said) == list(FIELDS)

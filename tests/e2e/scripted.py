@@ -29,10 +29,9 @@ def reply(message: dict[str, Any], script: dict[str, Any]) -> str:
     """The response to one request, as one line."""
     method, params = message["method"], message.get("params") or {}
     key = f"{method} {params.get(NAMED[method])}" if method in NAMED else method
-    if method == "initialize":
-        body: str | None = greet(params, script["capabilities"])
-    else:
-        body = script["replies"].get(key)
+    body = script["replies"].get(key)
+    if method == "initialize" and body is None:
+        body = greet(params, script["capabilities"])
     number = json.dumps(message["id"])
     if body is None:
         return f'{{"jsonrpc":"2.0","id":{number},"error":{{"code":-32601,"message":"no {key}"}}}}'

@@ -327,8 +327,11 @@ async def test_launch_starts_what_is_installed_and_says_what_is_not(
             for wanted in ({}, {"variant": "Yardstick"}, {"variant": "stable"}):
                 result = await client.call("yardstick_launch", wanted)
                 assert not result["isError"], result
-                assert "Launched Yardstick." in text_of(result)
-            await until(lambda: started.exists() and len(started.read_text().split()) == 3)
+                assert "Launched Yardstick. Its tools appear as stable__*" in text_of(result)
+            async with talking(hub, app="yardstick", separator="/") as other:
+                result = await other.call("yardstick_launch")
+                assert "Its tools appear as stable/*" in text_of(result)
+            await until(lambda: started.exists() and len(started.read_text().split()) == 4)
             missing = await client.call("yardstick_launch", {"variant": "dev"})
             assert missing["isError"]
             assert text_of(missing) == '"dev" is not installed. Installed: Yardstick'
@@ -382,6 +385,7 @@ async def test_the_stdio_entry_stands_in_for_the_app(six: dict[str, Process], pl
     greeting, listed = sorted(map(json.loads, heard.splitlines()), key=lambda m: m["id"])
     assert greeting["result"]["serverInfo"]["name"] == "yardstick"
     assert "yardstick_call" in greeting["result"]["instructions"]
+    assert "are named variant/tool" in greeting["result"]["instructions"]
     assert "dev/echo" in [tool["name"] for tool in listed["result"]["tools"]]
 
 

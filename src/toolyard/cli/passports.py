@@ -13,7 +13,11 @@ if TYPE_CHECKING:
     from toolyard.cli.control import Control
     from toolyard.stores.passports import PassportsFile
 
-TITLES = ("client", "lists again", "name", "tools", "result", "revision", "there now")
+LIMITS = ("longest_name", "most_tools", "largest_result", "longest_instructions")
+TITLES = (
+    *("client", "lists again", "name", "tools", "result", "instructions"),
+    *("revision", "there now"),
+)
 Row = dict[str, Any]
 
 
@@ -43,7 +47,7 @@ def set_command(desk: Desk, client: str, entries: tuple[str, ...]) -> None:
     """Say otherwise of a client; what is not named stays as it is, 0 lifts a limit.
 
     CLIENT is the name of a passport, or what a client without one calls itself. ENTRY is one of
-    relists (yes or no), longest_name, most_tools, largest_result (bytes).
+    relists (yes or no), longest_name, most_tools, largest_result (bytes), longest_instructions.
 
     \b
     toolyard passports set codex longest_name=60
@@ -87,6 +91,7 @@ def limits_of(desk: Desk, name: str) -> str:
         "most_tools": "{} tools",
         "longest_name": "names of {}",
         "largest_result": "results of {} bytes",
+        "longest_instructions": "instructions of {}",
     }
     said += [text.format(row[key]) for key, text in words.items() if row[key]]
     return ", ".join(said)
@@ -151,10 +156,9 @@ def _show(desk: Desk, found: Row) -> None:
 
 def _cells(row: Row) -> list[str]:
     relists = {True: "yes", False: "no", None: ""}[row["relists"]]
-    limits = [str(row[key] or "") for key in ("longest_name", "most_tools", "largest_result")]
+    limits = [str(row[key] or "") for key in LIMITS]
     cells = []
-    keys = ("relists", "longest_name", "most_tools", "largest_result")
-    for key, cell in zip(keys, (relists, *limits), strict=True):
+    for key, cell in zip(("relists", *LIMITS), (relists, *limits), strict=True):
         cells.append(f"{cell or 'none'}*" if key in row["overridden"] else cell)
     there = ", ".join(_client(client) for client in row["clients"])
     return [row["name"], *cells, row["era"], there]

@@ -23,8 +23,12 @@ TABLE: Final = (
         ("claude-code",),
         _ALL,
         relists=True,
+        longest_instructions=2048,
         facts=(
             Fact("relists", "reported", "since 2.1.0; before, claude-code#4118 and #13646"),
+            Fact(
+                "longest_instructions", "documented", "2 KB; measured with 2.1.285: 2,048 letters"
+            ),
             Fact("longest_name", "hearsay", "128 with `mcp__toolyard__`; the hub's 64 fit"),
             Fact(
                 "largest_result",

@@ -20,6 +20,8 @@ SHORTEST_NAME: Final = 24
 """No limit of names may be smaller: the hub's own tools must fit."""
 FEWEST_TOOLS: Final = 10
 """No limit of tools may be smaller: the hub's own tools come first, and must leave room."""
+SHORTEST_INSTRUCTIONS: Final = 1500
+"""No limit of instructions may be smaller: the hub's own words must leave room for others."""
 SMALLEST_RESULT: Final = 2048
 """No limit of results may be smaller: the mark where one was cut needs room."""
 MOST: Final = 2**31 - 1
@@ -54,6 +56,8 @@ class Passport:
     most_tools: int = 0
     largest_result: int = 0
     """Bytes of one result."""
+    longest_instructions: int = 0
+    """Characters of the instructions of all servers together."""
     facts: tuple[Fact, ...] = ()
 
 
@@ -67,6 +71,7 @@ class Override:
     longest_name: int | None = None
     most_tools: int | None = None
     largest_result: int | None = None
+    longest_instructions: int | None = None
 
     @property
     def said(self) -> dict[str, bool | int]:
@@ -79,6 +84,7 @@ _BOUNDS: Final = {
     "longest_name": (SHORTEST_NAME, LONGEST),
     "most_tools": (FEWEST_TOOLS, MOST),
     "largest_result": (SMALLEST_RESULT, MOST),
+    "longest_instructions": (SHORTEST_INSTRUCTIONS, MOST),
 }
 FIELDS: Final = ("relists", *_BOUNDS)
 """What may be said otherwise."""

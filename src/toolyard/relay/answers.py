@@ -14,7 +14,7 @@ from toolyard.core.names import closest
 from toolyard.core.search import words
 from toolyard.hub import Hub
 from toolyard.relay.calls import Calls
-from toolyard.relay.offers import INSTRUCTIONS, SERVER
+from toolyard.relay.offers import SERVER, introduction
 from toolyard.relay.portion import portion
 from toolyard.relay.routes import Route
 from toolyard.relay.schema import complaints, inner_arguments
@@ -31,7 +31,6 @@ class Answers:
     """The hub's own tools and what they say."""
 
     identity: Final = SERVER
-    instructions: Final = INSTRUCTIONS
 
     def __init__(self, hub: Hub, calls: Calls) -> None:
         self._hub = hub
@@ -45,6 +44,10 @@ class Answers:
             "toolyard_activate": self._activate,
             "toolyard_deactivate": self._deactivate,
         }
+
+    def introduction(self, view: View) -> str:
+        """How a model works with what a view shows."""
+        return introduction(view.selection.separator, own_tools=view.has_own_tools)
 
     async def call(self, exchange: Exchange, name: str, fields: Fields, view: View) -> Message:
         """Run one of the hub's own tools."""

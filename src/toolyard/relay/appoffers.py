@@ -11,13 +11,14 @@ from toolyard.wire import jsonrpc
 Own = dict[str, tuple[Offer, ...]]
 
 
-def instructions(app: App) -> str:
+def introduction(app: App, separator: str) -> str:
     """How a model works with an app."""
     name, title = app.name, app.title
+    named = f"are named variant{separator}tool and " if separator else ""
     return (
         f"This is the hub of {title}, which can run in several variants at once "
         f"({', '.join(variant for variant, _ in app.variants)}).\n"
-        f"The tools of a variant that runs are named variant__tool and come and go with it. "
+        f"The tools of a variant that runs {named}come and go with it. "
         f"{name}_call(variant, tool, arguments) is always there and reaches every one of them; "
         f"read {name}://tools for their schemas.\n"
         f"{name}_status says which variants run; {name}_launch starts an installed one; "

@@ -15,7 +15,7 @@ from toolyard.core.model import ServerId
 from toolyard.executors.detached import Installed, find_installed, launch
 from toolyard.hub import Hub
 from toolyard.relay.answers import error_result, text_result, unknown
-from toolyard.relay.appoffers import instructions, shape
+from toolyard.relay.appoffers import introduction, shape
 from toolyard.relay.appwords import doctor_text, launched_text, setup_text, status_text
 from toolyard.relay.calls import Calls
 from toolyard.relay.exposure import Exposure
@@ -59,10 +59,9 @@ class AppAnswers:
     def _app(self) -> App:
         return self._scan.watch.app
 
-    @property
-    def instructions(self) -> str:
+    def introduction(self, view: View) -> str:
         """How a model works with the app."""
-        return instructions(self._app)
+        return introduction(self._app, view.selection.separator)
 
     @property
     def identity(self) -> dict[str, str]:
@@ -112,7 +111,8 @@ class AppAnswers:
             await asyncio.to_thread(launch, found, self._env)
         except ToolyardError as error:
             return error_result(f"{error}. {error.hint}".strip())
-        return text_result(launched_text(self._app, found.install))
+        said = launched_text(self._app, found.install, view.selection.separator)
+        return text_result(said)
 
     def _installed(self) -> tuple[Installed, ...]:
         return find_installed(self._app, self._env)

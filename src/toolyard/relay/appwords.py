@@ -103,9 +103,9 @@ def _part(title: str, rows: list[str]) -> list[str]:
     return [f"{title}: {'; '.join(rows) or 'none'}"]
 
 
-def launched_text(app: App, install: Install) -> str:
+def launched_text(app: App, install: Install, separator: str) -> str:
     """What to expect after a start."""
-    tools = f" as {install.variant}__*" if install.variant else ""
+    tools = f" as {install.variant}{separator}*" if install.variant and separator else ""
     return (
         f"Launched {install.label}. Its tools appear{tools} as soon as it answers; "
         f"{app.name}_refresh looks at once."

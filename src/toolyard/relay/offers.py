@@ -9,13 +9,21 @@ from toolyard.core.model import Offer
 from toolyard.wire import jsonrpc
 
 SERVER: Final = {"name": "toolyard", "title": "Toolyard", "version": __version__}
-INSTRUCTIONS: Final = """\
-This is Toolyard: one address in front of many MCP servers.
-Tools are named server__tool. The list can grow while you work: if a tool you expect is missing, \
-call toolyard_tools with a few words (or a server's name) to find it with its full input schema, \
-then call it with toolyard_call(server, tool, arguments). That works for every tool, listed or not.
+INTRODUCTION: Final = "This is Toolyard: one address in front of many MCP servers.\n"
+NAMED: Final = "Tools are named server{}tool. "
+GROWING: Final = """\
+The list can grow while you work: if a tool you expect is missing, call toolyard_tools with a few \
+words (or a server's name) to find it with its full input schema, then call it with \
+toolyard_call(server, tool, arguments). That works for every tool, listed or not.
 toolyard_status says which servers are there and what is wrong with those that fail; \
 toolyard_refresh makes the hub ask all servers again."""
+CHANGING: Final = "The list can change while you work."
+
+
+def introduction(separator: str, *, own_tools: bool) -> str:
+    """How a model works with the hub; what it says of names and tools depends on the view."""
+    named = NAMED.format(separator) if separator else ""
+    return INTRODUCTION + named + (GROWING if own_tools else CHANGING)
 
 
 def _tool(name: str, title: str, text: str, properties: dict[str, Any], **more: Any) -> Offer:

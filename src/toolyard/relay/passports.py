@@ -29,8 +29,8 @@ ONCE: Final = """
 This client reads the list of tools once. What appears later is not in it: look with \
 toolyard_tools, and call it with toolyard_call."""
 FEWER: Final = """
-Only {listed} of {all} tools are listed, for {title} takes no more. Find the others with \
-toolyard_tools, and call them with toolyard_call."""
+Only {listed} of {all} tools are listed, for {title} takes no more."""
+FOUND: Final = " Find the others with toolyard_tools, and call them with toolyard_call."
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +112,11 @@ class Passports:
         passport = session.passport
         if passport is None or view.exposure.server or view.exposure.app:
             return ""
-        said = ONCE if passport.relists is False else ""
+        said = ONCE if passport.relists is False and view.has_own_tools else ""
         if view.left_out:
             listed = len(view.lists["tools"].items)
             said += FEWER.format(listed=listed, all=listed + view.left_out, title=passport.title)
+            said += FOUND if view.has_own_tools else ""
         return said
 
     def cut(self, session: Session, result: Raw, *, keeps: bool) -> Raw:

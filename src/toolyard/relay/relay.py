@@ -21,6 +21,7 @@ from toolyard.relay.apps import AppAnswers
 from toolyard.relay.calls import Calls, ClientRefusedError
 from toolyard.relay.exposure import Exposure
 from toolyard.relay.extensions import knows_tasks, without_tasks
+from toolyard.relay.instructions import instructions
 from toolyard.relay.news import News
 from toolyard.relay.offers import OWN
 from toolyard.relay.passports import Passports
@@ -285,14 +286,17 @@ class Relay:
             "protocolVersion": session.version,
             "capabilities": self._capabilities(session, modern=False),
             "serverInfo": self._desk(session).identity,
-            "instructions": self._instructions(session),
+            **self._instructions(session),
         }
         return Message(result=Raw(jsonrpc.encode(result)))
 
-    def _instructions(self, session: Session) -> str:
-        """What a client is told of the hub, and of its own limits."""
-        hints = self.passports.hints(session, self.view(session.exposure))
-        return self._desk(session).instructions + hints
+    def _instructions(self, session: Session) -> dict[str, str]:
+        """The member that tells a client of the hub, of its own limits, and what servers say."""
+        view = self.view(session.exposure)
+        own = self._desk(session).introduction(view) + self.passports.hints(session, view)
+        most = session.passport.longest_instructions if session.passport is not None else 0
+        text = instructions(view, own, most)
+        return {"instructions": text} if text else {}
 
     def _refit(self) -> None:
         """Let what the user says of clients reach those that are there."""
@@ -317,7 +321,7 @@ class Relay:
         result = {
             "supportedVersions": [era.MODERN],
             "capabilities": self._capabilities(exchange.session, modern=True),
-            "instructions": self._instructions(exchange.session),
+            **self._instructions(exchange.session),
         }
         return self._signed(exchange, Message(result=Raw(jsonrpc.encode(result))), CACHED)
 

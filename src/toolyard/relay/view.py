@@ -67,6 +67,11 @@ class View:
         """What the next view can take over."""
         self._index: Index | None = None
 
+    @property
+    def has_own_tools(self) -> bool:
+        """Whether the hub's own tools are in it: not where only certain servers are wanted."""
+        return not self.exposure.server and not self.exposure.agent
+
     def table(self, kind: str) -> dict[str, Route]:
         """The table of one kind of offer."""
         return getattr(self, kind)  # type: ignore[no-any-return]
@@ -131,7 +136,7 @@ def make_view(
     old = before.made if before is not None else {}
     listed: dict[str, list[Item]] = {kind: [] for kind in KINDS}
     taken: dict[str, set[str]] = {kind: set() for kind in KINDS}
-    if not exposure.server and not exposure.agent:
+    if view.has_own_tools:
         _add_own(view, own, listed, taken)
     if view.selection.profile is not None:
         # Kept free for those who were given these names.

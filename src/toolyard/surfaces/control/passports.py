@@ -54,6 +54,7 @@ class PassportRow(msgspec.Struct, frozen=True):
     longest_name: int
     most_tools: int
     largest_result: int
+    longest_instructions: int
     facts: list[PassportFact]
     overridden: list[str]
     """The entries the user has set."""
@@ -75,6 +76,7 @@ class PassportBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     longest_name: Limit | UnsetType = UNSET
     most_tools: Limit | UnsetType = UNSET
     largest_result: Limit | UnsetType = UNSET
+    longest_instructions: Limit | UnsetType = UNSET
 
 
 class PassportsDoor:
@@ -143,6 +145,7 @@ def make_row(passport: Passport, overridden: list[str], clients: list[ClientRow]
         passport.longest_name,
         passport.most_tools,
         passport.largest_result,
+        passport.longest_instructions,
         [PassportFact(fact.field, fact.proof, fact.text) for fact in passport.facts],
         overridden,
         clients,
