@@ -138,6 +138,13 @@ async def test_a_stream_needs_a_client_that_takes_events(doors: Doors) -> None:
     assert answer.status == 406
 
 
+async def test_a_stream_is_not_resumed_as_if_nothing_had_been_missed(doors: Doors) -> None:
+    session = await doors.initialize()
+    answer = await doors.ask("GET", "/mcp", headers={**session, **STREAM, "Last-Event-ID": "7"})
+    assert (answer.status, answer.code) == (400, -32600)
+    assert "Last-Event-ID" in answer.json()["error"]["message"]
+
+
 async def test_one_session_too_many_ends_the_one_silent_for_longest(home: Path) -> None:
     async with open_doors(home, session_limit=3) as doors:
         first, second, third = [await doors.initialize() for _ in range(3)]

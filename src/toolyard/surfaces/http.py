@@ -69,7 +69,7 @@ class HttpDoor:
         elif is_modern(asked.version):
             reply.respond(405, headers=((b"allow", b"POST"),))
         elif method == "GET":
-            self._listen(asked, reply)
+            self._listen(asked, request, reply)
         elif method == "DELETE":
             self._delete(asked, reply)
         else:
@@ -224,13 +224,17 @@ class HttpDoor:
         if client.listening is not None:
             client.listening.finish()
 
-    def _listen(self, asked: Asked, reply: Reply) -> None:
+    def _listen(self, asked: Asked, request: Request, reply: Reply) -> None:
         client = self._client(asked)
         if client is None:
             _refuse(reply, *_no_session(asked))
             return
         if not asked.takes_stream:
             _refuse(reply, 406, era.INVALID_REQUEST, "accept text/event-stream")
+            return
+        if any(name == b"last-event-id" and value for name, value in request.headers):
+            # To take it and send nothing would say that nothing was missed.
+            _refuse(reply, 400, era.INVALID_REQUEST, _NO_RESUMING)
             return
         if client.listening is not None:
             client.listening.finish()
@@ -332,6 +336,9 @@ def _hung_up(client: Client | None, exchange: Exchange, back: Back) -> None:
 
 
 _FULL: Final = "too many sessions are open, and none of this token is idle; end one, or wait"
+_NO_RESUMING: Final = (
+    "events have no ids here, so none can be sent again; open the stream without Last-Event-ID"
+)
 _BAD_ID: Final = "send one request; its id is a string or a number"
 
 
