@@ -120,12 +120,16 @@ def running_hub(
     home: Path | None = None,
     env: Mapping[str, str] | None = None,
     settle: bool = True,
+    within: Sequence[str] = (),
 ) -> Iterator[RunningHub]:
-    """A hub in front of these servers, until the block ends; `flags` are those of `toolyard up`."""
+    """A hub in front of these servers, until the block ends; `flags` are those of `toolyard up`.
+
+    The words of `within` stand before its command line.
+    """
     if home is None:
         with (
             new_home() as made,
-            running_hub(servers, *flags, home=made, env=env, settle=settle) as h,
+            running_hub(servers, *flags, home=made, env=env, settle=settle, within=within) as h,
         ):
             yield h
         return
@@ -135,7 +139,7 @@ def running_hub(
     command = toolyard("up", "--config", str(config), "--port", str(free_port()), *flags)
     with open(home / "hub.err", "w") as errors:
         process = subprocess.Popen(
-            command,
+            [*within, *command],
             env={**environment(home), **(env or {})},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

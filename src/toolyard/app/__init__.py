@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import errno
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from typing import Final
 
-from toolyard.app.doors import bind_door, open_doors
+from toolyard.app.doors import bind_door, open_doors, say_unfindable
 from toolyard.app.house import House
+from toolyard.core.errors import StoreError
 from toolyard.links.opening import Patience
 from toolyard.settings import Settings
 from toolyard.stores.runfile import RunDir
 from toolyard.surfaces.lines import serve_stdio
 
 __all__ = ["House", "run"]
+
+UNWRITABLE: Final = frozenset({errno.EROFS, errno.ENOSPC, errno.EDQUOT})
+"""Why a directory that is ours may take nothing more."""
 
 
 async def run(
@@ -34,11 +41,27 @@ async def run(
         await house.live(lambda: serve_stdio(house.relay, settings.client_message_limit, stdio))
         return
     place = RunDir(settings.runtime_dir)
-    with place.hold():
+    with _held(place) as trouble:
         token = settings.token or place.token()
         sock = bind_door(settings)
         house = House(settings, patience)
+        if trouble is not None:
+            say_unfindable(house, place, str(trouble))
         try:
             await house.live(lambda: open_doors(house, place, sock, token, ready))
         finally:
             place.clear()
+
+
+@contextmanager
+def _held(place: RunDir) -> Iterator[StoreError | None]:
+    """Be the one hub of this user; where that cannot be written down, say why and go on."""
+    with ExitStack() as stack:
+        trouble = None
+        try:
+            stack.enter_context(place.hold())
+        except StoreError as error:
+            if getattr(error.__cause__, "errno", None) not in UNWRITABLE:
+                raise
+            trouble = error
+        yield trouble

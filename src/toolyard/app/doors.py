@@ -14,7 +14,8 @@ from typing import Final
 from toolyard import __version__
 from toolyard.announce import Announcements, describe, user_path
 from toolyard.app.house import House
-from toolyard.core.errors import ConfigError
+from toolyard.core.errors import ConfigError, StoreError
+from toolyard.core.model import Problem, Report
 from toolyard.settings import Settings
 from toolyard.stores.runfile import HubState, RunDir
 from toolyard.surfaces.asgi import App
@@ -49,6 +50,8 @@ log = logging.getLogger(__name__)
 PORTS_TRIED: Final = 20
 PICTURE_SECONDS: Final = 2.0
 """How long the doors stay shut for files that cannot be read in time."""
+RUN_DIR: Final = "run-dir"
+"""The problem of a run directory that cannot be written."""
 
 
 async def open_doors(
@@ -93,13 +96,31 @@ async def open_doors(
     await _wait_first_picture(house)
     with _Signals(stop):
         async with asyncio.TaskGroup() as group:
-            beside = [group.create_task(lines.run(opened.set)), group.create_task(door.sweep())]
+            attaching = _attach(house, place, lines, opened)
+            beside = [group.create_task(attaching), group.create_task(door.sweep())]
             serving = group.create_task(server.run(sock, stop))
             await opened.wait()
             house.pool.let_in()
             await _be_found(house, place, port, serving, ready)
             for task in beside:
                 task.cancel()
+
+
+async def _attach(house: House, place: RunDir, lines: SocketDoor, opened: asyncio.Event) -> None:
+    """Serve whoever comes to the socket; where none can be made, the other doors open anyway."""
+    try:
+        await lines.run(opened.set)
+    except OSError as error:
+        say_unfindable(house, place, f"cannot listen in '{place.path}' ({error.strerror or error})")
+        opened.set()
+
+
+def say_unfindable(house: House, place: RunDir, why: str) -> None:
+    """Tell that others may not find this hub; whoever knows its address is served."""
+    text = f"{why}; HTTP is served, but `toolyard mcp` and other commands may not find this hub"
+    hint = "make that directory writable or free some space, then start the hub again"
+    problem = Problem(RUN_DIR, text, hint, str(place.path))
+    house.board.post(Report(RUN_DIR, problems=(problem,)))
 
 
 async def _be_found(
@@ -111,7 +132,11 @@ async def _be_found(
 ) -> None:
     """Tell others where the hub is for as long as it serves."""
     url, settings = house.hub.url, house.settings
-    place.write(HubState.of_this_process(url, port, __version__, str(settings.config_file)))
+    state = HubState.of_this_process(url, port, __version__, str(settings.config_file))
+    try:
+        place.write(state)
+    except StoreError as error:
+        say_unfindable(house, place, str(error))
     announced = Announcing(url)
     await announced.begin()
     if ready is not None:

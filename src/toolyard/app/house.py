@@ -8,15 +8,15 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from functools import partial
+from typing import Final
 
 from toolyard.app.measures import bounds, budget, exposure, rules
 from toolyard.app.tending import tend
 from toolyard.board import Board
-from toolyard.core.errors import SecretError, StoreError
+from toolyard.core.errors import SecretError
 from toolyard.core.model import (
     Endpoint,
     Event,
-    Problem,
     Report,
     Server,
     Status,
@@ -59,8 +59,8 @@ from toolyard.sources.profiles import follow_profiles
 from toolyard.sources.tokens import follow_tokens
 from toolyard.stores.agents import AgentStore
 from toolyard.stores.apps import AppsFolder
+from toolyard.stores.backups import Backups
 from toolyard.stores.catalog import Catalog
-from toolyard.stores.database import Database
 from toolyard.stores.expand import Lookup, expand, find_secrets
 from toolyard.stores.grants import Grants
 from toolyard.stores.history import History
@@ -72,12 +72,14 @@ from toolyard.stores.passports import FILE, PassportsFile
 from toolyard.stores.pins import PinStore
 from toolyard.stores.profiles import ProfilesFolder
 from toolyard.stores.recall import Recall
-from toolyard.stores.schema import MIGRATIONS
 from toolyard.stores.secrets import Secrets
 from toolyard.stores.servers import ServersFile
 from toolyard.stores.sharing import SharingStore
+from toolyard.stores.state import open_state
 from toolyard.stores.tokens import TokensFile
 from toolyard.wire.era import Era
+
+BACKUP_SECONDS: Final = 86400.0
 
 
 class House:
@@ -93,7 +95,11 @@ class House:
         )
         self.stopping = asyncio.Event()
         self.board = Board()
-        self.database = self._open_database()
+        self.state = open_state(settings.state_dir)
+        self.database = self.state.database
+        self.backups = Backups(settings.state_dir)
+        if self.state.problem is not None:
+            self.board.post(Report("database", problems=(self.state.problem,)))
         self._build_links()
         self._build_hub()
         self._build_files()
@@ -129,7 +135,7 @@ class House:
             on=settings.pin_launchers == "on",
         )
         store = PinStore(self.database) if self.database else None
-        self.pins = Pins(self.board, store, rules(settings))
+        self.pins = Pins(self.board, store, rules(settings, self.state.is_whole))
         self.pool = Pool(
             self.board,
             self._open,
@@ -190,17 +196,6 @@ class House:
         self.roster = AgentsSource(records, os.environ)
         self._post(self.roster.report)
 
-    def _open_database(self) -> Database | None:
-        """Open what we keep; without it the hub serves all the same."""
-        path = self.settings.state_dir / "toolyard.db"
-        try:
-            return Database(path, MIGRATIONS)
-        except StoreError as error:
-            text = f"{error}; tools of your servers wait, for nothing tells what was approved"
-            problem = Problem("database-failed", text, error.hint, str(path))
-            self.board.post(Report("database", problems=(problem,)))
-            return None
-
     @staticmethod
     def _memory(pids: list[int]) -> int:
         return sum(memory_of(pids).values())
@@ -218,6 +213,20 @@ class House:
             for entry in snapshot.entries.values():
                 if entry.status is Status.READY and self.recall.is_news(entry):
                     await asyncio.to_thread(self.recall.keep, entry)
+
+    async def _back_up(self) -> None:
+        """Keep a copy of the database each day, until cancelled."""
+        while self.state.is_whole:
+            await asyncio.to_thread(self.backups.make)
+            await asyncio.sleep(BACKUP_SECONDS)
+
+    def _close_database(self) -> None:
+        if self.database is None:
+            return
+        if self.state.is_whole:
+            self.database.settle()
+            self.backups.make()
+        self.database.close()
 
     @asynccontextmanager
     async def _open(
@@ -282,6 +291,7 @@ class House:
                     self.instances.run(),
                     self.relay.run(),
                     self._remember(),
+                    self._back_up(),
                     self.credentials.run(),
                     self.packages.run(),
                     self.sites.sweep(self.board.post),
@@ -297,8 +307,7 @@ class House:
             await self.sites.close()
             await self.local.close()
             self.history.flush()
-            if self.database is not None:
-                await asyncio.to_thread(self.database.close)
+            await asyncio.to_thread(self._close_database)
 
 
 def _others(board: Board, hub: Hub) -> Callable[[], Awaitable[bool]]:

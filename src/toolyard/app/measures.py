@@ -16,12 +16,13 @@ def bounds(settings: Settings) -> Bounds:
     return Bounds(settings.history_rows, settings.history_days, bodies)
 
 
-def rules(settings: Settings) -> Rules:
-    """What must be approved."""
+def rules(settings: Settings, trusts_first: bool) -> Rules:
+    """What must be approved; `trusts_first` says whether what is first seen is trusted."""
     return Rules(
         new=settings.pins_new,
         found=settings.pins_found == "on",
         launches=settings.pins_launch,
+        trusts_first=trusts_first,
         lock=read_lock(settings.lock_file) if settings.frozen == "on" else None,
     )
 

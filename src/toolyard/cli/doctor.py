@@ -99,10 +99,13 @@ def _examine_places(desk: Desk) -> Iterator[Finding]:
 
 def _examine_state(desk: Desk) -> Iterator[Finding]:
     """What a hub would say of the files it keeps."""
+    from toolyard.stores.state import examine
     from toolyard.stores.tokens import TokensFile
 
-    for each in TokensFile(desk.settings.state_dir / "tokens.json").load():
-        yield Finding(False, each.text, each.hint, each.code, each.subject)
+    folder = desk.settings.state_dir
+    for each in (examine(folder), *TokensFile(folder / "tokens.json").load()):
+        if each is not None:
+            yield Finding(False, each.text, each.hint, each.code, each.subject)
 
 
 def _examine_file(desk: Desk) -> Iterator[Finding]:

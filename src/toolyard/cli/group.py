@@ -11,6 +11,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "up": ("hub", "Start the hub."),
     "down": ("hub", "Stop the hub and all it started."),
     "restart": ("hub", "Stop the hub and start it again in the background."),
+    "restore": ("hub", "Put back a copy of what the hub keeps in its database."),
     "status": ("status", "Show the hub, its servers and their problems."),
     "instances": ("instances", "Show every running server: where, since when, for whom."),
     "packages": (

@@ -1,4 +1,4 @@
-"""`up`, `down`, `restart`: the life of the hub."""
+"""`up`, `down`, `restart`, `restore`: the life of the hub."""
 
 from __future__ import annotations
 
@@ -106,6 +106,45 @@ def restart_command(desk: Desk) -> None:
     _check_config(desk)
     _stop(desk)
     _detach(desk)
+
+
+@click.command("restore")
+@click.argument("day", default="", metavar="[DAY]")
+@click.option("--list", "lists", is_flag=True, help="Show the days of which there are copies.")
+@click.option("--anew", is_flag=True, help="Put nothing back; what is there now counts.")
+@json_option
+@click.pass_obj
+def restore_command(desk: Desk, day: str, lists: bool, anew: bool) -> None:
+    """Put back a copy of what the hub keeps in its database.
+
+    That is what you approved, the lists of agents, policies and past calls. A copy is kept of each
+    of the last seven days on which a hub ran; without DAY (as in 2026-01-31) the newest is taken,
+    and what is there now is put aside. A hub that is running is restarted.
+    """
+    from toolyard.stores.backups import Backups, day_of
+
+    if not desk.flags:
+        desk.flags.update(_recall(desk))
+    backups = Backups(desk.settings.state_dir)
+    if lists:
+        days = [day_of(copy) for copy in backups.list()]
+        text = "\n".join(days) or "there is no copy yet"
+        desk.terminal.answer({"copies": days}, lambda: desk.terminal.say(text))
+        return
+    copy = None if anew else backups.get(day)
+    was_running = _stop(desk) is not None
+    with desk.run_dir.hold(STOP_PATIENCE):
+        if copy is None:
+            backups.accept()
+        else:
+            backups.restore(copy)
+    if was_running:
+        from toolyard.cli.background import start_until
+
+        start_until(str(desk.run_dir.path), _as_words(desk.flags), desk.run_dir.read)
+    said = f"put back the copy of {day_of(copy)}" if copy else "what is there now counts"
+    answer = {"restored": day_of(copy) if copy else None, "restarted": was_running}
+    desk.terminal.answer(answer, lambda: desk.terminal.say(said))
 
 
 def _settle_lock(desk: Desk) -> None:
@@ -223,6 +262,7 @@ def _stop(desk: Desk) -> HubState | None:
 
 def _remember(desk: Desk) -> None:
     """Keep the flags for a restart; they hold no secret."""
+    from toolyard.core.errors import StoreError
     from toolyard.stores.files import write_atomic
     from toolyard.stores.places import make_private
 
@@ -230,7 +270,10 @@ def _remember(desk: Desk) -> None:
     flags = {name: value for name, value in desk.flags.items() if name != "config_file"}
     if desk.told_config:
         flags["config_file"] = str(desk.settings.config_file)
-    write_atomic(desk.run_dir.path / "flags.json", json.dumps(flags).encode())
+    try:
+        write_atomic(desk.run_dir.path / "flags.json", json.dumps(flags).encode())
+    except StoreError as error:
+        desk.terminal.note(f"note: {error}; a restart will not know these flags")
 
 
 def _recall(desk: Desk) -> dict[str, object]:

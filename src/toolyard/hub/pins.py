@@ -49,6 +49,9 @@ class Rules:
     """Whether servers that were found are judged like those that people chose."""
     launches: Launches = "catalog"
     """Of which servers a changed launch waits."""
+    trusts_first: bool = True
+    """Whether what a server offers when it is first seen is trusted; not where it may be that
+    it was seen before, and that was lost."""
     lock: Lock | None = None
     """All that counts as approved, if there is one."""
 
@@ -112,6 +115,8 @@ class Pins:
             return None if locked and locked.launch == mark else _not_locked(server.id, locked)
         pinned = self._need().get(str(server.id))
         if pinned is None or not pinned.launch:
+            if not self._rules.trusts_first:
+                return _unknown_launch(server.id)
             self._need().approve_launch(str(server.id), mark)
         elif mark not in (pinned.launch, self._need().reread_launch(str(server.id))):
             return _changed_launch(server.id)
@@ -127,6 +132,8 @@ class Pins:
         store = self._need()
         pinned = store.get(str(id_))
         if pinned is None or not pinned.tools:
+            if not self._rules.trusts_first:
+                return frozenset(offered)
             # Trust on first use: what it offers now is the baseline.
             if offered:
                 store.approve_tools(str(id_), {o.key: o for o in offers.tools})
@@ -135,7 +142,7 @@ class Pins:
         fresh = {o.key: o for o in offers.tools if o.key not in pinned.tools and o.key not in held}
         if fresh:
             # From here on a change of these waits as well.
-            store.approve_tools(str(id_), fresh, seen=False)
+            store.note_new(str(id_), fresh)
         return held
 
     def _need(self) -> PinStore:
@@ -239,6 +246,15 @@ def _changed_launch(id_: ServerId) -> Problem:
     return Problem(
         LAUNCH_HELD,
         f"the way {id_.name!r} is started was changed outside of toolyard",
+        f"look at it with: toolyard changes {id_.name}; then: toolyard approve {id_.name}",
+        subject=str(id_),
+    )
+
+
+def _unknown_launch(id_: ServerId) -> Problem:
+    return Problem(
+        LAUNCH_HELD,
+        f"nothing tells any more how {id_.name!r} was started when it was approved",
         f"look at it with: toolyard changes {id_.name}; then: toolyard approve {id_.name}",
         subject=str(id_),
     )

@@ -73,7 +73,7 @@ class Database:
         try:
             self._connection = self._look(migrations) if read_only else self._open(migrations)
         except (sqlite3.Error, OSError) as error:
-            hint = "move the file away to start anew, or mend its rights"
+            hint = "mend its rights, or put a copy back with: toolyard restore"
             raise StoreError(f"cannot open {path} ({error})", hint) from error
 
     def _open(self, migrations: Sequence[Migration]) -> sqlite3.Connection:
@@ -237,28 +237,28 @@ class Database:
 
 def _connect(name: str) -> sqlite3.Connection:
     connection = sqlite3.connect(name, check_same_thread=False, isolation_level=None, uri=True)
-    for pragma in ("busy_timeout=5000", "foreign_keys=ON", f"cache_size=-{CACHE}"):
-        connection.execute(f"PRAGMA {pragma}")
+    with _closed_on_error(connection):
+        for pragma in ("busy_timeout=5000", "foreign_keys=ON", f"cache_size=-{CACHE}"):
+            connection.execute(f"PRAGMA {pragma}")
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()  # is it one at all?
     return connection
 
 
 def _connect_read_only(path: Path) -> sqlite3.Connection:
     """Open a file that must not, or cannot, be written.
 
-    SQLite needs a second file beside one with a write-ahead log, and where none can be made it
-    opens only what it is told nobody changes. That is true unless the log holds something.
+    SQLite makes two files beside one with a write-ahead log, unless it is told that nobody changes
+    it. So it is told where there is no such log, and where it can make none for an empty one.
     """
-    address = f"{path.absolute().as_uri()}?mode=ro"
-    connection = _connect(address)
+    address, log_file = f"{path.absolute().as_uri()}?mode=ro", path.with_name(f"{path.name}-wal")
+    if not log_file.exists():
+        return _connect(f"{address}&immutable=1")
     try:
-        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        return _connect(address)
     except sqlite3.OperationalError:
-        connection.close()
-        with contextlib.suppress(FileNotFoundError):
-            if path.with_name(f"{path.name}-wal").stat().st_size:
-                raise
-        connection = _connect(f"{address}&immutable=1")
-    return connection
+        if log_file.stat().st_size:
+            raise
+        return _connect(f"{address}&immutable=1")
 
 
 @contextlib.contextmanager

@@ -92,6 +92,15 @@ class PinStore:
             *gone
         }
 
+    def note_new(self, server: str, tools: Mapping[str, Offer]) -> None:
+        """Remember tools that came later and are listed; without a place to write, until we end."""
+        if not self._database.is_read_only:
+            self.approve_tools(server, tools, seen=False)
+            return
+        pinned = self._of(server)
+        pinned.tools |= {name: tool_hash(offer.raw) for name, offer in tools.items()}
+        pinned.fresh |= tools.keys()
+
     def approve_launch(self, server: str, mark: str) -> None:
         """This way to start the server is approved from now on."""
         sql = "INSERT OR REPLACE INTO pinned_launches VALUES (?, ?, ?)"

@@ -113,8 +113,8 @@ class RunDir:
         write_atomic(self._file, json.dumps(asdict(state), indent=2).encode() + b"\n")
 
     def clear(self) -> None:
-        """Take the run file away; no harm if there is none."""
-        with suppress(FileNotFoundError):
+        """Take the run file away; no harm if there is none, or if it must stay: its hub is gone."""
+        with suppress(OSError):
             self._file.unlink()
 
     def read(self) -> HubState | None:

@@ -25,6 +25,12 @@ CREATE TABLE calls (
 );
 """
 
+# By which a database and its copies are known again; see stores/state.py.
+_IDENTITY: Final = """
+CREATE TABLE identity (id TEXT NOT NULL);
+INSERT INTO identity VALUES (lower(hex(randomblob(16))))
+"""
+
 MIGRATIONS: Final[tuple[Migration, ...]] = (
     _CALLS,
     pins.MIGRATION,
@@ -32,4 +38,5 @@ MIGRATIONS: Final[tuple[Migration, ...]] = (
     sharing.MIGRATION,
     pack_calls,
     sharing.ASKING_MIGRATION,
+    _IDENTITY,
 )
