@@ -7,14 +7,16 @@ import json
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.e2e.hub import RunningHub, new_home, running_hub
+from tests.e2e.talk import Talk, talking, text_of
 from tests.verify import servers
 from tests.verify.yard import Json, ask, command, described
 from toolyard.stores.catalog import Catalog
@@ -145,6 +147,36 @@ def test_servers_from_npm_are_verified_and_called(nodes: RunningHub) -> None:
     assert "Ada" in call(nodes, "memory", "read_graph")
     thought = {"thought": "so", "nextThoughtNeeded": False, "thoughtNumber": 1, "totalThoughts": 1}
     assert call(nodes, "sequential-thinking", "sequentialthinking", **thought)
+
+
+async def test_the_filesystem_server_has_the_folders_of_the_client_it_serves() -> None:
+    node, box = servers.node_servers()
+    with new_home() as home:
+        for name in ("one", "two"):
+            (home / name).mkdir()
+        entry = servers.node_command(node, box, "filesystem")
+        with running_hub({"fs": {"command": entry[0], "args": entry[1:]}}, home=home) as hub:
+            wait_until_asked(hub)
+            async with at_work_in(hub, home / "one") as one, at_work_in(hub, home / "two") as two:
+                for talk, own, others in ((one, "one", "two"), (two, "two", "one")):
+                    told = text_of(await talk.call("fs__list_allowed_directories"))
+                    assert str(home / own) in told and str(home / others) not in told
+
+
+def wait_until_asked(hub: RunningHub) -> None:
+    """Wait until the hub has seen that the server asks for folders."""
+    end, pause = time.monotonic() + 30, threading.Event()
+    while not hub.status()["servers"][0]["asks"]:
+        assert time.monotonic() < end, hub.status()
+        pause.wait(0.05)
+
+
+@asynccontextmanager
+async def at_work_in(hub: RunningHub, folder: Path) -> AsyncIterator[Talk]:
+    """A client that works in a folder."""
+    answers = {"roots/list": {"roots": [{"uri": folder.as_uri()}]}}
+    async with talking(hub, name=folder.name, answers=answers) as talk:
+        yield talk
 
 
 def test_a_server_for_an_older_sdk_is_recognised_and_the_cure_is_offered() -> None:

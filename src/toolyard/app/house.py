@@ -39,7 +39,7 @@ from toolyard.links.credentials import Credentials
 from toolyard.links.flight import Caller
 from toolyard.links.instances import Instances
 from toolyard.links.link import Link
-from toolyard.links.opening import Patience, open_link
+from toolyard.links.opening import Patience, open_link, wait_for_folders
 from toolyard.links.owner import EVERYBODY, Owner
 from toolyard.links.pool import Pool
 from toolyard.links.probe import probe
@@ -159,7 +159,6 @@ class House:
         self.apps = Apps(AppsFolder(settings.apps_dir), os.environ, probe, self.pool.replaced)
         self.hub = Hub(self.board, self.pool, self.instances, self.apps)
         self.hub.installed = self.packages.installed
-        self.hub.asking = self.asking.of
         self.secrets, self.grants = Secrets(settings.state_dir), Grants(settings.state_dir)
         self.credentials = Credentials(
             self.grants, self.secrets, self.pool, lambda: self.board.snapshot
@@ -233,7 +232,7 @@ class House:
         self, server: Server, hint: Era | None, owner: Owner = EVERYBODY
     ) -> AsyncIterator[Link]:
         """Open a link: references become values here, and nowhere else."""
-        owner = replace(owner, asked=partial(self._asked, server))
+        owner = replace(owner, asked=partial(self._asked, server, owner))
         lookup = Lookup(os.environ, server.folder)
         if find_secrets(server.endpoint):
             # A keyring may ask the user to unlock it; the house goes on meanwhile.
@@ -271,15 +270,24 @@ class House:
                 scan.recognise(server, link.peer)
             if server.timeout is not None:
                 link.patience = server.timeout
-            asking = self.asking.of(server)
-            if asking is not None and asking.question:
-                link.take_turns()
+            await self._prepare_for_questions(link, server, owner)
             yield link
 
-    def _asked(self, server: Server, method: str, outside: bool) -> Caller | None:
-        """A server asked something without saying whom."""
+    async def _prepare_for_questions(self, link: Link, server: Server, owner: Owner) -> None:
+        """Let a link be used as what its server was seen to ask demands."""
+        asking = self.asking.of(server)
+        if asking is None or link.is_modern:
+            return
+        if asking.question:
+            link.take_turns()
+        has_folders = "roots" in (owner.capabilities or {}) or self.relay.folders.only(server.id)
+        if asking.roots and has_folders:
+            await wait_for_folders(link)
+
+    def _asked(self, server: Server, owner: Owner, method: str, outside: bool) -> Caller | None:
+        """A server asked something without saying whom; say who answers if no call can."""
         self.asking.note(server, "" if outside else method)
-        return None
+        return self.relay.folders.asked(server.id) if outside and owner == EVERYBODY else None
 
     async def live(self, doors: Callable[[], Awaitable[None]]) -> None:
         """Run every room around the doors; leave when they do."""

@@ -61,4 +61,5 @@ def _whom(row: Row) -> str:
     if row["mode"] == "shared":
         return "all"
     who = row["client"] or "a client without a name"
-    return f"{who} {row['owner']} ({row['agent']})"
+    agent = f" ({row['agent']})" if row["agent"] else ""
+    return f"{who} {row['owner']}{agent}"

@@ -24,8 +24,7 @@ from toolyard.core.model import (
     Status,
 )
 from toolyard.core.names import closest
-from toolyard.core.roster import listed_by
-from toolyard.core.sharing import Asking
+from toolyard.core.roster import asking_of, listed_by
 from toolyard.links.instances import Instances
 from toolyard.links.keeper import Keeper
 from toolyard.links.pool import Pool
@@ -55,8 +54,6 @@ class Hub:
         """The sources that must have reported until the picture is complete."""
         self.installed: Callable[[Server], dict[str, Any] | None] = lambda _server: None
         """Says what is started in place of a server's launcher."""
-        self.asking: Callable[[Server], Asking | None] = lambda _server: None
-        """Says what a server was seen to ask without saying whom."""
         self.url = ""
         self._projects: Counter[str] = Counter()
         self._started = time.monotonic()
@@ -150,7 +147,7 @@ class Hub:
         }
 
     def _describe(self, entry: Entry, keeper: Keeper | None) -> dict[str, Any]:
-        asking = self.asking(entry.server)
+        asking = asking_of(self.snapshot.roster, entry.server)
         return {**_describe(entry, keeper), "asks": list(asking.consequences) if asking else []}
 
     def _listed(self, entry: Entry) -> list[dict[str, Any]]:

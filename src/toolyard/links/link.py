@@ -70,6 +70,8 @@ class Link:
         """Hears of every question that names no call."""
         self.turns: Turns | None = None
         """In which order clients call, if the server asks without saying whom."""
+        self.heard_outside = asyncio.Event()
+        """Set once a question outside of all calls was answered."""
         self.unattributed = 0
         """Messages that could not be attributed, and went to nobody."""
         self.dropped = 0
@@ -323,7 +325,8 @@ class Link:
         caller = flight.caller if flight is not None else None
         caller = caller or self.home
         if via is None:
-            caller = self._note_question(message.method) or caller
+            other = self._note_question(message.method)
+            caller = caller or other
         if caller is None:
             self.unattributed += 1
             self._reply(_unattributed(message))
@@ -348,6 +351,8 @@ class Link:
             return
         finally:
             self._questions.pop(bytes(message.id), None)
+            if not flight.number:
+                self.heard_outside.set()
             if not any(other is flight for other, _ in self._questions.values()):
                 flight.deadline = self._loop.time() + flight.patience
         if answer.error:

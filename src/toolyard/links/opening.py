@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import Final
 
 from toolyard.core.errors import LinkError, StartError, ToolyardError
 from toolyard.core.model import Command, Endpoint, Peer, Url
@@ -34,6 +35,9 @@ from toolyard.links.owner import EVERYBODY, Owner
 from toolyard.links.refusals import HttpStatusError
 from toolyard.links.stdio import StdioChannel
 from toolyard.wire import era
+
+FOLDERS_SECONDS: Final = 2.0
+FOLDERS_SETTLE_SECONDS: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,6 +301,16 @@ def _link(name: str, patience: Patience, owner: Owner) -> Link:
             key: owner.capabilities[key] for key in CAPABILITIES.keys() & owner.capabilities.keys()
         }
     return link
+
+
+async def wait_for_folders(link: Link) -> None:
+    """Wait a moment until a server that asks for folders has got them, and looked at them."""
+    try:
+        async with asyncio.timeout(FOLDERS_SECONDS):
+            await link.heard_outside.wait()
+    except TimeoutError:
+        return
+    await asyncio.sleep(FOLDERS_SETTLE_SECONDS)
 
 
 def _last(link: Link) -> str:

@@ -52,10 +52,18 @@ class Apart:
     """What stands for server and endpoint; a string, because every call looks it up."""
     place: str = ""
     """The executor on which its process runs, if the server itself names none."""
+    folders: bool = False
+    """Whether it runs apart for clients that have folders alone."""
 
 
 def set_apart(
-    server: ServerId, endpoint: Endpoint, agent: str, *, per_session: bool, place: str = ""
+    server: ServerId,
+    endpoint: Endpoint,
+    agent: str,
+    *,
+    per_session: bool,
+    place: str = "",
+    folders: bool = False,
 ) -> Apart:
     """Say that a server runs apart."""
     if isinstance(endpoint, Command):
@@ -63,4 +71,4 @@ def set_apart(
     else:
         said = (endpoint.url, endpoint.kind, endpoint.headers)
     digest = hashlib.sha256(repr((str(server), per_session, place, said)).encode()).hexdigest()
-    return Apart(server, endpoint, per_session, agent, digest, place)
+    return Apart(server, endpoint, per_session, agent, digest, place, folders)

@@ -67,11 +67,11 @@ class Calls:
         assert route.server is not None
         began = monotonic()
         try:
-            if route.apart is None:
+            apart = route.apart and route.apart_for(exchange.session.has_folders)
+            if apart is None:
                 link = self._pool.ready(route.server) or await self._pool.lease(route.server)
             else:
-                principal = exchange.session.principal
-                ready = self._instances.ready(route.apart, principal)
+                ready = self._instances.ready(apart, exchange.session.principal)
                 link = ready or await self.link_for(route, exchange.session, exchange.capabilities)
             try:
                 message = await self._over(link, exchange, method, fields, route)
@@ -103,12 +103,13 @@ class Calls:
             StartError, LinkError: It cannot be opened.
         """
         assert route.server is not None
-        if route.apart is None:
+        apart = route.apart_for(session.has_folders)
+        if apart is None:
             return await self._pool.lease(route.server)
         able = session.capabilities if capabilities is None else capabilities
         client = session.agent or agent_of(session.info)
         owner = Owner(session.principal, client, capabilities=able, home=Home(session))
-        return await self._instances.lease(route.apart, owner)
+        return await self._instances.lease(apart, owner)
 
     def _note(
         self,

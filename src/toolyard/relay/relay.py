@@ -10,7 +10,7 @@ from typing import Any, Final
 from msgspec import Raw
 
 from toolyard.core.errors import ToolyardError, UnknownNameError
-from toolyard.core.model import Offer, Server
+from toolyard.core.model import Offer, Server, ServerId
 from toolyard.hub import Hub
 from toolyard.links.instances import Instance
 from toolyard.links.keeper import LISTS
@@ -21,6 +21,7 @@ from toolyard.relay.apps import AppAnswers
 from toolyard.relay.calls import Calls, ClientRefusedError
 from toolyard.relay.exposure import Exposure
 from toolyard.relay.extensions import knows_tasks, without_tasks
+from toolyard.relay.folders import Folders
 from toolyard.relay.instructions import instructions
 from toolyard.relay.news import News
 from toolyard.relay.offers import OWN
@@ -58,6 +59,7 @@ class Relay:
         self.answers = Answers(hub, self.calls)
         self._apps: dict[str, AppAnswers] = {}
         self.subscriptions = Subscriptions(hub.pool, hub.instances, self.calls.link_for)
+        self.folders = Folders(hub, self.subscriptions.sessions, self._shares)
         self.passports = Passports(hub, exposure)
         self.news = News(hub.board, self.subscriptions, self.view, self._refit)
         self._views: dict[Exposure, View] = {}
@@ -108,6 +110,12 @@ class Relay:
         if exposure is None:
             self._usual = view
         return view
+
+    def _shares(self, session: Session, server: ServerId) -> bool:
+        """Whether a client is served by the shared process of a server."""
+        view = self.view(session.exposure)
+        aliases = [alias for alias, entry in view.entries.items() if entry.server.id == server]
+        return any(alias not in view.apart for alias in aliases)
 
     def _own_offers(self, app: str) -> Mapping[str, tuple[Offer, ...]]:
         """What an app's own hub would offer.
@@ -281,6 +289,7 @@ class Relay:
         session.agent = agent_of(session.info)
         self.passports.apply(session)
         self.subscriptions.sessions.add(session)
+        self.folders.reconsider()
         self.news.expect(session.exposure)
         result = {
             "protocolVersion": session.version,
@@ -416,6 +425,7 @@ class Relay:
     def leave(self, session: Session) -> None:
         """A client is gone."""
         self.subscriptions.sessions.discard(session)
+        self.folders.reconsider()
         for uri in list(session.watched):
             self._unwatch(session, uri)
         session.close()

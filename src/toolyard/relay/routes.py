@@ -54,6 +54,11 @@ class Route:
         self._has_marks = _MARK in offer.raw
         self._schema: tuple[Any, dict[headers.Path, tuple[str, str]]] | None = None
 
+    def apart_for(self, has_folders: bool) -> Apart | None:
+        """How else the server runs for one client: some do for those that have folders alone."""
+        apart = self.apart
+        return None if apart is not None and apart.folders and not has_folders else apart
+
     @property
     def schema(self) -> Any:
         """The tool's input schema, decoded when first asked for."""

@@ -90,6 +90,11 @@ class Session:
         """The resources it follows, by the URI it knows."""
         self._asked = 0
 
+    @property
+    def has_folders(self) -> bool:
+        """Whether it can be asked for its folders outside of its calls."""
+        return not self.is_modern and "roots" in self.capabilities
+
     async def ask(self, send: Send, method: str, params: bytes) -> Message:
         """Put a question to the client and wait for its answer.
 

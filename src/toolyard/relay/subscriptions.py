@@ -49,9 +49,10 @@ LinkFor = Callable[[Route, Session], Awaitable[Link]]
 def place_of(route: Route, session: Session) -> Place:
     """The running server that a route leads a session to."""
     assert route.server is not None
-    if route.apart is None:
+    apart = route.apart_for(session.has_folders)
+    if apart is None:
         return route.server, "", ""
-    return route.server, session.principal if route.apart.per_session else "", route.apart.key
+    return route.server, session.principal if apart.per_session else "", apart.key
 
 
 def place_of_instance(instance: Instance) -> Place:
@@ -197,8 +198,9 @@ class Subscriptions:
 
     def _keeper(self, route: Route, session: Session) -> Keeper | None:
         """The keeper of the server that a route leads a session to, if it has one already."""
-        if route.apart is not None:
-            instance = self._instances.find(route.apart, session.principal)
+        apart = route.apart_for(session.has_folders)
+        if apart is not None:
+            instance = self._instances.find(apart, session.principal)
             return instance.keeper if instance is not None else None
         return self._pool.keepers.get(route.server) if route.server is not None else None
 

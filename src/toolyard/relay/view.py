@@ -16,7 +16,7 @@ from urllib.parse import quote
 from toolyard.core.model import Entry, Offer, ServerId, Snapshot
 from toolyard.core.names import exposed_names
 from toolyard.core.profiles import unknown_profile
-from toolyard.core.roster import Yard
+from toolyard.core.roster import Yard, asking_of
 from toolyard.core.search import Index
 from toolyard.core.shapes import shaped
 from toolyard.links.owner import Apart, set_apart
@@ -182,6 +182,7 @@ def _shown(view: View, snapshot: Snapshot, exposure: Exposure) -> list[Entry]:
     entries = snapshot.entries.values()
     if exposure.agent:
         return _planned(view, snapshot, exposure)
+    _set_apart_for_folders(view, snapshot)
     if not exposure.app:
         return _near(exposure, [entry for entry in entries if not entry.server.agents])
     variants = [entry for entry in entries if entry.server.id.source == exposure.app]
@@ -207,6 +208,17 @@ def _called_locally(entry: Entry, taken: set[str]) -> Entry:
         return entry
     taken.add(name)
     return replace(entry, alias=name)
+
+
+def _set_apart_for_folders(view: View, snapshot: Snapshot) -> None:
+    """A server that asks for folders outside of calls can only have those of one client."""
+    for id_ in snapshot.roster.asking:
+        entry = next((e for e in snapshot.entries.values() if str(e.server.id) == id_), None)
+        asking = asking_of(snapshot.roster, entry.server) if entry is not None else None
+        if entry is not None and asking is not None and asking.roots:
+            view.apart[entry.alias] = set_apart(
+                entry.server.id, entry.server.endpoint, "", per_session=True, folders=True
+            )
 
 
 def _planned(view: View, snapshot: Snapshot, exposure: Exposure) -> list[Entry]:

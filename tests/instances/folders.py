@@ -1,0 +1,59 @@
+"""A server over stdio that asks for its client's folders once it was greeted, and when they change.
+
+Its tool `folders` says which it was told last, as the well-known filesystem server does: an empty
+list changes nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import Any
+
+Json = dict[str, Any]
+
+
+class Folders:
+    def __init__(self) -> None:
+        self.asked = 0
+        self.folders: list[str] = []
+        self.has_roots = False
+
+    def take(self, message: Json) -> None:
+        method = message.get("method", "")
+        if method == "initialize":
+            self.has_roots = "roots" in message["params"]["capabilities"]
+            info = {"name": "folders", "version": "1"}
+            can: Json = {"tools": {}}
+            said = {"protocolVersion": "2025-11-25", "capabilities": can, "serverInfo": info}
+            self.send({"id": message["id"], "result": said})
+        elif method in ("notifications/initialized", "notifications/roots/list_changed"):
+            self.ask()
+        elif method == "tools/list":
+            tools = [{"name": "folders", "inputSchema": {"type": "object"}}]
+            self.send({"id": message["id"], "result": {"tools": tools}})
+        elif method == "tools/call":
+            text = json.dumps({"folders": self.folders, "pid": os.getpid()})
+            content = [{"type": "text", "text": text}]
+            self.send({"id": message["id"], "result": {"content": content}})
+        elif not method and "result" in message:
+            told = [root["uri"] for root in message["result"]["roots"]]
+            self.folders = told or self.folders
+        elif "id" in message and method:
+            fault = {"code": -32601, "message": "unknown method"}
+            self.send({"id": message["id"], "error": fault})
+
+    def ask(self) -> None:
+        if self.has_roots:
+            self.asked += 1
+            self.send({"id": f"folders {self.asked}", "method": "roots/list"})
+
+    def send(self, message: Json) -> None:
+        print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+
+
+if __name__ == "__main__":
+    server = Folders()
+    for line in sys.stdin:
+        server.take(json.loads(line))
