@@ -21,6 +21,8 @@ LIMITS = (
     "session_limit",
     "session_idle",
     "connection_limit",
+    "running_limit",
+    "instance_limit",
 )
 
 

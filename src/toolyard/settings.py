@@ -123,8 +123,9 @@ class Settings:
     pinned: tuple[str, ...] = ()
     page_size: int = 5000
     idle_timeout: float = 600.0
-    running_limit: int = 0
+    running_limit: int = 64
     memory_limit: int = 0
+    instance_limit: int = 32
     budget: Budget = "evict"
     call_timeout: float = 120.0
     start_timeout: float = 60.0
@@ -206,14 +207,19 @@ SETTINGS: Final = (
     ),
     Setting(
         "running_limit",
-        _budget,
-        "How many servers that we started may run at each executor, or `none`.",
+        _count(1),
+        "How many servers that we started may run at each executor.",
     ),
     Setting(
         "memory_limit",
         _budget,
         "How much memory those at each executor may take, where it is known, or `none`.",
         "MB",
+    ),
+    Setting(
+        "instance_limit",
+        _count(1),
+        "How many servers may run for the sessions of one token, or of one stdio client.",
     ),
     Setting(
         "budget",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 from tests.e2e.talk import text_of
-from tests.instances.yard import AGENT, company, count, pid_of, stub
+from tests.instances.yard import AGENT, company, count, is_alive, pid_of, stub
 
 
 async def test_the_least_recently_used_process_makes_room_for_a_new_session_and_says_why(
@@ -61,3 +62,42 @@ async def test_shared_servers_and_those_of_sessions_count_together(home: Path) -
         await yard.gone(pid)
         (row,) = await yard.rows("all", "shared")
         assert row["status"] == "idle" and "make room" in row["note"]
+
+
+async def test_however_many_names_a_client_invents_its_token_has_so_many_servers_and_no_more(
+    home: Path,
+) -> None:
+    listed = {AGENT: {"own": stub(home, "own")}}
+    async with company(home, listed, instance_limit=3) as yard, AsyncExitStack() as stack:
+        pids = []
+        for number in range(12):
+            open_ = yard.client("modern", "http", name=f"invented {number}")
+            pids.append(await pid_of(await stack.enter_async_context(open_)))
+        await yard.gone(*pids[:-3])
+        assert all(is_alive(pid) for pid in pids[-3:]), "the least recently used leave first"
+        assert len(await yard.rows()) == 3
+
+
+async def test_a_token_whose_servers_are_all_at_work_is_told_so_and_others_are_not_concerned(
+    home: Path,
+) -> None:
+    listed = {AGENT: {"own": stub(home, "own")}}
+    async with (
+        company(home, listed, instance_limit=1) as yard,
+        yard.client("legacy", "http") as one,
+        yard.client("modern", "http") as two,
+        yard.client("legacy", "line") as line,
+    ):
+        await count(one)
+        message = one.message("tools/call", {"name": "own__cancellable", "arguments": {}})
+        working = one.group.create_task(one.exchange(message))
+
+        async def works() -> bool:
+            return any(row["calls"] for row in await yard.rows())
+
+        await yard.doors.until(works)
+        fault = await two.fault("tools/call", {"name": "own__counter", "arguments": {}})
+        assert "1 servers run for the sessions of this token, and 1 may" in fault["message"]
+        assert "raise instance_limit" in fault["message"]
+        assert await count(line) == 1, "a stdio client counts for itself"
+        await one.cancel(message["id"], working)

@@ -36,6 +36,8 @@ NOTES = Path(__file__).resolve().parents[1] / "instances" / "notes.py"
 AGENTS = SERVERS = 20
 GONE_SECONDS = 15.0
 KB_EACH = 200.0
+MANY = {"TOOLYARD_RUNNING_LIMIT": "1000"}
+"""More processes than a hub usually lets run."""
 FAILED: list[str] = []
 
 
@@ -113,7 +115,7 @@ async def leaving() -> None:
         own: dict[str, Any] = {f"agent-{number}": {} for number in range(AGENTS)}
         listed = {f"n{number}": notes(number, "per_session") for number in range(SERVERS)}
         write_lists(home, dict.fromkeys(own, listed), {}, own)
-        with running_hub({}, home=home) as hub:
+        with running_hub({}, home=home, env=MANY) as hub:
             async with AsyncExitStack() as stack:
                 talks = [
                     await stack.enter_async_context(talking(hub, agent=agent)) for agent in own
@@ -172,7 +174,7 @@ async def memory() -> None:
     """What an instance costs the hub besides its process."""
     with new_home() as home:
         write_lists(home, {"codex": {"n": notes(0, "per_session")}}, {})
-        with running_hub({}, home=home) as hub:
+        with running_hub({}, home=home, env=MANY) as hub:
             async with AsyncExitStack() as stack:
                 talks = [
                     await stack.enter_async_context(talking(hub, agent="codex")) for _ in range(201)

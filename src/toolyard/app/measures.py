@@ -30,7 +30,8 @@ def rules(settings: Settings, trusts_first: bool) -> Rules:
 def budget(settings: Settings) -> Budget:
     """How much servers may take."""
     evict = settings.budget == "evict"
-    return Budget(settings.running_limit, settings.memory_limit << 20, evict)
+    memory = settings.memory_limit << 20
+    return Budget(settings.running_limit, memory, settings.instance_limit, evict)
 
 
 def exposure(settings: Settings) -> Exposure:

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from toolyard.board import Board
-from toolyard.core.errors import LinkError, UnknownNameError
+from toolyard.core.errors import LinkError, StartError, UnknownNameError
 from toolyard.core.model import Observation, Server, Snapshot, Status
 from toolyard.links.keeper import Keeper
 from toolyard.links.link import Link
@@ -74,6 +74,11 @@ class Instance:
         """Whether a call waits for it, or for its answer."""
         link = self.keeper.link
         return self.waiting > 0 or (link is not None and link.calls > 0)
+
+    @property
+    def last_used(self) -> float:
+        """When a call last needed it, by the loop's clock."""
+        return max(self.used_at, self.keeper.used_at)
 
     async def lease(self, seconds: float) -> Link:
         """Its link, opened first if need be.
@@ -177,6 +182,8 @@ class Instances:
             text = f"server {apart.server.name!r} is not in use"
             raise UnknownNameError(text, "it is disabled or has a problem: see toolyard doctor")
         whose = replace(owner, agent=apart.agent) if apart.per_session else EVERYBODY
+        if whose.account:
+            self._make_room(whose.account, apart.server.name)
         instance = Instance(self, apart, whose, entry.server)
         instance.task = self._tasks.start(instance.keeper.run())
         if instance.task is None:
@@ -184,6 +191,19 @@ class Instances:
         self._owned.setdefault(whose.key, {})[apart.key] = instance
         self.revision += 1
         return instance
+
+    def _make_room(self, account: str, name: str) -> None:
+        """Let an account have one more: whoever invents sessions must not take all there is."""
+        mine = [instance for instance in self if instance.owner.account == account]
+        budget = self.pool.room.budget
+        if len(mine) < budget.instances:
+            return
+        idle = [instance for instance in mine if not instance.is_under_way]
+        if not idle or not budget.evict:
+            text = f"cannot start {name!r}: {len(mine)} servers run for the sessions of this token"
+            hint = "end a session that you do not need, or raise instance_limit"
+            raise StartError(f"{text}, and {budget.instances} may", hint)
+        self._end(min(idle, key=lambda instance: instance.last_used))
 
     # The end.
 

@@ -20,6 +20,8 @@ class Owner:
 
     key: str = ""
     """What tells sessions apart; never shown, for a session's id opens doors. Empty: everybody."""
+    account: str = ""
+    """Whose sessions count together: those that came with one token."""
     client: str = ""
     """What its client calls itself."""
     agent: str = ""

@@ -27,6 +27,8 @@ class Budget:
     """At each executor that says nothing else."""
     memory: int = 0
     """Bytes, at each executor that says nothing else, of those that are known."""
+    instances: int = 32
+    """For the sessions of one account."""
     evict: bool = True
     """Send the least recently used to rest when it is used up; otherwise refuse the newcomer."""
 
@@ -35,7 +37,7 @@ class Room:
     """Makes room for one more process: the idle leave first, calls under way are never touched."""
 
     def __init__(self, budget: Budget, memory: Callable[[list[int]], int]) -> None:
-        self._budget = budget
+        self.budget = budget
         self._memory = memory
         self._sides: list[Callable[[], Iterable[Keeper]]] = []
         self.site: Callable[[str], Site | None] = lambda _name: None
@@ -58,12 +60,12 @@ class Room:
             running = self._beside(keeper)
             idle = [other for other in running if other.is_idle]
             starting = any(other.link is None for other in running)
-            if self._budget.evict and not idle and starting:
+            if self.budget.evict and not idle and starting:
                 if asyncio.get_running_loop().time() < end:
                     await asyncio.sleep(LOOK_SECONDS)
                     continue
             oldest = (
-                min(idle, key=lambda other: other.used_at) if self._budget.evict and idle else None
+                min(idle, key=lambda other: other.used_at) if self.budget.evict and idle else None
             )
             why = f"rested to make room for {keeper.server.id.name!r}: {reason}"
             if oldest is None or not await self._sent_to_rest(oldest, why):
@@ -88,7 +90,7 @@ class Room:
 
     def _limits(self, place: str) -> tuple[int, int]:
         """How many servers may run at a place, and how many bytes they may take; 0 is no limit."""
-        site, budget = self.site(place) if place else None, self._budget
+        site, budget = self.site(place) if place else None, self.budget
         count = site.running_limit if site else None
         memory = site.memory_limit if site else None
         return (

@@ -108,7 +108,8 @@ class Calls:
             return await self._pool.lease(route.server)
         able = session.capabilities if capabilities is None else capabilities
         client = session.agent or agent_of(session.info)
-        owner = Owner(session.principal, client, capabilities=able, home=Home(session))
+        who, account = session.principal, session.account
+        owner = Owner(who, account, client, capabilities=able, home=Home(session))
         return await self._instances.lease(apart, owner)
 
     def _note(

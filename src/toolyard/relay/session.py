@@ -36,6 +36,7 @@ class Session:
 
     __slots__ = (
         "_asked",
+        "account",
         "agent",
         "asks",
         "base",
@@ -62,6 +63,8 @@ class Session:
     ) -> None:
         self.principal = principal
         """Who this is, as the door has established it."""
+        self.account = principal
+        """Whose servers it counts among: those of its token, or of its connection alone."""
         self.push = push
         self.is_modern = is_modern
         self.is_stateless = is_stateless

@@ -27,6 +27,7 @@ class Client:
         """Requests under way whose connections have ended."""
         self.session = Session(principal, self.push)
         self.session.exposure = self.session.base = exposure
+        self.session.account = grant.account
         self.listening: Stream | None = None
         self.unheard: list[bytes] = []
         self.seen = 0.0

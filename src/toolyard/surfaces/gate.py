@@ -45,6 +45,11 @@ class Grant:
     """Where that agent runs; empty for any place."""
     is_agent: bool = False
 
+    @property
+    def account(self) -> str:
+        """What stands for the token; nobody can choose it by naming a token or a client."""
+        return f"token {self.name}" if self.is_agent else self.name
+
 
 CONTROL: Final = Grant("control")
 PAGE: Final = Grant("page")

@@ -278,8 +278,9 @@ class HttpDoor:
         # Windows of one agent say the same of themselves: it names whose servers and kept results
         # these are, and proves nothing about two requests.
         said = bytes(meta.get(era.META_CLIENT, b"")).decode("utf-8", "replace")
-        principal = f"{asked.grant.name} modern {said}"
-        session = Session(principal, _mute, is_modern=True, is_stateless=True)
+        account = asked.grant.account
+        session = Session(f"{account} modern {said}", _mute, is_modern=True, is_stateless=True)
+        session.account = account
         session.exposure = session.base = asked.exposure
         session.version = era.MODERN
         exchange = Exchange(session, bytes(message.id), _mute)
