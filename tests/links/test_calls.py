@@ -151,10 +151,16 @@ async def test_the_end_of_the_event_stream_ends_the_link() -> None:
             assert link.closed.done()
 
 
-async def test_a_line_without_end_in_a_call_ends_the_link() -> None:
+async def test_an_answer_that_does_not_end_fails_its_call_and_one_without_bounds_the_link() -> None:
     async with linked(stub("--huge-line", "3")) as link:
         with pytest.raises(LinkError, match="more than 1048576 bytes"):
             await call(link, "echo").answer
+        assert not link.closed.done()
+    async with linked(stub("--huge-line", "20")) as link:
+        with pytest.raises(LinkError, match="more than 1048576 bytes"):
+            await call(link, "echo").answer
+        async with asyncio.timeout(20):
+            assert "without end, beyond 16777216 bytes" in await link.closed
 
 
 @pytest.mark.parametrize("flags", [(), ("--sse",)])

@@ -253,3 +253,25 @@ def test_one_line_means_the_same_for_any_value(value: Any) -> None:
 
     assert json.loads(line.decode("utf-8", "surrogatepass")) == value
     assert b"\n" not in line and b"\r" not in line
+
+
+@pytest.mark.parametrize(
+    ("message", "id_", "is_answer"),
+    [
+        ('{"jsonrpc":"2.0","id":7,"result":{LONG}}', b"7", True),
+        ('{ "id" : "a b", "jsonrpc" : "2.0", "error": {LONG} }', b'"a b"', True),
+        ('{"result":{LONG},"jsonrpc":"2.0","id":7}', b"7", True),
+        ('{"result":{LONG},"id":-7,"jsonrpc":"2.0"} ', b"-7", True),
+        ('{"result":{LONG,"id":7}}', b"", True),
+        ('{"jsonrpc":"2.0","result":{LONG,"x":{"id":7}}}', b"", True),
+        ('{"jsonrpc":"2.0","method":"x","params":{LONG}}', b"", False),
+        ('{"params":{LONG},"method":"x","jsonrpc":"2.0","id":7}', b"7", False),
+        ('{"about":{LONG},"id":7,"result":{}}', b"", None),
+        ("LONG", b"", None),
+    ],
+)
+def test_a_message_too_long_to_be_read_is_known_by_its_ends(
+    message: str, id_: bytes, is_answer: bool | None
+) -> None:
+    raw = message.replace("LONG", '"text":"%s"' % ("id" * 4000)).encode()
+    assert jsonrpc.glimpse(raw[:1024], raw[-1024:]) == (id_, is_answer)

@@ -18,6 +18,7 @@ from msgspec import Raw
 from toolyard.core.errors import LinkError, LinkTimeoutError
 from toolyard.core.model import Peer
 from toolyard.links.flight import Asked, Caller, Channel, Flight, ignore_question
+from toolyard.links.suspects import Suspects
 from toolyard.links.turns import Turns
 from toolyard.wire import era, jsonrpc
 from toolyard.wire.jsonrpc import Message
@@ -77,6 +78,7 @@ class Link:
         self.dropped = 0
         self.violations = 0
         self.tasks = Tasks()
+        self._suspects: Suspects | None = None
         self._loop = asyncio.get_running_loop()
         self._channel: Channel
         self._flights: dict[bytes, Flight] = {}
@@ -189,8 +191,11 @@ class Link:
 
     def cancel(self, flight: Flight, reason: str) -> None:
         """Stop waiting, and tell the server that nobody waits."""
-        if self._flights.pop(b"%d" % flight.number, None) is None:
+        key = b"%d" % flight.number
+        if self._flights.pop(key, None) is None:
             return
+        if self._suspects is not None and key in self._suspects:
+            self._suspects = None  # whether its answer would have come, nobody will know
         if not flight.answer.done():
             flight.answer.cancel()
         if self._channel.cancel_by_message:
@@ -254,10 +259,45 @@ class Link:
             self._violated()
             return
         self._flights.pop(key, None)
+        if self._suspects is not None:
+            self._suspects.clear(key)
+            self._look_at(self._suspects)
         # It does talk to us: a line of chatter beside each answer must not add up to a breach.
         self.violations = 0
         if not flight.answer.done():
             flight.answer.set_result(message)
+
+    def skip(self, seen: jsonrpc.Glimpse, limit: int, *, is_over: bool) -> bool:
+        """A message is too long to be read; only the call whose answer it is fails.
+
+        False if its end may tell more.
+        """
+        is_answer = seen.is_answer is not False
+        if not is_over and not (is_answer and (seen.id or len(self._flights) == 1)):
+            return False
+        self.dropped += 1
+        if is_answer and seen.id:
+            self._fail_dropped({seen.id}, limit)
+        elif is_answer and self._flights:
+            self._suspects = self._suspects or Suspects(limit)
+            self._suspects.add(self._flights)
+            self._look_at(self._suspects)
+        elif seen.id:
+            self._refuse(seen.id, f"the question is larger than {limit} bytes")
+        return True
+
+    def _look_at(self, suspects: Suspects) -> None:
+        """Fail the calls whose answers must have been dropped, as soon as that is certain."""
+        if found := suspects.found:
+            self._suspects = None
+            self._fail_dropped(found, suspects.limit)
+
+    def _fail_dropped(self, calls: set[bytes], limit: int) -> None:
+        text = f"{self.name!r} sent a message of more than {limit} bytes"
+        for flight in [self._flights[call] for call in calls if call in self._flights]:
+            self.fail(
+                flight, LinkError(text, "ask for less at once, or raise server_message_limit")
+            )
 
     def _noticed(self, message: Message, via: Flight | None) -> None:
         method, params = message.method, bytes(message.params)

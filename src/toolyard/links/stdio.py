@@ -8,8 +8,9 @@ from toolyard.core.errors import BusyError
 from toolyard.core.ports import Pipes
 from toolyard.links.flight import Flight
 from toolyard.links.link import Link
+from toolyard.wire import jsonrpc
 from toolyard.wire.jsonrpc import one_line
-from toolyard.wire.lines import Lines
+from toolyard.wire.lines import ENDLESS, Lines
 
 UNSENT_LIMIT: Final = 8 << 20
 """A server that does not read gets no more than this many bytes queued for it."""
@@ -23,7 +24,7 @@ class StdioChannel:
     def __init__(self, link: Link, pipes: Pipes, limit: int) -> None:
         self._link = link
         self._pipes = pipes
-        self._lines = Lines(limit, link.receive, self._overflow)
+        self._lines = Lines(limit, link.receive, self._skip, self._endless)
         self._limit = limit
         link.attach(self)
         pipes.connect(self._lines.feed, link.lose)
@@ -53,5 +54,9 @@ class StdioChannel:
         """Take no more lines."""
         self._lines.close()
 
-    def _overflow(self) -> None:
-        self._link.lose(f"sent a message of more than {self._limit} bytes")
+    def _skip(self, head: bytes, tail: bytes | None) -> bool:
+        seen = jsonrpc.glimpse(head, tail or b"")
+        return self._link.skip(seen, self._limit, is_over=tail is not None)
+
+    def _endless(self) -> None:
+        self._link.lose(f"sent a message without end, beyond {self._limit * ENDLESS} bytes")

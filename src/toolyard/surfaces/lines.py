@@ -12,6 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, cast
 
+from msgspec import Raw
+
 from toolyard.announce import project_paths
 from toolyard.core.agents import spelled
 from toolyard.core.names import SEPARATORS
@@ -50,7 +52,7 @@ class LineClient:
     ) -> None:
         self._relay = relay
         self._write = write
-        self._lines = Lines(limit, self._take, self._overflow)
+        self._lines = Lines(limit, self._take, self._skip, self._endless)
         self._tasks = Tasks()
         self._limit = limit
         # Not its address in memory: that of one that left may come back as another's.
@@ -146,8 +148,21 @@ class LineClient:
             return self._modern
         return self._legacy
 
-    def _overflow(self) -> None:
+    def _skip(self, head: bytes, tail: bytes | None) -> bool:
+        """A message was too long to be read: whoever waits for what it says is told so."""
+        if tail is None:
+            return False
+        seen = jsonrpc.glimpse(head, tail)
         text = f"the message is larger than {self._limit} bytes"
+        fault = jsonrpc.fault(era.INVALID_REQUEST, text)
+        if seen.is_answer:
+            self._legacy.answered(Message(id=Raw(seen.id), error=Raw(fault)))
+        else:
+            self.send(jsonrpc.error(seen.id, fault))
+        return True
+
+    def _endless(self) -> None:
+        text = "the message does not end; nothing more is read"
         self.send(jsonrpc.error(b"", jsonrpc.fault(era.INVALID_REQUEST, text)))
 
 

@@ -7,7 +7,7 @@ looked at; what is inside is passed on, not modelled.
 from __future__ import annotations
 
 import re
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 from msgspec import Raw
@@ -131,6 +131,34 @@ def _is_valid(raw: bytearray) -> bool:
     except MalformedError:
         return False
     return True
+
+
+class Glimpse(NamedTuple):
+    """As much of a message as its beginning and end tell."""
+
+    id: bytes
+    """Empty if it has none, or none that can be seen."""
+    is_answer: bool | None
+    """None if nobody can tell."""
+
+
+def glimpse(head: bytes, tail: bytes) -> Glimpse:
+    """See what a message is that is too long to be read, from how it begins and ends.
+
+    Only members of the message itself are seen: what stands deeper is followed by more brackets.
+    """
+    begun, ended = _BEGUN.match(head), _ENDED.search(tail)
+    id_ = (begun and begun["id"]) or (ended and ended["id"]) or b""
+    return Glimpse(id_, begun["member"] in (b"result", b"error") if begun else None)
+
+
+_VERSION_MEMBER: Final = rb'"jsonrpc"\s*:\s*"2\.0"\s*'
+_ID_MEMBER: Final = rb'"id"\s*:\s*(?P<id>-?\d+|"[^"\\]*")\s*'
+_BEGUN: Final = re.compile(
+    rb"\s*\{\s*(?:%b,\s*)?(?:%b,\s*)?(?:%b,\s*)?"
+    rb'"(?P<member>method|params|result|error)"' % (_VERSION_MEMBER, _ID_MEMBER, _VERSION_MEMBER)
+)
+_ENDED: Final = re.compile(rb",\s*%b(?:,\s*%b)?\}\s*$" % (_ID_MEMBER, _VERSION_MEMBER))
 
 
 # Half of a surrogate pair: what is left when a server cuts a text in the middle of an emoji.
