@@ -194,6 +194,7 @@ class Post:
     def done(self) -> None:
         """The answer is complete; see whether it held what we wanted."""
         flight, channel = self._flight, self._channel
+        self._flight = None  # it leads here, and a large answer must not wait for the collector
         self.connection = None  # from now on it may carry somebody else's request
         if self._events is None and self._body.size and flight is not None:
             body = self._body.take()
@@ -206,7 +207,7 @@ class Post:
 
     def lost(self, why: str) -> None:
         """The connection broke."""
-        flight = self._flight
+        flight, self._flight = self._flight, None
         if flight is None:
             self._listened()
         elif not flight.answer.done():

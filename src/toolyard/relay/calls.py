@@ -241,6 +241,9 @@ class Calls:
         except asyncio.CancelledError:
             link.cancel(flight, "the client went away")
             raise
+        finally:
+            if flight.answer.done():
+                parked.end()
 
 
 def _may_begin_task(exchange: Exchange, fields: Fields, message: Message) -> bool:

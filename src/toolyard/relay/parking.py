@@ -94,8 +94,13 @@ class Parked:
             for key, (method, params, _) in self._open.items()
         }
 
+    def end(self) -> None:
+        """The call is over: let go of its last request, so that neither keeps the other."""
+        self.exchange.parked = None
+
     def expire(self, why: str = "the client did not answer in time") -> None:
         """Nobody will come back."""
+        self.end()
         self.link.cancel(self.flight, why)
         for _, _, answer in self._open.values():
             if not answer.done():

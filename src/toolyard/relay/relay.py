@@ -146,6 +146,8 @@ class Relay:
             reply = _error(era.INVALID_PARAMS, _say(error))
         except ToolyardError as error:
             reply = _error(era.SERVER_ERROR, _say(error))
+            # Its frames hold the call, which holds it: both would wait for the collector.
+            error.__traceback__ = None
         except jsonrpc.MalformedError:
             reply = _error(era.INVALID_PARAMS, "the params are not what this method takes")
         if reply.error:

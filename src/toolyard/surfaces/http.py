@@ -318,6 +318,9 @@ class HttpDoor:
             back.answer(jsonrpc.error(message.id, jsonrpc.fault(era.SERVER_ERROR, text)), 200)
             raise
         finally:
+            # It leads to the exchange, which leads back here: a large answer must not wait for
+            # the collector.
+            reply.on_gone = None
             session.exchanges.pop(exchange.id, None)
             self._listeners.pop(exchange, None)
             if client is not None:
