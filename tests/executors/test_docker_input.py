@@ -137,7 +137,7 @@ async def test_a_missing_library_is_said_with_how_to_get_it(
 ) -> None:
     monkeypatch.setitem(sys.modules, "aiodocker", None)
 
-    assert (await failure(site("unix:///x"))).hint == "pip install 'toolyard[docker]'"
+    assert (await failure(site("unix:///x"))).hint == "install it: pip install 'toolyard[docker]'"
 
 
 def test_the_environment_names_the_daemon(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:

@@ -159,7 +159,7 @@ async def test_a_missing_library_is_a_clear_error(monkeypatch: pytest.MonkeyPatc
 
     error = await refusal(Site("far", "ssh", "box"))
 
-    assert "pip install toolyard[ssh]" in error.hint
+    assert "pip install 'toolyard[ssh]'" in error.hint
 
 
 def test_the_library_is_not_loaded_with_the_executor() -> None:

@@ -15,6 +15,7 @@ from toolyard.core.errors import StartError
 from toolyard.core.sites import Site
 from toolyard.executors.docker_host import Host
 from toolyard.executors.tls import Secured
+from toolyard.stores.extras import how_to_add
 
 if TYPE_CHECKING:
     import aiodocker
@@ -216,17 +217,17 @@ async def _log_in(site: Site, host: Host) -> asyncssh.SSHClientConnection:
 
 
 def _require(host: Host) -> None:
-    extra, library = "docker", "aiodocker"
+    extras, library = ["docker"], "aiodocker"
     try:
         import aiodocker  # noqa: F401
 
         if host.kind == "ssh":
-            extra, library = "docker,ssh", "asyncssh"
+            extras, library = ["docker", "ssh"], "asyncssh"
             import asyncssh  # noqa: F401
     except ImportError as error:
         raise StartError(
             f"docker at {host.label} needs the library {library}, which is not installed",
-            f"pip install 'toolyard[{extra}]'",
+            how_to_add(*extras),
         ) from error
 
 

@@ -12,6 +12,7 @@ from toolyard.executors import manifests
 from toolyard.executors.kube.container import container, pod_security, volumes
 from toolyard.executors.kube.options import Options, read
 from toolyard.executors.manifests import Manifest, Mark, slug
+from toolyard.stores.extras import how_to_add
 
 
 def render(agent: str, runs: Sequence[Run], site: Site, *, native: bool = False) -> str:
@@ -111,7 +112,7 @@ def _yaml(documents: list[Manifest]) -> str:
     except ImportError as error:
         raise StartError(
             "writing manifests needs the library PyYAML, which is not installed",
-            "install it: pip install 'toolyard[kubernetes]'",
+            how_to_add("kubernetes"),
         ) from error
     dump: Any = yaml.safe_dump_all
     return str(dump(documents, sort_keys=False, explicit_start=True, allow_unicode=True))

@@ -20,6 +20,7 @@ from toolyard.executors.ssh_login import read_login
 from toolyard.executors.ssh_shell import launch, refusal
 from toolyard.executors.tail import LogFile
 from toolyard.executors.waits import through
+from toolyard.stores.extras import how_to_add
 
 if TYPE_CHECKING:
     from toolyard.executors.ssh_channel import Remote, Session
@@ -98,6 +99,7 @@ class Ssh:
         Raises:
             StartError: The host forwards no ports, or cannot be reached.
         """
+        _require(self._login.label)
         import asyncssh
 
         async with self._hold() as trunk:
@@ -143,6 +145,7 @@ class Ssh:
     @asynccontextmanager
     async def _session(self, run: Run) -> AsyncIterator[tuple[Trunk, Session, Remote]]:
         """A shell there, on a connection that has room for one."""
+        _require(self._login.label)
         from toolyard.executors.ssh_channel import Remote as Pipe
         from toolyard.executors.ssh_trunk import FullError
 
@@ -198,7 +201,10 @@ class Ssh:
                 self._attempts += 1
 
     async def _connect(self) -> Trunk:
-        trunk = await _library(self._login.label).open(self._login, self._hub, self._owner)
+        _require(self._login.label)
+        from toolyard.executors.ssh_trunk import Trunk
+
+        trunk = await Trunk.open(self._login, self._hub, self._owner)
         try:
             await self._clean(trunk)
         except BaseException:
@@ -255,18 +261,15 @@ class Ssh:
             remote.close()
 
 
-def _library(host: str) -> type[Trunk]:
-    """The class of connections; its library is loaded with the first of them."""
+def _require(host: str) -> None:
+    """Load the library, which happens with the first connection."""
     try:
         importlib.import_module("asyncssh")
     except ImportError as error:
         raise StartError(
-            f'cannot log in to "{host}": the library for ssh is not installed',
-            "run `pip install toolyard[ssh]`",
+            f'cannot log in to "{host}": the library asyncssh is not installed',
+            how_to_add("ssh"),
         ) from error
-    from toolyard.executors.ssh_trunk import Trunk as Opened
-
-    return Opened
 
 
 @asynccontextmanager

@@ -24,6 +24,7 @@ from toolyard.links.addresses import check_link
 from toolyard.links.callback import Callback, listening
 from toolyard.links.greeting import ENVELOPE
 from toolyard.links.guarded import guarded_http
+from toolyard.stores.extras import how_to_add
 from toolyard.stores.grants import Grant, Grants, Listed, join_scopes, server_key
 from toolyard.wire import era, jsonrpc
 
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
 LOGIN_SECONDS: Final = 300.0
 """For the person: to find the password, the phone, the right account."""
-INSTALL: Final = "install it: pip install 'toolyard[login]'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def _load() -> None:
         # It takes a second, and most never need it.
         importlib.import_module("mcp.client.auth")
     except ImportError as error:
-        raise ConfigError("logging in needs the package 'mcp'", INSTALL) from error
+        raise ConfigError("logging in needs the package 'mcp'", how_to_add("login")) from error
     # It writes a traceback for whatever we turn into one sentence, and answers of token endpoints.
     for quiet in ("mcp.client.auth", "mcp.shared", "httpx2", "httpcore2"):
         logging.getLogger(quiet).setLevel(logging.CRITICAL)

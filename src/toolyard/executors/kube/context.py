@@ -11,6 +11,7 @@ from typing import Any
 from toolyard.core.errors import StartError
 from toolyard.executors.kube.api import Api
 from toolyard.executors.kube.options import Options
+from toolyard.stores.extras import how_to_add
 
 _INSIDE = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
@@ -70,7 +71,7 @@ async def _import(name: str) -> None:
     except ImportError as error:
         raise StartError(
             f'executor "{name}" needs the library kubernetes_asyncio, which is not installed',
-            "install it: pip install 'toolyard[kubernetes]'",
+            how_to_add("kubernetes"),
         ) from error
 
 

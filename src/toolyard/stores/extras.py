@@ -1,0 +1,50 @@
+"""How to add an optional part of Toolyard, in the words of what installed it."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Final
+
+_IN_UV_CACHE: Final = re.compile(r"(archive|environments)-v\d+")
+_NEEDED_FOR: Final = re.compile(r"""\s*([^;]+?)\s*;.*\bextra\s*==\s*["']([^"']+)["']""")
+
+
+def how_to_add(*extras: str, prefix: Path | None = None) -> str:
+    """Give the command that adds these extras to the Toolyard that runs, or the one at `prefix`."""
+    place = prefix or Path(sys.prefix)
+    wanted = f"'toolyard[{','.join(extras)}]'"
+    if (place / "pipx_metadata.json").is_file():
+        return "install it: pipx inject toolyard " + " ".join(_packages(extras))
+    if (place / "uv-receipt.toml").is_file():
+        # It installs anew, with what is named and nothing else.
+        every = ",".join(dict.fromkeys((*_installed_extras(place), *extras)))
+        return f"install it: uv tool install 'toolyard[{every}]'"
+    if any(_IN_UV_CACHE.fullmatch(part) for part in place.parts):
+        return f"start it as: uvx --from {wanted} toolyard, or install it: uv tool install {wanted}"
+    return f"install it: pip install {wanted}"
+
+
+def _packages(extras: tuple[str, ...]) -> list[str]:
+    """What the extras stand for: pipx adds packages, not extras."""
+    from importlib.metadata import PackageNotFoundError, requires
+
+    try:
+        lines = requires("toolyard") or []
+    except PackageNotFoundError:
+        lines = []
+    needs = [match for line in lines if (match := _NEEDED_FOR.match(line))]
+    return [f"'{need[1]}'" for need in needs if need[2] in extras] or [*extras]
+
+
+def _installed_extras(place: Path) -> list[str]:
+    """The extras that `uv tool` was told of before."""
+    import tomllib
+
+    try:
+        receipt = tomllib.loads((place / "uv-receipt.toml").read_text("utf-8"))
+        named = [each for each in receipt["tool"]["requirements"] if each["name"] == "toolyard"]
+        return [str(extra) for each in named for extra in each.get("extras", [])]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return []
