@@ -3,12 +3,19 @@ from __future__ import annotations
 import pytest
 
 from toolyard.core.errors import LinkError
-from toolyard.links.addresses import Reach, check_link, is_public
+from toolyard.links.addresses import (
+    Reach,
+    check_link,
+    is_loopback,
+    is_loopback_name,
+    is_public,
+)
 
 PRIVATE = """
     127.0.0.1 127.1.2.3 10.0.0.1 172.16.0.1 192.168.1.1 169.254.169.254 100.64.0.1 0.0.0.0
     192.0.0.1 198.18.0.1 224.0.0.1 255.255.255.255 ::1 :: fe80::1 fe80::1%eth0 fc00::1 fd12::1
     fec0::1 ff02::1 ::ffff:127.0.0.1 ::ffff:10.0.0.1 ::ffff:169.254.169.254 64:ff9b::7f00:1
+    ::127.0.0.1 ::10.0.0.1 ::ffff:0:127.0.0.1 ::ffff:0:a9fe:a9fe 0:0:0:0:0:0:7f00:1
     64:ff9b::a9fe:a9fe 64:ff9b:1::1 2002:7f00:1:: 2002:a00:1:: 2002:c0a8:101::1 2001:db8::1
 """.split()
 PUBLIC = ["8.8.8.8", "93.184.216.34", "2606:4700::1111", "64:ff9b::808:808", "::ffff:8.8.8.8"]
@@ -22,6 +29,20 @@ def test_addresses_of_this_machine_and_its_surroundings_are_not_public(address: 
 @pytest.mark.parametrize("address", PUBLIC)
 def test_addresses_of_the_open_network_are_public(address: str) -> None:
     assert is_public(address)
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["127.0.0.1", "127.9.8.7", "::1", "::ffff:127.0.0.1", "::127.0.0.1", "::ffff:0:127.0.0.1"],
+)
+def test_loopback_is_known_in_every_spelling(address: str) -> None:
+    assert is_loopback(address)
+    assert is_loopback_name(address)
+
+
+@pytest.mark.parametrize("address", ["8.8.8.8", "10.0.0.1", "::", "::ffff:10.0.0.1", "2001:db8::1"])
+def test_other_addresses_are_not_loopback(address: str) -> None:
+    assert not is_loopback(address)
 
 
 async def test_a_public_server_cannot_send_a_login_to_a_private_address() -> None:

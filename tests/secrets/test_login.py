@@ -5,6 +5,7 @@ import threading
 import urllib.error
 import urllib.request
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -292,3 +293,17 @@ async def test_a_login_is_renewed_with_one_request(
     issuer.failing = True
     with pytest.raises(LinkError, match="503"):
         await refresh(new)
+
+
+async def test_a_login_is_not_renewed_where_nobody_would_log_in(
+    issuer: Issuer, grants: Grants, a_keyring: InMemory
+) -> None:
+    await login("remote", Url(issuer.mcp), grants, browser)
+    grant = grants.read(issuer.mcp)
+    assert grant is not None
+    # The server is out in the open network, and the name of its issuer leads to this machine now.
+    moved = replace(grant, url="https://8.8.8.8/mcp")
+    with pytest.raises(LinkError, match="not on the open network"):
+        await refresh(moved)
+    assert (issuer.refreshes, issuer.denied) == (0, 0)
+    assert (await refresh(grant)).access_token in issuer.valid

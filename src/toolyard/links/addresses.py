@@ -15,7 +15,11 @@ LONGEST: Final = 8192
 # What an address may hold: nothing that a shell, a terminal or a browser reads otherwise.
 _ADDRESS: Final = re.compile(r"[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=%-]+")
 _HOST: Final = re.compile(r"[a-z0-9][a-z0-9._-]*|[0-9a-f:.]+")
-_NAT64: Final = ipaddress.ip_network("64:ff9b::/96")
+_HOLDING: Final = tuple(
+    ipaddress.IPv6Network(each)
+    for each in ("::/96", "::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b::/96")
+)
+"""Networks whose addresses end with one of IPv4: compatible, mapped, translated, NAT64."""
 _TRANSLATED: Final = ipaddress.ip_network("64:ff9b:1::/48")
 
 Ip = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -44,23 +48,36 @@ def check_link(url: str) -> str:
 def is_loopback_name(host: str) -> bool:
     """Whether a host is this machine by its name alone."""
     try:
-        return ipaddress.ip_address(host).is_loopback
+        return is_loopback(host)
     except ValueError:
         return host == "localhost"
 
 
+def is_loopback(address: str) -> bool:
+    """Whether an address is this machine, however it is spelled."""
+    ip = _parse(address)
+    return ip.is_loopback or _inner(ip).is_loopback
+
+
 def is_public(address: str) -> bool:
     """Whether an address is one of the open network, also behind what translates addresses."""
-    ip: Ip = ipaddress.ip_address(address.partition("%")[0])
-    if isinstance(ip, ipaddress.IPv6Address):
-        inner = ip.ipv4_mapped or ip.sixtofour or (ip.teredo[1] if ip.teredo else None)
-        if ip in _NAT64:
-            inner = ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
-        if inner is not None:
-            return is_public(str(inner))
-        if ip.is_site_local or ip in _TRANSLATED:
-            return False
+    ip = _inner(_parse(address))
+    if isinstance(ip, ipaddress.IPv6Address) and (ip.is_site_local or ip in _TRANSLATED):
+        return False
     return ip.is_global and not ip.is_multicast
+
+
+def _parse(address: str) -> Ip:
+    return ipaddress.ip_address(address.partition("%")[0])
+
+
+def _inner(ip: Ip) -> Ip:
+    """The address of IPv4 inside of one of IPv6, or the address itself."""
+    if isinstance(ip, ipaddress.IPv4Address):
+        return ip
+    if any(ip in network for network in _HOLDING):
+        return ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
+    return ip.sixtofour or (ip.teredo[1] if ip.teredo else ip)
 
 
 async def resolve(host: str, port: int) -> list[str]:
@@ -102,7 +119,7 @@ class Reach:
                 "do not log in there",
             )
         own_place = (scheme, host, port) == self._origin
-        loopback = all(ipaddress.ip_address(each.partition("%")[0]).is_loopback for each in found)
-        if scheme != "https" and not own_place and not (scheme == "http" and loopback):
+        loopback = scheme == "http" and all(map(is_loopback, found))
+        if scheme != "https" and not own_place and not loopback:
             raise LinkError(f"the login leads to {host!r} without https", "do not log in there")
         return found

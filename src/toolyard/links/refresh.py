@@ -7,14 +7,15 @@ import base64
 import time
 from dataclasses import replace
 from typing import Any, Final
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
 
 from toolyard.core.errors import LinkError
+from toolyard.links.addresses import Reach
 from toolyard.links.refusals import AuthNeededError
 from toolyard.stores.grants import Grant
-from toolyard.wire.http1 import Headers, Pool, parse_address
+from toolyard.wire.http1 import Address, Headers, Pool, parse_address
 from toolyard.wire.pieces import Pieces
 
 SECONDS: Final = 20.0
@@ -55,27 +56,41 @@ async def refresh(grant: Grant) -> Grant:
 
     Raises:
         AuthNeededError: The issuer refuses: a person has to log in again.
-        LinkError: The issuer cannot be reached, or is not able to now.
+        LinkError: The issuer cannot be reached, must not be, or is not able to now.
     """
+    try:
+        async with asyncio.timeout(SECONDS):
+            status, said = await _send(grant, await _judged(grant))
+    except TimeoutError:
+        raise LinkError(f"{grant.issuer} did not renew a login within {SECONDS:g} s") from None
+    if status == 200:
+        return _renewed(grant, said)
+    if 400 <= status < 500 and status not in LATER:
+        raise _ended(grant, status)
+    raise LinkError(f"{grant.issuer} could not renew a login (HTTP {status})")
+
+
+async def _send(grant: Grant, address: Address) -> tuple[int, bytes]:
+    """Ask the issuer; gives the status and the body of its answer."""
+    head, body = _request(grant, address.authority, address.target)
+    pool, answer = Pool(address), Answer()
+    try:
+        pool.send(head + body, answer)
+        said = await answer.over
+        return answer.status, said
+    finally:
+        await pool.close()
+
+
+async def _judged(grant: Grant) -> Address:
+    """Where to renew it: judged anew, as a name can lead elsewhere than when somebody logged in."""
     try:
         address = parse_address(grant.token_endpoint)
     except ValueError as error:
         raise _ended(grant, 0) from error
-    head, body = _request(grant, address.authority, address.target)
-    pool, answer = Pool(address), Answer()
-    try:
-        async with asyncio.timeout(SECONDS):
-            pool.send(head + body, answer)
-            said = await answer.over
-    except TimeoutError:
-        raise LinkError(f"{grant.issuer} did not renew a login within {SECONDS:g} s") from None
-    finally:
-        await pool.close()
-    if answer.status == 200:
-        return _renewed(grant, said)
-    if 400 <= answer.status < 500 and answer.status not in LATER:
-        raise _ended(grant, answer.status)
-    raise LinkError(f"{grant.issuer} could not renew a login (HTTP {answer.status})")
+    parts = urlsplit(grant.token_endpoint)
+    found = await Reach(grant.url).addresses(parts.scheme, address.host, parts.port)
+    return address._replace(found=tuple(found))
 
 
 def _request(grant: Grant, authority: str, target: str) -> tuple[bytes, bytes]:

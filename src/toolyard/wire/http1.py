@@ -60,6 +60,8 @@ class Address(NamedTuple):
     port: int
     secure: bool
     target: str
+    found: tuple[str, ...] = ()
+    """Where its host was found, if somebody has judged that; it is not looked up again then."""
 
     @property
     def authority(self) -> str:
@@ -312,17 +314,29 @@ class Pool:
         address = self._address
         try:
             async with asyncio.timeout(DIAL_SECONDS):
-                await self.loop.create_connection(
-                    lambda: connection,
-                    address.host,
-                    address.port,
-                    ssl=self._tls,
-                    server_hostname=address.host if self._tls else None,
-                )
+                await self._connect(connection)
         except TimeoutError:
             sink.lost(f"no connection to {address.authority} within {DIAL_SECONDS:.0f} s")
         except (OSError, ssl.SSLError) as error:
             sink.lost(f"cannot connect to {address.authority} ({_reason(error)})")
+
+    async def _connect(self, connection: Connection) -> None:
+        address = self._address
+        places = address.found or (address.host,)
+        for place in places:
+            try:
+                await self.loop.create_connection(
+                    lambda: connection,
+                    place,
+                    address.port,
+                    ssl=self._tls,
+                    server_hostname=address.host if self._tls else None,
+                )
+            except OSError:
+                if place == places[-1]:
+                    raise
+            else:
+                return
 
     def keep(self, connection: Connection) -> None:
         """Take in a connection that was just made."""
