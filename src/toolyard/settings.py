@@ -174,7 +174,13 @@ SETTINGS: Final = (
     Setting("cache_dir", _path, "Where the hub keeps what it can make again."),
     Setting("runtime_dir", _path, "Where socket, lock, token and log of the hub are."),
     Setting("data_dir", _path, "Where the catalog of servers is."),
-    Setting("host", _host, "The address the HTTP doors listen on.", "", "--host"),
+    Setting(
+        "host",
+        _host,
+        "The address the HTTP doors listen on; `0.0.0.0` or `::` for all.",
+        "",
+        "--host",
+    ),
     Setting(
         "port",
         _count(1, 65535),

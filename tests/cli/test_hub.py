@@ -103,6 +103,20 @@ def test_starting_in_the_background_is_no_trouble_if_one_runs(
     assert entry["args"][-1] == "mcp"
 
 
+def test_what_is_wrong_with_the_address_is_said_at_the_start(
+    toolyard: Toolyard, hub: StandIn
+) -> None:
+    moved = {"code": "port-moved", "text": "the hub listens on 7421", "hint": "free it"}
+    other = {"code": "start-failed", "text": "a server failed", "hint": "look"}
+    hub.status["problems"] = [moved, other]
+
+    done = toolyard("up", "--detach")
+
+    assert "warning: the hub listens on 7421" in done.err
+    assert "hint: free it" in done.err
+    assert "a server failed" not in done.err
+
+
 def test_the_entry_for_clients_says_all_that_they_would_not_know(
     toolyard: Toolyard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

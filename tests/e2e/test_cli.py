@@ -20,6 +20,7 @@ import psutil  # type: ignore[import-untyped]
 import pytest
 
 import toolyard as package
+from tests.e2e.hub import free_port
 from toolyard.cli.exits import Exit
 from toolyard.settings import read_settings
 from toolyard.stores.runfile import HubState, RunDir
@@ -235,7 +236,8 @@ def test_a_taken_port_is_passed_over_unless_it_was_told() -> None:
         started = toolyard("up", "--detach")
 
     assert started.returncode == Exit.OK
-    assert "port 7420 is in use by" in started.stderr
+    assert "warning: port 7420 was in use, so the hub listens on" in started.stderr
+    assert "warning" not in started.stdout and "send their token" in toolyard("status").stdout
     running = state()
     assert running is not None
     assert running.port != 7420
@@ -249,6 +251,27 @@ def test_an_added_server_is_there_without_a_restart() -> None:
     listed = json.loads(toolyard("list", "--json").stdout)
     names = [each["alias"] for each in listed["servers"] if each["source"] == "configured"]
     assert names == ["mine"]
+
+
+@pytest.mark.parametrize("host", ["127.0.0.2", "0.0.0.0"])
+def test_a_hub_is_reached_at_the_address_it_was_told_to_listen_on(host: str) -> None:
+    started = toolyard("up", "--detach", "--host", host, "--port", str(free_port()))
+    assert started.returncode == Exit.OK, started.stderr
+    status, doctor = toolyard("status"), toolyard("doctor")
+
+    assert status.returncode == Exit.OK, status.stderr
+    is_open = host == "0.0.0.0"
+    assert ("unencrypted" in started.stderr) == is_open
+    assert ("unencrypted" in doctor.stdout) == is_open
+    assert doctor.returncode == (Exit.FAILED if is_open else Exit.OK)
+    with urllib.request.urlopen(link_in(status.stdout), timeout=10) as page:
+        assert page.status == 200
+    assert toolyard("down").returncode == Exit.OK
+
+
+def link_in(said: str) -> str:
+    """The link that was printed for people."""
+    return next(word for word in said.split() if "/open?code=" in word)
 
 
 def test_the_doctor_says_at_once_what_is_wrong_with_a_new_server() -> None:

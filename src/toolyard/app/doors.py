@@ -18,6 +18,7 @@ from toolyard.core.errors import ConfigError, StoreError
 from toolyard.core.model import Problem, Report
 from toolyard.settings import Settings
 from toolyard.stores.runfile import HubState, RunDir
+from toolyard.surfaces.address import EVERYWHERE, local_url, open_url, problems_of
 from toolyard.surfaces.asgi import App
 from toolyard.surfaces.control.agents import AgentsDoor
 from toolyard.surfaces.control.api import make_app
@@ -64,9 +65,11 @@ async def open_doors(
     """Serve all doors of a house until it is told to stop; `ready` gets the address."""
     settings, stop = house.settings, house.stopping
     port: int = sock.getsockname()[1]
-    house.hub.url = f"http://{_shown(settings.host)}:{port}"
+    house.hub.url = local_url(settings, port)
+    house.board.post(Report("doors", problems=tuple(problems_of(settings, port))))
     sessions = PageSessions()
     gate = Gate(
+        EVERYWHERE.get(settings.host, settings.host),
         port,
         token,
         settings.allowed_hosts,
@@ -80,7 +83,7 @@ async def open_doors(
     )
 
     def link() -> str:
-        return f"{house.hub.url}/open?code={sessions.new_code()}"
+        return f"{open_url(settings, port)}/open?code={sessions.new_code()}"
 
     rest = _make_rest(house, door, sessions, link)
     server = HttpServer(
@@ -229,10 +232,6 @@ def bind_door(settings: Settings) -> socket.socket:
         f"cannot listen on {settings.host}:{settings.port} ({(last.strerror or str(last)).lower()})"
     )
     raise ConfigError(text, "choose another with --port") from last
-
-
-def _shown(host: str) -> str:
-    return f"[{host}]" if ":" in host else host
 
 
 class _Signals:

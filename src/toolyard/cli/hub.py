@@ -9,7 +9,6 @@ import sys
 import threading
 import time
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 import click
 
@@ -23,6 +22,8 @@ if TYPE_CHECKING:
 STOP_PATIENCE = 20.0
 """Seconds; the hub itself gives its servers 15."""
 PAUSE = 0.05
+LOUD = frozenset({"port-moved", "clear-text"})
+"""Problems of the address itself, which are said at the start."""
 
 _FLAGS = (
     setting_option("host", "--host", "Listen on this address instead of 127.0.0.1.", "ADDRESS"),
@@ -72,12 +73,8 @@ def up_command(desk: Desk, detach: bool) -> None:
         raise AlreadyRunningError(state)
     _remember(desk)
 
-    def announce(url: str) -> None:
-        _announce(desk, url)
-        _explain_port(desk, url)
-
     # In a thread, because the link is asked for at the door of the very hub that is calling.
-    serve(desk.settings, lambda url: threading.Thread(target=announce, args=(url,)).start())
+    serve(desk.settings, lambda url: threading.Thread(target=_announce, args=(desk, url)).start())
 
 
 @click.command("down")
@@ -183,7 +180,6 @@ def _detach(desk: Desk) -> None:
     flags = _as_words(desk.flags)
     running = start_until(str(desk.run_dir.path), flags, desk.run_dir.read)
     _announce(desk, running.url)
-    _explain_port(desk, running.url)
 
 
 def _as_words(flags: dict[str, object]) -> list[str]:
@@ -209,16 +205,25 @@ def _announce(desk: Desk, url: str) -> None:
     answer = {"url": url, "mcp": f"{url}/mcp", "link": link, "client": entry}
     desk.terminal.answer(answer, lambda: _welcome(desk, url, link, entry))
     sys.stdout.flush()
+    if hub:
+        _warn(desk, hub.status()["problems"])
 
 
-def _explain_port(desk: Desk, url: str) -> None:
-    """Say why it is another port than the usual one."""
-    port = urlsplit(url).port
-    if port != desk.settings.port:
-        from toolyard.cli.holder import find_holder
+def _warn(desk: Desk, problems: list[dict[str, Any]]) -> None:
+    """Say what is wrong with where the hub is, so that nobody can miss it."""
+    for problem in problems:
+        if problem["code"] in LOUD:
+            mark = desk.terminal.paint("warning:", "yellow", sys.stderr)
+            desk.terminal.note(f"{mark} {problem['text']}{_held_by(desk, problem['code'])}")
+            desk.terminal.note(f"hint: {problem['hint']}")
 
-        holder = find_holder(desk.settings.port) or "another program"
-        desk.terminal.note(f"port {desk.settings.port} is in use by {holder}; took {port}")
+
+def _held_by(desk: Desk, code: str) -> str:
+    """Who has taken the port, where the system tells."""
+    from toolyard.cli.holder import find_holder
+
+    holder = find_holder(desk.settings.port) if code == "port-moved" else ""
+    return f"; it is held by {holder}" if holder else ""
 
 
 def _welcome(desk: Desk, url: str, link: str, entry: dict[str, Any]) -> None:

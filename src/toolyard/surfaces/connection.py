@@ -13,6 +13,7 @@ from typing import Final, Protocol, cast
 
 import httptools
 
+from toolyard.surfaces.address import here
 from toolyard.surfaces.reply import Pairs, Reply, Request
 
 HEADER_BYTES: Final = 32 << 10
@@ -84,6 +85,8 @@ class Connection(asyncio.Protocol):
         self._unread = inf
         self._writable: asyncio.Event | None = None
         self.closing = False
+        self.here = b""
+        """The host and port that the client has connected to."""
         self.is_known = False
         """Whether somebody with a token has spoken here."""
 
@@ -92,6 +95,7 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Start the clock for the first head."""
         self._transport = cast("asyncio.Transport", transport)
+        self.here = here(transport)
         self._rules.opened(self)
         self._patience(HEADER_SECONDS)
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from toolyard.stores.tokens import AgentToken
+from toolyard.surfaces.address import bracketed
 from toolyard.surfaces.ways import LOCAL, WHOLE, read_way
 
 Pairs = list[tuple[bytes, bytes]]
@@ -67,6 +68,7 @@ class Gate:
 
     def __init__(
         self,
+        host: str,
         port: int,
         token: str,
         hosts: Iterable[str] = (),
@@ -77,7 +79,7 @@ class Gate:
         self._bearer = _SCHEME + token.encode()
         self._find_agent = find_agent
         self._is_page = is_page
-        own = [f"{name}:{port}" for name in NAMES]
+        own = [f"{name}:{port}" for name in (*NAMES, bracketed(host))]
         self._hosts = frozenset(host.lower().encode() for host in (*own, *hosts))
         self._origins = frozenset(
             o.encode() for o in (*(f"http://{host}" for host in own), *origins)
@@ -87,11 +89,15 @@ class Gate:
         """The hub is reached under another host and port too, by a way that was opened for it."""
         self._hosts |= {host.lower().encode()}
 
-    def judge(self, path: str, headers: Pairs, authority: bytes = b"") -> Grant | Refusal:
+    def judge(
+        self, path: str, headers: Pairs, authority: bytes = b"", here: bytes = b""
+    ) -> Grant | Refusal:
         """Who sends a request, if it may pass; else why not: status and sentence.
 
         Args:
             authority: The host that the target names beside `Host`, if it names one.
+            here: The host and port that the client has connected to: whoever names these, and
+                no name that somebody else could let lead to us, is where it wants to be.
         """
         host = bearer = b""
         hosts = 0
@@ -103,8 +109,9 @@ class Gate:
             elif name == b"authorization":
                 bearer = value
             elif name == b"origin":
-                foreign = foreign or value not in self._origins
-        if hosts != 1 or host not in self._hosts or (authority and authority not in self._hosts):
+                foreign = foreign or not self._is_own_origin(value, here)
+        own = hosts == 1 and self._is_own(host, here)
+        if not own or (authority and not self._is_own(authority, here)):
             return (
                 421,
                 "this address is not one of the hub's; use the one that toolyard status shows",
@@ -114,6 +121,12 @@ class Gate:
         if hmac.compare_digest(bearer, self._bearer):
             return CONTROL
         return self._identify(path, bearer)
+
+    def _is_own(self, host: bytes, here: bytes) -> bool:
+        return host in self._hosts or (host == here and host != b"")
+
+    def _is_own_origin(self, origin: bytes, here: bytes) -> bool:
+        return origin in self._origins or (origin == b"http://" + here and here != b"")
 
     def _identify(self, path: str, bearer: bytes) -> Grant | Refusal:
         """Who comes without the hub's own token."""

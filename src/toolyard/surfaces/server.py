@@ -77,7 +77,7 @@ class HttpServer:
         """Who may not pass the gate, and when there is no room."""
         if len(self._connections) > self._most:
             return 503, f"more than {self._most} connections are open"
-        judged = self._gate.judge(request.path, request.headers, request.authority)
+        judged = self._gate.judge(request.path, request.headers, request.authority, connection.here)
         if not isinstance(judged, Grant):
             return judged
         if judged is NOBODY:

@@ -1,0 +1,85 @@
+"""Where the HTTP doors are: under which address others reach them, and what is wrong with it."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import socket
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Final
+
+from toolyard.core.model import Problem
+from toolyard.links.addresses import is_loopback_name
+from toolyard.settings import Settings
+
+EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - said by the user
+"""What stands for every address of this machine, and the one that is always among them."""
+_FAR: Final = ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1"))
+"""Addresses that are nobody's, but lie beyond the next router."""
+
+
+def local_url(settings: Settings, port: int) -> str:
+    """The address of the doors for programs on this machine."""
+    return url_of(EVERYWHERE.get(settings.host, settings.host), port)
+
+
+def open_url(settings: Settings, port: int) -> str:
+    """The address of the doors for people, who may sit at another machine."""
+    if settings.host not in EVERYWHERE:
+        return local_url(settings, port)
+    outward = outward_address()
+    return url_of(outward, port) if outward else local_url(settings, port)
+
+
+def url_of(host: str, port: int) -> str:
+    """The address of the doors at a host."""
+    return f"http://{bracketed(host)}:{port}"
+
+
+def bracketed(host: str) -> str:
+    """A host as it stands before a port."""
+    return f"[{host}]" if ":" in host else host
+
+
+def outward_address() -> str:
+    """The address that others most likely reach this machine at; empty without a network."""
+    for family, far in _FAR:
+        with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect((far, 9))  # chooses a route, and sends nothing
+            return str(probe.getsockname()[0])
+    return ""
+
+
+def here(transport: asyncio.BaseTransport) -> bytes:
+    """What `Host` holds if a client named the very address that its connection arrived at."""
+    name = transport.get_extra_info("sockname")
+    if not isinstance(name, tuple):
+        return b""
+    ip = ipaddress.ip_address(str(name[0]).partition("%")[0])
+    if isinstance(ip, ipaddress.IPv6Address):
+        ip = ip.ipv4_mapped or ip
+    return f"{bracketed(str(ip))}:{name[1]}".encode()
+
+
+def problems_of(settings: Settings, port: int) -> Iterator[Problem]:
+    """What a person should know of where the doors are."""
+    url = local_url(settings, port)
+    if port != settings.port and not settings.port_fixed:
+        yield Problem(
+            "port-moved",
+            f"port {settings.port} was in use, so the hub listens on {port}",
+            f"clients that were told {settings.port} send their token to whoever listens there: "
+            "free that port and run `toolyard restart`, or choose one with --port and connect "
+            "them again",
+            url,
+        )
+    if settings.host not in EVERYWHERE and is_loopback_name(settings.host):
+        return
+    where = "all addresses of this machine" if settings.host in EVERYWHERE else settings.host
+    yield Problem(
+        "clear-text",
+        f"the hub listens on {where}, and tokens and calls travel there unencrypted",
+        "put a proxy with TLS in front, or see to it that nobody else is on that network",
+        url,
+    )
