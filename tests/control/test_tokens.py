@@ -132,6 +132,25 @@ async def test_an_agent_that_sees_a_part_lets_no_server_rest(yard: Doors, limit:
     assert not (await Agent(yard).call("toolyard_deactivate", server="one"))["result"]["isError"]
 
 
+async def test_calls_are_recorded_with_the_token_they_came_with(yard: Doors) -> None:
+    alice = Agent(yard, token=await make_token(yard, "alice", servers=["two"]))
+    asked = {"name": "two__echo", "arguments": {"text": "hi"}}
+    bob = {**LEGACY, "clientInfo": {"name": "i-am-bob"}}
+    opened = await alice.post(call("initialize", bob))
+    session = {"Mcp-Session-Id": opened.headers["mcp-session-id"]}
+    assert (await alice.post(call("tools/call", asked), session)).status == 200
+    await alice.call("two__echo", text="hi")
+    await Agent(yard).call("two__echo", text="hi")
+
+    calls = (await yard.get("/api/v1/history"))["calls"]
+    said = [(each["agent"], each["caller"]) for each in calls]
+    assert said == [("raw", "control"), ("raw", "alice"), ("i-am-bob", "alice")]
+    found = (await yard.get("/api/v1/history?caller=alice&agent=i-am-bob"))["calls"]
+    assert [each["id"] for each in found] == [calls[2]["id"]]
+    (whole, _) = (await yard.get("/api/v1/history/stats?caller=alice"))["stats"]
+    assert whole["calls"] == 2
+
+
 async def test_a_revoked_token_ends_what_was_opened_with_it(yard: Doors) -> None:
     token = await make_token(yard, "agent")
     agent = Agent(yard, token=token)

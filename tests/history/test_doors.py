@@ -70,6 +70,7 @@ async def test_every_kind_of_client_leaves_its_calls(
         (server, "echo", "ok", ""),
     ]
     assert all(each["ms"] > 0 and each["answered"] > 0 for each in found)
+    assert {each["caller"] for each in found} == {"control" if kind[1] == "http" else ""}
     assert found[2]["asked"] == len(json.dumps({"text": "hello"}, separators=(",", ":"))) or (
         found[2]["asked"] == len(json.dumps({"text": "hello"}))
     )
@@ -203,7 +204,8 @@ def test_the_operations_are_in_the_document(yard: RunningHub) -> None:
 
     assert {"/api/v1/history", "/api/v1/history/stats", "/metrics"} <= paths.keys()
     names = {each["name"] for each in paths["/api/v1/history"]["get"]["parameters"]}
-    assert {"server", "tool", "agent", "outcome", "text", "since", "before", "limit"} == names
+    named = {"server", "tool", "agent", "caller", "outcome", "text", "since", "before", "limit"}
+    assert named == names
 
 
 def test_a_hub_whose_database_cannot_be_opened_serves_and_says_so() -> None:

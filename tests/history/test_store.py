@@ -52,6 +52,7 @@ async def test_a_call_is_recorded_with_all_that_is_known_of_it(database: Databas
 
     (call,) = found(history)
     assert (call.agent, call.server, call.tool, call.outcome) == ("codex", "files", "read", "ok")
+    assert call.caller == ""
     assert (call.asked, call.answered, call.error) == (12, len(FINE.result), "")
     assert 200 <= call.ms < 5000
     assert time.time() - 10 < call.at.timestamp() < time.time() - 0.19

@@ -5,11 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 _SEND = """async ([method, path, body]) => {
-    const headers = {"content-type": "application/json"};
-    const sent = body === null ? undefined : JSON.stringify(body);
-    const answer = await fetch("/api/v1" + path, {method, headers, body: sent});
-    if (!answer.ok) throw new Error(await answer.text());
-    return answer.json();
+    const {order} = await import("/ui/assets/lib/store.js");
+    return order(method, path, body === null ? undefined : body);
 }"""
 
 

@@ -14,7 +14,7 @@ from toolyard.surfaces.web import assets
 
 pytestmark = pytest.mark.ui
 AXE = Path(__file__).parents[2] / ".cache/axe/node_modules/axe-core/axe.min.js"
-MOST_BYTES = 200_000
+MOST_BYTES = 200 << 10
 PAGES = {
     "yard": ("/ui", "[data-server=kitchen]"),
     "server": ("/ui/servers/kitchen", "section >> text=Tools (1)"),

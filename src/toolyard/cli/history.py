@@ -22,6 +22,7 @@ WIDTH = 60
 )
 @click.option("--tool", default="", metavar="NAME", help="Of this tool.")
 @click.option("--agent", default="", metavar="NAME", help="Of the client that calls itself so.")
+@click.option("--caller", default="", metavar="NAME", help="Made with the token of this name.")
 @click.option("--text", default="", metavar="TEXT", help="With this text in it.")
 @click.option("--failed", is_flag=True, help="Only calls that ended with an error.")
 @click.option("--since", default="", metavar="AGO", help="Since 30m, 1h, 2d ago, or a time.")
@@ -37,7 +38,7 @@ def history_command(ctx: click.Context, /, **wanted: Any) -> None:
     desk: Desk = ctx.obj
     wanted["outcome"] = "failed" if wanted.pop("failed") else ""
     if wanted.pop("stats"):
-        _stats(desk, {key: wanted[key] for key in ("server", "tool", "agent", "since")})
+        _stats(desk, {key: wanted[key] for key in ("server", "tool", "agent", "caller", "since")})
         return
     wanted["limit"] = wanted["limit"] or SHOWN
     found = desk.need_hub().history(wanted)
@@ -74,7 +75,7 @@ def _show(desk: Desk, found: dict[str, Any]) -> None:
     if not calls:
         desk.terminal.note("no call was found")
         return
-    titles = ("id", "time", "agent", "server", "tool", "ms", "outcome", "error")
+    titles = ("id", "time", "agent", "caller", "server", "tool", "ms", "outcome", "error")
     desk.terminal.table(titles, [_row(each) for each in calls])
     if found["next"] is not None:
         desk.terminal.note(f"for older ones: --before {found['next']}")
@@ -82,7 +83,7 @@ def _show(desk: Desk, found: dict[str, Any]) -> None:
 
 def _row(call: dict[str, Any]) -> list[str]:
     error = call["error"] if len(call["error"]) <= WIDTH else call["error"][: WIDTH - 1] + "…"
-    names = [call[key] for key in ("agent", "server", "tool")]
+    names = [call[key] for key in ("agent", "caller", "server", "tool")]
     return [str(call["id"]), _time(call["at"]), *names, f"{call['ms']:.1f}", call["outcome"], error]
 
 

@@ -59,6 +59,8 @@ class Call:
     """When it began."""
     agent: str
     """What the client called itself."""
+    caller: str
+    """Whose token it came with, `control` for the hub's own; empty where none is asked for."""
     server: str
     """The alias."""
     tool: str

@@ -42,8 +42,8 @@ _FOREIGN: Final = _RETRIED | {"task"}
 _LONGEST_HANDLE: Final = 1 << 16
 NoteTask = Callable[[Exchange, Route, Message], None]
 """Hears of an answer to a call that may have begun a task."""
-Record = Callable[[str | bytes, str, str, Raw, float, Message | BaseException], None]
-"""Takes a tool call down that is over: agent, server, tool, arguments, when it began, its end."""
+Record = Callable[[str | bytes, str, str, Raw, float, Message | BaseException, str], None]
+"""Takes a call of a tool down: agent, server, tool, arguments, when it began, its end, caller."""
 
 
 class Calls:
@@ -86,7 +86,7 @@ class Calls:
             # As in `_note`, without the price of a call.
             session, asked = exchange.session, fields.get("arguments", jsonrpc.NOTHING)
             who = session.agent or session.info
-            self.record(who, route.alias, route.key, asked, began, message)
+            self.record(who, route.alias, route.key, asked, began, message, session.caller)
         if method == "tools/call" and message.result and _may_begin_task(exchange, fields, message):
             self.note_task(exchange, route, message)
         if view.wrapped and route.server in view.wrapped and message.result:
@@ -123,7 +123,8 @@ class Calls:
     ) -> None:
         if self.record is not None and method == "tools/call":
             session, asked = exchange.session, fields.get("arguments", jsonrpc.NOTHING)
-            self.record(session.agent or session.info, route.alias, route.key, asked, began, end)
+            who, caller = session.agent or session.info, session.caller
+            self.record(who, route.alias, route.key, asked, began, end, caller)
 
     def leave(self, principal: str) -> None:
         """A client is gone, and with it whoever could take up its parked calls."""

@@ -40,6 +40,7 @@ class Session:
         "agent",
         "asks",
         "base",
+        "caller",
         "capabilities",
         "elicitations",
         "exchanges",
@@ -74,6 +75,8 @@ class Session:
         self.raw_capabilities = b"{}"
         self.info = b""
         self.agent = ""
+        self.caller = ""
+        """Whose token it came with; empty for a client on a line, which needs none."""
         self.log_level: str | None = None
         self.ready = False
         self.exposure: Exposure | None = None

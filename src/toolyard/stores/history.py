@@ -81,6 +81,9 @@ class Search:
     server: str = ""
     tool: str = ""
     agent: str = ""
+    """What the client called itself."""
+    caller: str = ""
+    """Whose token it came with."""
     outcome: str = ""
     """One of the outcomes, or `failed` for both kinds of errors."""
     text: str = ""
@@ -141,6 +144,7 @@ class History:
         asked: Raw | bytes,
         began: float,
         answer: Message | BaseException,
+        caller: str = "",
     ) -> None:
         """Take down a call that is over; `agent` is a name or a raw `clientInfo`."""
         ended = monotonic()
@@ -151,13 +155,14 @@ class History:
             raw = answer.result
             size = len(raw)
             if not (find_error(raw) if size <= SMALL else says_error(raw)):
-                taken.append((agent, server, tool, began, ended, len(asked), size))
+                taken.append((agent, server, tool, began, ended, len(asked), size, caller))
                 if self._steady and len(taken) < BATCH:
                     return
                 self._taken_one(asked, answer)
                 return
         size, outcome, said = ending(answer)
-        taken.append((agent, server, tool, began, ended, len(asked), size, outcome, said))
+        plain = agent, server, tool, began, ended, len(asked), size, caller
+        taken.append((*plain, outcome, said))
         self._odd = True
         self._taken_one(asked, answer)
 
@@ -318,6 +323,7 @@ def _matches(each: Packed, wanted: Search, said: str) -> bool:
         (wanted.server, each.server),
         (wanted.tool, each.tool),
         (wanted.agent, each.agent),
+        (wanted.caller, each.caller),
     ):
         if asked and asked != has:
             return False
@@ -327,11 +333,11 @@ def _matches(each: Packed, wanted: Search, said: str) -> bool:
     elif wanted.outcome and wanted.outcome != each.outcome:
         return False
     text = wanted.text.lower()
-    names = f"{each.server} {each.tool} {each.agent} {each.error}".lower() if text else ""
-    return text in names or text in said
+    names = (each.server, each.tool, each.agent, each.caller, each.error) if text else ()
+    return text in " ".join(names).lower() or text in said
 
 
 def _call(id_: int, at: float, each: Packed) -> Call:
     when, sizes = datetime.fromtimestamp(at, UTC), (each.asked, each.answered)
-    ended = (each.outcome, each.error)
-    return Call(id_, when, each.agent, each.server, each.tool, each.ms, *sizes, *ended)
+    who, ended = (each.agent, each.caller), (each.outcome, each.error)
+    return Call(id_, when, *who, each.server, each.tool, each.ms, *sizes, *ended)

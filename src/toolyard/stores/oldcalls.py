@@ -1,4 +1,4 @@
-"""Calls as they were kept before they were packed: one row of the table each."""
+"""Calls as older versions kept them: a row of the table each, then packed without who made them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,13 @@ import sqlite3
 from collections.abc import Iterator
 from typing import Any, Final
 
-from toolyard.stores.taken import PLAIN, pack
+import msgspec
+
+from toolyard.stores.taken import pack
 
 BATCH: Final = 1000
+PLAIN: Final = 7
+"""Values of a call that ended well, before its caller was one of them."""
 _COLUMNS: Final = "id, at, agent, server, tool, ms, asked, answered, outcome, error"
 
 
@@ -57,3 +61,15 @@ def _packed(run: list[tuple[Any, ...]]) -> tuple[Any, ...]:
             bodies.append((place, arguments or b"null", result or b"null"))
     kept = pack(bodies) if bodies else None
     return (run[0][0], len(run), min(times), max(times), epoch, pack(calls), kept)
+
+
+def add_callers(connection: sqlite3.Connection) -> None:
+    """Make room for who made each call, which was not written down before."""
+    rows = connection.execute("SELECT first, rows FROM calls").fetchall()
+    connection.executemany("UPDATE calls SET rows = ? WHERE first = ?", map(_with_callers, rows))
+
+
+def _with_callers(row: tuple[int, bytes]) -> tuple[bytes, int]:
+    first, packed = row
+    calls = msgspec.msgpack.decode(packed, type=list[list[Any]])
+    return pack([[*call[:PLAIN], "", *call[PLAIN:]] for call in calls]), first

@@ -9,7 +9,7 @@ from typing import Final
 
 from toolyard.stores import agents, pins, sharing
 from toolyard.stores.database import Migration
-from toolyard.stores.oldcalls import pack_calls
+from toolyard.stores.oldcalls import add_callers, pack_calls
 
 # Calls that are over, many to a row: one row each would cost more than all the rest of recording.
 # `rows` and `bodies` are MessagePack; see stores/taken.py. Ids run on from `first`.
@@ -39,4 +39,5 @@ MIGRATIONS: Final[tuple[Migration, ...]] = (
     pack_calls,
     sharing.ASKING_MIGRATION,
     _IDENTITY,
+    add_callers,
 )

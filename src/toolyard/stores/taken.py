@@ -18,11 +18,11 @@ from toolyard.wire import jsonrpc
 from toolyard.wire.jsonrpc import Message
 
 Taken = tuple[Any, ...]
-"""Agent, server, tool, when it began and ended, bytes asked, bytes answered.
+"""Agent, server, tool, when it began and ended, bytes asked, bytes answered, caller.
 
 A call that did not end well has two more: its outcome and what was said, not yet read.
 """
-PLAIN: Final = 7
+PLAIN: Final = 8
 BODY_BYTES: Final = 64 * 1024
 EDGE: Final = 200
 """Where `isError` is looked for: so many bytes at both ends of a result."""
@@ -43,6 +43,7 @@ class Packed(msgspec.Struct, array_like=True):
     ended: float
     asked: int
     answered: int
+    caller: str
     outcome: Outcome = Outcome.OK
     error: str = ""
 

@@ -26,6 +26,7 @@ class Client:
         self.hung_up: set[Exchange] = set()
         """Requests under way whose connections have ended."""
         self.session = Session(principal, self.push)
+        self.session.caller = grant.name
         self.session.exposure = self.session.base = exposure
         self.session.account = grant.account
         self.listening: Stream | None = None

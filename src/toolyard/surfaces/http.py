@@ -281,6 +281,7 @@ class HttpDoor:
         account = asked.grant.account
         session = Session(f"{account} modern {said}", _mute, is_modern=True, is_stateless=True)
         session.account = account
+        session.caller = asked.grant.name
         session.exposure = session.base = asked.exposure
         session.version = era.MODERN
         exchange = Exchange(session, bytes(message.id), _mute)

@@ -29,6 +29,7 @@ class HistoryQuery(msgspec.Struct):
     server: Text = ""
     tool: Text = ""
     agent: Text = ""
+    caller: Text = ""
     outcome: Ended = ""
     text: Text = ""
     since: Text = ""
@@ -37,11 +38,12 @@ class HistoryQuery(msgspec.Struct):
 
 
 class StatsQuery(msgspec.Struct):
-    """Calls of which server, tool or agent, and since when."""
+    """Calls of which server, tool, agent or token, and since when."""
 
     server: Text = ""
     tool: Text = ""
     agent: Text = ""
+    caller: Text = ""
     since: Text = ""
 
 
@@ -119,7 +121,8 @@ class HistoryDoor:
 
     async def _stats(self, call: Call) -> StatsPage:
         asked: StatsQuery = call.query
-        wanted = Search(asked.server, asked.tool, asked.agent, since=_since(asked.since))
+        named = asked.server, asked.tool, asked.agent, asked.caller
+        wanted = Search(*named, since=_since(asked.since))
         self._history.flush()
         return await asyncio.to_thread(lambda: StatsPage(statistics(self._history.timings(wanted))))
 
@@ -138,7 +141,7 @@ class HistoryDoor:
         kept = await self._kept(call)
         arguments = self._arguments(kept)
         session = Session("control", _drop, is_stateless=True)
-        session.agent = "replay"
+        session.agent, session.caller = "replay", "control"
         asked = {"server": kept.call.server, "tool": kept.call.tool, "arguments": Raw(arguments)}
         fields = {"arguments": Raw(jsonrpc.encode(asked))}
         exchange, view = Exchange(session, b"0", _drop), self._relay.view()

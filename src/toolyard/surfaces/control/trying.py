@@ -68,7 +68,7 @@ class Trial:
         self.id = secrets.token_hex(8)
         self.events: asyncio.Queue[bytes] = asyncio.Queue(WAITING)
         self.session = Session(f"page {self.id}", self._hear)
-        self.session.agent = "page"
+        self.session.agent = self.session.caller = "page"
         self.session.capabilities = CAPABILITIES
         self.session.raw_capabilities = jsonrpc.encode(CAPABILITIES)
         self.exchange = Exchange(self.session, b"0", self._hear)

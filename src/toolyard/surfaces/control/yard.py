@@ -159,7 +159,7 @@ class Yard:
     async def _call(self, call: Call) -> bytes:
         """Call a tool as `toolyard_call` does: lazily started, checked against its schema."""
         session = Session("control", _drop, is_stateless=True)
-        session.agent = "control"
+        session.agent = session.caller = "control"
         exchange = Exchange(session, b"0", _drop)
         asked: ToolCall = call.body
         arguments = asked.arguments

@@ -2,7 +2,7 @@
 
 import { h } from "./dom.js";
 import { quiet, small } from "./bits.js";
-import { api, segment, state } from "./store.js";
+import { api, inParts, segment, state } from "./store.js";
 import { count, visible } from "./words.js";
 
 const KEPT = 2000;
@@ -15,17 +15,11 @@ export function follow(alias, place) {
 
   async function read() {
     const answer = await api("GET", `/servers/${segment(alias)}/log?follow=true`, undefined, abort.signal);
-    const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
     lines = [];
-    let rest = "";
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) return;
-      const parts = (rest + value).split("\n");
-      rest = parts.pop();
+    await inParts(answer, "\n", (parts) => {
       lines = [...lines, ...parts].slice(-KEPT);
       place.redraw();
-    }
+    });
   }
   async function keep() {
     let patience = 1000;

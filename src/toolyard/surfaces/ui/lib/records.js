@@ -2,12 +2,10 @@
 
 import { api } from "./store.js";
 
-async function send(method, path, body, version) {
+// Throws a Refused of status 412 if somebody else wrote it since.
+export async function writeRecord(method, path, body, version) {
   const answer = await api(method, path, body, undefined, version ? { "if-match": version } : {});
   return { value: await answer.json().catch(() => ({})), version: answer.headers.get("etag") || "" };
 }
 
-export const readRecord = (path) => send("GET", path);
-
-// Throws a Refused of status 412 if somebody else wrote it since.
-export const writeRecord = (method, path, body, version) => send(method, path, body, version);
+export const readRecord = (path) => writeRecord("GET", path);

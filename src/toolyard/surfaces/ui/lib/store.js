@@ -44,21 +44,25 @@ export async function order(method, path, body) {
   return (await api(method, path, body)).json();
 }
 
-// Hear what a stream of events says, until it ends.
-export async function events(answer, hear) {
+// Hear a stream in whole parts, until it ends.
+export async function inParts(answer, end, hear) {
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
     const { done, value } = await reader.read();
     if (done) return;
-    const parts = (rest + value).split("\n\n");
+    const parts = (rest + value).split(end);
     rest = parts.pop();
-    for (const part of parts) {
-      const found = /^event: (\w+)\n(?:id: \d+\n)?data: ([^]*)$/.exec(part);
-      if (found) hear(found[1], JSON.parse(found[2]));
-    }
+    hear(parts);
   }
 }
+
+export const events = (answer, hear) => inParts(answer, "\n\n", (parts) => {
+  for (const part of parts) {
+    const found = /^event: (\w+)\n(?:id: \d+\n)?data: ([^]*)$/.exec(part);
+    if (found) hear(found[1], JSON.parse(found[2]));
+  }
+});
 
 export const segment = encodeURIComponent;
 

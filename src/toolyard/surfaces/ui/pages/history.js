@@ -10,7 +10,7 @@ import { timeline } from "../lib/timeline.js";
 
 const OUTCOMES = [["", "any"], ["ok", "well"], ["failed", "failed in any way"], ["tool-error", "the tool failed"], ["error", "the server failed"], ["cancelled", "cancelled"]];
 const SINCE = [["", "ever"], ["15m", "15 minutes"], ["1h", "an hour"], ["1d", "a day"], ["7d", "a week"]];
-const KEYS = ["text", "server", "tool", "agent", "outcome", "since"];
+const KEYS = ["text", "server", "tool", "agent", "caller", "outcome", "since"];
 const PAUSE = 250;
 const MOST_SHOWN = 500;
 export const callPath = (id) => `/ui/history/${segment(id)}`;
@@ -53,7 +53,7 @@ function open(place) {
     return h("div", { class: "filters", role: "search", "aria-label": "Calls" },
       text("text", "Words"),
       field("Server", choice("by-server", asked.server, [["", "any"], ...servers.map((each) => [each, visible(each)])], (value) => set("server", value))),
-      text("tool", "Tool"), text("agent", "Agent"),
+      text("tool", "Tool"), text("agent", "Agent"), text("caller", "Token"),
       field("Ended", choice("by-outcome", asked.outcome, OUTCOMES, (value) => set("outcome", value))),
       field("Within", choice("by-since", asked.since, SINCE, (value) => set("since", value))));
   }
@@ -62,7 +62,7 @@ function open(place) {
     return h("tr", { key: call.id },
       h("th", { scope: "row" }, link(callPath(call.id), visible(call.tool)), under(visible(call.server))),
       h("td", { "data-label": "When" }, time(call.at)),
-      h("td", { "data-label": "Agent" }, visible(call.agent) || "–"),
+      h("td", { "data-label": "Agent" }, visible(call.agent) || "–", call.caller ? under(`token ${visible(call.caller)}`) : null),
       h("td", { "data-label": "Took", class: "number" }, ms(call.ms)),
       h("td", { "data-label": "Ended" }, outcome(call), call.error ? under(short(call.error, 120)) : null));
   }

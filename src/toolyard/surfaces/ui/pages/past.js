@@ -48,6 +48,7 @@ function open(place) {
       h("div", { class: "card" }, facts([
         ["Server", link(serverPath(call.server), visible(call.server))], ["When", time(call.at)],
         ["Agent", link(`/ui/history?agent=${segment(call.agent)}`, visible(call.agent) || "–")],
+        ["Token", visible(call.caller)],
         ["Took", ms(call.ms)], ["Asked, answered", `${bytes(call.asked)}, ${bytes(call.answered)}`],
         ["Ended", [outcome(call), call.error ? h("span", { class: "under bad" }, visible(call.error)) : null]]])),
       again ? h("div", { key: "again" }, repeated()) : null,
