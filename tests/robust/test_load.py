@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from typing import Any
 
 import pytest
 
 from tests.e2e.hub import RunningHub, new_home, running_hub, stdio_stub
 from tests.e2e.talk import talking, text_of
+from tests.house.tree import ROOT
 from tests.surfaces.doors import Doors, mirrored, modern
 
 FEW = ("--tools-only", "--only", "echo,sleep,payload,progress")
@@ -35,6 +37,28 @@ async def test_500_calls_of_100_ms_at_once_are_done_together(hub: RunningHub) ->
     assert all(text_of(call.result()) == "slept" for call in calls)
     print(f"500 calls of 100 ms: {took:.2f} s")
     assert took < 10.0, "one after the other they take fifty seconds"
+
+
+async def test_as_many_calls_are_under_way_as_the_reference_says_and_one_more_is_refused(
+    hub: RunningHub,
+) -> None:
+    reference = (ROOT / "docs" / "reference" / "settings.md").read_text("utf-8")
+    (most,) = re.findall(r"\| calls under way per server \| (\d+);", reference)
+    reader, writer = await asyncio.open_unix_connection(hub.socket, limit=1 << 20)
+    begin = {"jsonrpc": "2.0", "id": "begin", "method": "initialize", "params": {}}
+    asked = {"name": "b__sleep", "arguments": {"ms": 60_000}}
+    calls = [
+        {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": asked}
+        for number in range(int(most) + 1)
+    ]
+    writer.write(b"".join(json.dumps(message).encode() + b"\n" for message in (begin, *calls)))
+    async with asyncio.timeout(30):
+        answers = [json.loads(await reader.readline()) for _ in range(2)]
+    writer.close()
+    await writer.wait_closed()
+    # What the hub itself asks of the server meanwhile counts too.
+    assert int(most) - 5 <= answers[1]["id"] <= int(most)
+    assert f"has {most} calls under way" in answers[1]["error"]["message"]
 
 
 async def test_1000_calls_of_50_clients_that_count_alike_are_never_crossed(

@@ -6,6 +6,7 @@ import asyncio
 import socket
 from typing import Final
 
+from toolyard.surfaces.accepting import Acceptor
 from toolyard.surfaces.asgi import App, serve_app
 from toolyard.surfaces.connection import Connection
 from toolyard.surfaces.gate import NOBODY, Gate, Grant
@@ -41,12 +42,11 @@ class HttpServer:
 
     async def run(self, sock: socket.socket, stop: asyncio.Event) -> None:
         """Serve until told to stop, then let what is under way finish, within bounds."""
-        loop = asyncio.get_running_loop()
-        server = await loop.create_server(lambda: Connection(self), sock=sock, backlog=1024)
+        acceptor = Acceptor(sock, lambda: Connection(self), self._drop_strangers)
         try:
             await stop.wait()
         finally:
-            server.close()
+            await acceptor.close()
             await self._drain()
             await self._tasks.close()
 
@@ -105,18 +105,22 @@ class HttpServer:
         """Keep a connection; where there is no room, that of a stranger ends for it."""
         self._connections.add(connection)
         self._strangers[connection] = None
-        if len(self._connections) > self._most:
-            self._drop_stranger()
+        if len(self._connections) > self._most and len(self._strangers) > 1:
+            self._drop(next(iter(self._strangers)))
 
-    def _drop_stranger(self) -> None:
-        """Hang up on the stranger that has been here for longest, but not on who has just come.
+    def _drop_strangers(self) -> bool:
+        """Give back what half of the strangers hold, the older half; whether there were any.
 
         Every place that strangers hold is so kept for callers with a token.
         """
-        oldest = next(iter(self._strangers))
-        if len(self._strangers) > 1:
-            self.closed(oldest)
-            oldest.abort()
+        older = list(self._strangers)[: (len(self._strangers) + 1) // 2]
+        for stranger in older:
+            self._drop(stranger)
+        return bool(older)
+
+    def _drop(self, stranger: Connection) -> None:
+        self.closed(stranger)
+        stranger.abort()
 
     def closed(self, connection: Connection) -> None:
         """Forget a connection."""

@@ -1,0 +1,89 @@
+"""Takes connections from a listening socket, and says so when the system gives no more.
+
+An event loop's own server drops them without a word then, or tries again as fast as it can.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections.abc import Callable
+from math import inf
+from typing import Final
+
+from toolyard.wire.tasks import Tasks
+
+log = logging.getLogger(__name__)
+
+WAITING: Final = 1024
+"""Connections that the system keeps for us until they are taken."""
+AT_ONCE: Final = 64
+"""Taken before those that are open get their turn again."""
+PAUSE_SECONDS: Final = 1.0
+LOG_SECONDS: Final = 60.0
+"""How often the same trouble is worth a line."""
+
+
+class Acceptor:
+    """Makes a protocol for each connection, until it is closed."""
+
+    def __init__(
+        self,
+        sock: socket.socket,
+        make: Callable[[], asyncio.Protocol],
+        make_room: Callable[[], bool],
+    ) -> None:
+        """Listen on a bound socket.
+
+        Args:
+            make_room: Called when there is no descriptor left; whether it has given some back.
+        """
+        self._sock = sock
+        self._make = make
+        self._make_room = make_room
+        self._tasks = Tasks()
+        self._loop = asyncio.get_running_loop()
+        self._timer: asyncio.TimerHandle | None = None
+        self._logged = -inf
+        sock.listen(WAITING)
+        self._watch()
+
+    async def close(self) -> None:
+        """Take no more, and let those go that nobody has taken."""
+        self._loop.remove_reader(self._sock)
+        if self._timer is not None:
+            self._timer.cancel()
+        self._sock.close()
+        await self._tasks.close()
+
+    def _watch(self) -> None:
+        self._loop.add_reader(self._sock, self._take)
+
+    def _take(self) -> None:
+        for _ in range(AT_ONCE):
+            try:
+                taken, _ = self._sock.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as error:
+                self._pause(error)
+                return
+            self._tasks.start(self._attach(taken))
+
+    async def _attach(self, taken: socket.socket) -> None:
+        try:
+            taken.setblocking(False)
+            await self._loop.connect_accepted_socket(self._make, taken)
+        except OSError:  # it has left already
+            taken.close()
+
+    def _pause(self, error: OSError) -> None:
+        """Wait for a descriptor; whoever has connected meanwhile waits too, and is not lost."""
+        self._loop.remove_reader(self._sock)
+        seconds = 0.0 if self._make_room() else PAUSE_SECONDS
+        self._timer = self._loop.call_later(seconds, self._watch)
+        if self._loop.time() - self._logged > LOG_SECONDS:
+            self._logged = self._loop.time()
+            text = "new connections have to wait (%s); raise the limit of open files (ulimit -n)"
+            log.warning(text, error.strerror or error)
