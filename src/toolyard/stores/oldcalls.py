@@ -72,4 +72,9 @@ def add_callers(connection: sqlite3.Connection) -> None:
 def _with_callers(row: tuple[int, bytes]) -> tuple[bytes, int]:
     first, packed = row
     calls = msgspec.msgpack.decode(packed, type=list[list[Any]])
-    return pack([[*call[:PLAIN], "", *call[PLAIN:]] for call in calls]), first
+    return pack([_with_caller(call) for call in calls]), first
+
+
+def _with_caller(call: list[Any]) -> list[Any]:
+    """A call with an empty caller; two more values tell of one that did not end well."""
+    return [*call[:PLAIN], "", *call[PLAIN:]] if len(call) in (PLAIN, PLAIN + 2) else call
