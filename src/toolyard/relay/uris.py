@@ -1,34 +1,113 @@
-"""URI templates as patterns: which template a URI came from, and what fills it."""
+"""URI templates: whether a URI is one that a template gives.
+
+A template is a stranger's text, and so is the URI. No regular expression is made of it: the
+places reached in the URI are one set, held as the bits of an integer, and each character or
+variable of the template moves the whole set once. There is nothing to try again.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Final
-from urllib.parse import quote
 
 _PARTS: Final = re.compile(r"(\{[^{}]*\})")
+_ENDS: Final = "/?#"
+"""What a plain variable does not reach across."""
 
 
-def pattern(template: str) -> re.Pattern[str]:
-    """A URI template as a pattern, with a group for each variable."""
-    parts = _PARTS.split(template)
-    out = "".join(_variable(p) if p.startswith("{") else re.escape(p) for p in parts)
-    return re.compile(out)
+class Spread:
+    """Where each character of a URI stands: sets of places, made once for many templates."""
+
+    __slots__ = ("_at", "_inner", "all", "uri")
+
+    def __init__(self, uri: str) -> None:
+        self.uri = uri
+        self.all = (1 << len(uri) + 1) - 1
+        """The places between characters: bit n stands for the one after n of them."""
+        self._at: dict[str, int] = {}
+        self._inner = -1
+
+    def at(self, character: str) -> int:
+        """The places right before this character."""
+        if not self._at:
+            for place, each in enumerate(self.uri):
+                self._at[each] = self._at.get(each, 0) | 1 << place
+        return self._at.get(character, 0)
+
+    @property
+    def inner(self) -> int:
+        """The places right before a character that a plain variable may hold."""
+        if self._inner < 0:
+            ends = 0
+            for character in _ENDS:
+                ends |= self.at(character)
+            self._inner = (self.all >> 1) & ~ends
+        return self._inner
+
+    def after(self, places: int) -> int:
+        """The first of these places, and all that follow."""
+        first = places & -places
+        return self.all & ~(first - 1) if first else 0
 
 
-def fill(template: str, values: tuple[str, ...]) -> str:
-    """A URI template with the values of its variables, as they were written."""
-    rest = iter(values)
-    return "".join(next(rest) if p.startswith("{") else p for p in _PARTS.split(template))
+Step = str | Callable[[Spread, int], int]
+"""One character, or what a variable makes of the places reached before it."""
 
 
-def quote_uri(uri: str) -> str:
-    """Percent-encoded, but for the braces of a template's variables."""
-    return quote(uri, safe="{}")
+class Template:
+    """A URI template, ready to be compared with URIs."""
+
+    __slots__ = ("_head", "_rest", "_steps")
+
+    def __init__(self, text: str) -> None:
+        self._head = text.partition("{")[0]
+        self._rest = text.removeprefix(self._head)
+        self._steps: tuple[Step, ...] | None = None
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """What to do after the head; made when first needed, for most templates never are."""
+        if self._steps is None:
+            steps: list[Step] = []
+            for part in _PARTS.split(self._rest):
+                steps += [_variable(part)] if _PARTS.fullmatch(part) else part
+            self._steps = tuple(steps)
+        return self._steps
+
+    def gives(self, spread: Spread) -> bool:
+        """Whether a URI is one of this template's; in as many steps as the template is long."""
+        if not spread.uri.startswith(self._head):
+            return False
+        places = 1 << len(self._head)
+        for step in self.steps:
+            if isinstance(step, str):
+                places = (places & spread.at(step)) << 1
+            else:
+                places = step(spread, places)
+            if not places:
+                return False
+        return bool(places >> len(spread.uri))
 
 
-def _variable(expression: str) -> str:
+def _variable(expression: str) -> Callable[[Spread, int], int]:
     if expression[1:2] in ("?", "&"):
-        return r"((?:[?&].*)?)"
+        return _query
     wide = expression[1:2] in ("+", "/", "#") or expression.endswith("*}")
-    return r"(.*)" if wide else r"([^/?#]*)"
+    return _anything if wide else _segment
+
+
+def _segment(spread: Spread, places: int) -> int:
+    """On to the next end of a segment: the sum carries each place through its run of bits."""
+    inner = spread.inner
+    return places | ((places & inner) + inner) ^ inner
+
+
+def _anything(spread: Spread, places: int) -> int:
+    return spread.after(places)
+
+
+def _query(spread: Spread, places: int) -> int:
+    """Nothing, or all that follows a question mark or an ampersand."""
+    marks = places & (spread.at("?") | spread.at("&"))
+    return places | spread.after(marks)

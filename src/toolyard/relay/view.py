@@ -7,12 +7,11 @@ two pictures is taken over, so one server's change costs one server's work.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
-from urllib.parse import quote
 
+from toolyard.core.addresses import unwrap, wrap
 from toolyard.core.model import Entry, Offer, ServerId, Snapshot
 from toolyard.core.names import exposed_names
 from toolyard.core.profiles import unknown_profile
@@ -26,7 +25,7 @@ from toolyard.relay.offers import OWN
 from toolyard.relay.routes import NO_OFFER, Item, Listing, Made, Route
 from toolyard.relay.selection import Selection
 from toolyard.relay.shortlist import shortened
-from toolyard.relay.uris import fill, pattern, quote_uri
+from toolyard.relay.uris import Spread, Template
 from toolyard.wire import jsonrpc
 
 KINDS: Final = ("tools", "prompts", "resources", "templates")
@@ -54,7 +53,7 @@ class View:
         self.templates: dict[str, Route] = {}
         self.wrapped: dict[ServerId, list[tuple[bytes, bytes]]] = {}
         """Per server: its clashing URIs as JSON strings, and what stands for them."""
-        self.patterns: list[tuple[re.Pattern[str], Route]] = []
+        self.patterns: list[tuple[Template, Route]] = []
         self.lists: dict[str, Listing] = {}
         self.entries: dict[str, Entry] = {}
         """By alias."""
@@ -95,9 +94,10 @@ class View:
         route = self.resources.get(uri)
         if route is not None:
             return route
-        for shape, candidate in self.patterns:
-            if match := shape.fullmatch(uri):
-                key = fill(candidate.key, match.groups())
+        spread = Spread(uri)
+        for template, candidate in self.patterns:
+            if template.gives(spread):
+                _, key = unwrap(uri) or ("", uri)
                 if not self.selection.admits(self.entries[candidate.alias], key):
                     continue
                 apart = candidate.apart
@@ -282,7 +282,7 @@ def _add(
             view.made[offer, name] = made
             item, view.table(kind)[name] = made
             if kind == "templates":
-                view.patterns.append((pattern(name), made[1]))
+                view.patterns.append((Template(name), made[1]))
             if kind != "tools" or _is_listed(view, entry, offer.key, name):
                 listed[kind].append(_rewrapped(item, view.wrapped.get(entry.server.id)))
 
@@ -317,7 +317,7 @@ def _names(
     for offer in offers:
         name = offer.key
         if name in taken:
-            name = f"toolyard://at/{quote(entry.alias, safe='')}/{quote_uri(offer.key)}"
+            name = wrap(entry.alias, offer.key)
             pair = (jsonrpc.encode(offer.key), jsonrpc.encode(name))
             view.wrapped.setdefault(entry.server.id, []).append(pair)
         taken.add(name)
