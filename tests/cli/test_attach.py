@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import toolyard as package
-from toolyard.cli import attach
+from toolyard.cli import attach, attached
 from toolyard.cli.exits import Exit
 from toolyard.settings import read_settings
 from toolyard.stores.places import make_private
@@ -76,7 +76,7 @@ def test_the_first_line_says_who_comes_and_the_rest_goes_as_it_is(
     with client("--server", "files", cwd=tmp_path) as process, accept(door) as hub:
         assert process.stdin and process.stdout
         hello = json.loads(read_line(hub))["toolyard"]
-        assert hello == {"version": 1, "cwd": str(tmp_path), "server": "files"}
+        assert hello == {"version": 2, "cwd": str(tmp_path), "server": "files"}
 
         process.stdin.write(b'{"id":1}\xff\x00\r\n')
         process.stdin.flush()
@@ -103,20 +103,101 @@ def test_it_leaves_even_if_the_hub_does_not_let_go(door: socket.socket) -> None:
         assert process.stdin and process.stderr
         read_line(hub)
         process.stdin.close()
-        assert process.wait(attach.FAREWELL + 10) == Exit.OK
+        assert process.wait(attached.FAREWELL + 10) == Exit.OK
         assert process.stderr.read() == b""
 
 
-def test_a_hub_that_goes_away_is_one_sentence_and_a_hint(door: socket.socket) -> None:
+def say(process: subprocess.Popen[bytes], *lines: bytes) -> None:
+    assert process.stdin
+    process.stdin.write(b"".join(line + b"\n" for line in lines))
+    process.stdin.flush()
+
+
+HELLO = b'{"jsonrpc":"2.0","id":"a","method":"initialize","params":{"x":1}}'
+READY = b'{"jsonrpc":"2.0","method":"notifications/initialized"}'
+CALL = b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{}}'
+LISTS = [
+    {"jsonrpc": "2.0", "method": f"notifications/{kind}/list_changed"}
+    for kind in ("tools", "prompts", "resources")
+]
+
+
+def test_a_new_hub_is_told_what_the_one_before_knew_and_the_client_of_the_change_alone(
+    door: socket.socket,
+) -> None:
     with client() as process:
-        assert process.stderr
+        assert process.stdout
         with accept(door) as hub:
             read_line(hub)
-        assert process.wait(10) == Exit.FAILED
-        assert process.stderr.read().decode().splitlines() == [
-            "toolyard: the hub went away",
-            "hint: start the client's connection again; it starts a new hub",
-        ]
+            say(process, HELLO, READY, CALL)
+            for _ in range(3):
+                read_line(hub)
+            hub.sendall(b'{"jsonrpc":"2.0","result":{},"id":"a"}\n')
+            hub.sendall(b'{"jsonrpc":"2.0","result":{"half":"of a li')
+        assert json.loads(process.stdout.readline())["id"] == "a"
+        answer = json.loads(process.stdout.readline())
+        assert (answer["id"], answer["error"]["code"]) == (7, -32000)
+        assert [json.loads(process.stdout.readline()) for _ in LISTS] == LISTS
+
+        with accept(door) as hub:
+            hello = json.loads(read_line(hub))["toolyard"]
+            assert (hello["again"], hello["asked"]) == (True, 0)
+            again = json.loads(read_line(hub))
+            assert (again["method"], again["params"]) == ("initialize", {"x": 1})
+            assert json.loads(read_line(hub)) == json.loads(READY)
+            hub.sendall(json.dumps({"jsonrpc": "2.0", "result": {}, "id": again["id"]}).encode())
+            hub.sendall(b'\n{"jsonrpc":"2.0","method":"the next"}\n')
+            assert process.stdout.readline() == b'{"jsonrpc":"2.0","method":"the next"}\n'
+
+
+def test_requests_wait_for_a_hub_that_comes_back_and_all_else_still_reaches_it(
+    door: socket.socket,
+) -> None:
+    cancel = b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}'
+    answer = b'{"jsonrpc":"2.0","id":3,"result":{}}'
+    late = CALL.replace(b"7", b"8")
+    with client() as process:
+        assert process.stdout
+        with accept(door) as hub:
+            read_line(hub)
+            say(process, CALL)
+            assert read_line(hub) == CALL + b"\n"
+            hub.sendall(b'{"toolyard":{"leaving":"restart"}}\n')
+            assert json.loads(read_line(hub))["method"] == "toolyard/holding"
+            say(process, late, cancel, answer)
+            assert read_line(hub) == cancel + b"\n"
+            assert read_line(hub) == answer + b"\n"
+        with accept(door) as hub:
+            assert "again" in json.loads(read_line(hub))["toolyard"]
+            assert read_line(hub) == late + b"\n"
+            hub.sendall(b'{"jsonrpc":"2.0","result":{},"id":8}\n')
+            assert json.loads(process.stdout.readline())["id"] == 8
+
+
+def test_a_hub_that_was_stopped_is_not_started_for_a_ping(door: socket.socket, home: Path) -> None:
+    with client() as process:
+        assert process.stdout
+        with accept(door) as hub:
+            read_line(hub)
+            hub.sendall(b'{"toolyard":{"leaving":"stop"}}\n')
+            (home / "runtime" / "toolyard" / "hub.sock").unlink()
+        say(process, b'{"jsonrpc":"2.0","id":1,"method":"ping"}')
+        assert json.loads(process.stdout.readline()) == {"jsonrpc": "2.0", "id": 1, "result": {}}
+        assert process.poll() is None
+        assert not (home / "runtime" / "toolyard" / "hub.log").exists()
+
+
+def test_a_client_that_leaves_while_there_is_no_hub_ends_it(
+    door: socket.socket, home: Path
+) -> None:
+    with client() as process:
+        assert process.stdin
+        with accept(door) as hub:
+            read_line(hub)
+            hub.sendall(b'{"toolyard":{"leaving":"stop"}}\n')
+            (home / "runtime" / "toolyard" / "hub.sock").unlink()
+        process.stdin.close()
+        assert process.wait(10) == Exit.OK
 
 
 def test_a_client_that_reads_no_more_ends_it_quietly(door: socket.socket) -> None:
@@ -135,19 +216,20 @@ def test_both_ways_can_be_full_at_once(door: socket.socket) -> None:
         assert process.stdin and process.stdout
         read_line(hub)
         stdin = process.stdin
+        up, down = (letter * 1023 + b"\n" for letter in (b"u", b"d"))
         writers = [
-            threading.Thread(target=stdin.write, args=(b"u" * size,)),
-            threading.Thread(target=hub.sendall, args=(b"d" * size,)),
+            threading.Thread(target=stdin.write, args=(up * (size // 1024),)),
+            threading.Thread(target=hub.sendall, args=(down * (size // 1024),)),
         ]
         for writer in writers:
             writer.start()
-        down = process.stdout.read(size)
+        heard = process.stdout.read(size)
         stdin_bytes = 0
         while stdin_bytes < size - 65536:  # the rest may wait in a buffer until it is flushed
             stdin_bytes += len(hub.recv(1 << 20))
         for writer in writers:
             writer.join(20)
-        assert down == b"d" * size
+        assert heard == down * (size // 1024)
 
 
 def test_stdin_may_be_a_file(door: socket.socket, tmp_path: Path) -> None:

@@ -159,14 +159,6 @@ def test_clients_that_start_at_once_share_one_hub() -> None:
     assert state() == running  # it stays for the next one
 
 
-def test_a_client_hears_that_the_hub_was_stopped() -> None:
-    with spawn("mcp") as client:
-        ask(client, HELLO)
-        assert toolyard("down").returncode == Exit.OK
-        assert client.wait(20) == Exit.FAILED
-        assert client.stderr and "the hub went away" in client.stderr.read()
-
-
 def test_a_client_alone_needs_no_hub() -> None:
     with spawn("mcp", "--standalone") as client:
         assert ask(client, HELLO)["result"]["serverInfo"]["name"]

@@ -93,26 +93,28 @@ async def open_doors(
         limit=settings.client_message_limit,
         connections=settings.connection_limit,
     )
-    lines = SocketDoor(house.relay, place.socket, settings.client_message_limit)
+    lines = SocketDoor(
+        house.relay, place.socket, settings.client_message_limit, lambda: house.comes_back
+    )
     opened = asyncio.Event()
     house.pool.hold_back()
     await _wait_first_picture(house)
     with _Signals(stop):
         async with asyncio.TaskGroup() as group:
-            attaching = _attach(house, place, lines, opened)
-            beside = [group.create_task(attaching), group.create_task(door.sweep())]
+            attached = group.create_task(_attach(house, place, lines, opened))
+            sweeping = group.create_task(door.sweep())
             serving = group.create_task(server.run(sock, stop))
             await opened.wait()
             house.pool.let_in()
             await _be_found(house, place, port, serving, ready)
-            for task in beside:
-                task.cancel()
+            await attached
+            sweeping.cancel()
 
 
 async def _attach(house: House, place: RunDir, lines: SocketDoor, opened: asyncio.Event) -> None:
     """Serve whoever comes to the socket; where none can be made, the other doors open anyway."""
     try:
-        await lines.run(opened.set)
+        await lines.run(opened.set, house.stopping)
     except OSError as error:
         say_unfindable(house, place, f"cannot listen in '{place.path}' ({error.strerror or error})")
         opened.set()
@@ -163,7 +165,8 @@ def _make_rest(
     house: House, door: HttpDoor, sessions: PageSessions, link: Callable[[], str]
 ) -> App:
     """The application of all doors but MCP's: the control API and the page."""
-    operations = Yard(house.hub, house.relay, house.stopping, link, house.inputs).operations()
+    yard = Yard(house.hub, house.relay, house.stopping, link, house.inputs, house.stop)
+    operations = yard.operations()
     operations += CatalogDoor(house.catalog, lambda: house.board.snapshot).operations()
     operations += VerificationDoor(house.checks).operations()
     operations += PublishedDoor(house.catalog).operations()

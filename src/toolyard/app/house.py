@@ -94,6 +94,8 @@ class House:
             idle=settings.idle_timeout,
         )
         self.stopping = asyncio.Event()
+        self.comes_back = False
+        """Whether the hub that stops is started again at once."""
         self.board = Board()
         self.state = open_state(settings.state_dir)
         self.database = self.state.database
@@ -288,6 +290,11 @@ class House:
         """A server asked something without saying whom; say who answers if no call can."""
         self.asking.note(server, "" if outside else method)
         return self.relay.folders.asked(server.id) if outside and owner == EVERYBODY else None
+
+    def stop(self, comes_back: bool) -> None:
+        """Let all doors close, and then everything behind them."""
+        self.comes_back = comes_back
+        self.stopping.set()
 
     async def live(self, doors: Callable[[], Awaitable[None]]) -> None:
         """Run every room around the doors; leave when they do."""

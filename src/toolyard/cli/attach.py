@@ -1,4 +1,4 @@
-"""The stdio entry for clients: attaches to the running hub and passes bytes both ways.
+"""The stdio entry for clients: finds the running hub, or starts one, and attaches the client to it.
 
 Clients wait for it each time one of their windows opens, so it imports next to nothing: no
 click, no asyncio, no settings.
@@ -8,22 +8,16 @@ from __future__ import annotations
 
 import json
 import os
-import select
 import socket
 import stat
 import sys
-import threading
-import time
 
+from toolyard.cli.attached import Attached, complain
+from toolyard.cli.conversation import Conversation
 from toolyard.cli.exits import Exit
 from toolyard.core.errors import ToolyardError
 from toolyard.stores.places import socket_path
 
-CHUNK = 256 * 1024
-FAREWELL = 10.0
-"""Seconds the hub has to say its last words after the client has said its own."""
-LOOK = 0.1
-"""Seconds between looks whether the client still reads them."""
 RUN_USER = "/run/user"
 FLAGS = ("--server", "--app", "--separator", "--profile", "--agent", "--executor", "--config")
 
@@ -61,18 +55,19 @@ def parse(words: list[str]) -> Wish | None:
 
 
 def run(wish: Wish) -> int:
-    """Serve the client on stdin and stdout until one side ends; give the exit code."""
+    """Serve the client on stdin and stdout until it leaves; give the exit code."""
     try:
         if wish.standalone:
             return _standalone(wish)
-        sock = _open(wish)
+        entry = _Entry(wish)
+        sock = entry.open()
     except ToolyardError as error:
         complain(str(error), error.hint)
         return int(getattr(error, "code", Exit.FAILED))
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
-    with sock:
-        return _pump(sock, preamble(_cwd(), wish))
+    conversation = Conversation({"version": 2, "cwd": _cwd(), **wishes(wish)})
+    return Attached(conversation, entry.connect, entry.revive).run(sock)
 
 
 def _cwd() -> str:
@@ -80,17 +75,6 @@ def _cwd() -> str:
         return os.getcwd()
     except OSError:
         return ""  # it was deleted under us
-
-
-def complain(text: str, hint: str) -> None:
-    """Say on stderr what went wrong; stdout belongs to MCP."""
-    print(f"toolyard: {text}" + (f"\nhint: {hint}" if hint else ""), file=sys.stderr, flush=True)
-
-
-def preamble(cwd: str, wish: Wish) -> bytes:
-    """The one line that tells the hub who is coming; messages follow."""
-    said = {"version": 1, "cwd": cwd, **wishes(wish)}
-    return json.dumps({"toolyard": said}).encode() + b"\n"
 
 
 def wishes(wish: Wish) -> dict[str, str]:
@@ -137,31 +121,54 @@ def _standalone(wish: Wish) -> int:
     return Exit.OK
 
 
-def _open(wish: Wish) -> socket.socket:
-    """Connect to the hub; start one in the background if there is none."""
-    if not hasattr(socket, "AF_UNIX"):
-        raise ToolyardError("this system has no Unix sockets", "run: toolyard mcp --standalone")
-    directory = run_dir(os.environ)
-    path = socket_path(directory)
-    sock = _connect(path)
-    if sock is not None:
-        if wish.config:
-            _check_config(directory, wish.config)
+class _Entry:
+    """The ways from here to a hub.
+
+    Raises:
+        ToolyardError: This system has none.
+    """
+
+    def __init__(self, wish: Wish) -> None:
+        if not hasattr(socket, "AF_UNIX"):
+            raise ToolyardError("this system has no Unix sockets", "run: toolyard mcp --standalone")
+        self._wish = wish
+        self._directory = run_dir(os.environ)
+        self._path = socket_path(self._directory)
+
+    def open(self) -> socket.socket:
+        """Connect to the hub; start one in the background if there is none."""
+        sock = self.connect()
+        if sock is None:
+            return self._start(self._flags())
+        if self._wish.config:
+            _check_config(self._directory, self._wish.config)
         return sock
-    from toolyard.cli.background import start_until
 
-    flags = ["--config", os.path.abspath(os.path.expanduser(wish.config))] if wish.config else []
-    return start_until(directory, flags, lambda: _connect(path))
+    def revive(self) -> socket.socket:
+        """Start a hub like the one that has ended, unless somebody was quicker."""
+        from toolyard.cli.flags import as_words, recall
 
+        sock = self.connect()
+        return sock or self._start(as_words(recall(self._directory)) or self._flags())
 
-def _connect(path: str) -> socket.socket | None:
-    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
-        sock.connect(path)
-    except OSError:
-        sock.close()
-        return None
-    return sock
+    def connect(self) -> socket.socket | None:
+        """Connect to the hub, if there is one."""
+        sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            sock.connect(self._path)
+        except OSError:
+            sock.close()
+            return None
+        return sock
+
+    def _start(self, flags: list[str]) -> socket.socket:
+        from toolyard.cli.background import start_until
+
+        return start_until(self._directory, flags, self.connect)
+
+    def _flags(self) -> list[str]:
+        config = self._wish.config
+        return ["--config", os.path.abspath(os.path.expanduser(config))] if config else []
 
 
 def _check_config(directory: str, config: str) -> None:
@@ -176,78 +183,3 @@ def _check_config(directory: str, config: str) -> None:
             f"the hub that is running reads '{has}', not '{config}'",
             "run: toolyard restart, or set TOOLYARD_HOME for a hub of its own",
         )
-
-
-def _pump(sock: socket.socket, first: bytes) -> int:
-    said_all, over = threading.Event(), threading.Event()
-    up = threading.Thread(target=_send, args=(sock, first, said_all, over), daemon=True)
-    up.start()
-    try:
-        _receive(sock)
-    except BrokenPipeError:
-        return Exit.OK  # nobody reads any more: the client is gone
-    except KeyboardInterrupt:
-        return Exit.INTERRUPTED
-    finally:
-        over.set()
-    if said_all.is_set():
-        return Exit.OK
-    complain("the hub went away", "start the client's connection again; it starts a new hub")
-    return Exit.FAILED
-
-
-def _send(
-    sock: socket.socket, first: bytes, said_all: threading.Event, over: threading.Event
-) -> None:
-    try:
-        sock.sendall(first)
-        while data := _read():
-            sock.sendall(data)
-        said_all.set()
-        sock.shutdown(socket.SHUT_WR)
-        deadline = time.monotonic() + FAREWELL
-        while not over.wait(LOOK) and time.monotonic() < deadline and _is_read():
-            pass
-        if not over.is_set():
-            sock.shutdown(socket.SHUT_RDWR)  # which wakes the one who receives
-    except OSError:
-        return  # the hub is gone; the one who receives says so
-
-
-def _is_read() -> bool:
-    """Whether somebody still reads our answers: a client that was killed does not."""
-    if not hasattr(select, "poll"):
-        return True
-    poll = select.poll()
-    poll.register(1, 0)  # errors are always told
-    return not poll.poll(0)
-
-
-def _read() -> bytes:
-    while True:
-        try:
-            return os.read(0, CHUNK)
-        except BlockingIOError:  # some clients share a pipe that does not block
-            select.select([0], [], [])
-        except OSError:
-            return b""  # a stdin that cannot be read is one that has ended
-
-
-def _write(data: bytes) -> None:
-    rest = memoryview(data)
-    while rest:
-        try:
-            rest = rest[os.write(1, rest) :]
-        except BlockingIOError:
-            select.select([], [1], [])
-
-
-def _receive(sock: socket.socket) -> None:
-    while True:
-        try:
-            data = sock.recv(CHUNK)
-        except ConnectionError:
-            return
-        if not data:
-            return
-        _write(data)

@@ -10,13 +10,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from subprocess import DEVNULL, Popen, TimeoutExpired
 from typing import TypeVar
 
 from toolyard.cli.exits import Exit
-from toolyard.core.errors import StartError
+from toolyard.core.errors import StartError, StoreError
+from toolyard.stores.files import locked
 from toolyard.stores.places import make_private
 
 LOG = "hub.log"
@@ -50,24 +51,62 @@ def start_until(
         StoreError: The run directory cannot be used.
     """
     make_private(run_dir)
-    log = os.path.join(run_dir, LOG)
-    pause = threading.Event()
-    deadline = time.monotonic() + patience
-    process, begin = _start(log, flags)
-    again = 0.0
-    while time.monotonic() < deadline:
-        if (found := look()) is not None:
-            _dismiss(process, run_dir, deadline)
-            return found
-        code = None if process is None else process.poll()
+    pause, deadline = threading.Event(), time.monotonic() + patience
+    with _Start(run_dir, flags) as start:
+        while time.monotonic() < deadline:
+            if (found := look()) is not None:
+                _dismiss(start.process, run_dir, deadline)
+                return found
+            start.go_on()
+            pause.wait(PAUSE)
+    text = f"the hub did not answer within {patience:g} s"
+    raise StartError(text, f"look into its log: {start.log}")
+
+
+class _Start:
+    """One attempt to have a hub: of several at once, one starts it and the others wait for it."""
+
+    def __init__(self, run_dir: str, flags: Sequence[str]) -> None:
+        self.log = os.path.join(run_dir, LOG)
+        self.process: Popen[bytes] | None = None
+        self._flags = flags
+        self._lock = Path(run_dir, "start")
+        self._stack = ExitStack()
+        self._is_alone = False
+        self._begin = 0
+        self._not_before = 0.0
+
+    def __enter__(self) -> _Start:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def go_on(self) -> None:
+        """Start a hub if it is our turn, and see that it lives.
+
+        Raises:
+            HubEndedError: It has ended.
+            StartError: It could not be started.
+        """
+        now = time.monotonic()
+        code = None if self.process is None else self.process.poll()
         if code == Exit.RUNNING:
-            process, again = None, time.monotonic() + RETRY
+            self.process, self._not_before = None, now + RETRY
         elif code is not None:
-            raise _ended(log, begin, code)
-        elif process is None and time.monotonic() >= again:
-            process, begin = _start(log, flags)
-        pause.wait(PAUSE)
-    raise StartError(f"the hub did not answer within {patience:g} s", f"look into its log: {log}")
+            raise _ended(self.log, self._begin, code)
+        elif self.process is None and now >= self._not_before and self._is_our_turn():
+            self.process, self._begin = _start(self.log, self._flags)
+
+    def _is_our_turn(self) -> bool:
+        if not self._is_alone:
+            try:
+                self._stack.enter_context(locked(self._lock, 0.0))
+            except StoreError as error:
+                if error.__cause__ is None:  # somebody has it; else there can be no lock here
+                    return False
+            self._is_alone = True
+        return True
 
 
 def _dismiss(process: Popen[bytes] | None, run_dir: str, deadline: float) -> None:
@@ -91,7 +130,7 @@ def _dismiss(process: Popen[bytes] | None, run_dir: str, deadline: float) -> Non
         return
 
 
-def _start(log: str, flags: Sequence[str]) -> tuple[Popen[bytes] | None, int]:
+def _start(log: str, flags: Sequence[str]) -> tuple[Popen[bytes], int]:
     """Start one hub in a session of its own; give it and where its words in the log begin."""
     with suppress(OSError):
         if os.stat(log).st_size > LOG_LARGEST:

@@ -187,9 +187,9 @@ class Control:
         except CommandError:
             return ""  # nobody should miss the rest of an answer for the want of it
 
-    def stop(self) -> None:
+    def stop(self, *, comes_back: bool) -> None:
         """Have the hub stop; it answers before it does."""
-        self._ask("POST", "/api/v1/stop", {})
+        self._ask("POST", "/api/v1/stop", {"comes_back": comes_back})
 
     def log(self, alias: str, follow: bool) -> Iterator[str]:
         """The lines a server wrote; with `follow` also those it is yet to write."""

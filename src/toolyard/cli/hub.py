@@ -98,10 +98,10 @@ def restart_command(desk: Desk) -> None:
     Without flags it gets those it had.
     """
     if not desk.flags:
-        desk.flags.update(_recall(desk))
+        desk.flags.update(_recall())
     _settle_lock(desk)
     _check_config(desk)
-    _stop(desk)
+    _stop(desk, comes_back=True)
     _detach(desk)
 
 
@@ -121,7 +121,7 @@ def restore_command(desk: Desk, day: str, lists: bool, anew: bool) -> None:
     from toolyard.stores.backups import Backups, day_of
 
     if not desk.flags:
-        desk.flags.update(_recall(desk))
+        desk.flags.update(_recall())
     backups = Backups(desk.settings.state_dir)
     if lists:
         days = [day_of(copy) for copy in backups.list()]
@@ -129,7 +129,7 @@ def restore_command(desk: Desk, day: str, lists: bool, anew: bool) -> None:
         desk.terminal.answer({"copies": days}, lambda: desk.terminal.say(text))
         return
     copy = None if anew else backups.get(day)
-    was_running = _stop(desk) is not None
+    was_running = _stop(desk, comes_back=True) is not None
     with desk.run_dir.hold(STOP_PATIENCE):
         if copy is None:
             backups.accept()
@@ -137,8 +137,9 @@ def restore_command(desk: Desk, day: str, lists: bool, anew: bool) -> None:
             backups.restore(copy)
     if was_running:
         from toolyard.cli.background import start_until
+        from toolyard.cli.flags import as_words
 
-        start_until(str(desk.run_dir.path), _as_words(desk.flags), desk.run_dir.read)
+        start_until(str(desk.run_dir.path), as_words(desk.flags), desk.run_dir.read)
     said = f"put back the copy of {day_of(copy)}" if copy else "what is there now counts"
     answer = {"restored": day_of(copy) if copy else None, "restarted": was_running}
     desk.terminal.answer(answer, lambda: desk.terminal.say(said))
@@ -171,28 +172,16 @@ def _check_config(desk: Desk) -> None:
 
 def _detach(desk: Desk) -> None:
     from toolyard.cli.background import start_until
+    from toolyard.cli.flags import as_words
 
     running = desk.run_dir.read()
     if running is not None:
         desk.terminal.note("a hub is already running; it was left as it is")
         _announce(desk, running.url)
         return
-    flags = _as_words(desk.flags)
+    flags = as_words(desk.flags)
     running = start_until(str(desk.run_dir.path), flags, desk.run_dir.read)
     _announce(desk, running.url)
-
-
-def _as_words(flags: dict[str, object]) -> list[str]:
-    """Write flags as another process must be given them."""
-    from toolyard.settings import SETTINGS
-
-    names = {each.name: each.flag for each in SETTINGS}
-    words: list[str] = []
-    for setting, value in flags.items():
-        for each in value if isinstance(value, list | tuple) else (value,):
-            text = os.path.abspath(str(each)) if setting == "config_file" else str(each)
-            words.append(f"{names[setting]}={text}")
-    return words
 
 
 def _announce(desk: Desk, url: str) -> None:
@@ -245,13 +234,13 @@ def _welcome(desk: Desk, url: str, link: str, entry: dict[str, Any]) -> None:
         desk.terminal.note(f"note: {fleeting}")
 
 
-def _stop(desk: Desk) -> HubState | None:
+def _stop(desk: Desk, *, comes_back: bool = False) -> HubState | None:
     """Stop the hub and wait until its process is gone; give what it was."""
     state = desk.run_dir.read()
     if state is None:
         return None
     try:
-        desk.need_hub().stop()
+        desk.need_hub().stop(comes_back=comes_back)
     except CommandError:
         # It does not listen any more; that process is still ours to end.
         if state.is_alive:
@@ -266,33 +255,22 @@ def _stop(desk: Desk) -> HubState | None:
 
 
 def _remember(desk: Desk) -> None:
-    """Keep the flags for a restart; they hold no secret."""
+    """Keep the flags for a restart."""
+    from toolyard.cli.flags import remember
     from toolyard.core.errors import StoreError
-    from toolyard.stores.files import write_atomic
-    from toolyard.stores.places import make_private
 
-    make_private(str(desk.run_dir.path))
     flags = {name: value for name, value in desk.flags.items() if name != "config_file"}
     if desk.told_config:
         flags["config_file"] = str(desk.settings.config_file)
     try:
-        write_atomic(desk.run_dir.path / "flags.json", json.dumps(flags).encode())
+        remember(str(desk.run_dir.path), flags)
     except StoreError as error:
         desk.terminal.note(f"note: {error}; a restart will not know these flags")
 
 
-def _recall(desk: Desk) -> dict[str, object]:
-    from toolyard.core.errors import StoreError
-    from toolyard.settings import SETTINGS, read_settings
-    from toolyard.stores.files import read_bounded
-    from toolyard.stores.runfile import RunDir
+def _recall() -> dict[str, object]:
+    from toolyard.cli.flags import recall
+    from toolyard.settings import read_settings
 
     # Not the desk's settings: those must not be settled before these flags are known.
-    place = RunDir(read_settings({}, os.environ).runtime_dir)
-    try:
-        flags = json.loads(read_bounded(place.path / "flags.json"))
-    except (OSError, ValueError, StoreError):
-        return {}
-    known = {each.name for each in SETTINGS if each.flag}
-    pairs = flags.items() if isinstance(flags, dict) else ()
-    return {name: value for name, value in pairs if name in known}
+    return recall(str(read_settings({}, os.environ).runtime_dir))

@@ -27,7 +27,7 @@ def mcp_command(standalone: bool, **wished: str) -> None:
     """Serve one MCP client on stdin and stdout.
 
     This is what clients start. It attaches to the running hub, starting one in the background if
-    there is none, and leaves when its stdin closes.
+    there is none, stays when the hub is restarted, and leaves when its stdin closes.
     """
     wish = attach.Wish()
     wish.standalone = standalone

@@ -172,6 +172,11 @@ class Hub:
             )
         )
 
+    async def wait_settled(self) -> None:
+        """Wait until every server in use has been tried."""
+        while not self.is_settled():
+            await self.board.wait_after(self.snapshot.revision)
+
     async def activate(self, alias: str) -> Entry:
         """Start a server now; return what it offers.
 

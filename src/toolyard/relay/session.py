@@ -60,7 +60,13 @@ class Session:
     )
 
     def __init__(
-        self, principal: str, push: Send, *, is_modern: bool = False, is_stateless: bool = False
+        self,
+        principal: str,
+        push: Send,
+        *,
+        is_modern: bool = False,
+        is_stateless: bool = False,
+        asked: int = 0,
     ) -> None:
         self.principal = principal
         """Who this is, as the door has established it."""
@@ -94,7 +100,8 @@ class Session:
         """Our questions to it, by raw id."""
         self.watched: set[str] = set()
         """The resources it follows, by the URI it knows."""
-        self._asked = 0
+        self._asked = asked
+        """How many questions it was asked, by the hubs before this one too."""
 
     @property
     def has_folders(self) -> bool:

@@ -7,7 +7,8 @@ import itertools
 import logging
 import os
 import select
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, cast
@@ -36,6 +37,18 @@ LOOK_SECONDS: Final = 0.1
 """How often to look whether it still waits for them."""
 UNREAD_BYTES: Final = 8 << 20
 """A client that has left this much unread gets no more."""
+DRAIN_SECONDS: Final = 8.0
+"""How long requests under way may still take when the hub stops."""
+HOLD_SECONDS: Final = 2.0
+"""How long the stdio entry may take to hold requests back; one that is stopped never does."""
+RETURN_SECONDS: Final = 3.0
+"""How long a client that was attached to the hub before waits until this one knows its servers."""
+OUTLIVING: Final = 2
+"""The version from which the stdio entry knows the hub's own lines, and outlives it."""
+HOLDING: Final = "toolyard/holding"
+LISTEN: Final = "subscriptions/listen"
+NUMBER_MOST: Final = 2**53
+_LEAVING: Final = {True: "restart", False: "stop"}
 _numbers = itertools.count(1)
 _META_VERSION: Final = era.META_VERSION.encode()
 
@@ -57,28 +70,34 @@ class LineClient:
         self._limit = limit
         # Not its address in memory: that of one that left may come back as another's.
         principal = f"line {next(_numbers)}"
-        self._legacy = Session(principal, self.send)
+        self._legacy = Session(principal, self.send, asked=_number(wish or {}, "asked"))
         self._modern = Session(principal, self.send, is_modern=True)
         shown = _exposure(relay.exposure, wish or {})
         for session in (self._legacy, self._modern):
             session.exposure = session.base = shown
         self.feed = self._lines.feed
+        self.holds = False
+        """Whether it has said that it holds further requests back."""
 
     def send(self, message: bytes) -> None:
         """Write one message."""
         self._write(jsonrpc.one_line(message) + b"\n")
 
     def dismiss(self) -> None:
-        """The hub stops: whoever still waits is told so."""
+        """The hub stops: whoever still waits for an answer is told so."""
         fault = jsonrpc.fault(era.SERVER_ERROR, "the hub is stopping; try again in a moment")
-        for session in (self._legacy, self._modern):
-            for exchange in session.exchanges.values():
-                self.send(jsonrpc.error(exchange.id, fault))
+        for exchange in self._waiting():
+            self.send(jsonrpc.error(exchange.id, fault))
 
     @property
     def is_busy(self) -> bool:
-        """Whether a request is under way."""
-        return bool(self._legacy.exchanges or self._modern.exchanges)
+        """Whether an answer is waited for."""
+        return any(self._waiting())
+
+    def _waiting(self) -> Iterator[Exchange]:
+        """Its requests under way, but for those that last as long as the connection does."""
+        exchanges = (*self._legacy.exchanges.values(), *self._modern.exchanges.values())
+        return (exchange for exchange in exchanges if exchange.method != LISTEN)
 
     async def finish(self, seconds: float) -> None:
         """Wait until every request is answered, so long at most."""
@@ -107,6 +126,7 @@ class LineClient:
         elif message.is_answer:
             self._legacy.answered(message)
         elif not message.id:
+            self.holds |= message.method == HOLDING
             for session in (self._legacy, self._modern):
                 self._relay.noticed(session, message)
         elif not jsonrpc.is_valid_id(message.id):
@@ -130,14 +150,17 @@ class LineClient:
 
     def _is_wrong(self, exchange: Exchange, message: Message) -> bool:
         """Read the envelope of a modern request; one that is wrong is answered here."""
-        if not exchange.session.is_modern:
+        session = exchange.session
+        if not session.is_modern:
+            # Those of now: a client may send its first requests together with `initialize`.
+            exchange.capabilities, exchange.level = session.capabilities, session.log_level
             return False
         wrong = check_envelope(message.params)
         if wrong is not None:
             self.send(jsonrpc.error(message.id, jsonrpc.fault(*wrong)))
             return True
         take_envelope(exchange, jsonrpc.fields(jsonrpc.fields(message.params)["_meta"]))
-        self._relay.passports.apply(exchange.session)
+        self._relay.passports.apply(session)
         return False
 
     def _session(self, message: Message) -> Session:
@@ -178,6 +201,10 @@ class SocketClient(asyncio.Protocol):
         self._client: LineClient | None = None
         self._folder = ""
         """Its working directory."""
+        self._outlives = False
+        """Whether it understands our own lines, and stays when we go."""
+        self._held_by = 0.0
+        """When it must have held its requests back, if it is to."""
         self._transport: asyncio.Transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -200,8 +227,22 @@ class SocketClient(asyncio.Protocol):
         self._folder = _wished(wish or {}, "cwd")
         self._relay.hub.enter(self._folder)
         self._client = LineClient(self._relay, self._write, self._limit, wish)
-        self._client.feed(self._head if wish is None else rest)
-        self._head = b""
+        self._outlives = _number(wish or {}, "version") >= OUTLIVING
+        first, self._head = self._head if wish is None else rest, b""
+        if wish is not None and wish.get("again") is True:
+            self._transport.pause_reading()
+            self._tasks.start(self._admit(self._client, first))
+        else:
+            self._client.feed(first)
+
+    async def _admit(self, client: LineClient, first: bytes) -> None:
+        """Let a client in that comes from the hub before: it counts on what that one offered."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(RETURN_SECONDS):
+                await self._relay.hub.wait_settled()
+        if not self._transport.is_closing():
+            client.feed(first)
+            self._transport.resume_reading()
 
     def eof_received(self) -> bool:
         """The client has said its last word, but may wait for answers: they get some time."""
@@ -241,6 +282,20 @@ class SocketClient(asyncio.Protocol):
             self._transport.abort()
         else:
             self._transport.write(data)
+
+    def part(self, *, comes_back: bool) -> None:
+        """Say that the hub stops; if it comes back, new requests are to wait for it."""
+        if self._client is not None and self._outlives:
+            self._write(jsonrpc.encode({"toolyard": {"leaving": _LEAVING[comes_back]}}) + b"\n")
+            self._held_by = asyncio.get_running_loop().time() + HOLD_SECONDS if comes_back else 0.0
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether it waits for nothing, and nothing more is to come from it."""
+        if self._client is None:
+            return True
+        is_held = self._client.holds or asyncio.get_running_loop().time() > self._held_by
+        return is_held and not self._client.is_busy
 
     def dismiss(self) -> None:
         """Answer what is under way, and hang up."""
@@ -290,16 +345,24 @@ def _wished(wish: Mapping[str, Any], key: str) -> str:
     return value if isinstance(value, str) else ""
 
 
+def _number(wish: Mapping[str, Any], key: str) -> int:
+    value = wish.get(key)
+    return value if type(value) is int and 0 <= value < NUMBER_MOST else 0
+
+
 class SocketDoor:
     """Listens on the hub's socket: only this user can reach it."""
 
-    def __init__(self, relay: Relay, path: Path, limit: int) -> None:
+    def __init__(
+        self, relay: Relay, path: Path, limit: int, comes_back: Callable[[], bool]
+    ) -> None:
         self._relay = relay
         self._path = path
         self._limit = limit
+        self._comes_back = comes_back
 
-    async def run(self, ready: Callable[[], None]) -> None:
-        """Serve until cancelled."""
+    async def run(self, ready: Callable[[], None], stop: asyncio.Event) -> None:
+        """Serve until told to stop, then let what is under way finish, within bounds."""
         tasks = Tasks()
         attached: set[SocketClient] = set()
         self._path.unlink(missing_ok=True)
@@ -312,13 +375,25 @@ class SocketDoor:
             os.umask(before)
         ready()
         try:
-            await asyncio.get_running_loop().create_future()
+            try:
+                await stop.wait()
+            finally:
+                server.close()
+                self._path.unlink(missing_ok=True)
+            await self._drain(attached)
         finally:
-            server.close()
-            self._path.unlink(missing_ok=True)
             for client in list(attached):
                 client.dismiss()
             await tasks.close()
+
+    async def _drain(self, attached: set[SocketClient]) -> None:
+        for client in attached:
+            client.part(comes_back=self._comes_back())
+        loop = asyncio.get_running_loop()
+        end = loop.time() + DRAIN_SECONDS
+        # No event tells of all that is waited for: a client that does not answer is let go in time.
+        while loop.time() < end and not all(client.is_quiet for client in attached):  # noqa: ASYNC110
+            await asyncio.sleep(LOOK_SECONDS)
 
 
 async def serve_stdio(relay: Relay, limit: int, wish: Mapping[str, Any] | None = None) -> None:

@@ -47,6 +47,13 @@ class ToolCall(msgspec.Struct):
     """The saved input to call it with; `arguments` go over it."""
 
 
+class StopOrder(msgspec.Struct):
+    """How the hub is to stop."""
+
+    comes_back: bool = False
+    """Whether it is started again at once, so that attached clients wait for it."""
+
+
 class Live(msgspec.Struct):
     """Whether the hub lives."""
 
@@ -82,12 +89,14 @@ class Yard:
         stopping: asyncio.Event,
         link: Callable[[], str],
         inputs: InputsFile,
+        stop: Callable[[bool], None],
     ) -> None:
         self._hub = hub
         self._relay = relay
         self._stopping = stopping
         self._link = link
         self._inputs = inputs
+        self._stop = stop
 
     def operations(self) -> list[Operation]:
         """What this part of the API can do."""
@@ -132,7 +141,7 @@ class Yard:
                 media="text/plain",
             ),
             Operation("POST", "/api/v1/refresh", "Ask all servers again", self._refresh, Done),
-            Operation("POST", "/api/v1/stop", "Stop the hub", self._end, Done),
+            Operation("POST", "/api/v1/stop", "Stop the hub", self._end, Done, body=StopOrder),
             Operation("POST", "/api/v1/link", "A link for a browser", self._give_link, Link),
         ]
 
@@ -199,7 +208,7 @@ class Yard:
         return Done()
 
     async def _end(self, call: Call) -> Done:
-        asyncio.get_running_loop().call_later(0.05, self._stopping.set)
+        asyncio.get_running_loop().call_later(0.05, self._stop, call.body.comes_back)
         return Done()
 
     async def _give_link(self, call: Call) -> Link:
