@@ -334,6 +334,15 @@ def read_settings(flags: Mapping[str, object], env: Mapping[str, str]) -> Settin
     return Settings(**values, port_fixed="port" in values)
 
 
+def in_force(settings: Settings) -> dict[str, str]:
+    """Give every setting but the token as text, by its variable."""
+    return {
+        each.variable: str(getattr(settings, each.name))
+        for each in SETTINGS
+        if each.name != "token"
+    }
+
+
 def _value(setting: Setting, origin: str, written: object) -> Any:
     texts = written if isinstance(written, list | tuple) else (written,)
     text = ",".join(str(each) for each in texts)

@@ -312,7 +312,7 @@ def test_it_looks_where_the_settings_say(case: str, home: Path, tmp_path: Path) 
 def test_a_hub_that_reads_another_file_is_pointed_out(
     door: socket.socket, home: Path, tmp_path: Path
 ) -> None:
-    state = {"config": str(tmp_path / "theirs.json")}
+    state = {"pid": os.getpid(), "config": str(tmp_path / "theirs.json")}
     (home / "runtime" / "toolyard" / "hub.json").write_text(json.dumps(state))
     with client("--config", str(tmp_path / "mine.json")) as process, accept(door) as hub:
         read_line(hub)

@@ -159,6 +159,32 @@ def test_clients_that_start_at_once_share_one_hub() -> None:
     assert state() == running  # it stays for the next one
 
 
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({"KUNOBI_SCAN_PORTS": "3400", "TOOLYARD_CALL_TIMEOUT": "7"}, "both"),
+        ({"KUNOBI_SCAN_INTERVAL": "900", "TOOLYARD_CALL_TIMEOUT": "120"}, "none"),
+    ],
+)
+def test_variables_of_a_client_that_the_running_hub_does_not_have_are_named(
+    given: dict[str, str], named: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUNOBI_SCAN_INTERVAL", "900")
+    assert toolyard("up", "--detach").returncode == Exit.OK
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    with spawn("mcp") as client:
+        ask(client, HELLO)
+        assert client.stderr
+        if named == "both":
+            said = client.stderr.readline() + client.stderr.readline()
+            assert "TOOLYARD_CALL_TIMEOUT, KUNOBI_SCAN_PORTS" in said
+            assert "SCAN_INTERVAL" not in said
+            assert "toolyard restart" in said
+        _, rest = client.communicate("", timeout=20)
+        assert rest == ""
+
+
 def test_a_client_alone_needs_no_hub() -> None:
     with spawn("mcp", "--standalone") as client:
         assert ask(client, HELLO)["result"]["serverInfo"]["name"]

@@ -14,9 +14,10 @@ from typing import Final
 from toolyard import __version__
 from toolyard.announce import Announcements, describe, user_path
 from toolyard.app.house import House
+from toolyard.core import watches
 from toolyard.core.errors import ConfigError, StoreError
 from toolyard.core.model import Problem, Report
-from toolyard.settings import Settings
+from toolyard.settings import Settings, in_force
 from toolyard.stores.runfile import HubState, RunDir
 from toolyard.surfaces.address import EVERYWHERE, local_url, open_url, problems_of
 from toolyard.surfaces.asgi import App
@@ -136,10 +137,9 @@ async def _be_found(
     ready: Callable[[str], None] | None,
 ) -> None:
     """Tell others where the hub is for as long as it serves."""
-    url, settings = house.hub.url, house.settings
-    state = HubState.of_this_process(url, port, __version__, str(settings.config_file))
+    url = house.hub.url
     try:
-        place.write(state)
+        place.write(_state(house, port))
     except StoreError as error:
         say_unfindable(house, place, str(error))
     announced = Announcing(url)
@@ -148,6 +148,14 @@ async def _be_found(
         ready(url)
     await serving
     await announced.end()
+
+
+def _state(house: House, port: int) -> HubState:
+    """What the hub says of itself."""
+    apps = [scan.watch.app for scan in house.apps.scans.values()]
+    variables = in_force(house.settings) | watches.in_force(apps, os.environ)
+    config = str(house.settings.config_file)
+    return HubState.of_this_process(house.hub.url, port, __version__, config, variables)
 
 
 async def _wait_first_picture(house: House) -> None:

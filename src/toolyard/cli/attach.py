@@ -11,13 +11,23 @@ import os
 import socket
 import stat
 import sys
+import threading
+import time
 
-from toolyard.cli.attached import Attached, complain
+from toolyard.cli.attached import Attached, aside, complain
 from toolyard.cli.conversation import Conversation
 from toolyard.cli.exits import Exit
 from toolyard.core.errors import ToolyardError
 from toolyard.stores.places import socket_path
 
+TYPE_CHECKING = False  # checkers know this name; to import it would cost what is saved here
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+STATE_PATIENCE = 5.0
+"""Seconds in which a hub that can be reached must have said what it is."""
+STATE_PAUSE = 0.1
 RUN_USER = "/run/user"
 FLAGS = ("--server", "--app", "--separator", "--profile", "--agent", "--executor", "--config")
 
@@ -140,9 +150,23 @@ class _Entry:
         sock = self.connect()
         if sock is None:
             return self._start(self._flags())
-        if self._wish.config:
-            _check_config(self._directory, self._wish.config)
+        # Aside: a hub that is just starting says a little later what it was given.
+        aside(self._compare)
         return sock
+
+    def _compare(self) -> None:
+        """Say what this client was given that the hub which runs has not taken."""
+        state = _read_state(self._directory)
+        if self._wish.config:
+            _check_config(state, self._wish.config)
+        ignored = _ignored(state, os.environ)
+        if ignored:
+            complain(
+                f"the hub that is running has other values for {', '.join(ignored)}; "
+                "those of this client are not used",
+                "set them in a terminal and run there: toolyard restart; "
+                "or give this client a hub of its own: toolyard mcp --standalone",
+            )
 
     def revive(self) -> socket.socket:
         """Start a hub like the one that has ended, unless somebody was quicker."""
@@ -171,15 +195,46 @@ class _Entry:
         return ["--config", os.path.abspath(os.path.expanduser(config))] if config else []
 
 
-def _check_config(directory: str, config: str) -> None:
+def _read_state(directory: str) -> dict[str, Any]:
+    """Give what the hub says of itself; nothing if it does not in time."""
+    pause, deadline = threading.Event(), time.monotonic() + STATE_PATIENCE
+    while time.monotonic() < deadline:
+        try:
+            with open(os.path.join(directory, "hub.json"), "rb") as file:
+                state = json.load(file)
+                os.kill(state["pid"], 0)  # or it is that of a hub before, which has crashed
+                return dict(state)
+        except (OSError, ValueError, TypeError, KeyError):
+            pause.wait(STATE_PAUSE)
+    return {}
+
+
+def _check_config(state: dict[str, Any], config: str) -> None:
     """Say so if the hub that runs reads another file than the one that was asked for."""
-    try:
-        with open(os.path.join(directory, "hub.json"), "rb") as file:
-            has = json.load(file).get("config", "")
-    except (OSError, ValueError, AttributeError):
-        return
+    has = str(state.get("config", ""))
     if has and os.path.realpath(has) != os.path.realpath(os.path.expanduser(config)):
         complain(
             f"the hub that is running reads '{has}', not '{config}'",
             "run: toolyard restart, or set TOOLYARD_HOME for a hub of its own",
         )
+
+
+def _ignored(state: dict[str, Any], env: Mapping[str, str]) -> list[str]:
+    """Name the variables that are set here and have another value in the hub."""
+    variables = state.get("variables")
+    if not isinstance(variables, dict):
+        return []
+    differing = [
+        name for name, value in variables.items() if env.get(name, value) not in ("", value)
+    ]
+    if not differing:
+        return []
+    from toolyard.core.errors import ConfigError
+    from toolyard.settings import in_force, read_settings
+
+    try:
+        ours = in_force(read_settings({}, env))
+    except ConfigError:
+        return differing
+    # The same may be written in several ways.
+    return [name for name in differing if ours.get(name) != variables[name]]

@@ -72,7 +72,7 @@ class Attached:
         """Pass lines until the client leaves; give the exit code."""
         hub: socket.socket | None = sock
         self._enter(sock)
-        _aside(self._send)
+        aside(self._send)
         try:
             while hub is not None:
                 self._receive(hub)
@@ -98,7 +98,7 @@ class Attached:
             self._held.clear()
             self._holds, self._sock = False, sock
         # The hub may answer before it has heard all: whoever receives must not be the one to send.
-        _aside(self._pass_on)
+        aside(self._pass_on)
         self._tell(news)
 
     def _receive(self, sock: socket.socket) -> None:
@@ -108,7 +108,7 @@ class Attached:
             self._tell(b"".join([line for line in cutter.cut(data) if self._talk.heard(line)]))
             if self._talk.leaving == "restart" and not self._holds:
                 self._holds = True
-                _aside(self._pass_on, HOLDING)
+                aside(self._pass_on, HOLDING)
 
     def _lose(self, sock: socket.socket) -> None:
         """Tell the client that no answer will come, or wait for one of the next hub."""
@@ -279,7 +279,8 @@ def complain(text: str, hint: str) -> None:
     print(f"toolyard: {text}" + (f"\nhint: {hint}" if hint else ""), file=sys.stderr, flush=True)
 
 
-def _aside(work: Callable[..., None], *args: bytes) -> None:
+def aside(work: Callable[..., None], *args: bytes) -> None:
+    """Do something beside what waits here, for as long as the process lives."""
     threading.Thread(target=work, args=args, daemon=True).start()
 
 

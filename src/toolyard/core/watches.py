@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
@@ -77,6 +77,12 @@ def variables(app: App) -> tuple[str, ...]:
     """What the variables of an app may begin with, the one that counts first in front."""
     ours = f"TOOLYARD_{app.name.upper().replace('-', '_')}_"
     return (ours, f"{app.prefix}_") if app.prefix else (ours,)
+
+
+def in_force(apps: Iterable[App], env: Mapping[str, str]) -> dict[str, str]:
+    """Give the values of all variables of these apps; empty for those that are not set."""
+    names = (prefix + what for app in apps for prefix in variables(app) for what in VARIABLES)
+    return {name: env.get(name, "") for name in names}
 
 
 def _variants(app: App) -> tuple[Variant, ...]:

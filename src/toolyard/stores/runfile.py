@@ -8,9 +8,9 @@ import secrets
 import stat
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -50,14 +50,22 @@ class HubState:
     """Seconds since 1970."""
     config: str = ""
     """The servers file it reads."""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """The values in force of what environment variables can set, by variable."""
 
     @classmethod
     def of_this_process(
-        cls, url: str, port: int, version: str = __version__, config: str = ""
+        cls,
+        url: str,
+        port: int,
+        version: str = __version__,
+        config: str = "",
+        variables: Mapping[str, str] | None = None,
     ) -> HubState:
         """The state of a hub that has just begun to serve in this process."""
         pid = os.getpid()
-        return cls(pid, process_start(pid) or 0, url, port, version, time.time(), config)
+        start, now = process_start(pid) or 0, time.time()
+        return cls(pid, start, url, port, version, now, config, variables or {})
 
     @property
     def is_alive(self) -> bool:
