@@ -5,6 +5,8 @@ For authors of servers. One module, standard library only: import it, or copy it
     with announce("weather", url="http://127.0.0.1:8000/mcp"):
         uvicorn.run(app, port=8000)
 
+The entry leaves the file before the port closes, whoever handles SIGTERM and SIGINT.
+
 The format and its rules are an open specification: docs/reference/announce-file.md.
 """
 
@@ -40,6 +42,8 @@ LOCK_WAIT = 5.0
 """Seconds; a holder needs a millisecond, so whoever holds longer is stuck."""
 LAST_WAIT = 1.0
 """Seconds a signal may be held up; an entry that stays is known as dead by its pid."""
+SIGNALS_SHORTEST, SIGNALS_LONGEST = 0.05, 30.0
+"""Seconds between looks whether somebody put handlers of signals over ours, growing."""
 FRESH = 0.5
 """Seconds for which a process that was looked at closely is only asked whether it is there, and a
 file that was cleaned up is only changed: readers leave out the dead anyway, and others wait."""
@@ -178,7 +182,6 @@ class Announcement:
         self._heartbeat, self._patience = heartbeat, patience
         self._tried, self._stop = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name="announce", daemon=True)
-        self._previous: Any = None
         self._open = False
 
     def __enter__(self) -> Announcement:
@@ -190,7 +193,7 @@ class Announcement:
             return self
         self._open = True
         atexit.register(self.close)
-        self._catch_signal()
+        _signals.follow(self.withdraw)
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -202,7 +205,7 @@ class Announcement:
     async def __aexit__(self, *exc: object) -> None:
         import asyncio
 
-        self._release_signal()
+        _signals.forget(self.withdraw)
         try:
             await asyncio.to_thread(self.close)
         except RuntimeError:  # another kind of event loop, or one that is ending
@@ -215,8 +218,8 @@ class Announcement:
     def close(self) -> None:
         """Withdraw the entry; may be called again."""
         atexit.unregister(self.close)
-        self._release_signal()
-        self._withdraw(LOCK_WAIT)
+        _signals.forget(self.withdraw)
+        self.withdraw(LOCK_WAIT)
 
     def _run(self) -> None:
         try:
@@ -225,9 +228,10 @@ class Announcement:
                 return
             # Again and again: an entry that was lost with its file comes back.
             while not self._stop.is_set():
+                _signals.reclaim()  # a server that takes connections has set its handlers
                 self.problem = self._file.register_server(self.id, self._beat())
                 self._tried.set()
-                self._stop.wait(self._heartbeat or None)
+                self._await_beat()
         except Exception as error:  # whatever it is, the server goes on
             self.problem = f"cannot announce '{self.id}': {error}"
         finally:
@@ -237,6 +241,17 @@ class Announcement:
 
     def _beat(self) -> Entry:
         return {**self._entry, "heartbeat": _now()} if self._heartbeat else self._entry
+
+    def _await_beat(self) -> None:
+        """Wait until the entry is to be written again, with an eye on the handlers of signals."""
+        end = time.monotonic() + self._heartbeat if self._heartbeat else None
+        pause = SIGNALS_SHORTEST
+        while end is None or time.monotonic() < end:
+            rest = pause if end is None else min(pause, max(0.0, end - time.monotonic()))
+            if self._stop.wait(rest):
+                return
+            _signals.reclaim()
+            pause = min(pause * 2, SIGNALS_LONGEST)
 
     def _await_port(self) -> bool:
         end, pause = time.monotonic() + self._patience, 0.01
@@ -249,32 +264,95 @@ class Announcement:
             pause = min(pause * 1.5, 0.5)
         return False
 
-    def _withdraw(self, wait: float) -> None:
+    def withdraw(self, wait: float) -> None:
+        """Take the entry out of the file, and never put it in again."""
         if self._open and os.getpid() == self._entry["pid"]:  # a forked child must not
             self._open = False
             self._stop.set()
             self._thread.join(wait)
             self._file.unregister_server(self.id, wait)
 
-    def _catch_signal(self) -> None:
+
+class _Signals:
+    """Sees that entries leave the file before anything else is done about SIGTERM and SIGINT.
+
+    Servers set handlers of their own when they start, which is after their announcement began:
+    these close the port, and wait for clients that wait for the entry to leave. So ours is put over
+    theirs once the server takes connections. Only the main thread can do that; another signal, of
+    which nobody takes notice otherwise, makes it do so wherever it is.
+    """
+
+    STOPPING = (signal.SIGTERM, signal.SIGINT)
+    NUDGE = getattr(signal, "SIGURG", None)
+    MOST = 32
+    """Handlers of others that ours is put over; more are no server's."""
+
+    def __init__(self) -> None:
+        self._followers: list[Callable[[float], None]] = []
+        self._ours: list[tuple[Any, Any]] = []
+        """Our handlers, and those that they were put over."""
+        self._before_nudge: Any = None
+
+    def follow(self, withdraw: Callable[[float], None]) -> None:
+        """Call this as soon as the process is told to stop; elsewhere than here it cannot be."""
         if threading.current_thread() is threading.main_thread():
-            previous = signal.getsignal(signal.SIGTERM)
-            if previous not in (None, signal.SIG_IGN):
-                self._previous = previous
-                signal.signal(signal.SIGTERM, self._on_signal)
+            self._followers.append(withdraw)
+            self._catch()
+            if self.NUDGE is not None and signal.getsignal(self.NUDGE) != self._nudged:
+                self._before_nudge = signal.signal(self.NUDGE, self._nudged)
 
-    def _release_signal(self) -> None:
-        ours = threading.current_thread() is threading.main_thread()
-        if ours and signal.getsignal(signal.SIGTERM) == self._on_signal:
-            signal.signal(signal.SIGTERM, self._previous)
+    def forget(self, withdraw: Callable[[float], None]) -> None:
+        """Call it no more; without any to call, the handlers are what they were."""
+        if withdraw in self._followers:
+            self._followers.remove(withdraw)
+        if not self._followers and threading.current_thread() is threading.main_thread():
+            for number in self.STOPPING:
+                while (found := self._find(number)) is not None:
+                    signal.signal(number, found[1])
+            self._ours.clear()
+            if self.NUDGE is not None and signal.getsignal(self.NUDGE) == self._nudged:
+                signal.signal(self.NUDGE, self._before_nudge or signal.SIG_DFL)
 
-    def _on_signal(self, number: int, frame: Any) -> None:
-        self._withdraw(LAST_WAIT)
-        if callable(self._previous):
-            self._previous(number, frame)
+    def reclaim(self) -> None:
+        """Have the main thread put our handlers over those that others set; from any thread."""
+        if self._followers and self.NUDGE is not None and any(map(self._is_covered, self.STOPPING)):
+            main = threading.main_thread().ident
+            if main is not None and signal.getsignal(self.NUDGE) == self._nudged:
+                signal.pthread_kill(main, self.NUDGE)
+
+    def _find(self, number: int) -> tuple[Any, Any] | None:
+        """Give our handler of a signal and what it was put over, if it is the one in force."""
+        handler = signal.getsignal(number)
+        return next((each for each in self._ours if each[0] is handler), None)
+
+    def _is_covered(self, number: int) -> bool:
+        idle = signal.getsignal(number) in (None, signal.SIG_IGN)
+        return not idle and self._find(number) is None
+
+    def _catch(self) -> None:
+        for number in self.STOPPING:
+            if self._is_covered(number) and len(self._ours) < self.MOST:
+                previous = signal.getsignal(number)
+                ours = functools.partial(self._stopping, previous)
+                self._ours.append((ours, previous))
+                signal.signal(number, ours)
+
+    def _nudged(self, number: int, frame: Any) -> None:
+        self._catch()
+        if callable(self._before_nudge):
+            self._before_nudge(number, frame)
+
+    def _stopping(self, previous: Any, number: int, frame: Any) -> None:
+        for withdraw in list(self._followers):
+            withdraw(LAST_WAIT)
+        if callable(previous):
+            previous(number, frame)
         else:
             signal.signal(number, signal.SIG_DFL)
             signal.raise_signal(number)
+
+
+_signals = _Signals()
 
 
 def announce(
@@ -293,7 +371,7 @@ def announce(
     """Announce a server for as long as a `with` or `async with` block lasts.
 
     It enters the file once its port accepts connections, at the latest `patience` seconds from
-    now, and leaves it on every way out: the end of the block, an exception, exit, SIGTERM.
+    now, and leaves it on every way out: the end of the block, an exception, exit, SIGTERM, SIGINT.
 
     Args:
         url: The address of its MCP endpoint, with the path.

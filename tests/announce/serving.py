@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
@@ -29,11 +30,23 @@ def main() -> None:
             if (child := os.fork()) == 0:
                 sys.exit()  # runs what the parent wanted done at its exit
             print(os.waitpid(child, 0)[1], flush=True)
+        if end == "late":
+            # As servers do: a handler of their own, set after the announcement began.
+            signal.signal(signal.SIGTERM, lambda *_: say(str(servers(path)), 7))
+            late = signal.getsignal(signal.SIGTERM)
+            while signal.getsignal(signal.SIGTERM) is late:
+                threading.Event().wait(0.01)
+            print("covered", flush=True)
         if end == "raise":
             raise RuntimeError("on purpose")
         if end == "exit":
             sys.exit(3)
         sys.stdin.read()
+
+
+def servers(path: str) -> list[str]:
+    with open(path, "rb") as file:
+        return list(json.load(file)["servers"])
 
 
 def say(word: str, code: int) -> None:

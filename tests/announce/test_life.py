@@ -89,6 +89,37 @@ def test_the_handler_that_was_there_before_is_called_after_the_entry_left(path: 
     assert servers(path) == {}
 
 
+def test_an_entry_leaves_before_a_handler_is_called_that_was_set_later(path: Path) -> None:
+    with serving(path, "late") as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "covered\n"
+        process.terminate()
+        assert process.stdout.readline() == "[]\n"
+        assert process.wait(10) == 7
+
+
+def test_several_announcements_share_the_signals_and_give_them_back(path: Path) -> None:
+    numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGURG)
+    before = [signal.getsignal(number) for number in numbers]
+    caught: list[int] = []
+
+    def server(number: int, _: object) -> None:
+        caught.append(number)
+
+    with announce("one", path=path, heartbeat=0.01) as one:
+        signal.signal(signal.SIGTERM, server)
+        with announce("two", path=path, heartbeat=0.01) as two:
+            assert one.wait(5) and two.wait(5)
+            handler = signal.getsignal(signal.SIGTERM)
+            two._stop.wait(0.1)
+            assert signal.getsignal(signal.SIGTERM) is handler, "they must not cover each other"
+            signal.raise_signal(signal.SIGTERM)
+            assert servers(path) == {}
+            assert caught == [signal.SIGTERM]
+    assert signal.signal(signal.SIGTERM, before[0]) is server
+    assert [signal.getsignal(number) for number in numbers] == before
+
+
 def test_a_forked_child_that_exits_leaves_the_entry_of_its_parent(path: Path) -> None:
     with serving(path, "fork") as process:
         assert process.stdout is not None

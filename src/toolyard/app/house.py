@@ -36,6 +36,7 @@ from toolyard.hub.packages import Packages
 from toolyard.hub.pins import Pins
 from toolyard.hub.shareable import Shareable
 from toolyard.links.credentials import Credentials
+from toolyard.links.departures import Departures
 from toolyard.links.flight import Caller
 from toolyard.links.instances import Instances
 from toolyard.links.link import Link
@@ -150,6 +151,7 @@ class House:
         self.asking = AskingServers(self.board, self.sharing)
         self.weights = Weights(self.sites)
         self.pool.room.weight = self.weights.of
+        self.departures = Departures(self.pool.room.keepers)
         self.pool.room.site = lambda name: self.board.snapshot.roster.sites.get(name)
         self.instances = Instances(
             self.board, self.pool, self._open, self._patience, settings.session_idle
@@ -311,6 +313,7 @@ class House:
                     self.packages.run(),
                     self.sites.sweep(self.board.post),
                     self.weights.run(self.pool.room.running),
+                    self.departures.run(),
                 )
                 tasks += [group.create_task(room) for room in rooms]
                 await doors()

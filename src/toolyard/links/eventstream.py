@@ -17,6 +17,7 @@ from toolyard.links.http import (
     authorization_of,
     header_lines,
     let_in,
+    local_place,
     with_authorization,
 )
 from toolyard.links.link import Link
@@ -49,7 +50,7 @@ class EventStreamChannel:
         self._endpoint: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._stream: Connection | None = None
         self._status = 0
-        link.attach(self)
+        link.attach(self, local_place(address))
         link.authorize = self.authorize
 
     def authorize(self, value: str) -> None:

@@ -13,11 +13,12 @@ from typing import Final
 
 from toolyard.core.errors import LinkError
 from toolyard.core.model import Pairs, Url
+from toolyard.links.addresses import is_loopback_name
 from toolyard.links.flight import Flight
 from toolyard.links.link import Link
 from toolyard.links.refusals import AuthNeededError, HttpStatusError, refusal
 from toolyard.wire import jsonrpc
-from toolyard.wire.http1 import Connection, Headers, Pool, parse_address
+from toolyard.wire.http1 import Address, Connection, Headers, Pool, parse_address
 from toolyard.wire.pieces import Pieces
 from toolyard.wire.sse import Events, TooLongError
 
@@ -57,7 +58,7 @@ class HttpChannel:
         """Whether the server ever gave us its listening stream."""
         self._post = self._get = b""
         self.settle("", "")
-        link.attach(self)
+        link.attach(self, local_place(address))
         link.authorize = self.authorize
 
     def authorize(self, value: str) -> None:
@@ -356,6 +357,11 @@ def with_authorization(headers: Pairs, value: str) -> Pairs:
 def header_lines(headers: Pairs) -> str:
     """The headers as they are sent, without those that are ours and those that cannot be."""
     return "".join(f"{k}: {v}\r\n" for k, v in headers if k.lower() not in OWN and is_safe(k, v))
+
+
+def local_place(address: Address) -> tuple[str, int] | None:
+    """The host and port, if they are of this machine."""
+    return (address.host, address.port) if is_loopback_name(address.host) else None
 
 
 def is_safe(name: str, value: str) -> bool:

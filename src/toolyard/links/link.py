@@ -81,6 +81,8 @@ class Link:
         self._suspects: Suspects | None = None
         self._loop = asyncio.get_running_loop()
         self._channel: Channel
+        self.local: tuple[str, int] | None = None
+        """The host and port that it listens on, if it is a server of this machine that does."""
         self._flights: dict[bytes, Flight] = {}
         self._number = 0
         self._questions: dict[bytes, tuple[Flight, asyncio.Task[Any]]] = {}
@@ -89,9 +91,10 @@ class Link:
         self._room = float(NOTICES_AT_ONCE)
         self._room_at = self._loop.time()
 
-    def attach(self, channel: Channel) -> None:
-        """Give the link what carries its messages."""
+    def attach(self, channel: Channel, local: tuple[str, int] | None = None) -> None:
+        """Give the link what carries its messages, to a port of this machine or elsewhere."""
         self._channel = channel
+        self.local = local
 
     @property
     def is_modern(self) -> bool:

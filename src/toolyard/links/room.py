@@ -110,8 +110,11 @@ class Room:
 
     def running(self) -> list[Keeper]:
         """Every process that we started."""
-        keepers = (other for side in self._sides for other in side() if other.is_running)
-        return [other for other in keepers if isinstance(other.server.endpoint, Command)]
+        return [each for each in self.keepers() if isinstance(each.server.endpoint, Command)]
+
+    def keepers(self) -> list[Keeper]:
+        """Every keeper whose process runs, or whose connection is open."""
+        return [keeper for side in self._sides for keeper in side() if keeper.is_running]
 
     async def _sent_to_rest(self, keeper: Keeper, why: str) -> bool:
         keeper.rest(why)
