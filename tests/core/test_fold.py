@@ -16,6 +16,7 @@ from toolyard.core.model import (
     Offers,
     Peer,
     Problem,
+    Remembered,
     Report,
     Server,
     ServerId,
@@ -24,6 +25,7 @@ from toolyard.core.model import (
     Status,
     Url,
 )
+from toolyard.core.owners import Owners
 
 ACME = ServerId("acme", "configured")
 OFFERS = Offers(tools=(Offer("echo", b'{"name":"echo"}'),))
@@ -182,3 +184,40 @@ def test_of_two_servers_with_one_name_the_later_says_where_it_is_from() -> None:
         "acme@configured": "acme",
         "acme@scan": "acme-scan",
     }
+
+
+# Addresses of resources.
+
+
+PAGE = Offer("show", b'{"name":"show","_meta":{"ui":{"resourceUri":"ui://acme/page"}}}')
+READABLE = Offers(
+    tools=(PAGE,),
+    resources=(Offer("mem://1", b"{}"), Offer("toolyard://status", b"{}")),
+    templates=(Offer("mem://all/{id}", b"{}"), Offer("{+any}", b"{}")),
+)
+CLAIMED = {"mem://1": str(ACME), "ui://acme/page": str(ACME), "{mem://all/": str(ACME)}
+
+
+def test_a_server_claims_what_it_lists_and_what_its_tools_refer_to() -> None:
+    after = picture(report(server()), seen(offers=READABLE))
+
+    assert after.owners.claims == CLAIMED
+
+
+def test_a_claim_outlives_the_server() -> None:
+    after = picture(report(server()), seen(offers=READABLE), report(server("bolt")))
+
+    assert after.owners.claims == CLAIMED
+
+
+def test_what_was_remembered_goes_before_what_is_listed_now() -> None:
+    owners = Owners({"mem://1": "bolt@configured"})
+    after = picture(Remembered(owners), report(server()), seen(offers=READABLE))
+
+    assert after.owners.claims == CLAIMED | {"mem://1": "bolt@configured"}
+
+
+def test_a_variant_of_an_app_claims_nothing() -> None:
+    after = picture(report(server(app="kunobi")), seen(offers=READABLE))
+
+    assert after.owners.claims == {}

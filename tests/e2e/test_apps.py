@@ -206,6 +206,47 @@ async def test_a_stopped_hub_declares_nobody_gone(six: dict[str, Process], place
             assert changes(client) == heard
 
 
+# Resources: all variants have the same ones.
+
+
+@pytest.mark.parametrize("app", ["", "yardstick"], ids=["yard", "app"])
+async def test_every_resource_carries_its_variant_whoever_else_runs(
+    six: dict[str, Process], place: Path, app: str
+) -> None:
+    clusters = "yardstick-app://clusters"
+
+    async def shown(client: Talk, name: str) -> tuple[str, str]:
+        """The address and name of what one variant has, after reading it there."""
+        uri = f"toolyard://at/{name}/{clusters}"
+        (content,) = (await client.result("resources/read", {"uri": uri}))["contents"]
+        assert content["uri"] == uri
+        assert content["text"].startswith(f"{clusters} of Yardstick {name},")
+        listed = (await client.result("resources/list"))["resources"]
+        (item,) = [each for each in listed if each["uri"] == uri]
+        return uri, item["name"]
+
+    def start(name: str) -> None:
+        six[name].start("--name", f"Yardstick {name}", "--resource", clusters)
+
+    start("e2e")
+    with app_hub(six, place) as hub:
+        async with talking(hub, app=app) as client:
+            await until_state(hub, "e2e", "connected")
+            alone = await shown(client, "e2e")
+            assert alone[1] == "e2e__clusters"
+            start("dev")
+            await until_state(hub, "dev", "connected")
+            assert await shown(client, "e2e") == alone
+            assert (await shown(client, "dev"))[1] == "dev__clusters"
+            fault = await client.fault("resources/read", {"uri": clusters})
+            assert f"toolyard://at/dev/{clusters}" in fault["message"]
+            six["dev"].kill()
+            await until_state(hub, "dev", "not_detected")
+            assert await shown(client, "e2e") == alone
+            await client.fault("resources/read", {"uri": clusters})
+            assert [p for p in hub.status()["problems"] if p["code"] == "address-clash"] == []
+
+
 # The hub of the app.
 
 
@@ -254,6 +295,9 @@ async def test_status_and_catalog_have_the_keys_that_were_promised(
     echo = next(tool for tool in entry["tools"] if tool["name"] == "echo")
     assert echo["dynamicToolName"] == "dev/echo"
     assert echo["inputSchema"]["type"] == "object"
+    note = entry["resources"][0]
+    assert note["name"] == "readme"
+    assert note["dynamicResourceUri"] == f"toolyard://at/dev/{note['uri']}"
     prompt = entry["prompts"][0]
     assert prompt["dynamicPromptName"] == f"dev/{prompt['name']}"
 

@@ -17,6 +17,7 @@ from toolyard.core.errors import SecretError
 from toolyard.core.model import (
     Endpoint,
     Event,
+    Remembered,
     Report,
     Server,
     Status,
@@ -58,6 +59,7 @@ from toolyard.sources.configured import Configured
 from toolyard.sources.passports import follow_passports
 from toolyard.sources.profiles import follow_profiles
 from toolyard.sources.tokens import follow_tokens
+from toolyard.stores.addresses import AddressStore
 from toolyard.stores.agents import AgentStore
 from toolyard.stores.apps import AppsFolder
 from toolyard.stores.backups import Backups
@@ -103,6 +105,7 @@ class House:
         self.backups = Backups(settings.state_dir)
         if self.state.problem is not None:
             self.board.post(Report("database", problems=(self.state.problem,)))
+        self.addresses = self._recall_addresses()
         self._build_links()
         self._build_hub()
         self._build_files()
@@ -199,6 +202,14 @@ class House:
         self.roster = AgentsSource(records, os.environ)
         self._post(self.roster.report)
 
+    def _recall_addresses(self) -> AddressStore | None:
+        """Read which addresses are whose, before any server lists one."""
+        if self.database is None:
+            return None
+        store = AddressStore(self.database)
+        self.board.post(Remembered(store.kept))
+        return store
+
     @staticmethod
     def _memory(pids: list[int]) -> int:
         return sum(memory_of(pids).values())
@@ -208,7 +219,7 @@ class House:
         self.pins.post(self.recall.fill(event) if isinstance(event, Report) else event)
 
     async def _remember(self) -> None:
-        """Keep what servers offer, until cancelled."""
+        """Keep what servers offer, and whose addresses are whose, until cancelled."""
         revision = -1
         while True:
             snapshot = await self.board.wait_after(revision)
@@ -216,6 +227,8 @@ class House:
             for entry in snapshot.entries.values():
                 if entry.status is Status.READY and self.recall.is_news(entry):
                     await asyncio.to_thread(self.recall.keep, entry)
+            if self.addresses is not None and self.addresses.is_news(snapshot.owners):
+                await asyncio.to_thread(self.addresses.keep, snapshot.owners)
 
     async def _back_up(self) -> None:
         """Keep a copy of the database each day, until cancelled."""

@@ -1,21 +1,100 @@
-"""The addresses of resources: what stands for one that cannot be used as it is."""
+"""The addresses of resources: which a server claims, and what stands for one it does not have."""
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Iterator
+from typing import Any, Final
 
+import msgspec
+
+from toolyard.core.model import Offer, Offers
+from toolyard.core.owners import region
+
+OURS: Final = "toolyard://"
+"""Addresses that only the hub gives."""
 AT: Final = "toolyard://at/"
+PAGES: Final = "ui://"
+"""The scheme of pages that tools come with; hosts show no other, so it must stay."""
+Path = tuple[str, ...]
+REFERENCES: Final[tuple[Path, ...]] = (
+    ("ui", "resourceUri"),
+    ("ui/resourceUri",),
+    ("openai/outputTemplate",),
+)
+"""Where below `_meta` a tool or a result names its page: today, before that, and elsewhere."""
+_MARKS: Final = (b"esourceUri", b"outputTemplate")
+"""In every description that has such a reference, and in few others."""
 
 
 def wrap(alias: str, uri: str) -> str:
-    """The address that leads to a server's resource, whoever else has the same."""
+    """The address that leads to a server's resource, whoever else has the same.
+
+    What is wrapped stands there as it was, so that a client can fill in a template.
+    """
+    if uri.startswith(PAGES):
+        return f"{PAGES}{alias}+{uri.removeprefix(PAGES)}"
     return f"{AT}{alias}/{uri}"
 
 
 def unwrap(uri: str) -> tuple[str, str] | None:
-    """The server and its own address behind a wrapped one; None if it is none.
+    """The server and its own address behind a wrapped one; None if it is none."""
+    if uri.startswith(AT):
+        alias, slash, inner = uri.removeprefix(AT).partition("/")
+        return (alias, inner) if slash else None
+    if uri.startswith(PAGES):
+        alias, plus, rest = uri.removeprefix(PAGES).partition("+")
+        return (alias, PAGES + rest) if plus and "/" not in alias else None
+    return None
 
-    What was wrapped stands there as it was, so that a client can fill in a template.
+
+def is_ours(uri: str) -> bool:
+    """Whether only the hub may give this address."""
+    return uri[: len(OURS)].lower() == OURS
+
+
+def address(uri: str) -> str:
+    """What a server claims with a resource; empty for what no server can have as it is.
+
+    A page that looks wrapped would stand in the way of the server it seems to be of.
     """
-    alias, slash, inner = uri.removeprefix(AT).partition("/")
-    return (alias, inner) if uri.startswith(AT) and slash else None
+    return "" if is_ours(uri) or unwrap(uri) is not None else uri
+
+
+def address_of_template(template: str) -> str:
+    """What a server claims with a template; empty for what no server can have as it is."""
+    return "" if is_ours(template) else region(template)
+
+
+def claimed(offers: Offers) -> Iterator[str]:
+    """All that a server claims with what it offers."""
+    for uri in (*(offer.key for offer in offers.resources), *pages(offers)):
+        if own := address(uri):
+            yield own
+    for offer in offers.templates:
+        if own := address_of_template(offer.key):
+            yield own
+
+
+def pages(offers: Offers) -> Iterator[str]:
+    """The pages that tools come with; they need not be listed."""
+    for tool in offers.tools:
+        if refers(tool):
+            yield from _referred(tool)
+
+
+def refers(tool: Offer) -> bool:
+    """Whether a tool may come with a page."""
+    return any(mark in tool.raw for mark in _MARKS)
+
+
+def _referred(tool: Offer) -> Iterator[str]:
+    try:
+        described = msgspec.json.decode(tool.raw)
+    except (msgspec.DecodeError, RecursionError):
+        return
+    for path in REFERENCES:
+        found: Any = described
+        for key in ("_meta", *path):
+            found = found.get(key) if isinstance(found, dict) else None
+        if isinstance(found, str):
+            yield found

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from toolyard.core.addresses import claimed
 from toolyard.core.model import (
     NO_OFFERS,
     Entry,
     Event,
     Judgement,
     Observation,
+    Remembered,
     Report,
     Server,
     ServerId,
@@ -42,6 +44,9 @@ def fold(before: Snapshot, event: Event) -> Snapshot:
             after = _observation(before, event)
         case Judgement():
             after = _judgement(before, event)
+        case Remembered():
+            after = replace(before, owners=event.owners)
+    after = _claimed(before, after)
     if after == before:
         return before
     return replace(after, revision=before.revision + 1)
@@ -120,3 +125,22 @@ def _declared_anew(before: Snapshot, server: Server) -> dict[str, SourceState]:
     servers = tuple(server if each.id == server.id else each for each in state.report.servers)
     report = replace(state.report, servers=servers)
     return {**before.sources, server.id.source: replace(state, report=report)}
+
+
+def _claimed(before: Snapshot, after: Snapshot) -> Snapshot:
+    """The picture with the addresses that its servers list for the first time."""
+    listed = {
+        str(id_): entry.offers
+        for id_, entry in after.entries.items()
+        if not entry.server.app and _offers_anew(before.entries.get(id_), entry)
+    }
+    if not listed:
+        return after
+    owners, present = after.owners, {str(id_) for id_ in after.entries}
+    for server, offers in listed.items():
+        owners = owners.claim(server, claimed(offers), present)
+    return after if owners is after.owners else replace(after, owners=owners)
+
+
+def _offers_anew(old: Entry | None, entry: Entry) -> bool:
+    return entry.offers is not (old.offers if old is not None else NO_OFFERS)

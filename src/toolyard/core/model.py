@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Literal
 
 from toolyard.core.agents import Roster
+from toolyard.core.owners import NO_OWNERS, Owners
 from toolyard.core.passport import Override
 from toolyard.core.profiles import Profile
 from toolyard.core.sites import ANYWHERE, Placement
@@ -113,6 +114,8 @@ class Server:
     """Whoever uses it gets a process of their own: this one is for finding out what it offers."""
     launch: str = ""
     """What stands for how it is started, where the endpoint also holds what a user gave it."""
+    app: str = ""
+    """The app it is a variant of, if it is one: its resources carry its name, as its tools do."""
 
     def runs_like(self, other: Server) -> bool:
         """Whether what runs for one may go on for the other."""
@@ -210,6 +213,13 @@ class Judgement:
 
 
 @dataclass(frozen=True, slots=True)
+class Remembered:
+    """Who had which addresses when the hub last ran."""
+
+    owners: Owners
+
+
+@dataclass(frozen=True, slots=True)
 class Entry:
     """One server of the picture: declared plus observed."""
 
@@ -241,6 +251,8 @@ class Snapshot:
     revision: int = 0
     entries: dict[ServerId, Entry] = field(default_factory=dict)
     sources: dict[str, SourceState] = field(default_factory=dict)
+    owners: Owners = NO_OWNERS
+    """Who has which addresses of resources, also of servers that are gone."""
 
     @property
     def profiles(self) -> dict[str, Profile]:
@@ -261,4 +273,4 @@ class Snapshot:
         return {each.name: each for report in reports for each in report.passports}
 
 
-Event = Report | SourceFailed | Observation | Judgement
+Event = Report | SourceFailed | Observation | Judgement | Remembered

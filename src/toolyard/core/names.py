@@ -12,6 +12,8 @@ from collections.abc import Iterable
 from typing import Final
 
 LONGEST: Final = 64
+QUOTED: Final = 100
+"""Characters of what a stranger sent that a message quotes."""
 _HASH: Final = 8
 _BAD: Final = re.compile(r"[^A-Za-z0-9_-]")
 SEPARATORS: Final = ("__", ".", "/", "")
@@ -66,6 +68,11 @@ def aliases(names: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
         taken.add(alias)
         table[name, source] = alias
     return table
+
+
+def quoted(text: str) -> str:
+    """A stranger's text in quotes, for a message; of a long one the beginning."""
+    return repr(text) if len(text) <= QUOTED else f"{text[:QUOTED]!r}…"
 
 
 def closest(wanted: str, known: Iterable[str], limit: int = 5) -> list[str]:

@@ -25,6 +25,7 @@ from toolyard.core.model import (
 )
 from toolyard.core.names import closest
 from toolyard.core.roster import asking_of, listed_by
+from toolyard.hub.addresses import address_problems
 from toolyard.links.instances import Instances
 from toolyard.links.keeper import Keeper
 from toolyard.links.pool import Pool
@@ -244,7 +245,7 @@ class Hub:
 
 
 def problems(snapshot: Snapshot) -> Iterator[Problem]:
-    """All trouble on the picture: of sources, of declarations, of links."""
+    """All trouble on the picture: of sources, of declarations, of links, of addresses."""
     for state in snapshot.sources.values():
         if state.problem is not None:
             yield state.problem
@@ -255,6 +256,7 @@ def problems(snapshot: Snapshot) -> Iterator[Problem]:
         for problem in (entry.server.problem, entry.problem, _waiting(entry), _left_out(entry)):
             if problem is not None:
                 yield problem
+    yield from address_problems(snapshot)
 
 
 def _waiting(entry: Entry) -> Problem | None:

@@ -10,7 +10,7 @@ from msgspec import Raw
 
 from toolyard.core.errors import ToolyardError
 from toolyard.core.model import NO_OFFERS
-from toolyard.core.names import closest
+from toolyard.core.names import closest, quoted
 from toolyard.core.search import words
 from toolyard.hub import Hub
 from toolyard.relay.calls import Calls
@@ -25,6 +25,8 @@ from toolyard.wire.jsonrpc import Fields, Message
 
 FOUND: Final = 20
 LISTED: Final = 100
+NEAR: Final = 10
+"""Addresses that a message names."""
 
 
 class Answers:
@@ -241,6 +243,14 @@ def unknown(kind: str, name: str, known: Any) -> str:
     rest = [other for other in known if other not in near]
     listed = ", ".join([*near, *rest][:40]) or "none"
     return f"unknown {kind} {name!r}; there are: {listed}"
+
+
+def unknown_resource(view: View, uri: str) -> str:
+    """An error that names the addresses by which servers have such a resource."""
+    tables = (view.resources, view.templates)
+    wrapped = [name for table in tables for name, route in table.items() if route.key == uri]
+    more = f"; there is: {', '.join(wrapped[:NEAR])}" if wrapped else ""
+    return f"unknown resource {quoted(uri)}{more}"
 
 
 def text_result(text: str, structured: Any = None) -> Message:

@@ -221,7 +221,7 @@ class AppAnswers:
                 "port": seen["port"],
                 "status": seen["status"],
                 "tools": _listed(view, "tools", seen["name"], "dynamicToolName"),
-                "resources": _listed(view, "resources", seen["name"], ""),
+                "resources": _listed(view, "resources", seen["name"], "dynamicResourceUri"),
                 "prompts": _listed(view, "prompts", seen["name"], "dynamicPromptName"),
             }
             for seen in self._known()["variants"]
@@ -233,12 +233,13 @@ class AppAnswers:
 
 def _listed(view: View, kind: str, variant: str, key: str) -> list[dict[str, Any]]:
     """What a variant offers, in its own words, with the name it has in our list."""
-    found = []
-    for name, route in view.table(kind).items():
-        if route.alias == variant:
-            described: dict[str, Any] = dict(jsonrpc.fields(route.offer.raw))
-            found.append({**described, key: name} if key else described)
-    return found
+    entry = view.entries.get(variant)
+    said = {offer.key: offer.raw for offer in getattr(entry.offers, kind)} if entry else {}
+    return [
+        {**jsonrpc.fields(said[route.key]), key: name}
+        for name, route in view.table(kind).items()
+        if route.alias == variant and route.key in said
+    ]
 
 
 def _choose(installed: tuple[Installed, ...], wanted: str) -> Installed | None:

@@ -23,11 +23,13 @@ from toolyard.links.owner import Owner
 from toolyard.links.pool import Pool
 from toolyard.links.turns import Turns
 from toolyard.relay.extensions import knows_tasks
+from toolyard.relay.given import Given
 from toolyard.relay.legacy import legacy_answer
 from toolyard.relay.parking import Parking, digest_of
+from toolyard.relay.references import Change, in_result, mention
 from toolyard.relay.routes import Route
 from toolyard.relay.session import Exchange, Home, Session, agent_of
-from toolyard.relay.view import View, rewrap
+from toolyard.relay.view import View
 from toolyard.wire import era, headers, jsonrpc
 from toolyard.wire.jsonrpc import Fields, Message
 
@@ -53,13 +55,22 @@ class Calls:
         self._pool = pool
         self._instances = instances
         self._parking = Parking()
+        self.given = Given()
         self.record: Record | None = None
         self.note_task: NoteTask = _pass
 
     async def send(
-        self, exchange: Exchange, method: str, fields: Fields, route: Route, view: View
+        self,
+        exchange: Exchange,
+        method: str,
+        fields: Fields,
+        route: Route,
+        view: View,
+        shown: str = "",
     ) -> Message:
         """Send a request along a route; return the server's answer, fit for this client.
+
+        `shown` is the address that a client reads, where the server's own is another.
 
         Raises:
             ToolyardError: The server could not be reached, failed or was late.
@@ -89,9 +100,25 @@ class Calls:
             self.record(who, route.alias, route.key, asked, began, message, session.caller)
         if method == "tools/call" and message.result and _may_begin_task(exchange, fields, message):
             self.note_task(exchange, route, message)
-        if view.wrapped and route.server in view.wrapped and message.result:
-            message.result = Raw(rewrap(bytes(message.result), view.wrapped[route.server]))
+        if message.result and mention(message.result):
+            change = self._outward(exchange.session.principal, route, view, shown)
+            message.result = in_result(message.result, change)
         return message
+
+    def _outward(self, client: str, route: Route, view: View, shown: str) -> Change:
+        """Turns addresses of a server into those that lead a client to it."""
+        server = route.server
+        assert server is not None
+
+        def change(uri: str) -> str:
+            if shown and uri == route.key:
+                return shown
+            known = view.shown(server, uri)
+            if known or self.given.note(client, uri, server):
+                return known or uri
+            return view.wrapped(server, uri)
+
+        return change
 
     async def link_for(
         self, route: Route, session: Session, capabilities: dict[str, Any] | None = None
@@ -129,6 +156,7 @@ class Calls:
     def leave(self, principal: str) -> None:
         """A client is gone, and with it whoever could take up its parked calls."""
         self._parking.leave(principal)
+        self.given.leave(principal)
 
     async def _over(
         self, link: Link, exchange: Exchange, method: str, fields: Fields, route: Route

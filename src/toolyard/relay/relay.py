@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any, Final
 
 from msgspec import Raw
@@ -15,7 +15,7 @@ from toolyard.hub import Hub
 from toolyard.links.instances import Instance
 from toolyard.links.keeper import LISTS
 from toolyard.links.link import Link
-from toolyard.relay.answers import Answers, unknown
+from toolyard.relay.answers import Answers, unknown, unknown_resource
 from toolyard.relay.appoffers import own_offers
 from toolyard.relay.apps import AppAnswers
 from toolyard.relay.calls import Calls, ClientRefusedError
@@ -31,7 +31,7 @@ from toolyard.relay.routes import CACHED, Route
 from toolyard.relay.session import LEVELS, Exchange, Session, agent_of
 from toolyard.relay.subscriptions import CHANGED, Subscriptions, place_of_instance, until_told
 from toolyard.relay.tasks import TaskTable, missing_tasks
-from toolyard.relay.view import View, make_view, rewrap
+from toolyard.relay.view import View, make_view
 from toolyard.wire import era, headers, jsonrpc
 from toolyard.wire.jsonrpc import Fields, Message
 
@@ -44,7 +44,6 @@ _LISTS: Final = {
     "resources/templates/list": "templates",
 }
 _EMPTY: Final = Message(result=Raw(b"{}"))
-_NO_OFFER: Final = Offer("", b"{}")
 
 Answer = Callable[[Exchange, Fields], Awaitable[Message]]
 
@@ -225,19 +224,14 @@ class Relay:
             if kept is None:
                 return _no_resource(exchange, uri, "this result is not kept any more; call again")
             return self._signed(exchange, Message(result=Raw(kept)), CACHED)
-        route = self._route_uri(view, uri)
+        route = self._route_uri(exchange, view, uri)
         if route is None:
-            return _no_resource(exchange, uri, f"unknown resource {uri!r}")
+            return _no_resource(exchange, uri, unknown_resource(view, uri))
         if route.server is None:
             message = Message(result=Raw(self._desk(exchange.session).read(uri, view)))
             return self._signed(exchange, message, CACHED)
         fields["uri"] = route.raw_key
-        reply = await self.calls.send(exchange, "resources/read", fields, route, view)
-        if route.key != uri and reply.result:
-            # Read under a name that stands for another; its own is unknown to this client.
-            pair = (jsonrpc.encode(route.key), jsonrpc.encode(uri))
-            reply.result = Raw(rewrap(bytes(reply.result), [pair]))
-        return reply
+        return await self.calls.send(exchange, "resources/read", fields, route, view, uri)
 
     async def _complete(self, exchange: Exchange, fields: Fields) -> Message:
         view = self.view(exchange.session.exposure)
@@ -246,9 +240,9 @@ class Relay:
             key, route = "name", self._route(view.prompts, "prompt", ref)
         else:
             key, uri = "uri", _text(ref.get("uri"))
-            found = view.templates.get(uri) or self._route_uri(view, uri)
+            found = view.templates.get(uri) or self._route_uri(exchange, view, uri)
             if found is None:
-                return _error(era.INVALID_PARAMS, f"unknown resource {uri!r}")
+                return _error(era.INVALID_PARAMS, unknown_resource(view, uri))
             route = found
         if route.server is None:
             nothing = Message(result=Raw(b'{"completion":{"values":[]}}'))
@@ -263,18 +257,9 @@ class Relay:
             raise UnknownNameError(unknown(kind, name, table))
         return route
 
-    def _route_uri(self, view: View, uri: str) -> Route | None:
-        route = view.route_uri(uri)
-        if route is not None or not uri:
-            return route
-        # A server may read more than it lists; with one candidate there is no doubt whom to ask.
-        able = [
-            e for e in view.entries.values() if e.peer and b'"resources"' in e.peer.capabilities
-        ]
-        if len(able) != 1 or not view.selection.admits(able[0], uri):
-            return None
-        alias = able[0].alias
-        return Route(able[0].server.id, uri, _NO_OFFER, alias, view.apart.get(alias))
+    def _route_uri(self, exchange: Exchange, view: View, uri: str) -> Route | None:
+        giver = self.calls.given.server(exchange.session.principal, uri)
+        return view.route_uri(uri, giver)
 
     # The hub's own part of the protocol.
 
@@ -356,26 +341,21 @@ class Relay:
         return _EMPTY
 
     async def _subscribe(self, exchange: Exchange, fields: Fields) -> Message:
-        uri = _text(fields.get("uri"))
-        route = self._route_uri(self.view(exchange.session.exposure), uri)
+        view, uri = self.view(exchange.session.exposure), _text(fields.get("uri"))
+        route = self._route_uri(exchange, view, uri)
         if route is None:
-            return _error(era.RESOURCE_NOT_FOUND, f"unknown resource {uri!r}", {"uri": uri})
+            return _no_resource(exchange, uri, unknown_resource(view, uri))
         if uri not in exchange.session.watched:
-            exchange.session.watched.add(uri)
-            await until_told([self.subscriptions.follow(route, uri, exchange.session)])
+            exchange.session.watched[uri] = route
+            await until_told(self.subscriptions.follow({uri: route}, exchange.session))
         return _EMPTY
 
     async def _unsubscribe(self, exchange: Exchange, fields: Fields) -> Message:
-        self._unwatch(exchange.session, _text(fields.get("uri")))
+        uri = _text(fields.get("uri"))
+        route = exchange.session.watched.pop(uri, None)
+        if route is not None:
+            self.subscriptions.unfollow({uri: route}, exchange.session)
         return _EMPTY
-
-    def _unwatch(self, session: Session, uri: str) -> None:
-        if uri in session.watched:
-            session.watched.discard(uri)
-            with contextlib.suppress(UnknownNameError):  # its app was taken away meanwhile
-                route = self._route_uri(self.view(session.exposure), uri)
-                if route is not None:
-                    self.subscriptions.unfollow(route, session)
 
     async def _listen(self, exchange: Exchange, fields: Fields) -> Message:
         raw = fields.get("notifications")
@@ -383,7 +363,9 @@ class Relay:
         if not isinstance(wanted, dict):
             return _error(era.INVALID_PARAMS, "notifications must be an object")
         self.news.expect(exchange.session.exposure)
-        await self.subscriptions.listen(exchange, wanted, self.view(exchange.session.exposure))
+        view = self.view(exchange.session.exposure)
+        find = partial(self._route_uri, exchange, view)
+        await self.subscriptions.listen(exchange, wanted, find)
         return _EMPTY
 
     async def _follow_task(self, exchange: Exchange, fields: Fields) -> Message:
@@ -428,8 +410,8 @@ class Relay:
         """A client is gone."""
         self.subscriptions.sessions.discard(session)
         self.folders.reconsider()
-        for uri in list(session.watched):
-            self._unwatch(session, uri)
+        self.subscriptions.unfollow(session.watched, session)
+        session.watched = {}
         session.close()
         self.calls.leave(session.principal)
         self.tasks.leave(session.principal)

@@ -14,6 +14,7 @@ from toolyard.core.passport import Passport
 from toolyard.links.flight import Flight
 from toolyard.links.turns import Turns
 from toolyard.relay.exposure import Exposure
+from toolyard.relay.routes import Route
 from toolyard.wire import era, jsonrpc
 from toolyard.wire.jsonrpc import Message
 
@@ -98,8 +99,8 @@ class Session:
         """Its requests under way, by raw id."""
         self.asks: dict[bytes, asyncio.Future[Message]] = {}
         """Our questions to it, by raw id."""
-        self.watched: set[str] = set()
-        """The resources it follows, by the URI it knows."""
+        self.watched: dict[str, Route] = {}
+        """The resources it follows, by the URI it knows, and where that led when it began."""
         self._asked = asked
         """How many questions it was asked, by the hubs before this one too."""
 

@@ -19,7 +19,6 @@ from toolyard.links.pool import Pool
 from toolyard.relay.exposure import Exposure
 from toolyard.relay.routes import Route
 from toolyard.relay.session import LEVELS, Exchange, Session
-from toolyard.relay.view import View
 from toolyard.wire import era, jsonrpc
 from toolyard.wire.tasks import Tasks
 
@@ -43,6 +42,9 @@ Telling = asyncio.Task[Any] | None
 
 Place = tuple[ServerId, str, str]
 """Which running server: whose it is and how else it runs, if it is not the picture's."""
+Followers = Counter[tuple[str, str]]
+"""Clients, each with the URI by which it knows a resource, and how often it follows it."""
+Find = Callable[[str], Route | None]
 LinkFor = Callable[[Route, Session], Awaitable[Link]]
 
 
@@ -99,9 +101,8 @@ class Subscriptions:
         self._tasks = Tasks()
         self.sessions: set[Session] = set()
         self._listeners: set[Listener] = set()
-        self._followers: dict[tuple[Place, str], Counter[str]] = {}
-        """Per resource of a server, who follows it, and how often."""
-        self._exposed: dict[tuple[Place, str], str] = {}
+        self._followed: dict[Place, dict[str, Followers]] = {}
+        """The resources that somebody follows, by the server's own URI."""
 
     async def close(self) -> None:
         """End what is under way."""
@@ -140,7 +141,7 @@ class Subscriptions:
         """Tell who follows a resource of the hub's own that it changed; false if nobody does."""
         told = False
         for session in self.sessions:
-            for uri in sorted(session.watched & own[session.exposure]):
+            for uri in sorted(session.watched.keys() & own[session.exposure]):
                 session.push(jsonrpc.notification(UPDATED, jsonrpc.encode({"uri": uri})))
                 told = True
         for listener in self._listeners:
@@ -149,14 +150,13 @@ class Subscriptions:
                 told = True
         return told
 
-    async def listen(self, exchange: Exchange, wanted: dict[str, Any], view: View) -> None:
-        """Serve a listening request until its client goes away."""
+    async def listen(self, exchange: Exchange, wanted: dict[str, Any], find: Find) -> None:
+        """Serve a listening request until its client goes away; `find` knows where URIs lead."""
         listener = Listener(exchange, wanted)
-        routes = {uri: route for uri in listener.uris if (route := view.route_uri(uri)) is not None}
+        routes = {uri: route for uri in listener.uris if (route := find(uri)) is not None}
         listener.uris &= routes.keys()
-        told = [self.follow(route, uri, exchange.session) for uri, route in routes.items()]
         try:
-            await until_told(told)
+            await until_told(self.follow(routes, exchange.session))
             listener.tell(
                 "notifications/subscriptions/acknowledged", {"notifications": listener.honoured}
             )
@@ -164,37 +164,48 @@ class Subscriptions:
             await asyncio.get_running_loop().create_future()
         finally:
             self._listeners.discard(listener)
-            for route in routes.values():
-                self.unfollow(route, exchange.session)
+            self.unfollow(routes, exchange.session)
 
     # Resources.
 
-    def follow(self, route: Route, uri: str, session: Session) -> Telling:
-        """Somebody follows a resource; the first one makes us tell the server."""
-        if route.server is None:
-            return None
-        key = (place_of(route, session), route.key)
-        followers = self._followers.setdefault(key, Counter())
-        followers[session.principal] += 1
-        self._exposed[key] = uri
-        if followers.total() > 1:
-            return None
-        return self._tasks.start(self._tell_server(route, session, "resources/subscribe"))
+    def follow(self, routes: Mapping[str, Route], session: Session) -> list[Telling]:
+        """Somebody follows resources; each server that has one not followed so far is told."""
+        fresh: dict[Place, list[Route]] = {}
+        for uri, route in routes.items():
+            if route.server is None:
+                continue
+            place = place_of(route, session)
+            followers = self._followed.setdefault(place, {}).setdefault(route.key, Counter())
+            if not followers:
+                fresh.setdefault(place, []).append(route)
+            followers[session.principal, uri] += 1
+        return [self._tell(each, session, "resources/subscribe") for each in fresh.values()]
 
-    def unfollow(self, route: Route, session: Session) -> None:
-        """Somebody does not any more; the last one makes us tell the server."""
-        if route.server is None:
-            return
-        key = (place_of(route, session), route.key)
-        followers = self._followers.get(key, Counter())
-        followers[session.principal] -= 1
-        if followers[session.principal] <= 0:
-            del followers[session.principal]
+    def unfollow(self, routes: Mapping[str, Route], session: Session) -> None:
+        """Somebody does not any more; a server is told of what nobody follows now."""
+        lost: dict[Place, list[Route]] = {}
+        for uri, route in routes.items():
+            if route.server is None:
+                continue
+            place = place_of(route, session)
+            if self._forget(place, route.key, (session.principal, uri)):
+                lost.setdefault(place, []).append(route)
+        for each in lost.values():
+            if self._keeper(each[0], session) is not None:
+                self._tell(each, session, "resources/unsubscribe")
+
+    def _forget(self, place: Place, key: str, follower: tuple[str, str]) -> bool:
+        """Count a follower off; true if it was the last one of this resource."""
+        followed = self._followed.get(place, {})
+        followers = followed.get(key, Counter())
+        followers[follower] -= 1
+        if followers[follower] <= 0:
+            del followers[follower]
         if not followers:
-            self._followers.pop(key, None)
-            self._exposed.pop(key, None)
-            if self._keeper(route, session) is not None:
-                self._tasks.start(self._tell_server(route, session, "resources/unsubscribe"))
+            followed.pop(key, None)
+        if not followed:
+            self._followed.pop(place, None)
+        return not followers
 
     def _keeper(self, route: Route, session: Session) -> Keeper | None:
         """The keeper of the server that a route leads a session to, if it has one already."""
@@ -204,21 +215,26 @@ class Subscriptions:
             return instance.keeper if instance is not None else None
         return self._pool.keepers.get(route.server) if route.server is not None else None
 
-    async def _tell_server(self, route: Route, session: Session, method: str) -> None:
+    def _tell(self, routes: list[Route], session: Session, method: str) -> Telling:
+        return self._tasks.start(self._tell_server(routes, session, method))
+
+    async def _tell_server(self, routes: list[Route], session: Session, method: str) -> None:
+        """Tell a server what is followed; `routes` all lead to it."""
         try:
-            link = await self._link_for(route, session)
-            if link.is_modern:
-                self._watch(route, session)
-            else:
-                await link.ask(method, jsonrpc.encode({"uri": route.key}))
+            link = await self._link_for(routes[0], session)
         except ToolyardError as error:
-            said = {"server": str(route.server), "why": str(error)}
+            said = {"server": str(routes[0].server), "why": str(error)}
             log.info("a subscription was refused", extra=said)
+            return
+        if link.is_modern:
+            self._watch(routes[0], session)
+        else:
+            await asyncio.gather(*(_ask(link, method, route.key) for route in routes))
 
     def _watch(self, route: Route, session: Session) -> None:
-        place, keeper = place_of(route, session), self._keeper(route, session)
+        keeper = self._keeper(route, session)
         if keeper is not None:
-            keeper.watch(frozenset(uri for at, uri in self._followers if at == place))
+            keeper.watch(frozenset(self._followed.get(place_of(route, session), ())))
 
     def updated(self, place: Place, params: bytes) -> None:
         """A server says that a resource changed."""
@@ -226,16 +242,15 @@ class Subscriptions:
             uri = jsonrpc.to_python(jsonrpc.fields(params)["uri"])
         except (*jsonrpc.MalformedError, KeyError):
             return
-        exposed = self._exposed.get((place, uri))
-        if exposed is None:
-            return
-        followers = self._followers[place, uri]
-        for session in self.sessions:
-            if exposed in session.watched and session.principal in followers:
-                session.push(jsonrpc.notification(UPDATED, jsonrpc.encode({"uri": exposed})))
-        for listener in self._listeners:
-            if exposed in listener.uris and listener.exchange.session.principal in followers:
-                listener.tell(UPDATED, {"uri": exposed})
+        names: dict[str, list[str]] = {}
+        for client, shown in self._followed.get(place, {}).get(uri, ()):
+            names.setdefault(client, []).append(shown)
+        for session in self.sessions if names else ():
+            for shown in session.watched.keys() & names.get(session.principal, ()):
+                session.push(jsonrpc.notification(UPDATED, jsonrpc.encode({"uri": shown})))
+        for listener in self._listeners if names else ():
+            for shown in listener.uris & set(names.get(listener.exchange.session.principal, ())):
+                listener.tell(UPDATED, {"uri": shown})
 
     # A link that was opened (again) is told what is wanted of it.
 
@@ -252,9 +267,8 @@ class Subscriptions:
     def _repeat(self, place: Place, link: Link, sessions: set[Session]) -> None:
         if link.is_modern:
             return
-        for at, uri in self._followers:
-            if at == place:
-                self._tasks.start(_subscribe(link, uri))
+        for uri in self._followed.get(place, ()):
+            self._tasks.start(_ask(link, "resources/subscribe", uri))
         self.set_level(link, sessions)
 
     def set_level(self, link: Link, sessions: set[Session] | None = None) -> Telling:
@@ -272,9 +286,9 @@ class Subscriptions:
             log.info("a log level was refused", extra={"server": link.name, "why": str(error)})
 
 
-async def _subscribe(link: Link, uri: str) -> None:
+async def _ask(link: Link, method: str, uri: str) -> None:
     try:
-        await link.ask("resources/subscribe", jsonrpc.encode({"uri": uri}))
+        await link.ask(method, jsonrpc.encode({"uri": uri}))
     except ToolyardError as error:
         log.info("a subscription was refused", extra={"server": link.name, "why": str(error)})
 

@@ -11,14 +11,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from toolyard.core.addresses import unwrap, wrap
+from toolyard.core.addresses import is_ours, pages, unwrap, wrap
 from toolyard.core.model import Entry, Offer, ServerId, Snapshot
 from toolyard.core.names import exposed_names
+from toolyard.core.owners import NO_OWNERS
 from toolyard.core.profiles import unknown_profile
 from toolyard.core.roster import Yard, asking_of
 from toolyard.core.search import Index
 from toolyard.core.shapes import shaped
 from toolyard.links.owner import Apart, set_apart
+from toolyard.relay.addressing import Addressing
 from toolyard.relay.exposure import Exposure
 from toolyard.relay.extensions import Extensions, is_foreign
 from toolyard.relay.offers import OWN
@@ -51,12 +53,15 @@ class View:
         self.prompts: dict[str, Route] = {}
         self.resources: dict[str, Route] = {}
         self.templates: dict[str, Route] = {}
-        self.wrapped: dict[ServerId, list[tuple[bytes, bytes]]] = {}
-        """Per server: its clashing URIs as JSON strings, and what stands for them."""
+        self.pages: dict[str, Route] = {}
+        """What tools refer to and their servers do not list, by URI."""
         self.patterns: list[tuple[Template, Route]] = []
+        """The templates that go by their own name."""
+        self.addressing = Addressing(NO_OWNERS, bool(exposure.server), exposure.separator)
         self.lists: dict[str, Listing] = {}
         self.entries: dict[str, Entry] = {}
         """By alias."""
+        self.aliases: dict[ServerId, str] = {}
         self.apart: dict[str, Apart] = {}
         """By alias, the servers that run otherwise than in the picture."""
         self.extensions = Extensions()
@@ -89,19 +94,36 @@ class View:
         """The tools of one server, by their own names there."""
         return {route.key: route for route in self.tools.values() if route.alias == alias}
 
-    def route_uri(self, uri: str) -> Route | None:
-        """Who has a resource: by its exact URI, else by the first template that fits."""
-        route = self.resources.get(uri)
+    def route_uri(self, uri: str, giver: ServerId | None = None) -> Route | None:
+        """Who has a resource: by its exact URI, by a wrapped one, by the template it fits.
+
+        A server may read more than it lists. There is no doubt whom to ask for that if a server
+        gave the client this URI (`giver`), or is the only one that can read at all.
+        """
+        route = self.resources.get(uri) or self.pages.get(uri)
         if route is not None:
             return route
+        wrapped = unwrap(uri)
+        if wrapped is not None:
+            return self.route_at(*wrapped)
+        if not uri or is_ours(uri):
+            return None
+        if giver in self.aliases:
+            return self.route_at(self.aliases[giver], uri)
+        return self._route_template(uri) or self._route_sole(uri)
+
+    def route_at(self, alias: str, uri: str) -> Route | None:
+        """Where a server's own URI leads, listed or not; None if nobody may read it there."""
+        entry = self.entries.get(alias)
+        if entry is None or not self.selection.admits(entry, uri):
+            return None
+        return Route(entry.server.id, uri, NO_OFFER, alias, self.apart.get(alias))
+
+    def _route_template(self, uri: str) -> Route | None:
         spread = Spread(uri)
-        for template, candidate in self.patterns:
-            if template.gives(spread):
-                _, key = unwrap(uri) or ("", uri)
-                if not self.selection.admits(self.entries[candidate.alias], key):
-                    continue
-                apart = candidate.apart
-                return Route(candidate.server, key, candidate.offer, candidate.alias, apart)
+        for template, route in self.patterns:
+            if template.gives(spread) and self.addressing.lets(route.server, uri):
+                return self.route_at(route.alias, uri)
         return None
 
     def shows(self, server: ServerId | None) -> bool:
@@ -119,6 +141,31 @@ class View:
         route = Route(entry.server.id, "", NO_OFFER, alias, self.apart.get(alias))
         route.head = b""
         return route
+
+    def _route_sole(self, uri: str) -> Route | None:
+        able = [entry for entry in self.entries.values() if _can_read(entry)]
+        if len(able) != 1 or not self.addressing.may_have(able[0], uri):
+            return None
+        return self.route_at(able[0].alias, uri)
+
+    def shown(self, server: ServerId, uri: str) -> str:
+        """What a client calls the resource that a server calls so; empty if nobody has it.
+
+        Servers refer to more than they list, and also to what another has.
+        """
+        entry = self.entries.get(self.aliases.get(server, ""))
+        if entry is None or self.exposure.server:
+            return uri
+        route = self.resources.get(uri) or self.pages.get(uri)
+        if route is not None and route.server == server:
+            return uri
+        if route is None and self.addressing.may_have(entry, uri):
+            return ""
+        return self.wrapped(server, uri)
+
+    def wrapped(self, server: ServerId, uri: str) -> str:
+        """The address that leads to a server's resource in any case."""
+        return wrap(self.aliases[server], uri)
 
 
 def make_view(
@@ -146,6 +193,7 @@ def make_view(
             continue
         if view.selection.shows(entry):
             view.entries[entry.alias] = entry
+            view.aliases[entry.server.id] = entry.alias
             _add(view, entry, listed, taken, old)
             view.extensions.note(entry)
     listed["tools"] = shortened(view, listed["tools"])
@@ -174,6 +222,7 @@ def _begin(snapshot: Snapshot, exposure: Exposure) -> View:
     if separator is None or exposure.server:
         separator = exposure.separator
     view.selection = Selection(profile, exposure.only, separator)
+    view.addressing = Addressing(snapshot.owners, bool(exposure.server), separator)
     return view
 
 
@@ -272,19 +321,21 @@ def _add(
     for kind in KINDS:
         offers = view.selection.offers(entry, kind)
         names = _names(view, entry, kind, offers, taken[kind])
-        for offer in offers:
-            name = names.get(offer.key)
+        for offered in offers:
+            name = names.get(offered.key)
             if name is None:
                 continue
+            offer = view.addressing.described(entry, kind, offered)
             made = old.get((offer, name))
             if made is None or (made[1].server, made[1].alias, made[1].apart) != leads:
                 made = _made(kind, offer, name, leads)
             view.made[offer, name] = made
             item, view.table(kind)[name] = made
-            if kind == "templates":
+            if kind == "templates" and name == offer.key:
                 view.patterns.append((Template(name), made[1]))
             if kind != "tools" or _is_listed(view, entry, offer.key, name):
-                listed[kind].append(_rewrapped(item, view.wrapped.get(entry.server.id)))
+                listed[kind].append(item)
+    _add_pages(view, entry)
 
 
 def _made(kind: str, offer: Offer, name: str, leads: tuple[ServerId, str, Apart | None]) -> Made:
@@ -295,11 +346,13 @@ def _made(kind: str, offer: Offer, name: str, leads: tuple[ServerId, str, Apart 
     return (shape.modern, shape.legacy), route
 
 
-def _rewrapped(item: Item, pairs: list[tuple[bytes, bytes]] | None) -> Item:
-    if not pairs:
-        return item
-    modern = rewrap(item[0], pairs)
-    return modern, modern if item[1] is item[0] else rewrap(item[1], pairs)
+def _add_pages(view: View, entry: Entry) -> None:
+    """What a server's tools refer to can be read, also where it is not listed."""
+    for uri in pages(entry.offers):
+        if uri not in view.resources and view.addressing.resource(entry, uri) == uri:
+            route = view.route_at(entry.alias, uri)
+            if route is not None:
+                view.pages[uri] = route
 
 
 def _names(
@@ -313,16 +366,8 @@ def _names(
         return made | _given(view, given, taken)
     if kind == "prompts":
         return exposed_names(entry.alias, (o.key for o in offers), separator, taken)
-    names: dict[str, str] = {}
-    for offer in offers:
-        name = offer.key
-        if name in taken:
-            name = wrap(entry.alias, offer.key)
-            pair = (jsonrpc.encode(offer.key), jsonrpc.encode(name))
-            view.wrapped.setdefault(entry.server.id, []).append(pair)
-        taken.add(name)
-        names[offer.key] = name
-    return names
+    named = view.addressing.resources if kind == "resources" else view.addressing.templates
+    return named(entry, (offer.key for offer in offers))
 
 
 def _given(view: View, given: dict[str, str], taken: set[str]) -> dict[str, str]:
@@ -344,11 +389,8 @@ def _is_listed(view: View, entry: Entry, key: str, name: str) -> bool:
     return view.selection.pins(entry, key)
 
 
-def rewrap(raw: bytes, pairs: list[tuple[bytes, bytes]] | None) -> bytes:
-    """References to URIs that clash become references to what stands for them."""
-    for inner, outer in pairs or ():
-        raw = raw.replace(inner, outer)
-    return raw
+def _can_read(entry: Entry) -> bool:
+    return entry.peer is not None and b'"resources"' in entry.peer.capabilities
 
 
 def _description(offer: Offer) -> str:

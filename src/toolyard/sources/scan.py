@@ -272,7 +272,13 @@ class Scan:
     def _report(self, post: Callable[[Report], None]) -> None:
         app = self.watch.app
         servers = [
-            Server(t.id, Url(t.variant.url), title=f"{app.title} {t.variant.name}", steady=True)
+            Server(
+                t.id,
+                Url(t.variant.url),
+                title=f"{app.title} {t.variant.name}",
+                steady=True,
+                app=app.name,
+            )
             for t in self._tracks.values()
             if t.offered
         ]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from toolyard.stores import agents, pins, sharing
+from toolyard.stores import addresses, agents, pins, sharing
 from toolyard.stores.database import Migration
 from toolyard.stores.oldcalls import add_callers, pack_calls
 
@@ -40,4 +40,5 @@ MIGRATIONS: Final[tuple[Migration, ...]] = (
     sharing.ASKING_MIGRATION,
     _IDENTITY,
     add_callers,
+    addresses.MIGRATION,
 )
