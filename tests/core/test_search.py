@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolyard.core.search import Index, words
+from toolyard.core.search import QUERY_WORDS, Index, words
 
 TEXTS = [
     ("list_issues", "List the issues of a repository."),
@@ -68,3 +68,16 @@ def test_texts_in_any_script_are_found() -> None:
 
     assert index.search("天気") == [0]
     assert index.search("größe") == [1]
+
+
+def test_of_very_many_words_the_first_count() -> None:
+    asked = " ".join(f"nothing{number}" for number in range(QUERY_WORDS))
+    assert found(f"weather {asked}") == found("weather")
+    assert found(f"{asked} weather") == []
+    assert found("weather " * 1000) == found("weather")
+
+
+def test_a_word_is_found_by_its_beginning_and_counts_half() -> None:
+    assert found("repo") == found("repository")
+    assert set(found("iss")) == {"list_issues", "createIssue"}
+    assert found("re") == []

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from toolyard.core.model import ServerId
-from toolyard.relay.given import IN_ALL, LONGEST, PER_CLIENT, Given
+from toolyard.core.owners import URI_CHARS
+from toolyard.relay.given import IN_ALL, PER_CLIENT, Given
 
 ONE, TWO = ServerId("one", "x"), ServerId("two", "x")
 
@@ -45,5 +46,5 @@ def test_of_too_many_clients_the_one_that_was_silent_for_longest_is_forgotten() 
 
 def test_an_address_beyond_measure_is_not_remembered() -> None:
     given = Given()
-    assert given.note("ann", "x" * (LONGEST + 1), ONE)
-    assert given.server("ann", "x" * (LONGEST + 1)) is None
+    assert given.note("ann", "x" * (URI_CHARS + 1), ONE)
+    assert given.server("ann", "x" * (URI_CHARS + 1)) is None

@@ -7,12 +7,15 @@ from typing import Any, Final
 
 import msgspec
 
+from toolyard.core.errors import UnknownNameError
 from toolyard.core.model import Offer, Offers
-from toolyard.core.owners import region
+from toolyard.core.owners import URI_CHARS, region
 
 OURS: Final = "toolyard://"
 """Addresses that only the hub gives."""
 AT: Final = "toolyard://at/"
+WRAPPED_CHARS: Final = 2 * URI_CHARS
+"""Characters of an address that a client sends: that of a server, wrapped, perhaps filled in."""
 PAGES: Final = "ui://"
 """The scheme of pages that tools come with; hosts show no other, so it must stay."""
 Path = tuple[str, ...]
@@ -45,6 +48,17 @@ def unwrap(uri: str) -> tuple[str, str] | None:
         alias, plus, rest = uri.removeprefix(PAGES).partition("+")
         return (alias, PAGES + rest) if plus and "/" not in alias else None
     return None
+
+
+def check_address(uri: str) -> None:
+    """Refuse an address that is too long to be one.
+
+    Raises:
+        UnknownNameError: It is.
+    """
+    if len(uri) > WRAPPED_CHARS:
+        text = f"the address of a resource has at most {WRAPPED_CHARS} characters"
+        raise UnknownNameError(f"{text}; this one has {len(uri)}")
 
 
 def is_ours(uri: str) -> bool:

@@ -11,7 +11,11 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
+from toolyard.core.errors import UnknownNameError
+
 LONGEST: Final = 64
+NAME_CHARS: Final = 1024
+"""Characters of any name that a client or a server sends; nothing with a longer one is known."""
 QUOTED: Final = 100
 """Characters of what a stranger sent that a message quotes."""
 _HASH: Final = 8
@@ -75,8 +79,21 @@ def quoted(text: str) -> str:
     return repr(text) if len(text) <= QUOTED else f"{text[:QUOTED]!r}…"
 
 
+def check_name(kind: str, name: str) -> None:
+    """Refuse a name that is too long to be one.
+
+    Raises:
+        UnknownNameError: It is.
+    """
+    if len(name) > NAME_CHARS:
+        text = f"the name of a {kind} has at most {NAME_CHARS} characters; this one has {len(name)}"
+        raise UnknownNameError(text)
+
+
 def closest(wanted: str, known: Iterable[str], limit: int = 5) -> list[str]:
     """The known names most like the wanted one, best first."""
+    if len(wanted) > NAME_CHARS:
+        return []
     import difflib
 
     names = list(known)

@@ -11,6 +11,8 @@ from collections.abc import Collection, Iterable, Mapping
 from itertools import islice
 from typing import Final
 
+URI_CHARS: Final = 2048
+"""Characters of an address that a server lists; nothing with a longer one is known."""
 CLAIMS: Final = 10_000
 """Addresses of one server: what it lists, and of what it listed once as much as there is room."""
 ALL_CLAIMS: Final = 100_000

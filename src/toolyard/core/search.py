@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice, takewhile
 from typing import Final
+
+from toolyard.core.errors import ConfigError
 
 _WORD: Final = re.compile(r"[^\W_]+")
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+QUERY_CHARS: Final = 8192
+QUERY_WORDS: Final = 32
+"""Words of a query that count: each is compared with every word of every text."""
+_PREFIX: Final = 3
+"""Letters that say enough of how a word goes on."""
 _SATURATION: Final = 1.2
 _LENGTH: Final = 0.75
 
@@ -19,36 +28,58 @@ def words(text: str) -> list[str]:
     return _WORD.findall(_CAMEL.sub(" ", text).lower())
 
 
+def check_query(query: str) -> None:
+    """Refuse words to search for that are too many.
+
+    Raises:
+        ConfigError: They are.
+    """
+    if len(query) > QUERY_CHARS:
+        text = f"a query has at most {QUERY_CHARS} characters; this one has {len(query)}"
+        raise ConfigError(text, "search for a few words")
+
+
 class Index:
     """Texts that can be searched by words; a name counts more than a description."""
 
     def __init__(self, texts: Sequence[tuple[str, str]]) -> None:
-        self._counts = [Counter(words(name) * 3 + words(text)) for name, text in texts]
-        self._lengths = [count.total() for count in self._counts]
-        self._mean = (sum(self._lengths) / len(texts)) if texts else 1.0
-        self._spread = Counter(word for count in self._counts for word in count)
+        self._places: dict[str, dict[int, int]] = {}
+        """In which texts each word stands, and how often."""
+        self._lengths = []
+        for place, (name, text) in enumerate(texts):
+            count = Counter(words(name) * 3 + words(text))
+            self._lengths.append(count.total())
+            for word, times in count.items():
+                self._places.setdefault(word, {})[place] = times
+        self._mean = (sum(self._lengths) / len(texts) if texts else 1.0) or 1.0
+        self._vocabulary = sorted(self._places)
 
     def search(self, query: str) -> list[int]:
         """The positions of all texts that match any word, best first; ties keep their order."""
-        wanted = words(query)
-        scored = [(self._score(i, wanted), i) for i in range(len(self._counts))]
-        return [i for score, i in sorted(scored, key=lambda pair: (-pair[0], pair[1])) if score > 0]
+        scores: dict[int, float] = {}
+        for word in islice(dict.fromkeys(words(query)), QUERY_WORDS):
+            spread = len(self._places.get(word, ())) or 1
+            rarity = math.log(1 + (len(self._lengths) - spread + 0.5) / (spread + 0.5))
+            for place, times in self._matches(word).items():
+                weight = 1 - _LENGTH + _LENGTH * self._lengths[place] / self._mean
+                gain = times * (_SATURATION + 1) / (times + _SATURATION * weight)
+                scores[place] = scores.get(place, 0.0) + rarity * gain
+        return sorted(scores, key=lambda place: (-scores[place], place))
 
-    def _score(self, position: int, wanted: list[str]) -> float:
-        count, length = self._counts[position], self._lengths[position]
-        total = 0.0
-        for word in wanted:
-            times = count[word] or _partial(count, word)
-            if times:
-                spread = self._spread[word] or 1
-                rarity = math.log(1 + (len(self._counts) - spread + 0.5) / (spread + 0.5))
-                weight = _SATURATION * (1 - _LENGTH + _LENGTH * length / (self._mean or 1.0))
-                total += rarity * times * (_SATURATION + 1) / (times + weight)
-        return total
+    def _matches(self, word: str) -> dict[int, float]:
+        """How often each text has a word; half as often one that goes on: `issue`, `issues`."""
+        exact = self._places.get(word, {})
+        matches: dict[int, float] = dict(exact)
+        for longer in self._longer(word):
+            for place, times in self._places[longer].items():
+                if place not in exact:
+                    matches[place] = matches.get(place, 0.0) + times / 2
+        return matches
 
-
-def _partial(count: Counter[str], word: str) -> float:
-    """Half a match for a word that begins another: `issue` finds `issues`."""
-    if len(word) < 3:
-        return 0.0
-    return 0.5 * sum(n for other, n in count.items() if other.startswith(word))
+    def _longer(self, word: str) -> Iterator[str]:
+        """The words that begin with this one."""
+        if len(word) < _PREFIX:
+            return iter(())
+        known = self._vocabulary
+        after = (known[place] for place in range(bisect_right(known, word), len(known)))
+        return takewhile(lambda other: other.startswith(word), after)

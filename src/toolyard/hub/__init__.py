@@ -23,7 +23,7 @@ from toolyard.core.model import (
     Snapshot,
     Status,
 )
-from toolyard.core.names import closest
+from toolyard.core.names import closest, quoted
 from toolyard.core.roster import asking_of, listed_by
 from toolyard.hub.addresses import address_problems
 from toolyard.links.instances import Instances
@@ -121,7 +121,7 @@ class Hub:
         """
         if name not in self.scans:
             known = ", ".join(self.scans) or "none"
-            raise UnknownNameError(f"unknown app {name!r}", f"there are: {known}")
+            raise UnknownNameError(f"unknown app {quoted(name)}", f"there are: {known}")
         return self.scans[name]
 
     def describe(self, alias: str) -> dict[str, Any]:
@@ -241,7 +241,7 @@ class Hub:
                 return entry
         known = [entry.alias for entry in self.snapshot.entries.values()]
         near = ", ".join(closest(alias, known) or known[:20]) or "none yet"
-        raise UnknownNameError(f"unknown server {alias!r}", f"there are: {near}")
+        raise UnknownNameError(f"unknown server {quoted(alias)}", f"there are: {near}")
 
 
 def problems(snapshot: Snapshot) -> Iterator[Problem]:

@@ -12,7 +12,7 @@ from toolyard.core.errors import LinkError, TakenError, UnknownNameError
 from toolyard.core.fold import LAUNCH_HELD
 from toolyard.core.locks import Locked
 from toolyard.core.model import Entry
-from toolyard.core.names import closest
+from toolyard.core.names import closest, quoted
 from toolyard.core.pins import Change, differences
 from toolyard.hub import Hub
 from toolyard.hub.pins import Pins
@@ -132,7 +132,9 @@ class Checks:
         for tool in tools:
             if tool not in offered:
                 near = ", ".join(closest(tool, offered) or offered[:20]) or "none"
-                raise UnknownNameError(f"{alias!r} has no tool {tool!r}", f"there are: {near}")
+                raise UnknownNameError(
+                    f"{alias!r} has no tool {quoted(tool)}", f"there are: {near}"
+                )
         if mark and mark != self._pins.mark(entry):
             text = f"{alias!r} has changed since you looked"
             raise MovedOnError(text, f"look again with: toolyard changes {alias}")

@@ -9,6 +9,8 @@ from msgspec import Raw
 
 from toolyard.core.errors import LinkError
 from toolyard.core.model import Offer, Offers
+from toolyard.core.names import NAME_CHARS
+from toolyard.core.owners import URI_CHARS
 from toolyard.links.greeting import own_params
 from toolyard.links.link import Link, RefusedError
 from toolyard.wire import era, jsonrpc
@@ -84,7 +86,7 @@ def _collect(link: Link, found: dict[str, Offer], items: Raw | None, key: str) -
         raise LinkError(f"{link.name!r} sent a list that is none") from error
     for raw in raws:
         name = _key(raw, key)
-        if name is None or name in found or len(bytes(raw)) > OFFER_BYTES:
+        if name is None or name in found or len(bytes(raw)) > OFFER_BYTES or _is_long(key, name):
             link.violations += 1
             continue
         if len(found) >= OFFERS:
@@ -93,6 +95,10 @@ def _collect(link: Link, found: dict[str, Offer], items: Raw | None, key: str) -
                 "use a server that offers less",
             )
         found[name] = Offer(name, bytes(raw))
+
+
+def _is_long(key: str, name: str) -> bool:
+    return len(name) > (NAME_CHARS if key == "name" else URI_CHARS)
 
 
 def _key(raw: Raw, key: str) -> str | None:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from msgspec import Raw
 
-from toolyard.core.errors import ToolyardError
+from toolyard.core.errors import ConfigError, ToolyardError
 from toolyard.core.model import NO_OFFERS
 from toolyard.core.names import closest, quoted
 from toolyard.core.search import words
@@ -53,7 +53,10 @@ class Answers:
 
     async def call(self, exchange: Exchange, name: str, fields: Fields, view: View) -> Message:
         """Run one of the hub's own tools."""
-        return await self._tools[name](exchange, fields, view)
+        try:
+            return await self._tools[name](exchange, fields, view)
+        except ConfigError as error:
+            return error_result(f"{error}. {error.hint}".strip())
 
     async def _status(self, exchange: Exchange, fields: Fields, view: View) -> Message:
         status = portion(self._hub.status(), view)
@@ -242,7 +245,7 @@ def unknown(kind: str, name: str, known: Any) -> str:
     near = closest(name, known)
     rest = [other for other in known if other not in near]
     listed = ", ".join([*near, *rest][:40]) or "none"
-    return f"unknown {kind} {name!r}; there are: {listed}"
+    return f"unknown {kind} {quoted(name)}; there are: {listed}"
 
 
 def unknown_resource(view: View, uri: str) -> str:

@@ -12,6 +12,7 @@ from toolyard import __version__
 from toolyard.core.apps import App
 from toolyard.core.errors import LinkError, ToolyardError
 from toolyard.core.model import ServerId
+from toolyard.core.names import QUOTED
 from toolyard.executors.detached import Installed, find_installed, launch
 from toolyard.hub import Hub
 from toolyard.relay.answers import error_result, text_result, unknown
@@ -106,7 +107,7 @@ class AppAnswers:
         found = _choose(installed, wanted)
         if found is None:
             labels = ", ".join(each.install.label for each in installed)
-            return error_result(f'"{wanted}" is not installed. Installed: {labels}')
+            return error_result(f'"{wanted[:QUOTED]}" is not installed. Installed: {labels}')
         try:
             await asyncio.to_thread(launch, found, self._env)
         except ToolyardError as error:
@@ -128,7 +129,7 @@ class AppAnswers:
         names = self._scan.watch.names
         if variant not in names:
             return error_result(
-                f'Unknown variant "{variant}". Available variants: {", ".join(names)}'
+                f'Unknown variant "{variant[:QUOTED]}". Available variants: {", ".join(names)}'
             )
         id_ = ServerId(variant, self._name)
         try:

@@ -10,11 +10,10 @@ from collections import OrderedDict
 from typing import Final
 
 from toolyard.core.model import ServerId
+from toolyard.core.owners import URI_CHARS
 
 PER_CLIENT: Final = 1000
 IN_ALL: Final = 20_000
-LONGEST: Final = 2048
-"""Characters of an address that is remembered."""
 
 
 class Given:
@@ -26,7 +25,7 @@ class Given:
 
     def note(self, client: str, uri: str, server: ServerId) -> bool:
         """Remember that a server gave a client an address; false if another did so before."""
-        if len(uri) > LONGEST:
+        if len(uri) > URI_CHARS:
             return True
         links = self._clients.setdefault(client, OrderedDict())
         self._clients.move_to_end(client)

@@ -9,8 +9,10 @@ from typing import Any, Final
 
 from msgspec import Raw
 
-from toolyard.core.errors import ToolyardError, UnknownNameError
+from toolyard.core.addresses import check_address
+from toolyard.core.errors import ConfigError, ToolyardError, UnknownNameError
 from toolyard.core.model import Offer, Server, ServerId
+from toolyard.core.names import check_name, quoted
 from toolyard.hub import Hub
 from toolyard.links.instances import Instance
 from toolyard.links.keeper import LISTS
@@ -43,6 +45,8 @@ _LISTS: Final = {
     "resources/list": "resources",
     "resources/templates/list": "templates",
 }
+VIEWS: Final = 100
+"""Ways to see one picture that are kept, where nobody is connected who sees it so."""
 _EMPTY: Final = Message(result=Raw(b"{}"))
 
 Answer = Callable[[Exchange, Fields], Awaitable[Message]]
@@ -63,6 +67,8 @@ class Relay:
         self.news = News(hub.board, self.subscriptions, self.view, self._refit)
         self._views: dict[Exposure, View] = {}
         self._usual: View | None = None
+        self._swept_at = -1
+        self._most = VIEWS
         self.tasks = TaskTable(self.calls)
         self.calls.note_task = self.tasks.note
         self._both: dict[str, Answer] = {
@@ -105,7 +111,9 @@ class Relay:
         view = self._views.get(wanted)
         if view is None or view.revision != snapshot.revision:
             own = self._own_offers(wanted.app) if wanted.app else OWN
-            view = self._views[wanted] = make_view(snapshot, wanted, view, own)
+            view = make_view(snapshot, wanted, view or self._usual, own)
+            self._sweep(snapshot.revision)
+            self._views[wanted] = view
         if exposure is None:
             self._usual = view
         return view
@@ -115,6 +123,17 @@ class Relay:
         view = self.view(session.exposure)
         aliases = [alias for alias, entry in view.entries.items() if entry.server.id == server]
         return any(alias not in view.apart for alias in aliases)
+
+    def _sweep(self, revision: int) -> None:
+        """Forget views with their picture, and of one picture those that are too many.
+
+        What a client that is connected sees is lent to its next view, and so is kept.
+        """
+        if revision == self._swept_at and len(self._views) < self._most:
+            return
+        used = {exposure or self.exposure for exposure in self.subscriptions.exposures}
+        self._views = {key: view for key, view in self._views.items() if key in used}
+        self._swept_at, self._most = revision, max(VIEWS, 2 * len(self._views))
 
     def _own_offers(self, app: str) -> Mapping[str, tuple[Offer, ...]]:
         """What an app's own hub would offer.
@@ -132,6 +151,7 @@ class Relay:
         if not app:
             return self.answers
         if app not in self._apps:
+            self.hub.scan(app)
             self._apps[app] = AppAnswers(app, self.hub, self.calls, self.view)
         return self._apps[app]
 
@@ -141,7 +161,7 @@ class Relay:
             reply = await self._answer(exchange, message)
         except ClientRefusedError as error:
             reply = _error(error.fault.code, str(error))
-        except UnknownNameError as error:
+        except (UnknownNameError, ConfigError) as error:
             reply = _error(era.INVALID_PARAMS, _say(error))
         except ToolyardError as error:
             reply = _error(era.SERVER_ERROR, _say(error))
@@ -219,6 +239,7 @@ class Relay:
     async def _read(self, exchange: Exchange, fields: Fields) -> Message:
         view = self.view(exchange.session.exposure)
         uri = _text(fields.get("uri"))
+        check_address(uri)
         if uri.startswith(PREFIX):
             kept = self.passports.results.read(exchange.session.principal, uri)
             if kept is None:
@@ -254,10 +275,12 @@ class Relay:
         name = _text(fields.get("name"))
         route = table.get(name)
         if route is None:
+            check_name(kind, name)
             raise UnknownNameError(unknown(kind, name, table))
         return route
 
     def _route_uri(self, exchange: Exchange, view: View, uri: str) -> Route | None:
+        check_address(uri)
         giver = self.calls.given.server(exchange.session.principal, uri)
         return view.route_uri(uri, giver)
 
@@ -328,7 +351,7 @@ class Relay:
         level = _text(fields.get("level"))
         if level not in LEVELS:
             return _error(
-                era.INVALID_PARAMS, f"unknown level {level!r}; there are: {', '.join(LEVELS)}"
+                era.INVALID_PARAMS, f"unknown level {quoted(level)}; there are: {', '.join(LEVELS)}"
             )
         exchange.session.log_level = level
         keepers = self.hub.pool.keepers.values()
@@ -346,6 +369,7 @@ class Relay:
         if route is None:
             return _no_resource(exchange, uri, unknown_resource(view, uri))
         if uri not in exchange.session.watched:
+            self.subscriptions.check(exchange.session, 1)
             exchange.session.watched[uri] = route
             await until_told(self.subscriptions.follow({uri: route}, exchange.session))
         return _EMPTY

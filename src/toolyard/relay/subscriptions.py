@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from msgspec import Raw
 
-from toolyard.core.errors import ToolyardError
+from toolyard.core.errors import ConfigError, ToolyardError
 from toolyard.core.model import Server, ServerId
 from toolyard.links.instances import Instance, Instances
 from toolyard.links.keeper import Keeper
@@ -33,6 +33,8 @@ CHANGED: Final = {
     "prompts": ("notifications/prompts/list_changed", "promptsListChanged"),
     "resources": ("notifications/resources/list_changed", "resourcesListChanged"),
 }
+FOLLOWED: Final = 1000
+"""Resources that one client may follow."""
 UPDATED: Final = "notifications/resources/updated"
 
 
@@ -101,6 +103,8 @@ class Subscriptions:
         self._tasks = Tasks()
         self.sessions: set[Session] = set()
         self._listeners: set[Listener] = set()
+        self._counts: Counter[str] = Counter()
+        """How many resources each client follows."""
         self._followed: dict[Place, dict[str, Followers]] = {}
         """The resources that somebody follows, by the server's own URI."""
 
@@ -151,8 +155,13 @@ class Subscriptions:
         return told
 
     async def listen(self, exchange: Exchange, wanted: dict[str, Any], find: Find) -> None:
-        """Serve a listening request until its client goes away; `find` knows where URIs lead."""
+        """Serve a listening request until its client goes away; `find` knows where URIs lead.
+
+        Raises:
+            ConfigError: It is about too many resources.
+        """
         listener = Listener(exchange, wanted)
+        self.check(exchange.session, len(listener.uris))
         routes = {uri: route for uri in listener.uris if (route := find(uri)) is not None}
         listener.uris &= routes.keys()
         try:
@@ -168,8 +177,19 @@ class Subscriptions:
 
     # Resources.
 
+    def check(self, session: Session, more: int) -> None:
+        """Refuse to let a client follow so many more resources.
+
+        Raises:
+            ConfigError: They would be too many.
+        """
+        if self._counts[session.principal] + more > FOLLOWED:
+            text = f"a client follows at most {FOLLOWED} resources"
+            raise ConfigError(text, "follow those that matter, or the lists")
+
     def follow(self, routes: Mapping[str, Route], session: Session) -> list[Telling]:
         """Somebody follows resources; each server that has one not followed so far is told."""
+        self._counts[session.principal] += len(routes)
         fresh: dict[Place, list[Route]] = {}
         for uri, route in routes.items():
             if route.server is None:
@@ -183,6 +203,9 @@ class Subscriptions:
 
     def unfollow(self, routes: Mapping[str, Route], session: Session) -> None:
         """Somebody does not any more; a server is told of what nobody follows now."""
+        self._counts[session.principal] -= len(routes)
+        if self._counts[session.principal] <= 0:
+            del self._counts[session.principal]
         lost: dict[Place, list[Route]] = {}
         for uri, route in routes.items():
             if route.server is None:

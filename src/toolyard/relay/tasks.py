@@ -15,6 +15,7 @@ from msgspec import Raw
 
 from toolyard.core.errors import ToolyardError, UnknownNameError
 from toolyard.core.model import ServerId
+from toolyard.core.names import quoted
 from toolyard.relay.calls import Calls
 from toolyard.relay.routes import NO_OFFER, Route
 from toolyard.relay.session import Exchange, Session
@@ -97,7 +98,7 @@ class TaskTable:
         shown = _id(fields)
         kept = self._tasks.get(exchange.session.principal, {}).get(shown)
         if kept is None or not view.shows(kept.route.server):
-            raise UnknownNameError(f"unknown task {shown[:100]!r}")
+            raise UnknownNameError(f"unknown task {quoted(shown)}")
         route = Route(kept.route.server, kept.id, NO_OFFER, apart=kept.route.apart)
         route.wraps = kept.route.wraps
         fields["taskId"] = route.raw_key

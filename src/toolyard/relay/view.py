@@ -15,9 +15,10 @@ from toolyard.core.addresses import is_ours, pages, unwrap, wrap
 from toolyard.core.model import Entry, Offer, ServerId, Snapshot
 from toolyard.core.names import exposed_names
 from toolyard.core.owners import NO_OWNERS
+from toolyard.core.plans import Resolution
 from toolyard.core.profiles import unknown_profile
 from toolyard.core.roster import Yard, asking_of
-from toolyard.core.search import Index
+from toolyard.core.search import Index, check_query
 from toolyard.core.shapes import shaped
 from toolyard.links.owner import Apart, set_apart
 from toolyard.relay.addressing import Addressing
@@ -81,7 +82,12 @@ class View:
         return getattr(self, kind)  # type: ignore[no-any-return]
 
     def search(self, query: str, alias: str = "") -> list[str]:
-        """Exposed names of tools that match, best first; all in order without a query."""
+        """Exposed names of tools that match, best first; all in order without a query.
+
+        Raises:
+            ConfigError: The query is too long.
+        """
+        check_query(query)
         theirs = [name for name, route in self.tools.items() if route.server is not None]
         if query.strip():
             if self._index is None:
@@ -270,17 +276,26 @@ def _set_apart_for_folders(view: View, snapshot: Snapshot) -> None:
             )
 
 
+def listed_for(snapshot: Snapshot, exposure: Exposure) -> set[str]:
+    """The names of all servers that an agent asks for, also of those it is not given now."""
+    resolution = _resolved(Yard(snapshot), exposure)
+    given = {plan.name for plan in resolution.plans}
+    return given | {refusal.name for refusal in resolution.refusals}
+
+
+def _resolved(yard: Yard, exposure: Exposure) -> Resolution:
+    # Whoever asks has reached the hub, so it can be reached from there.
+    return yard.resolve(yard.terms(exposure.agent, exposure.executor, hub=HERE))
+
+
 def _planned(view: View, snapshot: Snapshot, exposure: Exposure) -> list[Entry]:
     """The servers that an agent is given, under the names it gives them, and how they run for it.
 
     Raises:
         UnknownNameError: There is no such agent or executor.
     """
-    yard = Yard(snapshot)
-    # Whoever asks has reached the hub, so it can be reached from there.
-    terms = yard.terms(exposure.agent, exposure.executor, hub=HERE)
     found = []
-    for plan in yard.resolve(terms).plans:
+    for plan in _resolved(Yard(snapshot), exposure).plans:
         entry = snapshot.entries.get(plan.server) if plan.server is not None else None
         if entry is None:
             continue

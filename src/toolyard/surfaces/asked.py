@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from msgspec import Raw
 
+from toolyard.core.names import QUOTED
 from toolyard.relay.exposure import Exposure
 from toolyard.relay.session import LEVELS, Exchange
 from toolyard.surfaces.gate import NOBODY, Grant
@@ -105,7 +106,7 @@ def check_envelope(params: Raw) -> Wrong | None:
     if not isinstance(version, str):
         return era.INVALID_PARAMS, f"{era.META_VERSION} must be a string", None
     if version != era.MODERN:
-        details = {"supported": [era.MODERN], "requested": version}
+        details = {"supported": [era.MODERN], "requested": version[:QUOTED]}
         return era.UNSUPPORTED_VERSION, "unsupported protocol version", details
     return None
 

@@ -11,6 +11,7 @@ from toolyard.core.errors import UnknownNameError
 from toolyard.core.model import Snapshot
 from toolyard.core.profiles import unknown_profile
 from toolyard.relay.exposure import Exposure
+from toolyard.relay.view import listed_for
 
 MCP: Final = "/mcp"
 BELOW: Final = "/mcp/"
@@ -61,6 +62,9 @@ def exposed(usual: Exposure, way: Way, snapshot: Snapshot) -> Exposure:
         roster = snapshot.roster
         agent, executor = roster.agent(way.agent).id, roster.executor(way.executor)
         shown = replace(shown, agent=agent, executor=executor)
+        if way.server and way.server not in listed_for(snapshot, shown):
+            hint = f"see: toolyard resolve --agent {agent}"
+            raise UnknownNameError(f"{agent!r} is given no server {way.server[:80]!r}", hint)
     elif way.server and way.server not in _aliases(snapshot):
         raise UnknownNameError(f"unknown server {way.server[:80]!r}", "see: toolyard list")
     if way.server:
