@@ -35,6 +35,7 @@ SERVER = {
     "prompts": 0,
     "resources": 2,
     "problem": None,
+    "held": [],
 }
 
 
@@ -77,6 +78,7 @@ class StandIn:
             "/api/v1/status": self.status,
             "/api/v1/instances": {"instances": self.instances, "revision": 3},
             "/api/v1/tools": {"tools": self.tools, "total": len(self.tools)},
+            "/api/v1/servers/files": SERVER,
             "/api/v1/call": self.result,
             "/api/v1/link": {"link": "http://127.0.0.1/open?code=once"},
             "/api/v1/refresh": {"refreshing": 1},

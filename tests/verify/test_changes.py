@@ -48,11 +48,12 @@ async def test_a_changed_tool_is_hidden_at_every_door_until_it_is_approved(
         assert await listed(client) == await listed(other) == ["shop__look"]
         for each in (client, other):
             fault = await each.fault("tools/call", {"name": "shop__buy", "arguments": {}})
-            assert "unknown tool" in fault["message"]
-            stable = await each.call("toolyard_call", {"server": "shop", "tool": "buy"})
-            assert stable["isError"] and "waits for approval" in text_of(stable)
-        _, answer = ask(hub, "POST", "/api/v1/call", {"server": "shop", "tool": "buy"})
-        assert answer["isError"]
+            assert fault["code"] == -32602
+            check_reason(fault["message"])
+            for name in ("buy", "shop__buy"):
+                stable = await each.call("toolyard_call", {"server": "shop", "tool": name})
+                assert stable["isError"]
+                check_reason(text_of(stable))
         _, found = ask(hub, "GET", "/api/v1/tools")
         assert "shop__buy" not in [each["name"] for each in found["tools"]]
         assert (await client.call("shop__look"))["content"][0]["text"] == "look was done"
@@ -70,6 +71,62 @@ async def test_a_changed_tool_is_hidden_at_every_door_until_it_is_approved(
         assert not hub.status()["problems"]
 
 
+def check_reason(said: str) -> None:
+    """Every door gives the same reason, and says what to do."""
+    assert "tool 'buy' of 'shop' has changed and waits for approval" in said
+    assert "toolyard approve shop" in said
+
+
+async def test_a_held_tool_is_called_so_whichever_way_one_comes(hub: RunningHub) -> None:
+    ask(hub, "PUT", "/api/v1/profiles/all", {"allow": ["shop"]})
+    ask(hub, "PUT", "/api/v1/profiles/less", {"allow": ["shop/look"]})
+    given = {"enabled": True, "servers": {"mine": {"server": "shop"}}}
+    assert ask(hub, "POST", "/api/mcp-config?agent=codex", given)[0] == 200
+    change(hub, tool("look"), tool("buy", "does it!"))
+    until(lambda: described(hub, "shop")["held"])
+
+    async with talking(hub, server="shop") as client:
+        check_reason((await client.fault("tools/call", {"name": "buy"}))["message"])
+    async with talking(hub, profile="all") as client:
+        check_reason((await client.fault("tools/call", {"name": "shop__buy"}))["message"])
+    async with talking(hub, agent="codex") as client:
+        said = (await client.fault("tools/call", {"name": "mine__buy"}))["message"]
+        check_reason(said.replace("'mine'", "'shop'"))
+    async with talking(hub, profile="less") as client:
+        said = (await client.fault("tools/call", {"name": "shop__buy"}))["message"]
+        assert "unknown tool" in said and "approval" not in said
+    status, said = ask(hub, "POST", "/api/v1/call", {"server": "shop", "tool": "buy"})
+    assert status == 409
+    check_reason(f"{said['detail']}; {said['hint']}")
+    for name in ("buy", "shop__buy"):
+        done = command(hub.home, "call", "shop", name, "what=x")
+        assert done.returncode == 5
+        check_reason(done.stderr)
+
+
+async def test_a_call_of_what_there_is_not_is_404(hub: RunningHub) -> None:
+    for server, name in (("shop", "sell"), ("nobody", "buy")):
+        status, said = ask(hub, "POST", "/api/v1/call", {"server": server, "tool": name})
+        assert status == 404
+        assert "unknown" in said["detail"] and "there are: " in said["detail"]
+
+
+async def test_a_tool_keeps_its_name_while_it_waits() -> None:
+    """Two servers whose tools would be called alike: the second is not the first meanwhile."""
+    with new_home() as home:
+        servers = {"a": says(home, "a", tool("b__c")), "a__b": says(home, "a__b", tool("c"))}
+        with running_hub(servers, home=home) as hub:
+            async with talking(hub) as client:
+                first, second = await listed(client)
+                assert first == "a__b__c" != second
+                says(home, "a", tool("b__c", "does it!"))
+                order(hub, "a", "restart")
+                until(lambda: described(hub, "a")["held"])
+                assert await listed(client) == [second]
+                fault = await client.fault("tools/call", {"name": first})
+                assert "waits for approval" in fault["message"]
+
+
 async def test_a_profile_that_wants_a_tool_gets_it_only_once_it_is_approved(
     hub: RunningHub,
 ) -> None:
@@ -82,7 +139,7 @@ async def test_a_profile_that_wants_a_tool_gets_it_only_once_it_is_approved(
         await client.wait_heard(CHANGED)
         assert await listed(client) == []
         fault = await client.fault("tools/call", {"name": "purchase", "arguments": {}})
-        assert "unknown tool" in fault["message"]
+        check_reason(fault["message"])
         order(hub, "shop", "approve")
         await client.wait_heard(CHANGED, 2)
         assert text_of(await client.call("purchase")) == "buy was done"

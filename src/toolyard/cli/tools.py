@@ -115,6 +115,8 @@ def _schema(hub: Control, server: str, tool: str) -> dict[str, Any]:
             return schema if isinstance(schema, dict) else {}
     if not offered:  # it may be away just now; the hub will try, and say what is wrong
         return {}
+    if hub.server(server)["held"]:  # it may be one that waits; the hub knows by which names
+        return {}
     from toolyard.core.names import closest
 
     names = [each["tool"] for each in offered]

@@ -64,6 +64,10 @@ class UnknownNameError(ToolyardError):
     """Nobody offers that name."""
 
 
+class HeldError(ToolyardError):
+    """A tool waits for approval: nobody may call it until a person has looked."""
+
+
 class TakenError(ToolyardError):
     """The name is in use."""
 

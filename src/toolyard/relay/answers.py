@@ -8,8 +8,14 @@ from typing import Any, Final
 
 from msgspec import Raw
 
-from toolyard.core.errors import ConfigError, ToolyardError
-from toolyard.core.model import NO_OFFERS
+from toolyard.core.errors import (
+    ConfigError,
+    HeldError,
+    LinkError,
+    ToolyardError,
+    UnknownNameError,
+)
+from toolyard.core.model import NO_OFFERS, Entry
 from toolyard.core.names import closest, quoted
 from toolyard.core.search import words
 from toolyard.hub import Hub
@@ -131,10 +137,11 @@ class Answers:
         server, tool = (_string(asked.get(key)) for key in ("server", "tool"))
         if not server or not tool:
             return error_result("toolyard_call needs a server and a tool, both strings")
-        view = await self._woken(view, server)
-        route = self.route(view, server, tool)
-        if isinstance(route, str):
-            return error_result(route)
+        view = await self.woken(view, server)
+        try:
+            route = self.find(view, server, tool)
+        except ToolyardError as error:
+            return error_result(f"{error}. {error.hint}" if error.hint else str(error))
         arguments = inner_arguments(asked)
         if route.server is not None and route.alias:
             wrong = complaints(route.schema, jsonrpc.to_python(arguments))
@@ -149,7 +156,7 @@ class Answers:
         except ToolyardError as error:
             return error_result(f"{error}. {error.hint}".strip())
 
-    async def _woken(self, view: View, server: str) -> View:
+    async def woken(self, view: View, server: str) -> View:
         """The view after a server of which nothing is known has been opened and asked."""
         entry = view.entries.get(server)
         if entry is None or entry.offers != NO_OFFERS:
@@ -158,26 +165,30 @@ class Answers:
             await self._hub.pool.lease(entry.server.id)
         return make_view(self._hub.snapshot, view.exposure, view)
 
-    def route(self, view: View, server: str, tool: str) -> Route | str:
-        """Where a call by (server, tool) leads, or a sentence that lists what exists."""
+    def find(self, view: View, server: str, tool: str) -> Route:
+        """Where a call by (server, tool) leads.
+
+        Raises:
+            UnknownNameError: There is no such server or tool; the text lists what exists.
+            HeldError: The tool waits for approval.
+            LinkError: The server offers no tools now.
+        """
         entry = view.entries.get(server)
         if entry is None:
-            return unknown("server", server, view.entries)
+            raise UnknownNameError(unknown("server", server, view.entries))
         tools = view.tools_of(server)
-        route = tools.get(tool) or next(
-            (r for n, r in view.tools.items() if n == tool and r.alias == server), None
-        )
-        if route is not None:
+        route = tools.get(tool) or view.tools.get(tool)
+        if route is not None and route.alias == server:
             return route
-        if tool in entry.held:
-            hint = f"a person must look first: toolyard approve {server}"
-            return f"tool {tool!r} of {server!r} has changed and waits for approval. {hint}"
-        if tool in entry.unfit:
-            return f"tool {tool!r} of {server!r} is left out: its inputSchema is not of type object"
+        _, key = view.withheld.get(tool, (entry, tool))
+        reason = withheld(self._hub, entry, key)
+        if reason is not None:
+            raise reason
         problem = entry.server.problem or entry.problem
         if not tools and problem is not None:
-            return f"server {server!r} offers no tools now: {problem.text}. {problem.hint}"
-        return unknown(f"tool of {server!r}", tool, tools)
+            text = f"server {server!r} offers no tools now: {problem.text}"
+            raise LinkError(text, problem.hint)
+        raise UnknownNameError(unknown(f"tool of {server!r}", tool, tools))
 
     # Resources and prompts.
 
@@ -238,6 +249,21 @@ def format_status(status: dict[str, Any]) -> str:
         lines.append(f"  ! {problem['text']}")
         lines.append(f"    → {problem['hint']}")
     return "\n".join(lines)
+
+
+def withheld(hub: Hub, entry: Entry, tool: str) -> ToolyardError | None:
+    """Why a tool of a server cannot be called though it is known; None if that is not so."""
+    if tool in entry.held:
+        # People approve by the name that the yard has for it, whatever it is called here.
+        name = hub.snapshot.entries.get(entry.server.id, entry).alias
+        return HeldError(
+            f"tool {tool!r} of {entry.alias!r} has changed and waits for approval",
+            f"a person must look first: toolyard changes {name}; then: toolyard approve {name}",
+        )
+    if tool in entry.unfit:
+        text = f"tool {tool!r} of {entry.alias!r} is left out"
+        return UnknownNameError(text, "its inputSchema is not of type object")
+    return None
 
 
 def unknown(kind: str, name: str, known: Any) -> str:

@@ -15,7 +15,7 @@ from toolyard.core.model import ServerId
 from toolyard.core.names import QUOTED
 from toolyard.executors.detached import Installed, find_installed, launch
 from toolyard.hub import Hub
-from toolyard.relay.answers import error_result, text_result, unknown
+from toolyard.relay.answers import error_result, text_result, unknown, withheld
 from toolyard.relay.appoffers import introduction, shape
 from toolyard.relay.appwords import doctor_text, launched_text, setup_text, status_text
 from toolyard.relay.calls import Calls
@@ -168,6 +168,9 @@ class AppAnswers:
         tools = view.tools_of(variant)
         route = tools.get(tool)
         if route is None:
+            reason = withheld(self._hub, view.entries[variant], tool)
+            if reason is not None:
+                return error_result(f"{reason}. {reason.hint}")
             return error_result(unknown(f"tool of {variant!r}", tool, tools))
         arguments = inner_arguments(asked)
         wrong = complaints(route.schema, jsonrpc.to_python(arguments))

@@ -10,14 +10,14 @@ from typing import Any, Final
 from msgspec import Raw
 
 from toolyard.core.addresses import check_address
-from toolyard.core.errors import ConfigError, ToolyardError, UnknownNameError
+from toolyard.core.errors import ConfigError, HeldError, ToolyardError, UnknownNameError
 from toolyard.core.model import Offer, Server, ServerId
 from toolyard.core.names import check_name, quoted
 from toolyard.hub import Hub
 from toolyard.links.instances import Instance
 from toolyard.links.keeper import LISTS
 from toolyard.links.link import Link
-from toolyard.relay.answers import Answers, unknown, unknown_resource
+from toolyard.relay.answers import Answers, unknown, unknown_resource, withheld
 from toolyard.relay.appoffers import own_offers
 from toolyard.relay.apps import AppAnswers
 from toolyard.relay.calls import Calls, ClientRefusedError
@@ -161,7 +161,7 @@ class Relay:
             reply = await self._answer(exchange, message)
         except ClientRefusedError as error:
             reply = _error(error.fault.code, str(error))
-        except (UnknownNameError, ConfigError) as error:
+        except (UnknownNameError, HeldError, ConfigError) as error:
             reply = _error(era.INVALID_PARAMS, _say(error))
         except ToolyardError as error:
             reply = _error(era.SERVER_ERROR, _say(error))
@@ -211,7 +211,7 @@ class Relay:
 
     async def _call_tool(self, exchange: Exchange, fields: Fields) -> Message:
         view = self.view(exchange.session.exposure)
-        route = self._route(view.tools, "tool", fields)
+        route = self._route(view, view.tools, "tool", fields)
         if exchange.checks_params and route.marked:
             wrong = headers.disagreement(route.marked, _arguments(fields), exchange.params_head)
             if wrong:
@@ -229,7 +229,7 @@ class Relay:
 
     async def _get_prompt(self, exchange: Exchange, fields: Fields) -> Message:
         view = self.view(exchange.session.exposure)
-        route = self._route(view.prompts, "prompt", fields)
+        route = self._route(view, view.prompts, "prompt", fields)
         if route.server is None:
             said = self._desk(exchange.session).prompt(route.key, view)
             return self._signed(exchange, Message(result=Raw(said)))
@@ -258,7 +258,7 @@ class Relay:
         view = self.view(exchange.session.exposure)
         ref = jsonrpc.fields(fields.get("ref", Raw(b"")))
         if _text(ref.get("type")) == "ref/prompt":
-            key, route = "name", self._route(view.prompts, "prompt", ref)
+            key, route = "name", self._route(view, view.prompts, "prompt", ref)
         else:
             key, uri = "uri", _text(ref.get("uri"))
             found = view.templates.get(uri) or self._route_uri(exchange, view, uri)
@@ -271,13 +271,22 @@ class Relay:
         fields["ref"] = Raw(jsonrpc.encode({**ref, key: route.raw_key}))
         return await self.calls.send(exchange, "completion/complete", fields, route, view)
 
-    def _route(self, table: dict[str, Route], kind: str, fields: Fields) -> Route:
+    def _route(self, view: View, table: dict[str, Route], kind: str, fields: Fields) -> Route:
+        """Where a name leads.
+
+        Raises:
+            UnknownNameError, HeldError: Nowhere; or nobody may go there now.
+        """
         name = _text(fields.get("name"))
         route = table.get(name)
-        if route is None:
-            check_name(kind, name)
-            raise UnknownNameError(unknown(kind, name, table))
-        return route
+        if route is not None:
+            return route
+        check_name(kind, name)
+        if table is view.tools and name in view.withheld:
+            reason = withheld(self.hub, *view.withheld[name])
+            if reason is not None:
+                raise reason
+        raise UnknownNameError(unknown(kind, name, table))
 
     def _route_uri(self, exchange: Exchange, view: View, uri: str) -> Route | None:
         check_address(uri)

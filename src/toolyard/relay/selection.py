@@ -28,11 +28,8 @@ class Selection:
         return self.profile is None or self.profile.reaches(names, self.separator)
 
     def offers(self, entry: Entry, kind: str) -> tuple[Offer, ...]:
-        """What of a server's offers may be seen, in the profile's words."""
+        """What of a server's offers may be seen, in the profile's words, were none withheld."""
         offers: tuple[Offer, ...] = getattr(entry.offers, kind)
-        if kind == "tools" and (entry.held or entry.unfit):
-            hidden = entry.held | entry.unfit
-            offers = tuple(offer for offer in offers if offer.key not in hidden)
         if self.profile is None:
             return offers
         named = kind in ("tools", "prompts")

@@ -54,6 +54,8 @@ class View:
         self.prompts: dict[str, Route] = {}
         self.resources: dict[str, Route] = {}
         self.templates: dict[str, Route] = {}
+        self.withheld: dict[str, tuple[Entry, str]] = {}
+        """Tools that are known and cannot be called: the server, and the tool's name there."""
         self.pages: dict[str, Route] = {}
         """What tools refer to and their servers do not list, by URI."""
         self.patterns: list[tuple[Template, Route]] = []
@@ -339,6 +341,10 @@ def _add(
         for offered in offers:
             name = names.get(offered.key)
             if name is None:
+                continue
+            if kind == "tools" and (offered.key in entry.held or offered.key in entry.unfit):
+                # It keeps its name, so that no other tool is called so meanwhile.
+                view.withheld[name] = (entry, offered.key)
                 continue
             offer = view.addressing.described(entry, kind, offered)
             made = old.get((offer, name))

@@ -129,7 +129,7 @@ class Yard:
                 self._call,
                 dict[str, Any],
                 body=ToolCall,
-                errors=(404, 502),
+                errors=(404, 409, 502),
             ),
             Operation(
                 "GET",
@@ -177,8 +177,10 @@ class Yard:
             arguments = saved | arguments
         named = {"server": asked.server, "tool": asked.tool, "arguments": arguments}
         fields = {"arguments": Raw(jsonrpc.encode(named))}
-        view = self._relay.view()
-        message = await self._relay.answers.call(exchange, "toolyard_call", fields, view)
+        answers = self._relay.answers
+        view = await answers.woken(self._relay.view(), asked.server)
+        answers.find(view, asked.server, asked.tool)
+        message = await answers.call(exchange, "toolyard_call", fields, view)
         if message.error:
             fault = jsonrpc.read_fault(message.error)
             raise LinkError(f"{asked.server!r} refused the call: {fault.message} ({fault.code})")
