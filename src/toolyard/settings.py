@@ -256,7 +256,7 @@ SETTINGS: Final = (
     Setting(
         "pins_new",
         _one_of(*get_args(New)),
-        "A tool that a known server offers anew: `list` it and say so, or `hold` it.",
+        "A tool or prompt that a known server offers anew: `list` it and say so, or `hold` it.",
     ),
     Setting(
         "pins_found",

@@ -17,12 +17,13 @@ from typing import Any
 NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 
 
-def greet(params: dict[str, Any], capabilities: dict[str, Any]) -> str:
+def greet(params: dict[str, Any], script: dict[str, Any]) -> str:
     """The answer to `initialize`."""
-    info = {"name": "scripted", "version": "1"}
-    version = params["protocolVersion"]
-    said = {"protocolVersion": version, "serverInfo": info, "capabilities": capabilities}
-    return json.dumps(said)
+    said: dict[str, Any] = {
+        key: script[key] for key in ("capabilities", "instructions") if key in script
+    }
+    said["serverInfo"] = {"name": "scripted", "version": "1"}
+    return json.dumps({"protocolVersion": params["protocolVersion"], **said})
 
 
 def reply(message: dict[str, Any], script: dict[str, Any]) -> str:
@@ -31,7 +32,7 @@ def reply(message: dict[str, Any], script: dict[str, Any]) -> str:
     key = f"{method} {params.get(NAMED[method])}" if method in NAMED else method
     body = script["replies"].get(key)
     if method == "initialize" and body is None:
-        body = greet(params, script["capabilities"])
+        body = greet(params, script)
     number = json.dumps(message["id"])
     if body is None:
         return f'{{"jsonrpc":"2.0","id":{number},"error":{{"code":-32601,"message":"no {key}"}}}}'

@@ -13,6 +13,7 @@ import pytest
 
 from tests.e2e.hub import running_hub
 from tests.ui.conftest import PHONE, SERVED, entered, kitchen
+from tests.verify.yard import order, speaks
 
 pytestmark = pytest.mark.ui
 TRAP = '<img src=x onerror="window.harmed = 1"><script>window.harmed = 1</script>'
@@ -52,6 +53,55 @@ async def test_verify_finds_a_changed_tool_and_it_is_approved_side_by_side(
             await page.click("text=Approve all of it")
             await page.wait_for_selector(".light.ready")
             await page.wait_for_selector("text=Changed since it was approved", state="detached")
+
+
+async def test_a_tool_that_waits_cannot_be_called_from_its_page(browser: Any, home: Path) -> None:
+    cook = {"name": "cook", "description": "Cooks.", "inputSchema": {"type": "object"}}
+    with running_hub({"kitchen": kitchen(home, "kitchen", cook)}, home=home) as hub:
+        async with entered(browser, hub) as page:
+            await page.goto(f"{hub.url}/ui/servers/kitchen/tools/cook")
+            await page.wait_for_selector("button:has-text('Call it')")
+            rewrite(home, "kitchen", tools__list={"tools": [{**cook, "description": "Burns."}]})
+            order(hub, "kitchen", "restart")
+            await page.wait_for_selector("text=It waits for approval")
+            assert await page.locator("button:has-text('Call it')").count() == 0
+            await page.goto(f"{hub.url}/ui/servers/kitchen/tools/cook")
+            await page.wait_for_selector("text=It waits for approval")
+            assert await page.locator("button:has-text('Call it')").count() == 0
+            await page.click("text=Look and approve")
+            await page.click("text=Approve this tool")
+            await page.wait_for_selector("text=Changed since it was approved", state="detached")
+            await page.goto(f"{hub.url}/ui/servers/kitchen/tools/cook")
+            await page.wait_for_selector("button:has-text('Call it')")
+
+
+async def test_prompts_instructions_and_restless_tools_are_approved_on_the_page(
+    browser: Any, home: Path
+) -> None:
+    def greet(text: str) -> dict[str, Any]:
+        return {"name": "greet", "description": text}
+
+    def cook(text: str) -> dict[str, Any]:
+        return {"name": "cook", "description": text, "inputSchema": {"type": "object"}}
+
+    entry = speaks(home, "kitchen", "Be kind.", tools=[cook("a b c")], prompts=[greet("Greets.")])
+    with running_hub({"kitchen": entry}, home=home) as hub:
+        async with entered(browser, hub) as page:
+            for words in ("a c b", "b a c", "c a b"):
+                tools, prompts = [cook(words)], [greet("Greets!")]
+                speaks(home, "kitchen", "Be unkind.", tools=tools, prompts=prompts)
+                order(hub, "kitchen", "restart")
+            await page.goto(f"{hub.url}/ui/servers/kitchen")
+            await page.click("text=Approve this prompt")
+            await page.wait_for_selector("text=Approve this prompt", state="detached")
+            await page.click("text=Approve these instructions")
+            await page.wait_for_selector("text=Approve these instructions", state="detached")
+            await page.wait_for_selector("text=changes at nearly every start")
+            await page.click("text=Approve any text")
+            await page.wait_for_selector("#changes", state="detached")
+            speaks(home, "kitchen", "Be unkind.", tools=[cook("b c a")], prompts=prompts)
+            order(hub, "kitchen", "restart")
+            assert not hub.status()["problems"]
 
 
 async def test_hostile_words_are_words(browser: Any, home: Path) -> None:

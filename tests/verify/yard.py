@@ -36,6 +36,25 @@ def says(home: Path, name: str, *tools: Json) -> Json:
     return scripted(home, name, replies, tools={"listChanged": True})
 
 
+def speaks(home: Path, name: str, instructions: str = "", **offers: list[Json]) -> Json:
+    """The entry of a server with these offers of every kind, each of which can be used."""
+    entry = says(home, name, *offers.get("tools", []))
+    file = home / f"{name}.script.json"
+    script = json.loads(file.read_text())
+    script["capabilities"] |= {"prompts": {"listChanged": True}, "resources": {}}
+    replies = {f"{kind}/list": {kind: offers.get(kind, [])} for kind in ("prompts", "resources")}
+    replies["resources/templates/list"] = {"resourceTemplates": offers.get("templates", [])}
+    for prompt in offers.get("prompts", []):
+        text = {"type": "text", "text": prompt["name"]}
+        replies[f"prompts/get {prompt['name']}"] = {"messages": [{"role": "user", "content": text}]}
+    for resource in offers.get("resources", []):
+        content = {"uri": resource["uri"], "text": "what is in it"}
+        replies[f"resources/read {resource['uri']}"] = {"contents": [content]}
+    script["replies"] |= {method: json.dumps(reply) for method, reply in replies.items()}
+    file.write_text(json.dumps({**script, "instructions": instructions}))
+    return entry
+
+
 def ask(hub: RunningHub, method: str, path: str, body: Json | None = None) -> tuple[int, Any]:
     """Ask the control door: status, and the answer as JSON."""
     connection = http.client.HTTPConnection(hub.url.removeprefix("http://"), timeout=60)

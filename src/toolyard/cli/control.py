@@ -104,9 +104,8 @@ class Control:
         """How a server differs from what was approved."""
         return self._ask("GET", f"{_server(server)}/changes")
 
-    def approve(self, server: str, tools: Sequence[str], mark: str) -> dict[str, Any]:
-        """Approve tools of a server, or all of it, if it is still what `mark` stands for."""
-        body = {"tools": list(tools), "hash": mark}
+    def approve(self, server: str, body: dict[str, Any]) -> dict[str, Any]:
+        """Approve the parts of a server that are named, or all of it, if it is as it was seen."""
         return self._ask("POST", f"{_server(server)}/approve", body)
 
     def order(self, server: str, what: str, patience: float = PATIENCE) -> dict[str, Any]:

@@ -43,7 +43,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "announced": ("announced", "List the servers that announced themselves."),
     "verify": ("verification", "Start or reach servers and see what they really offer."),
     "changes": ("verification", "Show how a server differs from what was approved."),
-    "approve": ("verification", "Approve what a server offers now, or only some tools."),
+    "approve": ("verification", "Approve what a server offers now, or only some of it."),
     "shareable": ("shareable", "Try whether sessions can share one process of a server."),
     "activate": ("verification", "Start a server now, before a call needs it."),
     "deactivate": ("verification", "Let a server rest; the next call starts it again."),

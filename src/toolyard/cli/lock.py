@@ -29,7 +29,8 @@ from toolyard.cli.tools import find_settled
 def lock_command(desk: Desk, check: bool, path: Path) -> None:
     """Write the lock file of a team, or check it.
 
-    It holds hashes of how each server is started and of each of its tools. Starts a hub in the
+    It holds hashes of how each server is started, of its tools, prompts and templates of resources,
+    and of what it tells whoever uses it. Starts a hub in the
     background if there is none.
     """
     hub = find_settled(desk)
@@ -65,8 +66,8 @@ def _refuse_unclear(hub: Control) -> None:
         if not each["enabled"]:
             continue
         name = each["alias"]
-        if each["held"]:
-            text = f"tools of '{name}' wait for approval"
+        if each["held"] or each["held_also"]:
+            text = f"something of '{name}' waits for approval"
             raise CommandError(text, f"run: toolyard approve {name}", Exit.REFUSED)
         if each["status"] == "failing" or (each["problem"] and not each["tools"]):
             text = f"'{name}' is not ready, so what it offers is not known"

@@ -6,7 +6,7 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -14,6 +14,9 @@ from toolyard.cli.control import CommandError, Control
 from toolyard.cli.desk import Desk, complete_servers, json_option
 from toolyard.cli.exits import Exit
 from toolyard.cli.terminal import clean
+
+if TYPE_CHECKING:
+    from toolyard.core.model import Kind
 
 AT_ONCE = 4
 """Servers that are verified together; more would only wait for the processor."""
@@ -23,6 +26,7 @@ YOUNG = 2.0
 """Seconds within which a hub has read all its files."""
 PAUSE = 0.05
 COLOURS = {"+": "green", "-": "red"}
+PARTS = ("tools", "prompts", "resources", "templates", "instructions")
 
 one_server = click.argument("name", shell_complete=complete_servers)
 
@@ -139,16 +143,29 @@ def _show_waiting(desk: Desk, hub: Control, found: dict[str, Any]) -> None:
         if names := [*launch.get("env", ()), *launch.get("headers", ())]:
             desk.terminal.say(f"  with {', '.join(map(clean, names))}")
     show_changes(desk, found["changes"])
-    if found["held"]:
-        desk.terminal.say(f"waiting for approval: {', '.join(map(clean, found['held']))}")
+    waiting = [
+        *found["held"],
+        *(spelled(each["kind"], each["name"]) for each in found["held_also"]),
+    ]
+    if waiting:
+        desk.terminal.say(f"waiting for approval: {', '.join(map(clean, waiting))}")
     elif not found["changes"] and not found["launch"]:
         desk.terminal.say("nothing has changed")
 
 
+def spelled(kind: str, name: str) -> str:
+    """What people call a part of a server: a tool by its name, all else with its kind."""
+    from toolyard.core.parts import spell
+
+    return spell((cast("Kind", kind), name))
+
+
 def show_changes(desk: Desk, changes: list[dict[str, Any]]) -> None:
-    """Show differences of tools; what cannot be seen is spelled out."""
+    """Show differences of parts; what cannot be seen is spelled out."""
     for change in changes:
-        desk.terminal.say(f"  {change['kind']}: {clean(change['name'])}")
+        often = " (its text changes at nearly every start)" if change["restless"] else ""
+        name = clean(spelled(change["of"], change["name"]))
+        desk.terminal.say(f"  {change['kind']}: {name}{often}")
         for field in change["fields"]:
             desk.terminal.say(f"    {clean(field['path'])}")
             for line in field["lines"]:
@@ -160,14 +177,23 @@ def show_changes(desk: Desk, changes: list[dict[str, Any]]) -> None:
 @click.command("approve")
 @one_server
 @click.argument("tools", nargs=-1, metavar="[TOOL]...")
+@click.option("--prompt", "prompts", multiple=True, metavar="NAME", help="This prompt.")
+@click.option("--resource", "resources", multiple=True, metavar="URI", help="This resource.")
+@click.option("--template", "templates", multiple=True, metavar="TEMPLATE", help="This template.")
+@click.option("--instructions", is_flag=True, help="What it tells whoever uses it.")
+@click.option("--any-text", is_flag=True, help="Also if descriptions and titles change again.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @json_option
 @click.pass_obj
-def approve_command(desk: Desk, name: str, tools: tuple[str, ...], yes: bool) -> None:
-    """Approve what a server offers now, or only some tools.
+def approve_command(desk: Desk, /, name: str, yes: bool, **parts: Any) -> None:
+    """Approve what a server offers now, or only some of it.
 
-    Shows the differences and asks. Without tools, the way it is started is approved too.
+    Shows the differences and asks. Without a tool or an option that names something, the way it is
+    started is approved too. With --any-text, which is for servers that word the same tool
+    differently at every start, names, arguments and schemas still count.
     """
+    if parts["any_text"] and not any(parts[key] for key in PARTS):
+        raise click.UsageError("--any-text needs the tool, or what else it is about")
     hub = desk.need_hub()
     found = hub.changes(name)
     if not yes:
@@ -176,7 +202,7 @@ def approve_command(desk: Desk, name: str, tools: tuple[str, ...], yes: bool) ->
         _show_waiting(desk, hub, found)
         click.confirm("Approve this?", abort=True)
     # Only what was shown: a server may change while somebody reads.
-    answer = hub.approve(name, tools, found["hash"])
+    answer = hub.approve(name, {**parts, "hash": found["hash"]})
     names = ", ".join(map(clean, answer["approved"])) or "nothing that waited"
     desk.terminal.answer(answer, lambda: desk.terminal.say(f"approved of '{name}': {names}"))
 

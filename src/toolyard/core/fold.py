@@ -10,8 +10,10 @@ from toolyard.core.model import (
     NO_OFFERS,
     Entry,
     Event,
+    Held,
     Judgement,
     Observation,
+    Part,
     Remembered,
     Report,
     Server,
@@ -29,6 +31,7 @@ FIRST = "configured"
 order of their names, so that it does not matter who reports first."""
 
 
+OFFER_KINDS = ("tools", "prompts", "resources", "templates")
 LAUNCH_HELD = "pin-launch"
 """The problem of a server whose launch waits for approval."""
 
@@ -97,11 +100,28 @@ def _observation(before: Snapshot, seen: Observation) -> Snapshot:
     entry = before.entries.get(seen.id)
     if entry is None:
         return before
-    after = replace(entry, status=seen.status, peer=seen.peer or entry.peer, problem=seen.problem)
+    held = _held(entry.held, seen)
+    peer = seen.peer or entry.peer
+    after = replace(entry, status=seen.status, peer=peer, problem=seen.problem, held=held)
     if seen.offers is not None:
         left_out = entry.unfit if seen.offers is entry.offers else unfit(seen.offers)
-        after = replace(after, offers=seen.offers, held=seen.held, unfit=left_out)
+        after = replace(after, offers=seen.offers, unfit=left_out)
     return replace(before, entries={**before.entries, seen.id: after})
+
+
+def _held(before: Held, seen: Observation) -> Held:
+    """What waits after an observation: it judges the parts of a server that it speaks of."""
+    spoken: set[str] = set(OFFER_KINDS) if seen.offers is not None else set()
+    if seen.peer is not None:
+        spoken.add("instructions")
+    return Held(
+        _rest(before.parts, spoken) | seen.held.parts,
+        _rest(before.restless, spoken) | seen.held.restless,
+    )
+
+
+def _rest(parts: frozenset[Part], spoken: set[str]) -> frozenset[Part]:
+    return frozenset(part for part in parts if part[0] not in spoken)
 
 
 def _judgement(before: Snapshot, judged: Judgement) -> Snapshot:

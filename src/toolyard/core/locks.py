@@ -4,18 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Final
+
+from toolyard.core.model import Kind, Part
+
+LOCKED_KINDS: Final[frozenset[Kind]] = frozenset({"tools", "prompts", "templates", "instructions"})
+"""What a lock file speaks of; resources come and go with a server's data."""
 
 
 @dataclass(frozen=True, slots=True)
 class Locked:
-    """One server of a lock file; hashes are those of `core.pins`."""
+    """One server of a lock file; hashes are those of `core.parts`."""
 
     launch: str
-    tools: Mapping[str, str] = field(default_factory=dict)
+    parts: Mapping[Part, str] = field(default_factory=dict)
     package: str = ""
     """Which package it is, with its version, where that is known."""
     release: str = ""
     """The version that the server itself tells."""
+    kinds: frozenset[Kind] = LOCKED_KINDS
+    """What it speaks of; older files know of tools alone."""
+    also: Mapping[Part, tuple[str, ...]] = field(default_factory=dict)
+    """Of a server as it is now, all that stands for a part, whatever was approved of it."""
 
 
 Lock = Mapping[str, Locked]
@@ -41,10 +51,20 @@ def _compare(lock: Locked, now: Locked) -> Iterator[str]:
     ):
         if was != is_:
             yield f"{word} is {is_ or 'unknown'}, locked is {was or 'none'}"
-    for tool in sorted({*lock.tools, *now.tools}):
-        if tool not in now.tools:
-            yield f"tool {tool!r} is missing"
-        elif tool not in lock.tools:
-            yield f"tool {tool!r} is new"
-        elif lock.tools[tool] != now.tools[tool]:
-            yield f"tool {tool!r} has changed"
+    for part in sorted({*lock.parts, *now.parts}):
+        if part[0] in lock.kinds and (how := _difference(lock, now, part)):
+            yield f"{_spell(part)} {how}"
+
+
+def _difference(lock: Locked, now: Locked, part: Part) -> str:
+    if part not in now.parts:
+        return "is missing"
+    if part not in lock.parts:
+        return "is new"
+    marks = now.also.get(part) or (now.parts[part],)
+    return "" if lock.parts[part] in marks else "has changed"
+
+
+def _spell(part: Part) -> str:
+    kind, key = part
+    return f"{kind.removesuffix('s')} {key!r}" if key else "what it says of itself"

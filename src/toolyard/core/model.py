@@ -74,6 +74,34 @@ class Identity:
     """What it calls itself."""
 
 
+Kind = Literal["tools", "prompts", "resources", "templates", "instructions"]
+Part = tuple[Kind, str]
+"""One thing of a server that a person approves: its kind, and its key (instructions have none)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What of a server waits for approval: known, but neither listed nor usable."""
+
+    parts: frozenset[Part] = frozenset()
+    restless: frozenset[Part] = frozenset()
+    """What has changed again and again, whether it waits just now or not."""
+
+    @property
+    def tools(self) -> frozenset[str]:
+        """The tools among it, by their names at the server."""
+        return self.of("tools")
+
+    def of(self, kind: str) -> frozenset[str]:
+        """The keys of one kind among it."""
+        if not self.parts:
+            return frozenset()
+        return frozenset(key for each, key in self.parts if each == kind)
+
+
+NOTHING_HELD = Held()
+
+
 @dataclass(frozen=True, slots=True)
 class Server:
     """A server as its source declares it.
@@ -104,8 +132,8 @@ class Server:
     """What it offered when last looked at: listed at once, before it is ever started."""
     peer: Peer | None = None
     """What it said of itself then."""
-    held: frozenset[str] = frozenset()
-    """Of these offers the tools that wait for approval."""
+    held: Held = NOTHING_HELD
+    """What of these offers waits for approval."""
     agents: frozenset[str] = frozenset()
     """The agents it is for, if it is on their lists and nowhere else; empty for everybody."""
     placement: Placement = ANYWHERE
@@ -199,16 +227,16 @@ class Observation:
     offers: Offers | None = None
     peer: Peer | None = None
     problem: Problem | None = None
-    held: frozenset[str] = frozenset()
-    """Of the offers the tools that wait for approval; counts only together with offers."""
+    held: Held = NOTHING_HELD
+    """What waits for approval; counts only for the offers, and for what the peer says, if given."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """A person looked: these tools of a server still wait; perhaps its launch no longer does."""
+    """A person looked: this of a server still waits; perhaps its launch no longer does."""
 
     id: ServerId
-    held: frozenset[str]
+    held: Held
     launch: bool = False
 
 
@@ -230,10 +258,16 @@ class Entry:
     offers: Offers = NO_OFFERS
     peer: Peer | None = None
     problem: Problem | None = None
-    held: frozenset[str] = frozenset()
-    """Tools that wait for approval: known, but neither listed nor callable."""
+    held: Held = NOTHING_HELD
     unfit: frozenset[str] = frozenset()
     """Tools that no client could read or call; they are left out."""
+
+    @property
+    def instructions(self) -> str:
+        """What the server tells whoever uses it; empty while that waits for approval."""
+        if self.peer is None or self.held.of("instructions"):
+            return ""
+        return self.peer.instructions
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """What was approved, against what is offered: hashes, judgements and differences.
 
 Observed is not approved. A server's first offers are the baseline (trust on
-first use); a tool that later changes is held until a person has looked.
+first use); what later changes is held until a person has looked.
 """
 
 from __future__ import annotations
@@ -9,36 +9,16 @@ from __future__ import annotations
 import hashlib
 import json
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from toolyard.core.model import Command, Endpoint, Offer
+from toolyard.core.model import Command, Endpoint, Part
+from toolyard.core.parts import canonical, judged_text, part_hash, read_unique
 
 New = Literal["list", "hold"]
-
-
-def canonical(value: Any) -> bytes:
-    """A value as the one JSON text that stands for it: keys sorted, no blanks."""
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return text.encode("utf-8", "surrogatepass")
-
-
-def tool_hash(raw: bytes) -> str:
-    """What stands for a tool's definition: any change to any part makes another."""
-    try:
-        text = canonical(json.loads(raw, object_pairs_hook=_unique))
-    except (ValueError, RecursionError):
-        # A name twice in one object, endless digits, endless depth: every byte counts then.
-        text = b"raw\0" + raw
-    return hashlib.sha256(b"toolyard tool\0" + text).hexdigest()
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("a name twice: who reads the first sees another tool")
-    return found
+_STEADY: Final = frozenset({"tools", "prompts", "templates"})
+"""Kinds of parts that do not come and go with a server's data, as resources do."""
 
 
 def launch_hash(endpoint: Endpoint, variables: tuple[str, ...] = ()) -> str:
@@ -56,20 +36,31 @@ def offers_hash(marks: Mapping[str, str]) -> str:
     return hashlib.sha256(b"toolyard offers\0" + canonical(dict(marks))).hexdigest()
 
 
-def judge(offered: Mapping[str, str], approved: Mapping[str, str], new: New) -> frozenset[str]:
-    """The tools that must wait: changed since they were approved, or new where that waits too."""
+def judge(
+    offered: Mapping[Part, str],
+    approved: Mapping[Part, str],
+    unseen: Set[Part],
+    new: New,
+) -> frozenset[Part]:
+    """Return the parts that must wait: changed since they were approved, or new where that waits.
+
+    What is new waits too where something of its kind that was approved is gone: it may be the
+    same under another name. Nobody has looked at what is `unseen`, so it leaves no gap.
+    """
+    gaps = {part[0] for part in approved if part not in offered and part not in unseen}
+    waits = _STEADY if new == "hold" else _STEADY & gaps
     return frozenset(
-        name
-        for name, mark in offered.items()
-        if (name in approved and approved[name] != mark) or (name not in approved and new == "hold")
+        part
+        for part, mark in offered.items()
+        if (approved[part] != mark if part in approved else part[0] in waits)
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """How one offer differs from what is on file."""
+    """How one part differs from what is on file."""
 
-    name: str
+    part: Part
     kind: Literal["new", "missing", "changed"]
     fields: tuple[FieldChange, ...] = ()
 
@@ -85,30 +76,38 @@ class FieldChange:
     """A text difference: lines that begin with a blank, `-` or `+`."""
 
 
-def differences(before: Mapping[str, bytes], after: tuple[Offer, ...]) -> tuple[Change, ...]:
-    """What is new, missing or changed between definitions on file and those offered now."""
-    now = {offer.key: offer.raw for offer in after}
-    found = [Change(name, "new") for name in now if name not in before]
-    found += [Change(name, "missing") for name in before if name not in now]
-    for name in now:
-        if name in before and (fields := _fields(before[name], now[name])):
-            found.append(Change(name, "changed", fields))
-    return tuple(sorted(found, key=lambda change: (change.kind, change.name)))
+def differences(before: Mapping[Part, bytes], after: Mapping[Part, bytes]) -> tuple[Change, ...]:
+    """What is new, missing or changed between parts on file and those offered now.
+
+    Resources come and go with a server's data, so that one is there is no difference.
+    """
+    found = [Change(part, "new") for part in after if part not in before and _counts(part)]
+    found += [Change(part, "missing") for part in before if part not in after and _counts(part)]
+    for part in after:
+        if part in before and (fields := _fields(part, before[part], after[part])):
+            found.append(Change(part, "changed", fields))
+    return tuple(sorted(found, key=lambda change: (change.kind, change.part)))
 
 
-def _fields(before: bytes, after: bytes) -> tuple[FieldChange, ...]:
-    if tool_hash(before) == tool_hash(after):
+def spelled_out(part: Part, raw: bytes) -> tuple[FieldChange, ...]:
+    """All that is said of a part which was not there before."""
+    return _fields(part, b"{}", raw)
+
+
+def _counts(part: Part) -> bool:
+    return part[0] in _STEADY
+
+
+def _fields(part: Part, before: bytes, after: bytes) -> tuple[FieldChange, ...]:
+    if part_hash(part, before) == part_hash(part, after):
         return ()
+    before, after = judged_text(part, before), judged_text(part, after)
     try:
-        old, new = dict(_leaves(_read(before), "")), dict(_leaves(_read(after), ""))
+        old, new = dict(_leaves(read_unique(before), "")), dict(_leaves(read_unique(after), ""))
     except (ValueError, RecursionError):
         old, new = {"": before.decode("utf-8", "replace")}, {"": after.decode("utf-8", "replace")}
     paths = [path for path in {**old, **new} if old.get(path) != new.get(path)]
     return tuple(_field_change(path, old.get(path, ""), new.get(path, "")) for path in paths)
-
-
-def _read(raw: bytes) -> Any:
-    return json.loads(raw, object_pairs_hook=_unique)
 
 
 def _leaves(value: Any, path: str) -> list[tuple[str, str]]:

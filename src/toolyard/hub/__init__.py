@@ -24,6 +24,7 @@ from toolyard.core.model import (
     Status,
 )
 from toolyard.core.names import closest, quoted
+from toolyard.core.parts import spell
 from toolyard.core.roster import asking_of, listed_by
 from toolyard.hub.addresses import address_problems
 from toolyard.links.instances import Instances
@@ -35,6 +36,8 @@ from toolyard.stores.clear import without_passwords
 
 PIN_CHANGED: Final = "pin-changed"
 """Tools of a server changed since they were approved, or are new where that waits too."""
+PIN_RESTLESS: Final = "pin-restless"
+"""A part of a server changes again and again."""
 TOOL_SHAPE: Final = "tool-shape"
 """Tools of a server are of no use to any client, and left out."""
 NAMED: Final = 10
@@ -253,7 +256,8 @@ def problems(snapshot: Snapshot) -> Iterator[Problem]:
     for entry in snapshot.entries.values():
         if not entry.server.enabled:
             continue
-        for problem in (entry.server.problem, entry.problem, _waiting(entry), _left_out(entry)):
+        own = (_waiting(entry), _restless(entry), _left_out(entry))
+        for problem in (entry.server.problem, entry.problem, *own):
             if problem is not None:
                 yield problem
     yield from address_problems(snapshot)
@@ -261,14 +265,35 @@ def problems(snapshot: Snapshot) -> Iterator[Problem]:
 
 def _waiting(entry: Entry) -> Problem | None:
     """What there is to approve, unless it is the server as a whole."""
-    if not entry.held or entry.server.problem is not None:
+    if not entry.held.parts or entry.server.problem is not None:
         return None
+    what = "tools" if all(kind == "tools" for kind, _ in entry.held.parts) else "parts"
     return Problem(
         PIN_CHANGED,
-        f"tools of {entry.alias!r} wait for approval: {_named(entry.held)}",
+        f"{what} of {entry.alias!r} wait for approval: {_named(map(spell, entry.held.parts))}",
         f"look with: toolyard changes {entry.alias}; then: toolyard approve {entry.alias}",
         subject=str(entry.server.id),
     )
+
+
+def _restless(entry: Entry) -> Problem | None:
+    """What changes so often that approving it once does not help."""
+    if not entry.held.restless:
+        return None
+    names = _named(map(spell, entry.held.restless))
+    return Problem(
+        PIN_RESTLESS,
+        f"{names} of {entry.alias!r}: the text changes at nearly every start",
+        f"if any text will do: toolyard approve {entry.alias} {_first(entry)} --any-text",
+        subject=str(entry.server.id),
+    )
+
+
+def _first(entry: Entry) -> str:
+    """How the first restless part is named on the command line."""
+    kind, key = min(entry.held.restless)
+    words = {"tools": "", "instructions": "--instructions"}
+    return words[kind] + key if kind in words else f"--{kind.removesuffix('s')} {key}"
 
 
 def _left_out(entry: Entry) -> Problem | None:
@@ -284,8 +309,8 @@ def _left_out(entry: Entry) -> Problem | None:
     )
 
 
-def _named(tools: frozenset[str]) -> str:
-    names = sorted(tools)
+def _named(words: Iterable[str]) -> str:
+    names = sorted(words)
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     return ", ".join(names[:NAMED]) + more
 
@@ -311,7 +336,10 @@ def _describe(entry: Entry, keeper: Keeper | None) -> dict[str, Any]:
         "restarts": keeper.restarts if keeper else 0,
         "pid": keeper.link.pid if keeper and keeper.link else 0,
         "problem": _problem(problem) if problem and server.enabled else None,
-        "held": sorted(entry.held),
+        "held": sorted(entry.held.tools),
+        "held_also": [
+            {"kind": kind, "name": key} for kind, key in sorted(entry.held.parts) if kind != "tools"
+        ],
     }
 
 

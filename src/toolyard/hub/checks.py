@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from toolyard.core.catalog import Package, Verification
-from toolyard.core.errors import LinkError, TakenError, UnknownNameError
+from toolyard.core.errors import ConfigError, LinkError, TakenError, UnknownNameError
 from toolyard.core.fold import LAUNCH_HELD
 from toolyard.core.locks import Locked
-from toolyard.core.model import Entry
+from toolyard.core.model import Entry, Held, Part, ServerId
 from toolyard.core.names import closest, quoted
-from toolyard.core.pins import Change, differences
+from toolyard.core.parts import parts_of
+from toolyard.core.pins import Change, differences, spelled_out
 from toolyard.hub import Hub
 from toolyard.hub.pins import Pins
 from toolyard.hub.verify import SECONDS, Verified, verify
 from toolyard.stores.catalog import Catalog
+from toolyard.stores.pins import Pinned
 
 CATALOG: Final = "catalog"
 Words = Callable[[str], tuple[str, ...]]
@@ -37,8 +40,8 @@ class Differences:
     """What stands for this state; an approval can name it."""
     launch: bool
     """Whether the way it is started waits for approval."""
-    held: tuple[str, ...]
-    fresh: tuple[str, ...]
+    held: Held
+    pinned: Pinned
     changes: tuple[Change, ...]
 
 
@@ -65,18 +68,28 @@ class Checks:
             raise LinkError(f"{alias!r} is disabled", f"run: toolyard enable {alias}")
         if problem is not None:
             raise LinkError(problem.text, problem.hint)
-        on_file = await self._on_file(entry)
-        found = await verify(self._hub.pool, entry, on_file, seconds, self._words)
+        compare = await self._comparison(entry)
+        found = await verify(self._hub.pool, entry, compare, seconds, self._words)
         if entry.server.id.source == CATALOG:
             await asyncio.to_thread(self._record, entry.server.id.name, found)
         return found
 
-    async def _on_file(self, entry: Entry) -> dict[str, bytes]:
+    async def _comparison(self, entry: Entry) -> Callable[[dict[Part, bytes]], tuple[Change, ...]]:
+        """Says how parts differ from what is on file: in the catalog, or approved."""
         if entry.server.id.source != CATALOG:
-            return self._pins.definitions(entry.server.id)
+            return partial(self._unlike, entry.server.id)
         shelf = await asyncio.to_thread(self._catalog.load)
         listed = shelf.get(entry.server.id.name).definition.listed
-        return {offer.key: offer.raw for offer in listed.tools}
+        return partial(differences, parts_of(listed, None))
+
+    def _unlike(self, id_: ServerId, parts: dict[Part, bytes]) -> tuple[Change, ...]:
+        """How parts differ from what was approved, or from what was listed though nobody looked."""
+        unseen = self._pins.pinned(id_).unseen
+        found = differences(self._pins.definitions(id_), parts)
+        changed = {change.part for change in found}
+        told = [each for each in found if each.kind != "missing" or each.part not in unseen]
+        fresh = differences({}, {p: raw for p, raw in parts.items() if p in unseen - changed})
+        return tuple(sorted((*told, *fresh), key=lambda change: (change.kind, change.part)))
 
     def _record(self, name: str, found: Verified) -> None:
         peer, offers = found.peer, found.offers
@@ -109,36 +122,53 @@ class Checks:
         """
         entry = self._hub.entry(alias)
         problem, id_ = entry.server.problem, entry.server.id
-        known = self._pins.definitions(id_)
+        held, pinned = entry.held, self._pins.pinned(id_)
+        is_judged = bool(held.parts or pinned.parts)
+        parts = parts_of(entry.offers, entry.peer) if is_judged else {}
         return Differences(
             alias=entry.alias,
             mark=self._pins.mark(entry),
             launch=problem is not None and problem.code == LAUNCH_HELD,
-            held=tuple(sorted(entry.held)),
-            fresh=tuple(sorted(self._pins.fresh(id_))),
-            changes=differences(known, entry.offers.tools) if known else (),
+            held=held,
+            pinned=pinned,
+            changes=tuple(
+                # What was never listed has no text to compare with: all of it is to be read.
+                replace(change, fields=spelled_out(change.part, parts[change.part]))
+                if change.kind == "new" and change.part in held.parts
+                else change
+                for change in self._unlike(id_, parts)
+            ),
         )
 
-    def approve(self, alias: str, tools: tuple[str, ...] = (), mark: str = "") -> tuple[str, ...]:
-        """Approve what a server offers and how it is started, or some tools; give what waited.
+    def approve(
+        self,
+        alias: str,
+        parts: Collection[Part] = (),
+        mark: str = "",
+        *,
+        any_text: bool = False,
+    ) -> tuple[Part, ...]:
+        """Approve what a server offers and how it is started, or some parts; give what waited.
+
+        With `any_text`, the descriptions and titles of these parts may change from now on.
 
         Raises:
-            UnknownNameError: There is no such server or tool.
+            UnknownNameError: There is no such server or part.
             MovedOnError: It is not what `mark` stands for any more.
             ConfigError, StoreError: It cannot be approved.
         """
         entry = self._hub.entry(alias)
-        offered = [offer.key for offer in entry.offers.tools]
-        for tool in tools:
-            if tool not in offered:
-                near = ", ".join(closest(tool, offered) or offered[:20]) or "none"
-                raise UnknownNameError(
-                    f"{alias!r} has no tool {quoted(tool)}", f"there are: {near}"
-                )
+        offered = parts_of(entry.offers, entry.peer)
+        for part in parts:
+            if part not in offered:
+                raise _unknown(alias, part, [key for kind, key in offered if kind == part[0]])
+        if any_text and not parts:
+            text = "any text can be approved for parts that are named, not for a whole server"
+            raise ConfigError(text, "name the tool")
         if mark and mark != self._pins.mark(entry):
             text = f"{alias!r} has changed since you looked"
             raise MovedOnError(text, f"look again with: toolyard changes {alias}")
-        return tuple(sorted(self._pins.approve(entry, frozenset(tools))))
+        return tuple(sorted(self._pins.approve(entry, frozenset(parts), any_text=any_text)))
 
     def lock(self) -> dict[str, Locked]:
         """What a lock file would say of the yard as it is: the servers that people chose.
@@ -155,6 +185,13 @@ class Checks:
             if locked is not None:
                 found[str(id_)] = locked
         return found
+
+
+def _unknown(alias: str, part: Part, known: list[str]) -> UnknownNameError:
+    kind, key = part
+    near = ", ".join(closest(key, known) or known[:20]) or "none"
+    word = kind if kind == "instructions" else kind.removesuffix("s")
+    return UnknownNameError(f"{alias!r} has no {word} {quoted(key)}", f"there are: {near}")
 
 
 def _package(package: Package | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
@@ -10,20 +11,23 @@ from toolyard.board import Board
 from toolyard.core.catalog import Definition
 from toolyard.core.errors import ConfigError, StoreError
 from toolyard.core.fold import LAUNCH_HELD
-from toolyard.core.locks import Lock, Locked
+from toolyard.core.locks import LOCKED_KINDS, Lock, Locked
 from toolyard.core.model import (
+    NOTHING_HELD,
     Entry,
     Event,
+    Held,
     Judgement,
     Observation,
-    Offers,
+    Part,
     Problem,
     Report,
     Server,
     ServerId,
 )
-from toolyard.core.pins import New, judge, launch_hash, offers_hash, tool_hash
-from toolyard.stores.pins import PinStore
+from toolyard.core.parts import LOOSE, loose_hash, part_hash, parts_of
+from toolyard.core.pins import New, judge, launch_hash, offers_hash
+from toolyard.stores.pins import Pinned, PinStore
 
 log = logging.getLogger(__name__)
 
@@ -70,80 +74,106 @@ class Pins:
     """Holds back what changed since it was approved.
 
     It stands between those who know of servers and the board, so that there is
-    no moment in which a changed tool is on the picture and not yet held.
+    no moment in which something changed is on the picture and not yet held.
     """
 
     def __init__(self, board: Board, store: PinStore | None, rules: Rules | None = None) -> None:
         self._board = board
         self._store = store
         self._rules = rules or Rules()
-        self._hashes: dict[bytes, str] = {}
+        self._hashes: dict[tuple[bool, bytes], str] = {}
 
     def post(self, event: Event) -> None:
         """Judge an event and post it."""
-        try:
-            event = self._judged(event)
-        except StoreError as error:
-            # Without a memory of what was approved everything waits; better than nothing waiting.
-            log.error("pins cannot be read", extra={"why": str(error)})
-            event = self._all_held(event)
+        if isinstance(event, Report):
+            servers = tuple(self._declared(server) for server in event.servers)
+            event = replace(event, servers=servers)
+        elif isinstance(event, Observation):
+            parts = parts_of(event.offers, event.peer)
+            event = replace(event, held=self._held(event.id, parts, observed=True))
         self._board.post(event)
 
-    def _judged(self, event: Event) -> Event:
-        if isinstance(event, Report):
-            return replace(event, servers=tuple(self._declared(s) for s in event.servers))
-        if isinstance(event, Observation) and event.offers is not None:
-            return replace(event, held=self._held(event.id, event.offers))
-        return event
-
     def _declared(self, server: Server) -> Server:
-        if server.offers is not None:
-            server = replace(server, held=self._held(server.id, server.offers))
+        """A server as it may be used; what it offered when last seen, or on file, is judged too."""
+        parts = parts_of(server.offers, server.peer)
+        server = replace(server, held=self._held(server.id, parts, observed=False))
         if not self._rules.judges_launch(server.id.source):
             return server
         problem = self._launch_problem(server)
         if problem is None:
             return server
-        held = _keys(server.offers) if server.offers is not None else server.held
-        return replace(server, problem=server.problem or problem, held=held)
+        return replace(server, problem=server.problem or problem, held=Held(frozenset(parts)))
 
     def _launch_problem(self, server: Server) -> Problem | None:
         """Why a server may not be started as it is declared; the first time it may."""
-        mark = launch_mark(server)
+        mark, name = launch_mark(server), str(server.id)
         if self._rules.lock is not None:
-            locked = self._rules.lock.get(str(server.id))
+            locked = self._rules.lock.get(name)
             return None if locked and locked.launch == mark else _not_locked(server.id, locked)
-        pinned = self._need().get(str(server.id))
-        if pinned is None or not pinned.launch:
-            if not self._rules.trusts_first:
-                return _unknown_launch(server.id)
-            self._need().approve_launch(str(server.id), mark)
-        elif mark not in (pinned.launch, self._need().reread_launch(str(server.id))):
-            return _changed_launch(server.id)
+        if self._store is None:
+            return None
+        approved = self._store.get(name).launch
+        if approved:
+            is_known = mark in (approved, self._store.reread_launch(name))
+            return None if is_known else _changed_launch(server.id)
+        if not self._rules.trusts_first:
+            return _unknown_launch(server.id)
+        try:
+            self._store.approve_launch(name, mark)
+        except StoreError as error:
+            log.error("a launch was not noted", extra={"server": name, "why": str(error)})
         return None
 
-    def _held(self, id_: ServerId, offers: Offers) -> frozenset[str]:
-        if not self._rules.judges(id_.source):
-            return frozenset()
-        offered = {offer.key: self._hash(offer.raw) for offer in offers.tools}
+    def _held(self, id_: ServerId, parts: Mapping[Part, bytes], *, observed: bool) -> Held:
+        """What of these parts waits."""
+        if not parts or not self._rules.judges(id_.source):
+            return NOTHING_HELD
         if self._rules.lock is not None:
-            locked = self._rules.lock.get(str(id_))
-            return judge(offered, locked.tools if locked else {}, "hold")
+            return self._locked_out(self._rules.lock.get(str(id_)), parts)
+        try:
+            return self._judged(str(id_), parts, observed)
+        except StoreError as error:
+            # Without a memory of what was approved everything waits; better than nothing waiting.
+            log.error("approvals cannot be read or written", extra={"why": str(error)})
+            return Held(frozenset(parts))
+
+    def _judged(self, server: str, parts: Mapping[Part, bytes], observed: bool) -> Held:
         store = self._need()
-        pinned = store.get(str(id_))
-        if pinned is None or not pinned.tools:
+        pinned = store.get(server)
+        approved = pinned.marks
+        marks = self._marks(parts, approved)
+        unknown = {part: raw for part, raw in parts.items() if part not in approved}
+        if self._rules.trusts_first and pinned.has_offers:
+            held = judge(marks, approved, pinned.unseen, self._rules.new)
+        else:
+            held = judge(marks, {**marks, **approved}, frozenset(), "list")
             if not self._rules.trusts_first:
-                return frozenset(offered)
-            # Trust on first use: what it offers now is the baseline.
-            if offered:
-                store.approve_tools(str(id_), {o.key: o for o in offers.tools})
-            return frozenset()
-        held = judge(offered, pinned.tools, self._rules.new)
-        fresh = {o.key: o for o in offers.tools if o.key not in pinned.tools and o.key not in held}
+                held |= unknown.keys()
+            elif observed:
+                # Trust on first use: the baseline is what it offers, not what a file says of it.
+                store.approve(server, unknown)
+        if observed:
+            self._note(server, parts, held)
+        return Held(held, store.get(server).restless & parts.keys())
+
+    def _note(self, server: str, parts: Mapping[Part, bytes], held: frozenset[Part]) -> None:
+        """Remember what was seen: a change of what is new waits as well, and many are told."""
+        store = self._need()
+        pins = store.get(server).parts
+        for part, raw in parts.items():
+            if part in pins and (mark := self._hash(part, raw)) != pins[part].last:
+                store.note_text(server, part, mark, raw)
+        fresh = {p: raw for p, raw in parts.items() if p not in pins and p not in held}
         if fresh:
-            # From here on a change of these waits as well.
-            store.note_new(str(id_), fresh)
-        return held
+            store.note_new(server, fresh, parts.keys())
+
+    def _locked_out(self, locked: Locked | None, parts: Mapping[Part, bytes]) -> Held:
+        """What of these parts is not as a lock file has it."""
+        if locked is None:
+            return Held(frozenset(parts))
+        counted = {part: raw for part, raw in parts.items() if part[0] in locked.kinds}
+        marks = self._marks(counted, locked.parts)
+        return Held(frozenset(p for p, mark in marks.items() if locked.parts.get(p) != mark))
 
     def _need(self) -> PinStore:
         if self._store is None:
@@ -153,29 +183,30 @@ class Pins:
             )
         return self._store
 
-    def _hash(self, raw: bytes) -> str:
-        mark = self._hashes.get(raw)
+    def _marks(self, parts: Mapping[Part, bytes], approved: Mapping[Part, str]) -> dict[Part, str]:
+        """What stands for parts, each in the way in which it was approved."""
+        return {
+            part: loose_hash(part, raw)
+            if approved.get(part, "").startswith(LOOSE)
+            else self._hash(part, raw)
+            for part, raw in parts.items()
+        }
+
+    def _hash(self, part: Part, raw: bytes) -> str:
+        key = (part[0] == "resources", raw)
+        mark = self._hashes.get(key)
         if mark is None:
             if len(self._hashes) >= _HASHES:
                 self._hashes.clear()
-            mark = self._hashes[raw] = tool_hash(raw)
+            mark = self._hashes[key] = part_hash(part, raw)
         return mark
 
-    def _all_held(self, event: Event) -> Event:
-        if isinstance(event, Report):
-            return replace(event, servers=tuple(self._wholly_held(s) for s in event.servers))
-        if isinstance(event, Observation) and event.offers is not None:
-            if self._rules.judges(event.id.source):
-                return replace(event, held=_keys(event.offers))
-        return event
+    def approve(
+        self, entry: Entry, parts: frozenset[Part] = frozenset(), *, any_text: bool = False
+    ) -> frozenset[Part]:
+        """Approve what a server offers and how it is started, or some parts; return what waited.
 
-    def _wholly_held(self, server: Server) -> Server:
-        if server.offers is None or not self._rules.judges(server.id.source):
-            return server
-        return replace(server, held=_keys(server.offers))
-
-    def approve(self, entry: Entry, tools: frozenset[str] = frozenset()) -> frozenset[str]:
-        """Approve what a server offers and how it is started: all, or some tools; return which.
+        With `any_text`, descriptions and titles of these parts may change from now on.
 
         Raises:
             ConfigError: The lock file decides alone.
@@ -184,18 +215,20 @@ class Pins:
         if self._rules.lock is not None:
             hint = "write the lock file anew, or start the hub without --frozen"
             raise ConfigError("the hub is frozen: its lock file says what is approved", hint)
-        id_ = entry.server.id
-        chosen = {o.key: o for o in entry.offers.tools if not tools or o.key in tools}
-        store = self._need()
-        if tools:
-            store.approve_tools(str(id_), chosen)
+        name, store = str(entry.server.id), self._need()
+        offered = parts_of(entry.offers, entry.peer)
+        chosen = {part: raw for part, raw in offered.items() if not parts or part in parts}
+        if parts:
+            store.approve(name, chosen, loose=chosen if any_text else ())
         else:
-            pinned = store.get(str(id_))
-            gone = (pinned.tools.keys() if pinned else set()) - chosen.keys()
-            store.approve_tools(str(id_), chosen, gone=gone)
-            store.approve_launch(str(id_), launch_mark(entry.server))
-        self._board.post(Judgement(id_, entry.held - chosen.keys(), not tools))
-        return entry.held & chosen.keys()
+            pinned = store.get(name)
+            gone = pinned.parts.keys() - chosen.keys()
+            store.approve(name, chosen, loose=pinned.loose, gone=gone)
+            store.approve_launch(name, launch_mark(entry.server))
+        restless = store.get(name).restless & offered.keys()
+        left = Held(entry.held.parts - chosen.keys(), restless)
+        self._board.post(Judgement(entry.server.id, left, not parts))
+        return entry.held.parts & chosen.keys()
 
     def approve_definition(self, definition: Definition) -> None:
         """The user wrote this definition through us, and so approves how it is started.
@@ -206,40 +239,44 @@ class Pins:
         if self._store is not None:
             self._store.approve_launch(f"{definition.name}@{CATALOG}", definition.launch)
 
-    def definitions(self, id_: ServerId) -> dict[str, bytes]:
-        """The definitions of a server's tools that somebody looked at, or were there first.
+    def definitions(self, id_: ServerId) -> dict[Part, bytes]:
+        """The parts of a server as they were approved, or as they were first listed.
 
         Raises:
             StoreError: They cannot be read.
         """
         return self._need().definitions(str(id_))
 
-    def fresh(self, id_: ServerId) -> frozenset[str]:
-        """The tools that came later, are listed, and nobody has looked at yet."""
-        pinned = self._store.get(str(id_)) if self._store is not None else None
-        return frozenset(pinned.fresh) if pinned is not None else frozenset()
+    def pinned(self, id_: ServerId) -> Pinned:
+        """What is remembered of a server; nothing if that cannot be read."""
+        return self._store.get(str(id_)) if self._store is not None else Pinned()
 
     def mark(self, entry: Entry) -> str:
         """What stands for all that an approval of a server would approve now."""
-        tools = {offer.key: self._hash(offer.raw) for offer in entry.offers.tools}
-        return offers_hash({**tools, "\0launch": launch_mark(entry.server)})
+        parts = parts_of(entry.offers, entry.peer)
+        marks = {"\0".join(part): self._hash(part, raw) for part, raw in parts.items()}
+        return offers_hash({**marks, "\0launch": launch_mark(entry.server)})
 
     def locked(self, entry: Entry, package: str = "") -> Locked | None:
         """What a lock file says of a server as it is; None if it is none of its matters."""
         if not self._rules.judges(entry.server.id.source):
             return None
-        tools = {offer.key: self._hash(offer.raw) for offer in entry.offers.tools}
+        parts = parts_of(entry.offers, entry.peer)
+        parts = {part: raw for part, raw in parts.items() if part[0] in LOCKED_KINDS}
+        exact = self._marks(parts, {})
         release = entry.peer.release if entry.peer is not None else ""
-        return Locked(launch_mark(entry.server), tools, package, release)
+        return Locked(
+            launch_mark(entry.server),
+            self._marks(parts, self.pinned(entry.server.id).marks),
+            package=package,
+            release=release,
+            also={part: (exact[part], loose_hash(part, raw)) for part, raw in parts.items()},
+        )
 
 
 def launch_mark(server: Server) -> str:
     """What stands for how a server is started."""
     return server.launch or launch_hash(server.endpoint)
-
-
-def _keys(offers: Offers) -> frozenset[str]:
-    return frozenset(offer.key for offer in offers.tools)
 
 
 def _changed_launch(id_: ServerId) -> Problem:

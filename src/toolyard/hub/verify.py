@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
 from toolyard.core.cures import find_cure
 from toolyard.core.errors import LinkError, LinkTimeoutError, ToolyardError
-from toolyard.core.model import Entry, Offers, Peer
-from toolyard.core.pins import Change, differences, schema_tokens
+from toolyard.core.model import Entry, Offers, Part, Peer
+from toolyard.core.parts import parts_of
+from toolyard.core.pins import Change, schema_tokens
 from toolyard.links.listing import KINDS, list_offers
 from toolyard.links.pool import Pool
 
@@ -37,11 +38,11 @@ class Verified:
 async def verify(
     pool: Pool,
     entry: Entry,
-    on_file: Mapping[str, bytes],
+    compare: Callable[[dict[Part, bytes]], tuple[Change, ...]],
     seconds: float = SECONDS,
     words: Callable[[str], tuple[str, ...]] = lambda _name: (),
 ) -> Verified:
-    """Start or reach a server, list all it offers, and compare.
+    """Start or reach a server, list all it offers, and compare it with what is on file.
 
     `words` gives what a server has written to its stderr, even if it never answers.
 
@@ -65,7 +66,7 @@ async def verify(
         offers=offers,
         first_answer_ms=round(link.greeted_after * 1000),
         tokens=schema_tokens([offer.raw for offer in offers.tools]),
-        changes=differences(on_file, offers.tools),
+        changes=compare(parts_of(offers, link.peer)),
     )
 
 

@@ -110,7 +110,7 @@ class _Teller:
         """What keeps a server or tool that is given from being used, if anything does."""
         if entry is None:
             return None
-        if tool and tool in entry.held:
+        if tool and tool in entry.held.tools:
             text = f"{tool!r} of {plan.name!r} changed since it was approved, and waits"
             return "held", text, f"look with: toolyard changes {entry.alias}"
         if tool and tool in entry.unfit:

@@ -253,7 +253,7 @@ def format_status(status: dict[str, Any]) -> str:
 
 def withheld(hub: Hub, entry: Entry, tool: str) -> ToolyardError | None:
     """Why a tool of a server cannot be called though it is known; None if that is not so."""
-    if tool in entry.held:
+    if tool in entry.held.tools:
         # People approve by the name that the yard has for it, whatever it is called here.
         name = hub.snapshot.entries.get(entry.server.id, entry).alias
         return HeldError(

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from toolyard.core.model import Entry
 from toolyard.relay.view import View
 
 USUAL: Final = 8192
@@ -22,11 +21,6 @@ _LEAST: Final = 100
 """Characters of a text that are worth showing."""
 
 
-def instructions_of(entry: Entry) -> str:
-    """What a server tells its clients."""
-    return entry.peer.instructions if entry.peer is not None else ""
-
-
 def instructions(view: View, own: str, most: int = 0) -> str:
     """All that the clients of a view are told, in so many characters.
 
@@ -34,8 +28,8 @@ def instructions(view: View, own: str, most: int = 0) -> str:
     """
     if view.exposure.server:
         entry = view.entries.get(view.exposure.server)
-        return instructions_of(entry) if entry is not None else ""
-    said = [(alias, instructions_of(entry).strip()) for alias, entry in view.entries.items()]
+        return entry.instructions if entry is not None else ""
+    said = [(alias, entry.instructions.strip()) for alias, entry in view.entries.items()]
     texts = [(_head(view, alias), text) for alias, text in said if text]
     return own + _shared(texts, (most or USUAL) - len(own))
 

@@ -28,8 +28,10 @@ class Selection:
         return self.profile is None or self.profile.reaches(names, self.separator)
 
     def offers(self, entry: Entry, kind: str) -> tuple[Offer, ...]:
-        """What of a server's offers may be seen, in the profile's words, were none withheld."""
+        """What of a server's offers may be seen, in the profile's words; tools that wait, too."""
         offers: tuple[Offer, ...] = getattr(entry.offers, kind)
+        if kind != "tools" and (held := entry.held.of(kind)):
+            offers = tuple(offer for offer in offers if offer.key not in held)
         if self.profile is None:
             return offers
         named = kind in ("tools", "prompts")
@@ -38,6 +40,8 @@ class Selection:
 
     def admits(self, entry: Entry, key: str, *, named: bool = False) -> bool:
         """Whether one offer of a server that is shown may be seen."""
+        if not named and key in entry.held.of("resources"):
+            return False  # not by a template that fits it either
         shown = self._shown(entry, key) if named else key
         return self.profile is None or self.profile.admits(_names(entry), key, shown)
 

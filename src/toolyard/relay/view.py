@@ -335,6 +335,7 @@ def _add(
     old: Mapping[tuple[Offer, str], Made],
 ) -> None:
     leads = (entry.server.id, entry.alias, view.apart.get(entry.alias))
+    withheld = entry.held.tools | entry.unfit
     for kind in KINDS:
         offers = view.selection.offers(entry, kind)
         names = _names(view, entry, kind, offers, taken[kind])
@@ -342,7 +343,7 @@ def _add(
             name = names.get(offered.key)
             if name is None:
                 continue
-            if kind == "tools" and (offered.key in entry.held or offered.key in entry.unfit):
+            if kind == "tools" and offered.key in withheld:
                 # It keeps its name, so that no other tool is called so meanwhile.
                 view.withheld[name] = (entry, offered.key)
                 continue

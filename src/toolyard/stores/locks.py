@@ -9,19 +9,29 @@ from typing import Annotated, Any, Final
 import msgspec
 
 from toolyard.core.errors import ConfigError
-from toolyard.core.locks import Lock, Locked
+from toolyard.core.locks import LOCKED_KINDS, Lock, Locked
+from toolyard.core.model import Kind, Part
+from toolyard.core.parts import INSTRUCTIONS
 from toolyard.stores.files import read_bounded, write_atomic
 
 LOCK_FILE: Final = "toolyard.lock"
-_VERSION: Final = 1
-_Hash = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
+_VERSION: Final = 2
+_TOOLS_ALONE: Final[frozenset[Kind]] = frozenset({"tools"})
+"""What a file of the first version speaks of."""
+_Hash = Annotated[str, msgspec.Meta(pattern="^(any:)?[0-9a-f]{64}$")]
+_KINDS: Final[tuple[Kind, ...]] = ("tools", "prompts", "templates")
 
 
 class _Server(msgspec.Struct, omit_defaults=True):
     launch: _Hash
     tools: dict[str, _Hash]
+    prompts: dict[str, _Hash] = {}
+    templates: dict[str, _Hash] = {}
+    instructions: _Hash | None = None
     package: str = ""
     server_version: str = ""
+    also: dict[Kind, dict[str, list[_Hash]]] = {}
+    """Never in a file: of a server as it is now, all that stands for each part."""
 
 
 class _File(msgspec.Struct):
@@ -58,20 +68,45 @@ def parse_lock(text: bytes) -> dict[str, Locked]:
     said = msgspec.json.decode(text, type=_File)
     if said.version > _VERSION:
         raise ConfigError("the lock file was written by a newer toolyard", "update toolyard")
-    return {
-        name: Locked(each.launch, each.tools, each.package, each.server_version)
-        for name, each in said.servers.items()
+    kinds = LOCKED_KINDS if said.version > 1 else _TOOLS_ALONE
+    return {name: _locked(each, kinds) for name, each in said.servers.items()}
+
+
+def _locked(said: _Server, kinds: frozenset[Kind]) -> Locked:
+    parts: dict[Part, str] = {
+        (kind, key): mark for kind in _KINDS for key, mark in getattr(said, kind).items()
     }
+    if said.instructions is not None:
+        parts[INSTRUCTIONS] = said.instructions
+    also: dict[Part, tuple[str, ...]] = {
+        (kind, key): tuple(marks) for kind in said.also for key, marks in said.also[kind].items()
+    }
+    return Locked(said.launch, parts, said.package, said.server_version, kinds, also)
 
 
 def plain_lock(lock: Lock) -> dict[str, Any]:
     """A lock as the file has it, in the one order that makes differences small."""
-    servers = {
-        name: _Server(each.launch, dict(sorted(each.tools.items())), each.package, each.release)
-        for name, each in sorted(lock.items())
-    }
+    servers = {name: _server(each) for name, each in sorted(lock.items())}
     plain: dict[str, Any] = msgspec.to_builtins(_File(_VERSION, servers))
     return plain
+
+
+def _server(locked: Locked) -> _Server:
+    by_kind: dict[str, dict[str, str]] = {kind: {} for kind in _KINDS}
+    also: dict[Kind, dict[str, list[str]]] = {}
+    for (kind, key), mark in sorted(locked.parts.items()):
+        by_kind.setdefault(kind, {})[key] = mark
+    for (kind, key), marks in sorted(locked.also.items()):
+        also.setdefault(kind, {})[key] = list(marks)
+    said = by_kind.pop("instructions", {}).get("")
+    return _Server(
+        locked.launch,
+        **by_kind,
+        instructions=said,
+        package=locked.package,
+        server_version=locked.release,
+        also=also,
+    )
 
 
 def write_lock(path: Path, plain: dict[str, Any]) -> None:
@@ -80,4 +115,6 @@ def write_lock(path: Path, plain: dict[str, Any]) -> None:
     Raises:
         StoreError: It cannot be written.
     """
+    for server in plain["servers"].values():
+        server.pop("also", None)
     write_atomic(path, json.dumps(plain, indent=2, ensure_ascii=False).encode() + b"\n")

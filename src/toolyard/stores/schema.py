@@ -41,4 +41,5 @@ MIGRATIONS: Final[tuple[Migration, ...]] = (
     _IDENTITY,
     add_callers,
     addresses.MIGRATION,
+    pins.PARTS_MIGRATION,
 )

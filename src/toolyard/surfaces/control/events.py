@@ -168,7 +168,7 @@ def _summary(snapshot: Snapshot) -> dict[str, Any]:
             entry.alias: {
                 "status": entry.status.value if entry.server.enabled else "disabled",
                 "tools": len(entry.offers.tools),
-                "held": len(entry.held),
+                "held": len(entry.held.parts),
             }
             for entry in snapshot.entries.values()
         },

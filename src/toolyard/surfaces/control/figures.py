@@ -20,6 +20,7 @@ from toolyard.hub import Hub
 from toolyard.links.keeper import Keeper
 from toolyard.stores.history import History, Search
 from toolyard.surfaces.control.api import Call, Operation
+from toolyard.surfaces.control.rows import HeldPart, held_also
 
 MINUTES: Final = 60
 MOST: Final = 50_000
@@ -58,6 +59,9 @@ class Offered(msgspec.Struct):
 
     server: str
     held: list[str]
+    """The tools that wait."""
+    held_also: list[HeldPart]
+    """All else that waits."""
     tools: list[Raw]
     prompts: list[Raw]
     resources: list[Raw]
@@ -122,7 +126,7 @@ class FiguresDoor:
         kinds = entry.offers
         lists = (kinds.tools, kinds.prompts, kinds.resources, kinds.templates)
         raws = ([Raw(offer.raw) for offer in offers] for offers in lists)
-        return Offered(entry.alias, sorted(entry.held), *raws)
+        return Offered(entry.alias, sorted(entry.held.tools), held_also(entry.held), *raws)
 
 
 def by_minute(calls: Iterable[Recorded], now: datetime) -> list[int]:

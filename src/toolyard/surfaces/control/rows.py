@@ -6,6 +6,8 @@ from typing import Any
 
 import msgspec
 
+from toolyard.core.model import Held, Kind
+
 
 class ProblemRow(msgspec.Struct):
     """Trouble a person should know of."""
@@ -39,6 +41,19 @@ class ServerRow(msgspec.Struct):
     problem: ProblemRow | None
 
 
+class HeldPart(msgspec.Struct):
+    """Something of a server that waits for approval."""
+
+    kind: Kind
+    name: str
+    """Its key: a name, a URI, a template; empty for the instructions."""
+
+
+def held_also(held: Held) -> list[HeldPart]:
+    """All that waits and is no tool."""
+    return [HeldPart(*part) for part in sorted(held.parts) if part[0] != "tools"]
+
+
 class OfferNames(msgspec.Struct):
     """What a server offers, by its own names."""
 
@@ -66,6 +81,9 @@ class ServerDetails(ServerRow):
     """What is started in place of its launcher, if anything: package, version, program."""
     timeout_s: float | None
     held: list[str]
+    """The tools that wait for approval."""
+    held_also: list[HeldPart]
+    """All else that does."""
     instructions: str
     agents: list[ListedBy]
     offers: OfferNames

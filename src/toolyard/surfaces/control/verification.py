@@ -9,12 +9,17 @@ import msgspec
 from msgspec import Meta
 
 from toolyard.core.errors import ConflictError
+from toolyard.core.model import NOTHING_HELD, Held, Kind, Part
+from toolyard.core.parts import INSTRUCTIONS, spell
 from toolyard.core.pins import Change
 from toolyard.hub.checks import Checks, MovedOnError
 from toolyard.stores.locks import plain_lock
 from toolyard.surfaces.control.api import Call, Operation
+from toolyard.surfaces.control.rows import HeldPart, held_also
 
 SECONDS_MOST: Final = 600.0
+MOST: Final = 1000
+"""Parts that can be named at once."""
 
 
 class Limit(msgspec.Struct):
@@ -23,12 +28,28 @@ class Limit(msgspec.Struct):
     seconds: Annotated[float, Meta(gt=0, le=SECONDS_MOST)] = 60.0
 
 
-class Approval(msgspec.Struct):
-    """What to approve: these tools, or without any all of them and the launch."""
+Keys = Annotated[list[Annotated[str, Meta(min_length=1)]], Meta(max_length=MOST)]
 
-    tools: list[Annotated[str, Meta(min_length=1)]] = []
+
+class Approval(msgspec.Struct):
+    """What to approve: these parts, or if none is named all of them and the launch."""
+
+    tools: Keys = []
+    prompts: Keys = []
+    resources: Keys = []
+    templates: Keys = []
+    instructions: bool = False
+    any_text: bool = False
+    """Whether descriptions and titles of these parts may change from now on: names, arguments
+    and schemas still count. The instructions of a server may then say anything."""
     hash: str = ""
     """The state that was looked at, as `changes` gave it; another one is refused."""
+
+    def parts(self) -> list[Part]:
+        """The parts that are named."""
+        kinds: tuple[Kind, ...] = ("tools", "prompts", "resources", "templates")
+        named: list[Part] = [(kind, key) for kind in kinds for key in getattr(self, kind)]
+        return [*named, INSTRUCTIONS] if self.instructions else named
 
 
 class FieldDifference(msgspec.Struct):
@@ -40,11 +61,15 @@ class FieldDifference(msgspec.Struct):
     lines: list[str]
 
 
-class ToolDifference(msgspec.Struct):
-    """How one tool differs."""
+class PartDifference(msgspec.Struct):
+    """How one part differs: a tool, prompt, resource or template, or the instructions."""
 
+    of: Kind
     name: str
     kind: str
+    held: bool
+    restless: bool
+    """Whether it changes again and again."""
     fields: list[FieldDifference]
 
 
@@ -63,7 +88,7 @@ class Finding(msgspec.Struct):
     prompts: list[str]
     resources: list[str]
     templates: list[str]
-    changes: list[ToolDifference]
+    changes: list[PartDifference]
 
 
 class Waiting(msgspec.Struct):
@@ -73,12 +98,18 @@ class Waiting(msgspec.Struct):
     hash: str
     launch: bool
     held: list[str]
+    """The tools that wait."""
+    held_also: list[HeldPart]
+    """All else that waits."""
     new: list[str]
-    changes: list[ToolDifference]
+    """The tools that are listed, and nobody has looked at yet."""
+    any_text: list[HeldPart]
+    """The parts of which any text was approved."""
+    changes: list[PartDifference]
 
 
 class Approved(msgspec.Struct):
-    """Which tools waited until now."""
+    """What waited until now: tools by their names, all else with its kind."""
 
     server: str
     approved: list[str]
@@ -158,29 +189,35 @@ class VerificationDoor:
             server=found.alias,
             hash=found.mark,
             launch=found.launch,
-            held=list(found.held),
-            new=list(found.fresh),
-            changes=_plain(found.changes),
+            held=sorted(found.held.tools),
+            held_also=held_also(found.held),
+            new=sorted(key for kind, key in found.pinned.unseen if kind == "tools"),
+            any_text=[HeldPart(*part) for part in sorted(found.pinned.loose)],
+            changes=_plain(found.changes, found.held),
         )
 
     async def _approve(self, call: Call) -> Approved:
         asked: Approval = call.body
         alias = call.path["alias"]
         try:
-            approved = self._checks.approve(alias, tuple(asked.tools), asked.hash)
+            approved = self._checks.approve(
+                alias, asked.parts(), asked.hash, any_text=asked.any_text
+            )
         except MovedOnError as error:
             raise ConflictError(str(error), error.hint) from error
-        return Approved(alias, list(approved))
+        return Approved(alias, [spell(part) for part in approved])
 
     async def _lock(self, call: Call) -> dict[str, Any]:
         return plain_lock(await asyncio.to_thread(self._checks.lock))
 
 
-def _plain(changes: tuple[Change, ...]) -> list[ToolDifference]:
+def _plain(changes: tuple[Change, ...], held: Held = NOTHING_HELD) -> list[PartDifference]:
     return [
-        ToolDifference(
-            change.name,
+        PartDifference(
+            *change.part,
             change.kind,
+            change.part in held.parts,
+            change.part in held.restless,
             [
                 FieldDifference(each.path, each.before, each.after, list(each.lines))
                 for each in change.fields

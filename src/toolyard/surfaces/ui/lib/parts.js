@@ -13,7 +13,7 @@ const LIGHTS = {
 // What the light of a server shows: approval comes before everything a link may say.
 export function lightOf(server) {
   if (!server.enabled) return "disabled";
-  if (server.held?.length || /^pin-/.test(server.problem?.code || "")) return "waiting";
+  if (server.held?.length || server.held_also?.length || /^pin-/.test(server.problem?.code || "")) return "waiting";
   return server.problem ? "failing" : server.status;
 }
 
@@ -124,7 +124,7 @@ export function confirmed(question, yes) {
 export function mend(problem, server) {
   if (!server) return null;
   const path = `/servers/${segment(server.alias)}`;
-  if (/^pin-(changed|launch)/.test(problem.code)) return link(`${serverPath(server.alias)}#changes`, "Look and approve");
+  if (/^pin-(changed|launch|restless)/.test(problem.code)) return link(`${serverPath(server.alias)}#changes`, "Look and approve");
   if (problem.code === "auth-needed") {
     return button("Log in", async () => {
       const page = await run("A login page was opened.", "POST", `/auth/${segment(server.alias)}/login`);

@@ -53,8 +53,8 @@ function open(place) {
     await look();
     document.getElementById("changes")?.scrollIntoView({ block: "nearest" });
   }
-  async function approve(tools = []) {
-    await run(tools.length ? `${tools.join(", ")} approved.` : `${alias} is approved.`, "POST", `${path}/approve`, { tools, hash: mine.changes.hash });
+  async function approve(parts = {}) {
+    await run(Object.keys(parts).length ? "It is approved." : `${alias} is approved.`, "POST", `${path}/approve`, { ...parts, hash: mine.changes.hash });
     mine.finding = null;
     look();
   }
@@ -131,7 +131,7 @@ function definition(details) {
 
 function trust({ mine, approve }) {
   const { changes, finding } = mine;
-  const waits = changes && (changes.held.length || changes.launch || changes.changes.length);
+  const waits = changes && (changes.held.length || changes.held_also.length || changes.launch || changes.changes.length);
   if (!waits && !finding) return null;
   const shown = waits ? changes.changes : finding.changes;
   return h("section", { class: waits ? "card waits" : "card", id: "changes" },
@@ -139,7 +139,7 @@ function trust({ mine, approve }) {
       waits ? button("Approve all of it", () => approve(), { class: "main" }) : null),
     finding ? quiet(`${visible(finding.server_name)} ${visible(finding.server_version)} answered after ${ms(finding.first_answer_ms)}: ${count(finding.tools.length, "tool")}, ${count(finding.prompts.length, "prompt")}, ${count(finding.resources.length, "resource")}.`) : null,
     changes?.launch ? h("p", { class: "title" }, "How it is started has changed; it is not started until you approve.") : null,
-    shown.length ? differences(shown, waits ? changes.held : [], (tool) => approve([tool])) : h("p", null, waits ? "" : "Nothing differs from what was approved."));
+    shown.length ? differences(shown, waits ? approve : null) : h("p", null, waits ? "" : "Nothing differs from what was approved."));
 }
 
 const KINDS = [["tools", "Tools"], ["prompts", "Prompts"], ["resources", "Resources"], ["templates", "Resource templates"]];
@@ -163,7 +163,8 @@ function section(kind, title, alias, mine) {
 
 function offer(kind, each, alias, mine, at) {
   const name = String(each.name ?? "");
-  const held = kind === "tools" && mine.offers.held.includes(name);
+  const key = String(each.uri ?? each.uriTemplate ?? name);
+  const held = kind === "tools" ? mine.offers.held.includes(name) : mine.offers.held_also.some((part) => part.kind === kind && part.name === key);
   const label = kind === "tools" && !held ? link(toolPath(alias, name), short(name, 120)) : h("strong", null, short(name, 120));
   return h("li", { key: `${kind} ${name} ${at}` }, label,
     held ? h("span", { class: "tag waiting" }, "waits for approval") : null,

@@ -2,7 +2,7 @@
 
 import { h } from "../lib/dom.js";
 import { quiet, small, submit } from "../lib/bits.js";
-import { ask, onPicture, order, segment } from "../lib/store.js";
+import { ask, onPicture, order, segment, state } from "../lib/store.js";
 import { button, code, complain, confirmed, empty, fold, link, say, serverPath } from "../lib/parts.js";
 import { ms, short, visible } from "../lib/words.js";
 import { call } from "../lib/calling.js";
@@ -12,7 +12,7 @@ import { result } from "../lib/result.js";
 function open(place) {
   const { alias, tool } = place.params;
   const inputs = `/tools/${segment(alias)}/${segment(tool)}/inputs`;
-  const mine = { offer: null, form: null, raw: null, wrong: "", saved: [], name: "", call: null, progress: null, logs: [], questions: [], end: null, begun: 0, took: 0, gone: null, missing: [] };
+  const mine = { offer: null, held: false, form: null, raw: null, wrong: "", saved: [], name: "", call: null, progress: null, logs: [], questions: [], end: null, begun: 0, took: 0, gone: null, missing: [] };
 
   async function look() {
     try {
@@ -93,13 +93,18 @@ function open(place) {
   look();
   lookSaved();
   const parts = { alias, tool, mine, typed, begin, answer, save, forget, place };
-  return () => draw(parts);
+  return () => {
+    const held = Boolean(state.status?.servers.find((each) => each.alias === alias)?.held.includes(tool));
+    if (mine.held !== held) look(); // what it takes may be something else now
+    mine.held = held;
+    return draw(parts);
+  };
 }
 
 function draw(parts) {
   const { alias, tool, mine } = parts;
   if (mine.gone) return empty(visible(mine.gone.message), h("p", null, link(serverPath(alias), `See what ${visible(alias)} offers`)));
-  if (!mine.form) return quiet("Looking at this tool …");
+  if (!mine.form || !state.status) return quiet("Looking at this tool …");
   const { offer } = mine;
   return [
     quiet(link("/ui", "The yard"), " / ", link(serverPath(alias), visible(alias)), " /"),
@@ -107,9 +112,15 @@ function draw(parts) {
     offer.title && offer.title !== tool ? quiet(visible(tool)) : null,
     about(offer.description),
     offer.annotations?.destructiveHint ? h("p", { class: "bad" }, "Its server says that this tool may destroy something.") : null,
-    h("div", { class: "two" }, formCard(parts), rawCard(parts)),
+    mine.held ? waiting(alias) : h("div", { class: "two" }, formCard(parts), rawCard(parts)),
     h("div", { "aria-live": "polite" }, running(parts), ending(mine)),
   ];
+}
+
+function waiting(alias) {
+  return h("section", { class: "card waits" }, h("h2", null, "It waits for approval"),
+    h("p", null, "This tool has changed since it was approved, or is new. Nobody can call it until somebody has looked."),
+    h("p", null, link(`${serverPath(alias)}#changes`, "Look and approve")));
 }
 
 function about(words) {

@@ -1,0 +1,124 @@
+"""The parts of a server that a person approves, and what stands for each of them.
+
+A model reads all of them as if the user had written them: tools, prompts, resources, templates of
+resources, and what the server says of itself in its instructions.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from typing import Any, Final
+
+from toolyard.core.model import Offers, Part, Peer
+
+INSTRUCTIONS: Final[Part] = ("instructions", "")
+LOOSE: Final = "any:"
+"""How a mark begins for which any text will do."""
+_TEXTS: Final = frozenset({"description", "title"})
+_DATA: Final = frozenset({"size", "annotations"})
+"""Members of a resource that change with what is in it."""
+_WORD: Final = re.compile(r"\w+")
+_NAMES: Final = {"prompts": "prompt ", "resources": "resource ", "templates": "template "}
+
+
+def parts_of(offers: Offers | None, peer: Peer | None) -> dict[Part, bytes]:
+    """Return all that can be approved of what a server offers and says, as JSON."""
+    found: dict[Part, bytes] = {}
+    if offers is not None:
+        found |= {("tools", offer.key): offer.raw for offer in offers.tools}
+        found |= {("prompts", offer.key): offer.raw for offer in offers.prompts}
+        found |= {("resources", offer.key): offer.raw for offer in offers.resources}
+        found |= {("templates", offer.key): offer.raw for offer in offers.templates}
+    if peer is not None:
+        found[INSTRUCTIONS] = json.dumps({"instructions": peer.instructions}).encode()
+    return found
+
+
+def spell(part: Part) -> str:
+    """Return what people call a part: a tool by its name, all else with its kind."""
+    kind, key = part
+    return kind if part == INSTRUCTIONS else f"{_NAMES.get(kind, '')}{key}"
+
+
+def canonical(value: Any) -> bytes:
+    """A value as the one JSON text that stands for it: keys sorted, no blanks."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return text.encode("utf-8", "surrogatepass")
+
+
+def read_unique(raw: bytes) -> Any:
+    """Read JSON that all readers read alike.
+
+    Raises:
+        ValueError: It is none, or a name is twice in one object.
+        RecursionError: It is nested too deeply.
+    """
+    return json.loads(raw, object_pairs_hook=_unique)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a name twice: who reads the first sees another tool")
+    return found
+
+
+def tool_hash(raw: bytes) -> str:
+    """What stands for a definition: any change to any part of it makes another."""
+    try:
+        text = canonical(read_unique(raw))
+    except (ValueError, RecursionError):
+        # A name twice in one object, endless digits, endless depth: every byte counts then.
+        text = b"raw\0" + raw
+    return hashlib.sha256(b"toolyard tool\0" + text).hexdigest()
+
+
+def part_hash(part: Part, raw: bytes) -> str:
+    """What stands for a part, without what changes with the data it leads to."""
+    return tool_hash(judged_text(part, raw))
+
+
+def judged_text(part: Part, raw: bytes) -> bytes:
+    """Return what counts of a part: all of it but, for a resource, the state of its data."""
+    if part[0] != "resources":
+        return raw
+    try:
+        said = read_unique(raw)
+    except (ValueError, RecursionError):
+        return raw
+    if not isinstance(said, dict):
+        return raw
+    return canonical({key: value for key, value in said.items() if key not in _DATA})
+
+
+def loose_hash(part: Part, raw: bytes) -> str:
+    """What stands for a part whatever its words say: names, arguments and schemas still count."""
+    if part == INSTRUCTIONS:
+        return LOOSE + hashlib.sha256(b"toolyard instructions").hexdigest()
+    texts = _TEXTS | {"name"} if part[0] == "resources" else _TEXTS
+    try:
+        said = _wordless(read_unique(judged_text(part, raw)), texts)
+        return LOOSE + tool_hash(canonical(said))
+    except (ValueError, RecursionError):
+        return LOOSE + tool_hash(raw)
+
+
+def _wordless(value: Any, texts: frozenset[str]) -> Any:
+    """The same value without texts for people; an argument may have such a name, and stays."""
+    if isinstance(value, dict):
+        return {
+            key: _wordless(each, texts)
+            for key, each in value.items()
+            if key not in texts or not isinstance(each, str)
+        }
+    if isinstance(value, list):
+        return [_wordless(each, texts) for each in value]
+    return value
+
+
+def words_hash(raw: bytes) -> str:
+    """What stands for the words of a part in whatever order they come."""
+    words = sorted(_WORD.findall(raw.decode("utf-8", "replace")))
+    return hashlib.sha256("\0".join(words).encode("utf-8", "surrogatepass")).hexdigest()[:16]
