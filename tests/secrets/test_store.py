@@ -12,7 +12,7 @@ from toolyard.core.model import Command, Server, ServerId, Url
 from toolyard.sources.catalog import make_report
 from toolyard.stores.catalog import Catalog
 from toolyard.stores.expand import Lookup, expand, find_secrets, find_unset
-from toolyard.stores.grants import server_key
+from toolyard.stores.grants import WANTED_LIMIT, Grant, Grants, server_key
 from toolyard.stores.inventory import take_stock, with_link
 from toolyard.stores.keyring import NoKeyringError
 from toolyard.stores.secrets import Secrets
@@ -211,3 +211,24 @@ def test_the_catalog_says_where_to_get_what_is_missing(tmp_path: Path) -> None:
     )
     found = with_link(catalog, server, SecretError("the keyring has no secret 'KEY'", "set it"))
     assert found.hint == "get it at https://k.example/, then set it"
+
+
+@pytest.mark.usefixtures("no_keyring")
+def test_scopes_that_a_server_asks_for_are_kept_until_the_next_login_and_not_without_end(
+    tmp_path: Path,
+) -> None:
+    grants = Grants(tmp_path)
+    grant = Grant("http://x/mcp", "http://x", "http://x/token", "{}", "token-0123456789")
+    grants.want(grant.url, "nobody")
+    grants.write(grant)
+
+    for scope in ("a", "b a", "c"):
+        grants.want(grant.url, scope)
+    assert grants.listed()[grant.url].wanted == "a b c"
+
+    for number in range(8):
+        grants.want(grant.url, f"{number}" * 1000)
+        assert len(grants.listed()[grant.url].wanted) <= WANTED_LIMIT
+
+    grants.write(grant)
+    assert grants.listed()[grant.url].wanted == ""

@@ -25,6 +25,8 @@ from toolyard.stores.secrets import Place, mark_of, read_secret_file
 
 HOLD_SECONDS: Final = 30.0
 """A refresh takes a second; whoever holds the lock longer than this waits for a dead server."""
+WANTED_LIMIT: Final = 4096
+"""Characters of all scopes that a server asked for since the last login."""
 AHEAD_MOST: Final = 300.0
 AHEAD_PART: Final = 0.25
 """A token is renewed when a quarter of its life is left, and at most five minutes ahead."""
@@ -159,7 +161,12 @@ class Grants:
     def want(self, url: str, scope: str) -> None:
         """Note that a server asks for more than its grant allows."""
         listed = self.listed().get(url)
-        if listed is not None and (wanted := join_scopes(listed.wanted, scope)) != listed.wanted:
+        if listed is None:
+            return
+        wanted = join_scopes(listed.wanted, scope)
+        if len(wanted) > WANTED_LIMIT:
+            wanted = scope  # a server that never has enough is not followed for ever
+        if wanted != listed.wanted:
             self._note(replace(listed, wanted=wanted, changed_at=time.time()))
 
     def remove(self, url: str) -> Listed | None:

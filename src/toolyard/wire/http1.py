@@ -163,11 +163,13 @@ class Connection(asyncio.Protocol):
             return
         if self._resting:
             self._backlog += data
+        elif len(data) <= SLICE:
+            self._feed(data)
         else:
             self._take(data)
 
     def _take(self, data: bytes) -> None:
-        """Feed the parser; an answer in crumbs must not keep the loop to itself, so it rests."""
+        """Feed much to the parser; a body in crumbs must not keep the loop to itself, and rests."""
         began, view = perf_counter(), memoryview(data)
         for end in range(SLICE, len(data) + SLICE, SLICE):
             self._feed(view[end - SLICE : end])
@@ -250,7 +252,10 @@ class Connection(asyncio.Protocol):
         if self._parser.get_status_code() < 200:
             return
         sink, self._sink = self._sink, None
-        self._headers, self._room, self._quiet = {}, HEAD_LIMIT, 0
+        if self._headers:
+            self._headers = {}  # trailers
+        self._room = HEAD_LIMIT
+        self._quiet = 0
         self._to_the_end = False
         if sink is not None and self._parser.should_keep_alive():
             self._pool.release(self)
