@@ -23,6 +23,7 @@ LIMITS = (
     "connection_limit",
     "running_limit",
     "instance_limit",
+    "unread_limit",
 )
 
 

@@ -134,6 +134,7 @@ class Settings:
     session_limit: int = 1000
     session_idle: float = 1800.0
     connection_limit: int = 2000
+    unread_limit: int = 64 * _MIB
     pins_new: New = "list"
     pins_found: Switch = "off"
     pins_launch: Launches = "catalog"
@@ -252,6 +253,12 @@ SETTINGS: Final = (
         _count(1),
         "How many connections HTTP holds; for a new one, the oldest that has shown no token ends.",
         "connections",
+    ),
+    Setting(
+        "unread_limit",
+        _count(1024),
+        "How much clients may leave unread in all; beyond it the slowest are cut off.",
+        "bytes",
     ),
     Setting(
         "pins_new",

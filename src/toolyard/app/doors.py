@@ -45,6 +45,7 @@ from toolyard.surfaces.http import HttpDoor
 from toolyard.surfaces.lines import SocketDoor
 from toolyard.surfaces.metrics import Metrics
 from toolyard.surfaces.server import HttpServer, bind
+from toolyard.surfaces.unread import Unread
 from toolyard.surfaces.web import Pages, PageSessions
 
 log = logging.getLogger(__name__)
@@ -87,15 +88,17 @@ async def open_doors(
         return f"{open_url(settings, port)}/open?code={sessions.new_code()}"
 
     rest = _make_rest(house, door, sessions, link)
+    unread = Unread(settings.unread_limit, asyncio.get_running_loop().time)
     server = HttpServer(
         gate,
         door,
         rest,
+        unread,
         limit=settings.client_message_limit,
         connections=settings.connection_limit,
     )
     lines = SocketDoor(
-        house.relay, place.socket, settings.client_message_limit, lambda: house.comes_back
+        house.relay, place.socket, settings.client_message_limit, unread, lambda: house.comes_back
     )
     opened = asyncio.Event()
     house.pool.hold_back()

@@ -534,5 +534,14 @@ def _say(error: ToolyardError) -> str:
     return f"{error}; {error.hint}" if error.hint else str(error)
 
 
+def fault_of(failure: BaseException) -> bytes:
+    """The error for a client whose request the hub itself failed at."""
+    if isinstance(failure, MemoryError):
+        text = "the hub has no memory for this answer; ask for less at once"
+    else:
+        text = f"the hub failed at this request ({type(failure).__name__}); see its log"
+    return jsonrpc.fault(era.INTERNAL_ERROR, text)
+
+
 def _error(code: int, text: str, details: Any = None) -> Message:
     return Message(error=Raw(jsonrpc.fault(code, text, details)))

@@ -15,6 +15,7 @@ import httptools
 
 from toolyard.surfaces.address import here
 from toolyard.surfaces.reply import Pairs, Reply, Request
+from toolyard.surfaces.unread import UNREAD_BYTES, Unread
 
 HEADER_BYTES: Final = 32 << 10
 HEADER_COUNT: Final = 128
@@ -24,10 +25,8 @@ BODY_IDLE_SECONDS: Final = 30.0
 BODY_SECONDS: Final = 300.0
 """How long a body may take in all, however steadily it trickles."""
 KEEP_ALIVE_SECONDS: Final = 30.0
-UNREAD_BYTES: Final = 8 << 20
-"""A client that has left this much unread gets no more."""
 STRANGER_BYTES: Final = 64 << 10
-"""The same for one that has not shown a token: it is given small files and nothing else."""
+"""What one that has not shown a token may leave unread: it is given small files and no more."""
 PIPELINED: Final = 16
 """Requests one connection may send ahead."""
 _UPGRADE: Final = frozenset({b"upgrade", b"connection", b"http2-settings"})
@@ -38,6 +37,8 @@ class Rules(Protocol):
 
     limit: int
     """The largest body taken."""
+    unread: Unread
+    """Counts what clients have not read."""
 
     def refusal(self, connection: Connection, request: Request) -> tuple[int, str] | None:
         """Why a request is turned away, judged by its head; None if it may pass."""
@@ -104,6 +105,7 @@ class Connection(asyncio.Protocol):
         if self._timer is not None:
             self._timer.cancel()
         self._rules.closed(self)
+        self._rules.unread.caught_up(self)
         if self._writable is not None:
             self._writable.set()
         replies = [self._reply, *(reply for _, reply in self._waiting)]
@@ -130,9 +132,11 @@ class Connection(asyncio.Protocol):
     def pause_writing(self) -> None:
         """The client reads slower than we write."""
         self._writable = asyncio.Event()
+        self._rules.unread.fell_behind(self)
 
     def resume_writing(self) -> None:
         """It has caught up."""
+        self._rules.unread.caught_up(self)
         if self._writable is not None:
             self._writable.set()
             self._writable = None
@@ -146,15 +150,24 @@ class Connection(asyncio.Protocol):
         """Send bytes; a client that has not read what it got before loses the connection."""
         if self._transport.is_closing():
             return
-        most = UNREAD_BYTES if self.is_known else STRANGER_BYTES
-        if self._transport.get_write_buffer_size() > most:
+        if self._writable is None:
+            self._transport.write(data)
+        elif self.unread > (UNREAD_BYTES if self.is_known else STRANGER_BYTES):
             self.abort()
         else:
             self._transport.write(data)
+            self._rules.unread.grew(self, len(data))
+
+    @property
+    def unread(self) -> int:
+        """Bytes that the client has not read yet."""
+        return self._transport.get_write_buffer_size()
 
     def abort(self) -> None:
         """Hang up at once."""
         self._transport.abort()
+
+    cut_off = abort
 
     def close_when_idle(self) -> None:
         """Take no further request; hang up once what is under way is answered."""

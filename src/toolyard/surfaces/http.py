@@ -11,7 +11,7 @@ from msgspec import Raw
 
 from toolyard.core.errors import UnknownNameError
 from toolyard.relay.exposure import Exposure
-from toolyard.relay.relay import Relay
+from toolyard.relay.relay import Relay, fault_of
 from toolyard.relay.session import Exchange, Session
 from toolyard.surfaces.asked import Asked, disagreement, is_modern, take_envelope
 from toolyard.surfaces.client import JSON, Back, Client
@@ -314,9 +314,9 @@ class HttpDoor:
             if not exchange.begin(asyncio.current_task()):
                 raise asyncio.CancelledError
             body, error = await self._relay.answer(exchange, message)
-        except asyncio.CancelledError:
-            text = "the request was cancelled"
-            back.answer(jsonrpc.error(message.id, jsonrpc.fault(era.SERVER_ERROR, text)), 200)
+            back.answer(body, _status(error) if error and client is None else 200)
+        except BaseException as failure:
+            back.answer(jsonrpc.error(message.id, _apology(failure)), 200)
             raise
         finally:
             # It leads to the exchange, which leads back here: a large answer must not wait for
@@ -326,7 +326,6 @@ class HttpDoor:
             self._listeners.pop(exchange, None)
             if client is not None:
                 client.hung_up.discard(exchange)
-        back.answer(body, _status(error) if error and client is None else 200)
 
 
 def _hung_up(client: Client | None, exchange: Exchange, back: Back) -> None:
@@ -338,6 +337,13 @@ def _hung_up(client: Client | None, exchange: Exchange, back: Back) -> None:
     else:
         client.hung_up.add(exchange)
         client.left()
+
+
+def _apology(failure: BaseException) -> bytes:
+    """The error of a request that has none of its own."""
+    if isinstance(failure, asyncio.CancelledError):
+        return jsonrpc.fault(era.SERVER_ERROR, "the request was cancelled")
+    return fault_of(failure)
 
 
 _FULL: Final = "too many sessions are open, and none of this token is idle; end one, or wait"

@@ -19,10 +19,11 @@ from toolyard.announce import project_paths
 from toolyard.core.agents import spelled
 from toolyard.core.names import SEPARATORS
 from toolyard.relay.exposure import Exposure
-from toolyard.relay.relay import Relay
+from toolyard.relay.relay import Relay, fault_of
 from toolyard.relay.session import Exchange, Session
 from toolyard.surfaces.asked import check_envelope, take_envelope
 from toolyard.surfaces.http import DEPTH
+from toolyard.surfaces.unread import UNREAD_BYTES, Unread
 from toolyard.wire import era, jsonrpc
 from toolyard.wire.jsonrpc import Message
 from toolyard.wire.lines import Lines
@@ -35,8 +36,6 @@ FAREWELL_SECONDS: Final = 10.0
 """How long answers may take for a client that asks nothing more."""
 LOOK_SECONDS: Final = 0.1
 """How often to look whether it still waits for them."""
-UNREAD_BYTES: Final = 8 << 20
-"""A client that has left this much unread gets no more."""
 DRAIN_SECONDS: Final = 8.0
 """How long requests under way may still take when the hub stops."""
 HOLD_SECONDS: Final = 2.0
@@ -145,6 +144,9 @@ class LineClient:
             if exchange.begin(asyncio.current_task()) and not self._is_wrong(exchange, message):
                 reply, _ = await self._relay.answer(exchange, message)
                 self.send(reply)
+        except Exception as failure:
+            self.send(jsonrpc.error(message.id, fault_of(failure)))
+            raise
         finally:
             session.exchanges.pop(exchange.id, None)
 
@@ -192,9 +194,18 @@ class LineClient:
 class SocketClient(asyncio.Protocol):
     """A client attached to the hub's socket; its first line says who it is."""
 
-    def __init__(self, relay: Relay, limit: int, tasks: Tasks, attached: set[SocketClient]) -> None:
+    def __init__(
+        self,
+        relay: Relay,
+        limit: int,
+        tasks: Tasks,
+        attached: set[SocketClient],
+        unread: Unread,
+    ) -> None:
         self._relay = relay
         self._limit = limit
+        self._all_unread = unread
+        self._is_behind = False
         self._tasks = tasks
         self._attached = attached
         self._head = b""
@@ -270,6 +281,7 @@ class SocketClient(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop the client's work."""
         self._attached.discard(self)
+        self._all_unread.caught_up(self)
         self._relay.hub.leave(self._folder)
         if self._client is not None:
             self._tasks.start(self._client.close())
@@ -277,11 +289,33 @@ class SocketClient(asyncio.Protocol):
     def _write(self, data: bytes) -> None:
         if self._transport.is_closing():
             return
-        if self._transport.get_write_buffer_size() > UNREAD_BYTES:
+        if not self._is_behind:
+            self._transport.write(data)
+        elif self.unread > UNREAD_BYTES:
             log.warning("a client does not read; hanging up")
-            self._transport.abort()
+            self.cut_off()
         else:
             self._transport.write(data)
+            self._all_unread.grew(self, len(data))
+
+    def pause_writing(self) -> None:
+        """The client reads slower than we write."""
+        self._is_behind = True
+        self._all_unread.fell_behind(self)
+
+    def resume_writing(self) -> None:
+        """It has caught up."""
+        self._is_behind = False
+        self._all_unread.caught_up(self)
+
+    @property
+    def unread(self) -> int:
+        """Bytes that the client has not read yet."""
+        return self._transport.get_write_buffer_size()
+
+    def cut_off(self) -> None:
+        """Hang up at once."""
+        self._transport.abort()
 
     def part(self, *, comes_back: bool) -> None:
         """Say that the hub stops; if it comes back, new requests are to wait for it."""
@@ -354,11 +388,17 @@ class SocketDoor:
     """Listens on the hub's socket: only this user can reach it."""
 
     def __init__(
-        self, relay: Relay, path: Path, limit: int, comes_back: Callable[[], bool]
+        self,
+        relay: Relay,
+        path: Path,
+        limit: int,
+        unread: Unread,
+        comes_back: Callable[[], bool],
     ) -> None:
         self._relay = relay
         self._path = path
         self._limit = limit
+        self._unread = unread
         self._comes_back = comes_back
 
     async def run(self, ready: Callable[[], None], stop: asyncio.Event) -> None:
@@ -367,10 +407,13 @@ class SocketDoor:
         attached: set[SocketClient] = set()
         self._path.unlink(missing_ok=True)
         before = os.umask(0o177)
+
+        def attach() -> SocketClient:
+            return SocketClient(self._relay, self._limit, tasks, attached, self._unread)
+
         try:
-            server = await asyncio.get_running_loop().create_unix_server(
-                lambda: SocketClient(self._relay, self._limit, tasks, attached), str(self._path)
-            )
+            loop = asyncio.get_running_loop()
+            server = await loop.create_unix_server(attach, str(self._path))
         finally:
             os.umask(before)
         ready()

@@ -68,13 +68,14 @@ class Reply:
         """Send a whole answer."""
         if self._over:
             return
-        self._over = True
         lines = b"".join(b"%b: %b\r\n" % pair for pair in headers)
         close = b"" if self._keep else b"connection: close\r\n"
-        self._way.write(
-            b"HTTP/1.1 %b\r\ncontent-length: %d\r\n%b%b\r\n%b"
-            % (_line(status), len(body), lines, close, b"" if self._bare else body)
-        )
+        shown = b"" if self._bare else body
+        head = (_line(status), len(body), lines, close)
+        answer = b"HTTP/1.1 %b\r\ncontent-length: %d\r\n%b%b\r\n%b" % (*head, shown)
+        # Not before: where there is no memory for this answer, a short one takes its place.
+        self._over = True
+        self._way.write(answer)
         self._way.finished(self._keep)
 
     def start(self, status: int, headers: Iterable[tuple[bytes, bytes]]) -> None:

@@ -12,6 +12,7 @@ from toolyard.surfaces.connection import Connection
 from toolyard.surfaces.gate import NOBODY, Gate, Grant
 from toolyard.surfaces.http import HttpDoor
 from toolyard.surfaces.reply import Reply, Request
+from toolyard.surfaces.unread import Unread
 from toolyard.surfaces.ways import BELOW, MCP
 from toolyard.wire import jsonrpc
 from toolyard.wire.tasks import Tasks
@@ -27,9 +28,17 @@ class HttpServer:
     """The HTTP doors behind one gate."""
 
     def __init__(
-        self, gate: Gate, mcp: HttpDoor, rest: App, *, limit: int, connections: int
+        self,
+        gate: Gate,
+        mcp: HttpDoor,
+        rest: App,
+        unread: Unread,
+        *,
+        limit: int,
+        connections: int,
     ) -> None:
         self.limit = limit
+        self.unread = unread
         self._gate = gate
         self._mcp = mcp
         self._rest = rest
