@@ -255,6 +255,14 @@ def test_one_line_means_the_same_for_any_value(value: Any) -> None:
     assert b"\n" not in line and b"\r" not in line
 
 
+def test_the_result_of_a_large_answer_begins_with_its_value_however_it_is_spaced() -> None:
+    for space in ("", " ", "\t \n"):
+        text = "x" * (1 << 17)
+        raw = f'{{"jsonrpc": "2.0", "id": 7, "result":{space}{{"text": "{text}"}}}}'.encode()
+        result = bytes(jsonrpc.read(raw).result)
+        assert result[:1] == b"{" and json.loads(result) == {"text": text}
+
+
 @pytest.mark.parametrize(
     ("message", "id_", "is_answer"),
     [

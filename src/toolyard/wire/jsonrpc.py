@@ -69,9 +69,9 @@ _QUOTES: Final = 128
 _SLASHES: Final = 8
 """Backslashes before such a mark that are counted."""
 _HEAD: Final = re.compile(
-    rb'\{\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*(-?\d+|"[^"\\]*")\s*,\s*"(result|error)"\s*:'
+    rb'\{\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*(-?\d+|"[^"\\]*")\s*,\s*"(result|error)"\s*:\s*'
 )
-"""How nearly every answer begins."""
+"""How nearly every answer begins, up to the first byte of its result."""
 
 
 def read(raw: bytes) -> Message:
