@@ -25,8 +25,8 @@ META = "io.modelcontextprotocol/"
 NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"} | dict.fromkeys(
     ("tasks/get", "tasks/update", "tasks/cancel"), "taskId"
 )
-PATHS = {"server": "s", "profile": "p", "agent": "a"}
-"""Which part of the yard a path is for."""
+PATHS = {"server": "s", "profile": "p"}
+"""How a path says which part of the yard is wanted."""
 PATIENCE = 10.0
 ROUNDS = 10
 PLAIN: Json = {"verify": ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), "trust_env": False}
@@ -339,7 +339,7 @@ async def talking(
 ) -> AsyncIterator[Talk]:
     """A client of this era at this door; without more it can do everything a client may.
 
-    `wish` is the part of the yard it wants: a server, a profile, an agent.
+    `wish` is the part of the yard it wants, as far as the door's own address does not say it.
     """
     kind = LineTalk if door == "line" else HttpTalk
     able = ALL if capabilities is None else capabilities
@@ -347,7 +347,7 @@ async def talking(
     if isinstance(talk, LineTalk):
         talk.wish = dict(wish)
     elif isinstance(talk, HttpTalk):
-        talk.path = "".join(f"/{PATHS[part]}/{value}" for part, value in wish.items())
+        talk.path = "".join(f"/{PATHS[p]}/{value}" for p, value in wish.items() if p in PATHS)
     async with talk.group, talk.opened(hub):
         yield talk
 

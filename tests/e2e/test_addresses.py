@@ -266,6 +266,7 @@ def giving(home: Path, name: str, *uris: str) -> Json:
         "tools/list": json.dumps({"tools": [{"name": "give", "inputSchema": SHAPE}]}),
         "tools/call give": json.dumps({"content": links}),
         "resources/list": '{"resources":[]}',
+        "resources/subscribe": "{}",
     }
     for uri in uris:
         block = {"uri": uri, "text": f"of {name}"}

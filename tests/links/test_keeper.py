@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
@@ -23,6 +24,7 @@ from tests.links.company import (
 from toolyard.core.errors import LinkError, StartError
 from toolyard.core.model import NO_OFFERS, Entry, ServerId, Status
 from toolyard.links.link import RefusedError
+from toolyard.links.listening import RESOURCES
 from toolyard.links.opening import ProbeFatalError
 from toolyard.wire.era import Era
 from toolyard.wire.jsonrpc import Fault
@@ -275,15 +277,39 @@ async def test_a_modern_server_is_listened_to_in_one_subscription() -> None:
             asked = [m for m in life.heard if m["method"] == "subscriptions/listen"]
             return [m["params"]["notifications"] for m in asked]
 
-        await until(listens)
-        pool.keeper(ACME).watch(frozenset({"note://b", "note://a"}))
-        await until(lambda: len(listens()) == 2)
+        def acknowledge(number: int, **granted: Any) -> None:
+            asked = [m for m in life.heard if m["method"] == "subscriptions/listen"]
+            meta = {"io.modelcontextprotocol/subscriptionId": asked[number]["id"]}
+            said = {"notifications": granted, "_meta": meta}
+            life.say({"method": "notifications/subscriptions/acknowledged", "params": said})
 
-        assert listens()[0]["toolsListChanged"] is True
-        assert "resourceSubscriptions" not in listens()[0]
-        assert listens()[1]["resourceSubscriptions"] == ["note://a", "note://b"]
+        await until(listens)
+        keeper = pool.keeper(ACME)
+        topics = frozenset({(RESOURCES, "note://b"), (RESOURCES, "note://a")})
+        async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+            keeper.listening.want(topics)
+            granted = group.create_task(keeper.listening.granted())
+            await until(lambda: len(listens()) == 2)
+
+            assert listens()[0]["toolsListChanged"] is True
+            assert "resourceSubscriptions" not in listens()[0]
+            assert listens()[1]["resourceSubscriptions"] == ["note://a", "note://b"]
+            acknowledge(0, resourceSubscriptions=["note://a"])  # of the one before
+            assert not granted.done() and life.link.load == 2
+            acknowledge(1, resourceSubscriptions=["note://a"])
+        assert granted.result() == {(RESOURCES, "note://a")}
         assert [m["method"] for m in life.heard].count("notifications/cancelled") == 1
         assert life.link.load == 1
+
+
+async def test_a_subscription_that_is_refused_grants_nothing() -> None:
+    landlord = Landlord({"tools/list": tools("a")}, era="modern")
+    async with pooled(landlord, declared()) as (board, pool):
+        await shown(board, is_ready)
+        keeper = pool.keeper(ACME)
+        keeper.listening.want(frozenset({(RESOURCES, "note://a")}))
+        async with asyncio.timeout(5):
+            assert await keeper.listening.granted() == frozenset()
 
 
 async def test_a_part_of_ours_that_breaks_is_a_problem_and_not_the_end(

@@ -26,9 +26,10 @@ ENVELOPE: Final = {era.META_VERSION: era.MODERN, era.META_CLIENT: CLIENT, era.ME
 """What every modern request of the hub's own carries."""
 
 
-def own_params(link: Link, fields: dict[str, Any]) -> bytes:
+def own_params(link: Link, fields: dict[str, Any], able: dict[str, Any] | None = None) -> bytes:
     """Params of a request of the hub's own, with the envelope where the era wants one."""
-    return jsonrpc.encode({**fields, "_meta": ENVELOPE} if link.is_modern else fields)
+    envelope = {**ENVELOPE, era.META_CAPABILITIES: able or {}}
+    return jsonrpc.encode({**fields, "_meta": envelope} if link.is_modern else fields)
 
 
 def send_probe(link: Link, seconds: float) -> Flight:

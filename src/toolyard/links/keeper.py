@@ -12,12 +12,12 @@ import random
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from toolyard.core.errors import LinkError, SecretError, StartError, ToolyardError
 from toolyard.core.model import NO_OFFERS, Command, Observation, Offers, Problem, Server, Status
-from toolyard.links.greeting import own_params
 from toolyard.links.link import Link, RefusedError
+from toolyard.links.listening import Listening
 from toolyard.links.listing import KINDS, list_offers
 from toolyard.links.opening import Patience, ProbeFatalError
 from toolyard.links.refusals import AuthNeededError
@@ -122,8 +122,7 @@ class Keeper:
         self._stale: set[str] = set()
         self._relist = asyncio.Event()
         self._grace: asyncio.TimerHandle | None = None
-        self._subscribed: frozenset[str] = frozenset()
-        self._listen_again = asyncio.Event()
+        self.listening = Listening(patience)
         self._rest_asked = asyncio.Event()
         self._ended = asyncio.Event()
         self._parked: AuthNeededError | None = None
@@ -364,7 +363,7 @@ class Keeper:
             rest = group.create_task(self._wait_unneeded(link))
             followers = [rest, group.create_task(self._follow(link))]
             if link.is_modern and _announces(link):
-                followers.append(group.create_task(self._listen(link)))
+                followers.append(group.create_task(self.listening.run(link)))
             await asyncio.wait((link.closed, rest), return_when=asyncio.FIRST_COMPLETED)
             # Whoever calls from here on gets the next life of the server, not the end of this.
             self.link = None
@@ -389,7 +388,7 @@ class Keeper:
             idle = SPARE_SECONDS if self._is_spare(link) else usual
             step = min(LOOK_SECONDS, idle / 4) if idle else LOOK_SECONDS
             told = self._rest_asked.is_set()
-            busy = link.calls > 0 or bool(self._subscribed)
+            busy = link.calls > 0 or bool(self.listening.wanted)
             long = bool(idle) and loop.time() - link.used_at > idle
             if (told and link.calls == 0) or (long and not busy):
                 return
@@ -417,43 +416,11 @@ class Keeper:
             else:
                 self._observe(Status.READY, link)
 
-    async def _listen(self, link: Link) -> None:
-        """Hold the one modern subscription; renew it when it ends or its resources change."""
-        pause = self._patience.first_pause
-        while True:
-            self._listen_again.clear()
-            params = own_params(link, {"notifications": self._interests()})
-            flight = link.request("subscriptions/listen", params, patience=0)
-            flight.answer.add_done_callback(self._end_of_listening)
-            try:
-                await self._listen_again.wait()
-            finally:
-                ended = flight.answer.done()
-                # Its own cancellation must not end the next one.
-                flight.answer.remove_done_callback(self._end_of_listening)
-                link.cancel(flight, "the subscription changed")
-            if ended:
-                await asyncio.sleep(pause)
-                pause = min(pause * 2, self._patience.longest_pause)
-
-    def _end_of_listening(self, _answer: object) -> None:
-        self._listen_again.set()
-
-    def _interests(self) -> dict[str, Any]:
-        lists = ("toolsListChanged", "promptsListChanged", "resourcesListChanged")
-        wanted: dict[str, Any] = dict.fromkeys(lists, True)
-        if self._subscribed:
-            wanted["resourceSubscriptions"] = sorted(self._subscribed)
-        return wanted
-
-    def watch(self, uris: frozenset[str]) -> None:
-        """Which resources somebody follows; a modern server is told in one subscription."""
-        if uris != self._subscribed:
-            self._subscribed = uris
-            self._listen_again.set()
-
     def _noticed(self, method: str, params: bytes) -> None:
-        if method in LISTS and not self._apart:
+        if method == "notifications/subscriptions/acknowledged":
+            if self.link is not None:
+                self.listening.acknowledge(self.link, params)
+        elif method in LISTS and not self._apart:
             self._stale |= set(LISTS[method])
             self._relist.set()
         elif self.link is not None:
@@ -511,6 +478,9 @@ def _announces(link: Link) -> bool:
     """Whether a modern server ever has something to say on a subscription."""
     caps = link.capabilities
     parts = [caps.get(kind) for kind in ("tools", "prompts", "resources")]
+    extensions = caps.get("extensions")
+    if isinstance(extensions, dict) and era.TASKS in extensions:
+        return True
     return any(
         isinstance(part, dict) and (part.get("listChanged") or part.get("subscribe"))
         for part in parts

@@ -504,6 +504,7 @@ _FOR_THE_HUB: Final = frozenset(
         "notifications/resources/list_changed",
         "notifications/resources/updated",
         "notifications/subscriptions/acknowledged",
+        "notifications/tasks",
         "notifications/tasks/status",
         "notifications/elicitation/complete",
     }

@@ -276,7 +276,7 @@ class Calls:
 
 
 def _may_begin_task(exchange: Exchange, fields: Fields, message: Message) -> bool:
-    """Whether the answer to a call may be the handle of a task; such an answer is short."""
+    """Tell whether the answer to a call may be the handle of a task; such an answer is short."""
     if len(message.result) > _LONGEST_HANDLE:
         return False
     return knows_tasks(exchange.capabilities) if exchange.is_modern else "task" in fields

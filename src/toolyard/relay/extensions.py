@@ -1,4 +1,4 @@
-"""What servers can do beyond the core of the protocol: what is declared of it, and who answers.
+"""Extensions of the protocol that servers have: which are declared to clients, and who answers.
 
 Declared is only what is passed on. A method that the hub does not know goes to the one server it
 can be meant for, if there is just one.
@@ -27,7 +27,7 @@ _CORE: Final = frozenset(
         *("server", "subscriptions", "notifications", "sampling", "elicitation", "roots"),
     }
 )
-"""What methods of the protocol itself begin with, in any era; no extension has a say in them."""
+"""Beginnings of the protocol's own methods, in any era; no extension has a say in them."""
 
 
 class Extensions:
@@ -44,21 +44,21 @@ class Extensions:
         """Take up what a server declares."""
         if entry.peer is None:
             return
-        said = jsonrpc.to_python(entry.peer.capabilities)
-        extensions = _objects(said.get("extensions"))
+        declared = jsonrpc.to_python(entry.peer.capabilities)
+        extensions = _objects(declared.get("extensions"))
         for name, settings in extensions.items():
             self._declared.setdefault(name, {})[entry.alias] = settings
-        self._experimental = {**_objects(said.get("experimental")), **self._experimental}
+        self._experimental = {**_objects(declared.get("experimental")), **self._experimental}
         is_modern = entry.peer.era == "modern"
-        if era.TASKS in extensions if is_modern else isinstance(said.get("tasks"), dict):
+        if era.TASKS in extensions if is_modern else isinstance(declared.get("tasks"), dict):
             self._tasks.add(entry.peer.era)
 
     def has_tasks(self, *, modern: bool) -> bool:
-        """Whether tasks of an era's kind can be made; they do not cross from one to the other."""
+        """Tell whether a server has tasks of an era; they do not cross from one to the other."""
         return ("modern" if modern else "legacy") in self._tasks
 
     def capabilities(self, *, modern: bool, foreign: bool) -> dict[str, Any]:
-        """What is declared to clients of an era; `foreign` if methods of others are passed on."""
+        """Return what clients of an era are told; `foreign` if unknown methods are passed on."""
         out: dict[str, Any] = {}
         if extensions := dict(self._passed_on(modern, foreign)):
             out["extensions"] = extensions
@@ -87,12 +87,12 @@ class Extensions:
 
 
 def is_foreign(method: str) -> bool:
-    """Whether a method is none of the protocol's own, and may be passed on as it is."""
+    """Tell whether a method is none of the protocol's own, and may be passed on as it is."""
     return bool(_METHOD.fullmatch(method)) and method.partition("/")[0] not in _CORE
 
 
 def _nearness(extension: str, method: str) -> int:
-    """How surely a method is of an extension; 0 if it is not.
+    """Rate how surely a method is of an extension; 0 if it is not.
 
     It begins with the whole name of the extension, with the last part of it, or with its maker's.
     """
@@ -112,7 +112,7 @@ def _objects(declared: Any) -> dict[str, Any]:
 
 
 def knows_tasks(capabilities: Mapping[str, Any]) -> bool:
-    """Whether a modern client declares that it can follow tasks."""
+    """Tell whether a modern client declares that it can follow tasks."""
     extensions = capabilities.get("extensions")
     return isinstance(extensions, dict) and era.TASKS in extensions
 

@@ -17,6 +17,7 @@ from toolyard.hub import Hub
 from toolyard.links.instances import Instance
 from toolyard.links.keeper import LISTS
 from toolyard.links.link import Link
+from toolyard.links.listening import RESOURCES, TASKS, Topic
 from toolyard.relay.answers import Answers, unknown, unknown_resource, withheld
 from toolyard.relay.appoffers import own_offers
 from toolyard.relay.apps import AppAnswers
@@ -31,7 +32,13 @@ from toolyard.relay.passports import Passports
 from toolyard.relay.results import PREFIX
 from toolyard.relay.routes import CACHED, Route
 from toolyard.relay.session import LEVELS, Exchange, Session, agent_of
-from toolyard.relay.subscriptions import CHANGED, Subscriptions, place_of_instance, until_told
+from toolyard.relay.subscriptions import (
+    CHANGED,
+    TASK_CHANGED,
+    Subscriptions,
+    place_of_instance,
+    until_told,
+)
 from toolyard.relay.tasks import TaskTable, missing_tasks
 from toolyard.relay.view import View, make_view
 from toolyard.wire import era, headers, jsonrpc
@@ -377,18 +384,26 @@ class Relay:
         route = self._route_uri(exchange, view, uri)
         if route is None:
             return _no_resource(exchange, uri, unknown_resource(view, uri))
-        if uri not in exchange.session.watched:
-            self.subscriptions.check(exchange.session, 1)
-            exchange.session.watched[uri] = route
-            await until_told(self.subscriptions.follow({uri: route}, exchange.session))
+        session = exchange.session
+        if uri in session.watched:
+            return _EMPTY
+        self.subscriptions.check(session, 1)
+        session.watched[uri] = route
+        refused = await self.subscriptions.follow({(RESOURCES, uri): route}, session)
+        if refused:
+            self._unwatch(session, uri)
+            text = f"changes to {quoted(uri)} are not told: {refused[RESOURCES, uri]}"
+            return _error(era.SERVER_ERROR, text)
         return _EMPTY
 
     async def _unsubscribe(self, exchange: Exchange, fields: Fields) -> Message:
-        uri = _text(fields.get("uri"))
-        route = exchange.session.watched.pop(uri, None)
-        if route is not None:
-            self.subscriptions.unfollow({uri: route}, exchange.session)
+        self._unwatch(exchange.session, _text(fields.get("uri")))
         return _EMPTY
+
+    def _unwatch(self, session: Session, uri: str) -> None:
+        route = session.watched.pop(uri, None)
+        if route is not None:
+            self.subscriptions.unfollow({(RESOURCES, uri): route}, session)
 
     async def _listen(self, exchange: Exchange, fields: Fields) -> Message:
         raw = fields.get("notifications")
@@ -396,10 +411,18 @@ class Relay:
         if not isinstance(wanted, dict):
             return _error(era.INVALID_PARAMS, "notifications must be an object")
         self.news.expect(exchange.session.exposure)
+        if wanted.get(TASKS) and not knows_tasks(exchange.capabilities):
+            return missing_tasks()
         view = self.view(exchange.session.exposure)
-        find = partial(self._route_uri, exchange, view)
-        await self.subscriptions.listen(exchange, wanted, find)
+        await self.subscriptions.listen(exchange, wanted, partial(self._find, exchange, view))
         return _EMPTY
+
+    def _find(self, exchange: Exchange, view: View, topic: Topic) -> Route | None:
+        """Find what a client wants to follow."""
+        member, name = topic
+        if member == TASKS:
+            return self.tasks.route(exchange.session.principal, name, view)
+        return self._route_uri(exchange, view, name)
 
     async def _follow_task(self, exchange: Exchange, fields: Fields) -> Message:
         view = self.view(exchange.session.exposure)
@@ -443,8 +466,8 @@ class Relay:
         """A client is gone."""
         self.subscriptions.sessions.discard(session)
         self.folders.reconsider()
-        self.subscriptions.unfollow(session.watched, session)
-        session.watched = {}
+        for uri in list(session.watched):
+            self._unwatch(session, uri)
         session.close()
         self.calls.leave(session.principal)
         self.tasks.leave(session.principal)
@@ -462,6 +485,8 @@ class Relay:
     def _noticed(self, server: Server, link: Link, method: str, params: bytes) -> None:
         if method == "notifications/resources/updated":
             self.subscriptions.updated((server.id, "", ""), params)
+        elif method == TASK_CHANGED:
+            self.subscriptions.task_changed((server.id, "", ""), params)
         elif method == "notifications/tasks/status":
             self.tasks.changed(server.id, "", params)
         elif method == "notifications/elicitation/complete":
@@ -473,6 +498,8 @@ class Relay:
         theirs = {s for s in self.subscriptions.sessions if not key or s.principal == key}
         if method == "notifications/resources/updated":
             self.subscriptions.updated(place_of_instance(instance), params)
+        elif method == TASK_CHANGED:
+            self.subscriptions.task_changed(place_of_instance(instance), params)
         elif method == "notifications/tasks/status":
             self.tasks.changed(instance.apart.server, key, params)
         elif method == "notifications/elicitation/complete":

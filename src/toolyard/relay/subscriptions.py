@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from msgspec import Raw
@@ -15,6 +16,7 @@ from toolyard.core.model import Server, ServerId
 from toolyard.links.instances import Instance, Instances
 from toolyard.links.keeper import Keeper
 from toolyard.links.link import Link
+from toolyard.links.listening import RESOURCES, TASKS, Topic, Topics
 from toolyard.links.pool import Pool
 from toolyard.relay.exposure import Exposure
 from toolyard.relay.routes import Route
@@ -26,6 +28,8 @@ log = logging.getLogger(__name__)
 
 TOLD_SECONDS: Final = 0.5
 """How long a client waits for a server to take note; one that hangs must not hold up more."""
+GRANTED_SECONDS: Final = 10.0
+"""A client waits so long for a server to grant a subscription; it may have to be started first."""
 COALESCE_SECONDS: Final = 0.25
 """Changes that come together are told together."""
 CHANGED: Final = {
@@ -36,17 +40,21 @@ CHANGED: Final = {
 FOLLOWED: Final = 1000
 """Resources that one client may follow."""
 UPDATED: Final = "notifications/resources/updated"
+TASK_CHANGED: Final = "notifications/tasks"
 
 
 Telling = asyncio.Task[Any] | None
 """A server being told something; None if it need not be."""
-
+Refusals = dict[Topic, str]
+"""Things that a server will not tell of, and why."""
+Wanted = Mapping[Topic, Route]
+"""Things that a client follows, by the names it knows, and where they lead."""
 
 Place = tuple[ServerId, str, str]
 """Which running server: whose it is and how else it runs, if it is not the picture's."""
 Followers = Counter[tuple[str, str]]
-"""Clients, each with the URI by which it knows a resource, and how often it follows it."""
-Find = Callable[[str], Route | None]
+"""Clients, each with the name by which it knows a thing, and how often it follows it."""
+Find = Callable[[Topic], Route | None]
 LinkFor = Callable[[Route, Session], Awaitable[Link]]
 
 
@@ -76,15 +84,19 @@ class Listener:
     def __init__(self, exchange: Exchange, wanted: dict[str, Any]) -> None:
         self.exchange = exchange
         self.wanted = {field for _, field in CHANGED.values() if wanted.get(field) is True}
-        uris = wanted.get("resourceSubscriptions")
-        self.uris = {u for u in uris if isinstance(u, str)} if isinstance(uris, list) else set()
+        self.topics = {topic for member in (RESOURCES, TASKS) for topic in _named(wanted, member)}
+
+    @property
+    def uris(self) -> set[str]:
+        """The resources it follows."""
+        return {name for member, name in self.topics if member == RESOURCES}
 
     @property
     def honoured(self) -> dict[str, Any]:
         """What it will hear of."""
         out: dict[str, Any] = dict.fromkeys(sorted(self.wanted), True)
-        if self.uris:
-            out["resourceSubscriptions"] = sorted(self.uris)
+        for member, name in sorted(self.topics):
+            out.setdefault(member, []).append(name)
         return out
 
     def tell(self, method: str, params: dict[str, Any]) -> None:
@@ -104,9 +116,11 @@ class Subscriptions:
         self.sessions: set[Session] = set()
         self._listeners: set[Listener] = set()
         self._counts: Counter[str] = Counter()
-        """How many resources each client follows."""
-        self._followed: dict[Place, dict[str, Followers]] = {}
-        """The resources that somebody follows, by the server's own URI."""
+        """The number of things that each client follows."""
+        self._followed: dict[Place, dict[Topic, Followers]] = {}
+        """Things that somebody follows, by the server's own names."""
+        self._tellings: dict[tuple[Place, Topic], asyncio.Task[Refusals] | None] = {}
+        """Servers being told of them, or told already."""
 
     async def close(self) -> None:
         """End what is under way."""
@@ -155,17 +169,18 @@ class Subscriptions:
         return told
 
     async def listen(self, exchange: Exchange, wanted: dict[str, Any], find: Find) -> None:
-        """Serve a listening request until its client goes away; `find` knows where URIs lead.
+        """Serve a listening request until its client goes away; `find` knows where names lead.
 
         Raises:
-            ConfigError: It is about too many resources.
+            ConfigError: It is about too many things.
         """
         listener = Listener(exchange, wanted)
-        self.check(exchange.session, len(listener.uris))
-        routes = {uri: route for uri in listener.uris if (route := find(uri)) is not None}
-        listener.uris &= routes.keys()
+        self.check(exchange.session, len(listener.topics))
+        routes = {topic: route for topic in listener.topics if (route := find(topic)) is not None}
         try:
-            await until_told(self.follow(routes, exchange.session))
+            refused = await self.follow(routes, exchange.session)
+            self.unfollow({topic: routes.pop(topic) for topic in refused}, exchange.session)
+            listener.topics &= routes.keys()
             listener.tell(
                 "notifications/subscriptions/acknowledged", {"notifications": listener.honoured}
             )
@@ -175,10 +190,10 @@ class Subscriptions:
             self._listeners.discard(listener)
             self.unfollow(routes, exchange.session)
 
-    # Resources.
+    # What is followed at servers.
 
     def check(self, session: Session, more: int) -> None:
-        """Refuse to let a client follow so many more resources.
+        """Refuse to let a client follow so many more things.
 
         Raises:
             ConfigError: They would be too many.
@@ -187,45 +202,69 @@ class Subscriptions:
             text = f"a client follows at most {FOLLOWED} resources"
             raise ConfigError(text, "follow those that matter, or the lists")
 
-    def follow(self, routes: Mapping[str, Route], session: Session) -> list[Telling]:
-        """Somebody follows resources; each server that has one not followed so far is told."""
-        self._counts[session.principal] += len(routes)
-        fresh: dict[Place, list[Route]] = {}
-        for uri, route in routes.items():
-            if route.server is None:
-                continue
-            place = place_of(route, session)
-            followers = self._followed.setdefault(place, {}).setdefault(route.key, Counter())
-            if not followers:
-                fresh.setdefault(place, []).append(route)
-            followers[session.principal, uri] += 1
-        return [self._tell(each, session, "resources/subscribe") for each in fresh.values()]
+    async def follow(self, wanted: Wanted, session: Session) -> Refusals:
+        """Somebody follows things; return what the servers that have them will not tell of.
 
-    def unfollow(self, routes: Mapping[str, Route], session: Session) -> None:
+        Whatever comes of it, `unfollow` takes it back.
+        """
+        self._counts[session.principal] += len(wanted)
+        fresh: dict[Place, list[tuple[Topic, Route]]] = {}
+        theirs = {topic: route for topic, route in wanted.items() if route.server is not None}
+        for topic, route in theirs.items():
+            place, named = place_of(route, session), (topic[0], route.key)
+            followers = self._followed.setdefault(place, {}).setdefault(named, Counter())
+            if not followers:
+                fresh.setdefault(place, []).append((named, route))
+            followers[session.principal, topic[1]] += 1
+        for place, group in fresh.items():
+            telling = self._tasks.start(self._subscribe(place, group, session))
+            self._tellings |= {(place, topic): telling for topic, _ in group}
+        return await self._refused(theirs, session)
+
+    async def _refused(self, wanted: Wanted, session: Session) -> Refusals:
+        """Wait until the servers have been told; what they refuse."""
+        tellings = {
+            topic: self._tellings.get((place_of(route, session), (topic[0], route.key)))
+            for topic, route in wanted.items()
+        }
+        tasks = {task for task in tellings.values() if task is not None}
+        if tasks:
+            await asyncio.wait(tasks, timeout=GRANTED_SECONDS)
+        late = f"the server did not grant it within {GRANTED_SECONDS:g} s"
+        refused = {}
+        for topic, task in tellings.items():
+            if task is None or not task.done() or task.cancelled():
+                refused[topic] = late
+            elif why := task.result().get((topic[0], wanted[topic].key)):
+                refused[topic] = why
+        return refused
+
+    def unfollow(self, wanted: Wanted, session: Session) -> None:
         """Somebody does not any more; a server is told of what nobody follows now."""
-        self._counts[session.principal] -= len(routes)
+        self._counts[session.principal] -= len(wanted)
         if self._counts[session.principal] <= 0:
             del self._counts[session.principal]
-        lost: dict[Place, list[Route]] = {}
-        for uri, route in routes.items():
+        lost: dict[Place, list[tuple[Topic, Route]]] = {}
+        for topic, route in wanted.items():
             if route.server is None:
                 continue
-            place = place_of(route, session)
-            if self._forget(place, route.key, (session.principal, uri)):
-                lost.setdefault(place, []).append(route)
-        for each in lost.values():
-            if self._keeper(each[0], session) is not None:
-                self._tell(each, session, "resources/unsubscribe")
+            place, named = place_of(route, session), (topic[0], route.key)
+            if self._forget(place, named, (session.principal, topic[1])):
+                lost.setdefault(place, []).append((named, route))
+        for place, group in lost.items():
+            if self._keeper(group[0][1], session) is not None:
+                self._tasks.start(self._unsubscribe(place, group, session))
 
-    def _forget(self, place: Place, key: str, follower: tuple[str, str]) -> bool:
-        """Count a follower off; true if it was the last one of this resource."""
+    def _forget(self, place: Place, topic: Topic, follower: tuple[str, str]) -> bool:
+        """Count a follower off; true if it was the last one."""
         followed = self._followed.get(place, {})
-        followers = followed.get(key, Counter())
+        followers = followed.get(topic, Counter())
         followers[follower] -= 1
         if followers[follower] <= 0:
             del followers[follower]
         if not followers:
-            followed.pop(key, None)
+            followed.pop(topic, None)
+            self._tellings.pop((place, topic), None)
         if not followed:
             self._followed.pop(place, None)
         return not followers
@@ -238,42 +277,80 @@ class Subscriptions:
             return instance.keeper if instance is not None else None
         return self._pool.keepers.get(route.server) if route.server is not None else None
 
-    def _tell(self, routes: list[Route], session: Session, method: str) -> Telling:
-        return self._tasks.start(self._tell_server(routes, session, method))
-
-    async def _tell_server(self, routes: list[Route], session: Session, method: str) -> None:
-        """Tell a server what is followed; `routes` all lead to it."""
+    async def _subscribe(
+        self, place: Place, fresh: list[tuple[Topic, Route]], session: Session
+    ) -> Refusals:
+        """Ask a server to tell of what nobody followed there so far."""
         try:
-            link = await self._link_for(routes[0], session)
+            link = await self._link_for(fresh[0][1], session)
         except ToolyardError as error:
-            said = {"server": str(routes[0].server), "why": str(error)}
-            log.info("a subscription was refused", extra=said)
-            return
+            return {topic: str(error) for topic, _ in fresh}
         if link.is_modern:
-            self._watch(routes[0], session)
-        else:
-            await asyncio.gather(*(_ask(link, method, route.key) for route in routes))
+            return await self._watch(place, fresh, session)
+        still = [topic for topic, _ in fresh if topic in self._followed.get(place, ())]
+        answers = await asyncio.gather(*(_ask(link, "resources/subscribe", t[1]) for t in still))
+        return {topic: why for topic, why in zip(still, answers, strict=True) if why}
 
-    def _watch(self, route: Route, session: Session) -> None:
-        keeper = self._keeper(route, session)
+    async def _watch(
+        self, place: Place, fresh: list[tuple[Topic, Route]], session: Session
+    ) -> Refusals:
+        """Have a modern server told of all that is followed there; what it does not grant."""
+        keeper = self._keeper(fresh[0][1], session)
+        granted: Topics = frozenset()
         if keeper is not None:
-            keeper.watch(frozenset(self._followed.get(place_of(route, session), ())))
+            keeper.listening.want(frozenset(self._followed.get(place, ())))
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(GRANTED_SECONDS):
+                    granted = await keeper.listening.granted()
+        why = "the server does not tell of changes to it"
+        return {topic: why for topic, _ in fresh if topic not in granted}
+
+    async def _unsubscribe(
+        self, place: Place, lost: list[tuple[Topic, Route]], session: Session
+    ) -> None:
+        keeper = self._keeper(lost[0][1], session)
+        if keeper is None or keeper.link is None:
+            return
+        if keeper.link.is_modern:
+            keeper.listening.want(frozenset(self._followed.get(place, ())))
+        else:
+            link = keeper.link
+            await asyncio.gather(*(_ask(link, "resources/unsubscribe", t[1]) for t, _ in lost))
 
     def updated(self, place: Place, params: bytes) -> None:
         """A server says that a resource changed."""
-        try:
-            uri = jsonrpc.to_python(jsonrpc.fields(params)["uri"])
-        except (*jsonrpc.MalformedError, KeyError):
-            return
-        names: dict[str, list[str]] = {}
-        for client, shown in self._followed.get(place, {}).get(uri, ()):
-            names.setdefault(client, []).append(shown)
-        for session in self.sessions if names else ():
-            for shown in session.watched.keys() & names.get(session.principal, ()):
+        followers = self._followers(place, RESOURCES, "uri", params)
+        for session in self.sessions if followers else ():
+            for shown in session.watched.keys() & followers.get(session.principal, ()):
                 session.push(jsonrpc.notification(UPDATED, jsonrpc.encode({"uri": shown})))
-        for listener in self._listeners if names else ():
-            for shown in listener.uris & set(names.get(listener.exchange.session.principal, ())):
-                listener.tell(UPDATED, {"uri": shown})
+        for listener, shown in self._hearing(RESOURCES, followers):
+            listener.tell(UPDATED, {"uri": shown})
+
+    def task_changed(self, place: Place, params: bytes) -> None:
+        """A modern server says that a task changed."""
+        followers = self._followers(place, TASKS, "taskId", params)
+        for listener, shown in self._hearing(TASKS, followers):
+            listener.tell(TASK_CHANGED, {**jsonrpc.fields(params), "taskId": shown})
+
+    def _followers(self, place: Place, member: str, key: str, params: bytes) -> dict[str, set[str]]:
+        """Return the followers of what a server speaks of, with the names they know it by."""
+        try:
+            name = jsonrpc.to_python(jsonrpc.fields(params)[key])
+        except (*jsonrpc.MalformedError, KeyError):
+            return {}
+        names: dict[str, set[str]] = {}
+        if isinstance(name, str):
+            for client, shown in self._followed.get(place, {}).get((member, name), ()):
+                names.setdefault(client, set()).add(shown)
+        return names
+
+    def _hearing(
+        self, member: str, followers: Mapping[str, set[str]]
+    ) -> Iterator[tuple[Listener, str]]:
+        for listener in self._listeners if followers else ():
+            for shown in followers.get(listener.exchange.session.principal, ()):
+                if (member, shown) in listener.topics:
+                    yield listener, shown
 
     # A link that was opened (again) is told what is wanted of it.
 
@@ -290,7 +367,7 @@ class Subscriptions:
     def _repeat(self, place: Place, link: Link, sessions: set[Session]) -> None:
         if link.is_modern:
             return
-        for uri in self._followed.get(place, ()):
+        for _, uri in self._followed.get(place, ()):
             self._tasks.start(_ask(link, "resources/subscribe", uri))
         self.set_level(link, sessions)
 
@@ -309,11 +386,21 @@ class Subscriptions:
             log.info("a log level was refused", extra={"server": link.name, "why": str(error)})
 
 
-async def _ask(link: Link, method: str, uri: str) -> None:
+async def _ask(link: Link, method: str, uri: str) -> str:
+    """Tell a legacy server of a resource that is followed, or no longer; why it refuses."""
     try:
         await link.ask(method, jsonrpc.encode({"uri": uri}))
     except ToolyardError as error:
         log.info("a subscription was refused", extra={"server": link.name, "why": str(error)})
+        return str(error)
+    return ""
+
+
+def _named(wanted: dict[str, Any], member: str) -> Iterator[Topic]:
+    names = wanted.get(member)
+    for name in names if isinstance(names, list) else ():
+        if isinstance(name, str):
+            yield member, name
 
 
 def _of(changed: Mapping[Exposure | None, set[str]], session: Session) -> set[str]:

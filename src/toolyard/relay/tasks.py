@@ -27,7 +27,7 @@ KEPT: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _Task:
     """A task, and the name that its server has for it."""
 
     id: str
@@ -43,7 +43,7 @@ class TaskTable:
 
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
-        self._tasks: dict[str, dict[str, _Kept]] = {}
+        self._tasks: dict[str, dict[str, _Task]] = {}
         """By client, then by the id it knows."""
         self._count = 0
 
@@ -57,13 +57,13 @@ class TaskTable:
         id_ = _id(task)
         if not id_ or (exchange.is_modern and bytes(task.get("resultType", b"")) != b'"task"'):
             return
-        shown = self._keep(exchange.session.principal, _Kept(id_, route, exchange.session))
+        shown = self._keep(exchange.session.principal, _Task(id_, route, exchange.session))
         if shown != id_:
             task["taskId"] = Raw(jsonrpc.encode(shown))
             fields = task if exchange.is_modern else {**members, "task": task}
             reply.result = Raw(jsonrpc.encode(fields))
 
-    def _keep(self, principal: str, kept: _Kept) -> str:
+    def _keep(self, principal: str, task: _Task) -> str:
         """Remember a task; the id that its client shall know it by.
 
         It is the server's, unless another server of this client has one that is called the same.
@@ -71,19 +71,22 @@ class TaskTable:
         if self._count >= KEPT:
             self._forget_one()
         theirs = self._tasks.setdefault(principal, {})
-        shown = kept.id
-        while shown in theirs and theirs[shown].route.server != kept.route.server:
-            shown = f"{kept.id}-{secrets.token_hex(4)}"
+        shown = task.id
+        while shown in theirs and theirs[shown].route.server != task.route.server:
+            shown = f"{task.id}-{secrets.token_hex(4)}"
         self._count += shown not in theirs
-        theirs[shown] = kept
+        theirs[shown] = task
         return shown
 
     def _forget_one(self) -> None:
         principal = max(self._tasks, key=lambda name: len(self._tasks[name]))
-        del self._tasks[principal][next(iter(self._tasks[principal]))]
-        self._count -= 1
-        if not self._tasks[principal]:
-            del self._tasks[principal]
+        self._forget(principal, next(iter(self._tasks[principal])))
+
+    def _forget(self, principal: str, shown: str) -> None:
+        theirs = self._tasks.get(principal, {})
+        self._count -= theirs.pop(shown, None) is not None
+        if not theirs:
+            self._tasks.pop(principal, None)
 
     def leave(self, principal: str) -> None:
         """A client is gone, and with it whoever could ask for its tasks."""
@@ -96,30 +99,37 @@ class TaskTable:
             UnknownNameError: This client has no such task.
         """
         shown = _id(fields)
-        kept = self._tasks.get(exchange.session.principal, {}).get(shown)
-        if kept is None or not view.shows(kept.route.server):
+        route = self.route(exchange.session.principal, shown, view)
+        if route is None:
             raise UnknownNameError(f"unknown task {quoted(shown)}")
-        route = Route(kept.route.server, kept.id, NO_OFFER, apart=kept.route.apart)
-        route.wraps = kept.route.wraps
         fields["taskId"] = route.raw_key
         reply = await self._calls.send(exchange, method, fields, route, view)
-        if shown != kept.id and reply.result:
+        if shown != route.key and reply.result:
             reply.result = Raw(_renamed(bytes(reply.result), shown))
         return reply
+
+    def route(self, principal: str, shown: str, view: View) -> Route | None:
+        """Find the server of a task by the id that its client knows; None if it is not its own."""
+        task = self._tasks.get(principal, {}).get(shown)
+        if task is None or not view.shows(task.route.server):
+            return None
+        route = Route(task.route.server, task.id, NO_OFFER, apart=task.route.apart)
+        route.wraps = task.route.wraps
+        return route
 
     async def list(self, exchange: Exchange) -> Message:
         """The tasks of this client, as their servers see them now."""
         tasks: list[Raw] = []
-        theirs = self._tasks.get(exchange.session.principal, {})
-        for shown, kept in list(theirs.items()):
-            if kept.session.is_modern:
+        principal = exchange.session.principal
+        for shown, task in list(self._tasks.get(principal, {}).items()):
+            if task.session.is_modern:
                 continue
-            asked = jsonrpc.encode({"taskId": kept.id})
+            asked = jsonrpc.encode({"taskId": task.id})
             try:
-                link = await self._calls.link_for(kept.route, kept.session)
+                link = await self._calls.link_for(task.route, task.session)
                 tasks.append(Raw(_renamed(await link.ask("tasks/get", asked), shown)))
             except ToolyardError:
-                self._count -= theirs.pop(shown, None) is not None
+                self._forget(principal, shown)
         return Message(result=Raw(jsonrpc.encode({"tasks": tasks})))
 
     def changed(self, server: ServerId, key: str, params: bytes) -> None:
@@ -131,17 +141,17 @@ class TaskTable:
             id_ = _id(jsonrpc.fields(params))
         except jsonrpc.MalformedError:
             return
-        for shown, kept in self._of(server, key, id_):
+        for shown, task in self._of(server, key, id_):
             note = jsonrpc.notification("notifications/tasks/status", _renamed(params, shown))
-            kept.session.push(note)
+            task.session.push(note)
 
-    def _of(self, server: ServerId, key: str, id_: str) -> Iterator[tuple[str, _Kept]]:
+    def _of(self, server: ServerId, key: str, id_: str) -> Iterator[tuple[str, _Task]]:
         """All that clients know as this task of a server."""
         tables = [self._tasks.get(key, {})] if key else self._tasks.values()
         for theirs in tables:
-            for shown, kept in theirs.items():
-                if kept.id == id_ and kept.route.server == server:
-                    yield shown, kept
+            for shown, task in theirs.items():
+                if task.id == id_ and task.route.server == server:
+                    yield shown, task
 
 
 def missing_tasks() -> Message:
@@ -152,8 +162,11 @@ def missing_tasks() -> Message:
 
 
 def _renamed(raw: bytes, shown: str) -> bytes:
-    """What is said of a task, under the id that its client knows."""
-    fields = jsonrpc.fields(raw)
+    """Put the id that its client knows into what a server says of a task."""
+    try:
+        fields = jsonrpc.fields(raw)
+    except jsonrpc.MalformedError:
+        return raw
     if _id(fields) in ("", shown):
         return raw
     return jsonrpc.encode({**fields, "taskId": shown})

@@ -76,7 +76,7 @@ class View:
 
     @property
     def has_own_tools(self) -> bool:
-        """Whether the hub's own tools are in it: not where only certain servers are wanted."""
+        """True if the hub's own tools are in it: not where only certain servers are wanted."""
         return not self.exposure.server and not self.exposure.agent
 
     def table(self, kind: str) -> dict[str, Route]:
@@ -135,8 +135,8 @@ class View:
         return None
 
     def shows(self, server: ServerId | None) -> bool:
-        """Whether anything of a server may be seen."""
-        return any(entry.server.id == server for entry in self.entries.values())
+        """Tell whether a server is part of this view."""
+        return server in self.aliases
 
     def route_method(self, method: str) -> Route | None:
         """The one server that a method unknown to the hub can be meant for, if there is one."""
@@ -212,7 +212,7 @@ def make_view(
 
 
 def _digest(items: list[Item]) -> str:
-    """What stands for a list, whichever era reads it."""
+    """Return a mark of a list, whichever era reads it."""
     texts = [modern if modern is legacy else modern + legacy for modern, legacy in items]
     return hashlib.sha256(b"\0".join(texts)).hexdigest()[:16]
 
