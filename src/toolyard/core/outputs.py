@@ -83,7 +83,7 @@ def _moved_keyword(name: str, value: Any) -> Any:
 
 
 def _has_base(node: dict[str, Any]) -> bool:
-    """Whether references within point into this part, wherever it is."""
+    """Tell whether references within point into this part, wherever it is."""
     base = node.get("$id")
     return isinstance(base, str) and not base.startswith("#")
 
@@ -194,7 +194,7 @@ _WITHIN: Final = frozenset(
 
 
 def _is_sound(node: dict[str, Any]) -> bool:
-    """Whether the doubtful keywords of a schema have values that will do."""
+    """Tell whether the doubtful keywords of a schema have values that will do."""
     patterns = [node["pattern"]] if "pattern" in node else []
     patterns += node.get("patternProperties", {})
     base = node.get("$id", "")
@@ -207,7 +207,7 @@ def _is_sound(node: dict[str, Any]) -> bool:
 
 
 def _is_closed(node: dict[str, Any], root: Any, anchors: set[Any]) -> bool:
-    """Whether a schema refers to nothing outside of its document; nothing is ever fetched."""
+    """Tell whether a schema refers to its own document alone; nothing is ever fetched."""
     reference = node.get("$ref", "#")
     if not reference.startswith("#"):
         return False
@@ -227,7 +227,7 @@ def _step(node: Any, name: str) -> Any:
 
 
 def _is_pattern(value: str) -> bool:
-    """Whether a pattern is surely one in JavaScript too; a doubtful one is no reason to try."""
+    """Tell whether a pattern is surely one in JavaScript too; in doubt it is none."""
     if len(value) > _LONGEST_PATTERN:
         return False
     at, opened, repeatable = 0, list[str](), False
@@ -245,7 +245,7 @@ def _is_pattern(value: str) -> bool:
 
 
 def _is_ordered(token: str) -> bool:
-    """Whether ranges of characters and of numbers begin with the smaller one."""
+    """Tell whether ranges of characters and of numbers begin with the smaller one."""
     if token[0] == "{":
         least, _, most = token.rstrip("?")[1:-1].partition(",")
         return not most or int(least) <= int(most)

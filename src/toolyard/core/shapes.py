@@ -73,7 +73,7 @@ class Icon(Shape):
 
 
 class Hints(Shape):
-    """What a tool's author says of its effects."""
+    """Effects of a tool, as its author sees them."""
 
     title: Text = UNSET
     read_only_hint: Flag = UNSET
@@ -174,7 +174,7 @@ class Shaped:
     modern: bytes
     legacy: bytes
     wraps: bool = False
-    """Whether the tool returns something else than an object, which legacy clients get in one."""
+    """True if the tool returns something else than an object; legacy clients get it in one."""
 
 
 def shaped(kind: str, offer: Offer, name: str) -> Shaped:

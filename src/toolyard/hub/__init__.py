@@ -297,7 +297,7 @@ def _first(entry: Entry) -> str:
 
 
 def _left_out(entry: Entry) -> Problem | None:
-    """What no client could read or call."""
+    """The problem of tools that no client could call, if there are some."""
     if not entry.unfit:
         return None
     return Problem(

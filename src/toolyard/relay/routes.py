@@ -50,7 +50,7 @@ class Route:
         self.head = b"mcp-name: %b\r\n" % headers.encode_value(key).encode()
         self.offer = offer
         self.wraps = False
-        """Whether it returns something else than an object, which legacy clients get in one."""
+        """True if it returns something else than an object; legacy clients get it in one."""
         self._has_marks = _MARK in offer.raw
         self._schema: tuple[Any, dict[headers.Path, tuple[str, str]]] | None = None
 
