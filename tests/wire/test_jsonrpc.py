@@ -117,6 +117,8 @@ def test_a_large_answer_is_read_as_the_decoder_would(id_: bytes, body: bytes) ->
     for shape in (
         b'{"jsonrpc":"2.0","id":%b,"result":%b}',
         b'{"jsonrpc":"2.0", "id":%b,"result":%b}',
+        b'{"jsonrpc": "2.0", "id": %b, "result": %b}',
+        b'{ "jsonrpc" :"2.0","id": %b ,"result" :\t%b }',
         b'{"id":%b,"jsonrpc":"2.0","result":%b}',
         b'{"jsonrpc":"2.0","id":%b,"error":%b}',
         b'{"jsonrpc":"2.0","id":%b,"result":%b} ',

@@ -64,6 +64,8 @@ MalformedError = (msgspec.DecodeError, msgspec.ValidationError, RecursionError, 
 
 _BIG: Final = 1 << 16
 """From here on an answer's strings are stepped over: scanning them would cost most."""
+_ENDS: Final = (b"}}", b"]}", b'"}')
+"""The ends of an answer without a blank that does not belong to its result."""
 _QUOTES: Final = 128
 """Marks of strings that are stepped over one by one; with more, scanning it all is cheaper."""
 _SLASHES: Final = 8
@@ -80,7 +82,7 @@ def read(raw: bytes) -> Message:
         len(raw) > _BIG
         and (head := _HEAD.match(raw))
         and head[2] == b"result"
-        and raw.endswith(b"}")
+        and raw.endswith(_ENDS)
         and _is_one_value(raw, head.end())
     ):
         return Message(id=Raw(head[1]), result=Raw(memoryview(raw)[head.end() : -1]))
