@@ -7,7 +7,8 @@ import json
 import subprocess
 
 from tests.e2e.hub import new_home, running_hub, stdio_stub, toolyard
-from tests.e2e.talk import Json
+from tests.e2e.talk import Json, talking, text_of
+from tests.verify.yard import ask as control
 
 INITIALIZE = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x"}}
 
@@ -43,3 +44,33 @@ async def test_a_client_that_names_a_profile_sees_it_or_nothing() -> None:
             assert [name for name in names if not name.startswith("toolyard_")] == ["one__echo"]
             for answer in await ask(hub.env, "--profile=nothing"):
                 assert "unknown profile 'nothing'; there are: small" in answer["error"]["message"]
+
+
+async def test_the_variables_of_a_profile_reach_programs_that_run_for_its_clients_alone() -> None:
+    with new_home() as home:
+        servers = {"one": stdio_stub("one", home, "--only", "echo,env")}
+        with running_hub(servers, home=home) as hub:
+            said = {"allow": ["one"], "environment": {"X_TENANT": "acme"}}
+            assert control(hub, "PUT", "/api/v1/profiles/acme", said)[0] == 200
+            asked = {"name": "X_TENANT"}
+            async with (
+                talking(hub) as plain,
+                talking(hub, profile="acme") as tenant,
+                talking(hub, profile="acme") as another,
+            ):
+                assert text_of(await plain.call("one__env", asked)) == ""
+                # Started for the profile, and not once more by its first call.
+                woken = await tenant.call("toolyard_activate", {"server": "one"})
+                assert not woken["isError"]
+                for each in (tenant, another):
+                    assert text_of(await each.call("one__env", asked)) == "acme"
+                    stable = {"server": "one", "tool": "env", "arguments": asked}
+                    assert text_of(await each.call("toolyard_call", stable)) == "acme"
+                assert text_of(await plain.call("one__env", asked)) == ""
+            rows = control(hub, "GET", "/api/v1/instances")[1]["instances"]
+            assert sorted(row["profile"] for row in rows) == ["", "acme"]
+            assert len({row["pid"] for row in rows}) == 2
+            shown = await asyncio.to_thread(
+                subprocess.run, toolyard("instances"), env=hub.env, capture_output=True, text=True
+            )
+            assert "the profile acme" in shown.stdout

@@ -59,7 +59,7 @@ def _cells(row: Row) -> list[str]:
 
 def _whom(row: Row) -> str:
     if row["mode"] == "shared":
-        return "all"
+        return f"the profile {row['profile']}" if row.get("profile") else "all"
     who = row["client"] or "a client without a name"
     agent = f" ({row['agent']})" if row["agent"] else ""
     return f"{who} {row['owner']}{agent}"

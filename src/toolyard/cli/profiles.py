@@ -53,7 +53,7 @@ def show_command(desk: Desk, name: str) -> None:
 @click.option("--pin", multiple=True, metavar="TOOL", help="List this tool even with search.")
 @click.option("--rename", multiple=True, metavar="TOOL=NAME", help="Call a tool otherwise.")
 @click.option("--describe", multiple=True, metavar="TOOL=TEXT", help="Describe a tool otherwise.")
-@click.option("-e", "--env", multiple=True, metavar="K=V", help="For servers of its own.")
+@click.option("-e", "--env", multiple=True, metavar="K=V", help="A variable for its programs.")
 @click.option("--separator", metavar="__|.|/", help="Put this between server and tool.")
 @click.option("--expose", type=click.Choice(["all", "search"]), help="List all, or to search.")
 @click.option("--title", metavar="TEXT", help="What it is for.")
@@ -75,11 +75,6 @@ def set_command(desk: Desk, /, name: str, fresh: bool, **told: Any) -> None:
     noticed = _write(desk, name, said)
     answer = {"done": "written", "profile": name, "path": f"/mcp/p/{name}", "noticed": noticed}
     desk.terminal.answer(answer, lambda: _done(desk, name))
-    if "environment" in said:
-        desk.terminal.note(
-            "note: servers are shared by all clients today, so they do not get the profile's "
-            "variables; these are kept for servers that run for one profile"
-        )
 
 
 @profile_command.command("remove")

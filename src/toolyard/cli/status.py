@@ -108,7 +108,8 @@ def _show_status(desk: Desk, status: dict[str, Any], link: str) -> None:
     for server in status["servers"]:
         for text in server.get("asks", ()):
             desk.terminal.note(f"note: {server['alias']}: {clean(text)}")
-    own = [row for row in status["instances"] if row["mode"] == "per_session" or row["note"]]
+    rows = status["instances"]
+    own = [r for r in rows if r["mode"] == "per_session" or r.get("profile") or r["note"]]
     if own:
         desk.terminal.say()
         show_instances(desk, own)

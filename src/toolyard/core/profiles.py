@@ -44,7 +44,7 @@ class Profile:
     rename: Pairs = ()
     describe: Pairs = ()
     environment: Pairs = field(default=(), repr=False)
-    """Variables for servers that run for this profile alone; shared servers do not get them."""
+    """Variables for programs, which then run for the clients of this profile alone."""
     separator: str | None = None
     expose: str | None = None
 

@@ -42,7 +42,7 @@ def _keepers(hub: Hub) -> Iterable[Keeper]:
     yield from (instance.keeper for instance in hub.instances)
 
 
-_NOBODY: Final[Row] = {"owner": "", "client": "", "agent": "", "leaving": False}
+_NOBODY: Final[Row] = {"owner": "", "client": "", "agent": "", "profile": "", "leaving": False}
 
 
 def _whose(instance: Instance, *, leaving: bool) -> Row:
@@ -53,6 +53,7 @@ def _whose(instance: Instance, *, leaving: bool) -> Row:
         "owner": owner.name,
         "client": owner.client,
         "agent": instance.apart.agent,
+        "profile": instance.apart.profile,
         "leaving": leaving,
     }
 

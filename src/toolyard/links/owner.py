@@ -56,6 +56,8 @@ class Apart:
     """The executor on which its process runs, if the server itself names none."""
     folders: bool = False
     """Whether it runs apart for clients that have folders alone."""
+    profile: str = ""
+    """The profile whose clients it runs for, because that has variables of its own."""
 
 
 def set_apart(
@@ -66,11 +68,13 @@ def set_apart(
     per_session: bool,
     place: str = "",
     folders: bool = False,
+    profile: str = "",
 ) -> Apart:
     """Say that a server runs apart."""
     if isinstance(endpoint, Command):
         said: tuple[object, ...] = (endpoint.argv, endpoint.env, endpoint.cwd)
     else:
         said = (endpoint.url, endpoint.kind, endpoint.headers)
-    digest = hashlib.sha256(repr((str(server), per_session, place, said)).encode()).hexdigest()
-    return Apart(server, endpoint, per_session, agent, digest, place, folders)
+    parts = (str(server), per_session, place, profile, said)
+    digest = hashlib.sha256(repr(parts).encode()).hexdigest()
+    return Apart(server, endpoint, per_session, agent, digest, place, folders, profile)

@@ -113,10 +113,12 @@ class Answers:
         if server not in view.entries:
             return error_result(unknown("server", server, view.entries))
         try:
-            await self._hub.activate(server)
+            await self._calls.link_for(
+                view.route_to(server), exchange.session, exchange.capabilities
+            )
         except ToolyardError as error:
             return error_result(f"{error}. {error.hint}".strip())
-        view = make_view(self._hub.snapshot, view.exposure, view)
+        view = await self.woken(make_view(self._hub.snapshot, view.exposure, view), server)
         found = {"server": server, "tools": [describe(view, n) for n in view.search("", server)]}
         return text_result(jsonrpc.encode(found).decode(), found)
 

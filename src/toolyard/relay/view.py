@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from toolyard.core.addresses import is_ours, pages, unwrap, wrap
-from toolyard.core.model import Entry, Offer, ServerId, Snapshot
+from toolyard.core.model import Command, Entry, Offer, ServerId, Snapshot
 from toolyard.core.names import exposed_names
 from toolyard.core.owners import NO_OWNERS
 from toolyard.core.plans import Resolution
@@ -138,15 +138,18 @@ class View:
         """Tell whether a server is part of this view."""
         return server in self.aliases
 
+    def route_to(self, alias: str) -> Route:
+        """The way to a server of this view, whatever it is asked for."""
+        return Route(self.entries[alias].server.id, "", NO_OFFER, alias, self.apart.get(alias))
+
     def route_method(self, method: str) -> Route | None:
         """The one server that a method unknown to the hub can be meant for, if there is one."""
         if not is_foreign(method) or self.selection.profile is not None:
             return None  # a profile says all that may be done, and knows nothing of this
         alias = self.exposure.server or self.extensions.owner(method)
-        entry = self.entries.get(alias)
-        if entry is None:
+        if alias not in self.entries:
             return None
-        route = Route(entry.server.id, "", NO_OFFER, alias, self.apart.get(alias))
+        route = self.route_to(alias)
         route.head = b""
         return route
 
@@ -202,6 +205,7 @@ def make_view(
         if view.selection.shows(entry):
             view.entries[entry.alias] = entry
             view.aliases[entry.server.id] = entry.alias
+            _set_apart_for_profile(view, entry)
             _add(view, entry, listed, taken, old)
             view.extensions.note(entry)
     listed["tools"] = shortened(view, listed["tools"])
@@ -288,6 +292,23 @@ def listed_for(snapshot: Snapshot, exposure: Exposure) -> set[str]:
 def _resolved(yard: Yard, exposure: Exposure) -> Resolution:
     # Whoever asks has reached the hub, so it can be reached from there.
     return yard.resolve(yard.terms(exposure.agent, exposure.executor, hub=HERE))
+
+
+def _set_apart_for_profile(view: View, entry: Entry) -> None:
+    """A program that a profile has variables for runs for its clients alone."""
+    profile, apart = view.selection.profile, view.apart.get(entry.alias)
+    endpoint = apart.endpoint if apart is not None else entry.server.endpoint
+    if profile is None or not profile.environment or not isinstance(endpoint, Command):
+        return
+    env = {**dict(endpoint.env), **dict(profile.environment)}
+    view.apart[entry.alias] = set_apart(
+        entry.server.id,
+        replace(endpoint, env=tuple(env.items())),
+        apart.agent if apart is not None else "",
+        per_session=apart is not None and apart.per_session,
+        place=apart.place if apart is not None else "",
+        profile=profile.name,
+    )
 
 
 def _planned(view: View, snapshot: Snapshot, exposure: Exposure) -> list[Entry]:

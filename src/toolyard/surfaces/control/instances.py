@@ -52,6 +52,8 @@ class InstanceRow(msgspec.Struct):
     """What stands for the session it runs for; empty if it is shared."""
     client: str
     agent: str
+    profile: str
+    """The profile whose clients alone it runs for, because that has variables of its own."""
     leaving: bool
     """Whether its session has left; it ends soon, unless the session comes back."""
 

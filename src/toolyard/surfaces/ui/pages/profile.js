@@ -16,7 +16,7 @@ const LISTS = [
 const TABLES = [
   ["rename", "Other names", "git/log = history, one a line.", " = "],
   ["describe", "Other descriptions", "git/log = What was committed, one a line.", " = "],
-  ["environment", "Variables", "NAME=value, one a line; for servers that run for this profile alone.", "="],
+  ["environment", "Variables", "NAME=value, one a line; its programs then run for this profile alone.", "="],
 ];
 const SHAPE = formOf({ lists: LISTS, tables: TABLES, plain: { title: "", settings: {} } });
 const MOST = 300;
