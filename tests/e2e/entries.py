@@ -80,14 +80,21 @@ class Background:
 
 
 @contextmanager
-def background(make: Callable[[Path], Mapping[str, Any]]) -> Iterator[Background]:
+def background(
+    make: Callable[[Path], Mapping[str, Any]],
+    env: Mapping[str, str] | None = None,
+    *,
+    settle: bool = True,
+) -> Iterator[Background]:
     """A hub in the background that knows its servers; `make` gives these, for a home."""
     with new_home() as home:
         (home / "servers.json").write_text(json.dumps({"mcpServers": dict(make(home))}))
-        yard = Background(home, {**environment(home), "TOOLYARD_PORT": str(free_port())})
+        own = {"TOOLYARD_PORT": str(free_port()), **(env or {})}
+        yard = Background(home, {**environment(home), **own})
         try:
             yard.run("up", "--detach")
-            yard.wait_settled()
+            if settle:
+                yard.wait_settled()
             yield yard
         finally:
             subprocess.run(toolyard("down"), env=yard.env, capture_output=True, check=False)

@@ -16,6 +16,13 @@ from toolyard.core.tiny import TINY
 
 _NPX = """#!/bin/sh
 echo "npx $*" >> {shop}/log
+if [ -p {shop}/slow ]; then
+    trap 'echo "killed" >> {shop}/log; exit 1' TERM INT HUP PIPE
+    echo "npm warn it takes a while" >&2
+    read go < {shop}/slow
+    echo "npm warn it took a while" >&2
+    echo "fetched" >> {shop}/log
+fi
 while [ "$1" = -y ]; do shift; done
 name=$1; shift
 sh -c '"$0" "$@"; exit $?' {shop}/$name/program "$@"
@@ -95,6 +102,23 @@ class Shop:
         """Let installers work again."""
         (self.folder / "closed").unlink()
 
+    def slow(self) -> None:
+        """Let every npx take its time to install, until each is told to go on."""
+        os.mkfifo(self.folder / "slow")
+
+    def hasten(self) -> None:
+        """Let the npx that installs go on, and those after it be quick."""
+        fifo = self.folder / "slow"
+        with fifo.open("w") as pipe:
+            fifo.unlink()
+            pipe.write("go\n")
+
+    @property
+    def log(self) -> list[str]:
+        """The first word of all that launchers and installers did, in order."""
+        log = self.folder / "log"
+        return [line.split()[0] for line in log.read_text().splitlines()] if log.exists() else []
+
     def hold(self) -> None:
         """Let the next installer wait."""
         os.mkfifo(self.folder / "hold")
@@ -106,9 +130,7 @@ class Shop:
 
     def ran(self, name: str) -> int:
         """How often a launcher or installer was run."""
-        log = self.folder / "log"
-        lines = log.read_text().splitlines() if log.exists() else []
-        return sum(line.split()[0] == name for line in lines)
+        return self.log.count(name)
 
     @property
     def starts(self) -> list[dict[str, Any]]:

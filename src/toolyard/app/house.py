@@ -128,7 +128,7 @@ class House:
         """What starts servers and holds the links to them."""
         settings = self.settings
         logs = settings.state_dir / "log"
-        self.local = Local(logs)
+        self.local = Local(logs, fetches=settings.cache_dir / "fetching")
         identity = hub_identity(settings.state_dir)
         self.sites = Sites(self.local, identity, logs, lambda: self.board.snapshot.roster)
         self.recall = Recall(settings.cache_dir / "known")

@@ -37,6 +37,19 @@ _UVX_VALUED: Final[Mapping[str, str]] = {
     "--python": "python",
     "-p": "python",
 }
+_FETCHING: Final[Mapping[str, tuple[str, ...]]] = {
+    "bun": ("x",),
+    "bunx": (),
+    "npm": ("exec", "x"),
+    "npx": (),
+    "pipx": ("run",),
+    "pnpm": ("dlx",),
+    "pnpx": (),
+    "uv": ("run", "tool"),
+    "uvx": (),
+    "yarn": ("dlx",),
+}
+"""Programs that fetch a package and run it, and the words that make them do so."""
 _STEERING: Final = ("npm_config_", "node_", "uv_")
 """What variables that decide which package is fetched, and for what, begin with."""
 
@@ -79,6 +92,13 @@ def recognise(argv: tuple[str, ...]) -> Package | None:
     if launcher == "uv" and argv[1:3] == ("tool", "run"):
         return _uvx(argv[3:])
     return None
+
+
+def may_fetch(argv: tuple[str, ...]) -> bool:
+    """Whether a command may install a package before it runs it, understood in full or not."""
+    launcher = argv[0].rpartition("/")[2] if argv else ""
+    orders = _FETCHING.get(launcher)
+    return orders is not None and (not orders or "".join(argv[1:2]) in orders)
 
 
 def installation_name(package: Package, env: Pairs) -> str:

@@ -44,6 +44,8 @@ class Child:
         self._outputs: dict[int, asyncio.ReadTransport] = {}
         self.pid = 0
         """The process, once it is started."""
+        self.on_spoken: Callable[[], None] | None = None
+        """Called with the first that comes from its stdout."""
         self.gone = asyncio.Event()
         """Set when the process has ended."""
         self.drained = asyncio.Event()
@@ -95,10 +97,19 @@ class Child:
         """Take what the server wrote."""
         if pipe == STDERR:
             self._keep(data)
-        elif self._feed is not None:
+            return
+        if self.on_spoken is not None:
+            self.has_spoken()
+        if self._feed is not None:
             self._feed(data)
         else:
             self._wait_for_connect(data)
+
+    def has_spoken(self) -> None:
+        """Note that the server itself runs, whoever had to start it."""
+        spoken, self.on_spoken = self.on_spoken, None
+        if spoken is not None:
+            spoken()
 
     def lost(self, pipe: int) -> None:
         """Note the end of one pipe."""
@@ -121,6 +132,11 @@ class Child:
         self._closing = True
         if self._input is not None:
             self._input.close()
+
+    def let_go(self) -> None:
+        """Tell the server that no more is to come, and deliver nothing but the end any more."""
+        self.close_input()
+        self._tell()
 
     def close(self) -> None:
         """Drop the pipes; nothing is delivered afterwards but the end, if it was not yet."""

@@ -13,17 +13,20 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from toolyard.core.errors import StartError, ToolyardError
 from toolyard.core.placement import Run
 from toolyard.core.ports import Address, Pipes
 from toolyard.core.sites import Placement
 from toolyard.executors import portable, posix, warden
 from toolyard.executors.child import Child
 from toolyard.executors.environment import environment
+from toolyard.executors.fetching import HINT, Fetches, Hold
 from toolyard.executors.program import Program, locate, refusal
 from toolyard.executors.serving import check_port, serving
 from toolyard.executors.tail import LogFile
-from toolyard.executors.waits import through, within
+from toolyard.executors.waits import through, within, within_either
 from toolyard.executors.watch import Watch
+from toolyard.wire.tasks import Tasks
 
 _KILL_WAIT = 1.0  # a killed process goes at once, unless the kernel holds it
 _DRAIN_WAIT = 0.5  # with all writers gone the rest is there already
@@ -48,15 +51,23 @@ class Patience:
 
     eof: float = 2.0
     term: float = 3.0
+    fetch: float = 300.0
+    """For a launcher that may be installing; see `fetching`."""
+    hold: float = 50.0
+    """For the next launcher to wait for it; less than most starts are waited for."""
 
 
 class Local:
-    """Runs servers here; with a folder, their stderr is kept there, one file per server."""
+    """Runs servers here; with a folder, their stderr is kept there, one file per server.
+
+    In the folder `fetches` are locks of launchers that install packages.
+    """
 
     def __init__(
         self,
         logs: Path | None = None,
         *,
+        fetches: Path | None = None,
         limits: Limits = Limits(),  # noqa: B008 - frozen
         patience: Patience = Patience(),  # noqa: B008 - frozen
     ) -> None:
@@ -64,7 +75,10 @@ class Local:
         self._limits = limits
         self._patience = patience
         self._owner = uuid.uuid4().hex
-        self._watch = Watch(self._owner)
+        self._watch = Watch(self._owner, patience.fetch)
+        self._fetches = Fetches(fetches, patience.hold)
+        self._left = Tasks()
+        """Launchers that are left to finish."""
         self._sweepers = ThreadPoolExecutor(_SWEEPERS, thread_name_prefix="sweep")
         self._last: dict[str, list[Child]] = {}
 
@@ -88,7 +102,11 @@ class Local:
         if run.placement.port:
             await check_port(run)
         async with self.start(run) as child:
-            yield await serving(run, child) if run.placement.port else child
+            reached: Pipes | Address = child
+            if run.placement.port:
+                reached = await serving(run, child)
+                child.has_spoken()
+            yield reached
 
     @asynccontextmanager
     async def start(self, run: Run) -> AsyncIterator[Child]:
@@ -103,14 +121,24 @@ class Local:
         env = environment(command.env, marks)
         program = locate(name, command, env)
         child = Child(LogFile(self._logs, name) if self._logs else None)
+        hold = await self._fetches.hold(name, command)
         self._watch.begin()
-        process = await _start(name, program, env, child)
+        try:
+            process = await _start(name, program, env, child, hold)
+        except StartError:
+            if hold is not None:
+                hold.leave()
+            raise
         child.pid = process.pid
         self._last[name] = [*self._last.get(name, ())[-1:], child]
-        life = _Life(self, process, child, f"{warden.INSTANCE}={instance}")
+        life = _Life(self, process, child, f"{warden.INSTANCE}={instance}", hold)
         try:
             await life.begin(_bounds(run.placement, self._limits))
             yield child
+        except ToolyardError as error:
+            if life.is_fetching:
+                error.hint = HINT
+            raise
         finally:
             await through(life.stop())
 
@@ -132,7 +160,11 @@ class Local:
         return next((each for each in lines if each), ())
 
     async def close(self) -> None:
-        """Let the warden go; call it when no server runs any more, for it ends what does."""
+        """Let the warden go; call it when no server runs any more, for it ends what does.
+
+        Launchers that may be installing are left to it.
+        """
+        await self._left.close()
         await self._watch.close()
 
 
@@ -140,24 +172,72 @@ class _Life:
     """One server from start to the last of its processes."""
 
     def __init__(
-        self, local: Local, process: posix.Process | portable.Process, child: Child, mark: str
+        self,
+        local: Local,
+        process: posix.Process | portable.Process,
+        child: Child,
+        mark: str,
+        hold: Hold | None,
     ) -> None:
         self._local = local
         self._process = process
         self._child = child
         self._mark = mark
+        self._hold = hold
+        self._fetched = asyncio.Event()
+        child.on_spoken = self._spoken if hold is not None else None
         # First of all: what the process starts from here on inherits it.
         self._queue = _mark(process.pid, local._watch.queues)
         seen = warden.look(process.pid)
         self._start = seen.start if seen else 0
 
+    @property
+    def is_fetching(self) -> bool:
+        """Whether it may be installing a package, as far as we know."""
+        return self._hold is not None and not self._child.gone.is_set()
+
+    def _spoken(self) -> None:
+        """The server itself runs: what was to be installed is there."""
+        if self._hold is not None:
+            self._hold.release()
+            self._hold = None
+            self._fetched.set()
+            self._local._watch.may_end(self._process.pid)
+
     async def begin(self, limits: Limits) -> None:
         self._local._watch.add(self._process.pid, self._start, self._queue)
+        if self._hold is not None:
+            self._local._watch.spare(self._process.pid)
         _limit(self._process.pid, limits)
         # To its end: a pipe that is half connected belongs to nobody.
         await through(self._process.attach())
 
     async def stop(self) -> None:
+        """End it, or let it finish first if it may be installing."""
+        if self.is_fetching:
+            self._child.let_go()
+            if self._local._left.start(self._finish()) is not None:
+                return
+        await self._end()
+
+    async def _finish(self) -> None:
+        """Wait until a launcher has fetched what it needs, and then end all of it."""
+        try:
+            await within_either(self._local._patience.fetch, self._child.gone, self._fetched)
+        except asyncio.CancelledError:
+            # We end first: it is the warden's now.
+            self._leave()
+            raise
+        await through(self._end())
+
+    def _leave(self) -> None:
+        if self._hold is not None:
+            self._hold.leave()
+        if isinstance(self._process, posix.Process):
+            self._process.leave()
+        self._child.close()
+
+    async def _end(self) -> None:
         """Ask, insist, force; then look for what escaped. Every wait has an end."""
         try:
             await self._ask()
@@ -171,6 +251,8 @@ class _Life:
             self._sweep(0)
             raise
         finally:
+            if self._hold is not None:
+                self._hold.leave()
             self._local._watch.remove(self._process.pid)
             self._process.reap()
             self._child.close()
@@ -201,11 +283,14 @@ _KILL = signal.SIGTERM if sys.platform == "win32" else signal.SIGKILL
 
 
 async def _start(
-    name: str, program: Program, env: dict[str, str], child: Child
+    name: str, program: Program, env: dict[str, str], child: Child, hold: Hold | None
 ) -> posix.Process | portable.Process:
     try:
         if sys.platform == "win32":
             return await portable.start(program, env, child)
+        if hold is not None:
+            held = (hold.fd,) if hold.fd >= 0 else ()
+            return posix.start_to_stay(program, env, child, held)
         return posix.start(program, env, child)
     except (OSError, ValueError) as error:
         raise refusal(name, program, error) from error

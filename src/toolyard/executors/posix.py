@@ -59,16 +59,24 @@ class Process:
 
     def reap(self) -> None:
         """Free the pid; the process has ended or been killed."""
+        self._unwatch()
+        with suppress(subprocess.TimeoutExpired):
+            code = self._popen.wait(timeout=_REAP_WAIT)
+            if not self._child.gone.is_set():
+                self._child.exited(status(code))
+
+    def leave(self) -> None:
+        """Let it run on, with nobody of ours to wait for its end."""
+        self._unwatch()
+        self._popen.returncode = 0  # or the interpreter would complain that we do not
+
+    def _unwatch(self) -> None:
         if self._handle is not None:
             asyncio.get_running_loop().remove_reader(self._handle)
             os.close(self._handle)
             self._handle = None
         for pipe in self._loose:
             pipe.close()
-        with suppress(subprocess.TimeoutExpired):
-            code = self._popen.wait(timeout=_REAP_WAIT)
-            if not self._child.gone.is_set():
-                self._child.exited(status(code))
 
     def _watch_exit(self) -> None:
         loop = asyncio.get_running_loop()
@@ -101,18 +109,48 @@ def start(program: Program, env: Mapping[str, str], child: Child) -> Process:
     Raises:
         OSError: The system would not start it.
     """
-    popen = subprocess.Popen(
+    return Process(_popen(program, env, subprocess.PIPE, subprocess.PIPE, ()), child)
+
+
+def start_to_stay(
+    program: Program, env: Mapping[str, str], child: Child, descriptors: tuple[int, ...]
+) -> Process:
+    """Start a program that may outlive us, with these descriptors open in it, too.
+
+    What it writes then goes nowhere, but does not fail: it holds the other ends of its own pipes.
+
+    Raises:
+        OSError: The system would not start it.
+    """
+    (out, out_end), (err, err_end) = os.pipe(), os.pipe()
+    try:
+        popen = _popen(program, env, out_end, err_end, (*descriptors, out, err))
+    except BaseException:
+        os.close(out)
+        os.close(err)
+        raise
+    finally:
+        os.close(out_end)
+        os.close(err_end)
+    popen.stdout, popen.stderr = os.fdopen(out, "rb", 0), os.fdopen(err, "rb", 0)
+    return Process(popen, child)
+
+
+def _popen(
+    program: Program, env: Mapping[str, str], out: int, err: int, descriptors: tuple[int, ...]
+) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
         program.argv,
         executable=program.path,
         bufsize=0,
         cwd=program.cwd,
         env=env,
         stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        stdout=out,
+        stderr=err,
+        pass_fds=descriptors,
         start_new_session=True,
     )
-    return Process(popen, child)
 
 
 def status(code: int) -> str:

@@ -18,6 +18,15 @@ async def within(seconds: float, event: asyncio.Event) -> bool:
     return event.is_set()
 
 
+async def within_either(seconds: float, first: asyncio.Event, second: asyncio.Event) -> None:
+    """Wait until one of two things happens, so long at most."""
+    async with asyncio.TaskGroup() as group:
+        waits = [group.create_task(event.wait()) for event in (first, second)]
+        await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        for wait in waits:
+            wait.cancel()
+
+
 async def through(work: Coroutine[Any, Any, T]) -> T:
     """Finish the work even if we are cancelled meanwhile, and only then be cancelled."""
     task = asyncio.ensure_future(work)  # noqa: TID251 - awaited right here, to its end

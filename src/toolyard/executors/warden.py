@@ -8,7 +8,8 @@ but the lightest parts of the standard library, and nothing of ours.
 A process is ours when it carries our mark in its environment, when it belongs
 to the session of a child we know (pid and start time), when it inherited the
 limit that one of these was marked with, or when such a process is its ancestor.
-Nothing else is ever signalled.
+Nothing else is ever signalled. A child that is spared, for it may be installing
+a package, gets its time to end by itself.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ IGNORED = [
 
 _TERM_WAIT = 1.5  # with the hub dead nobody is left to wait longer for
 _KILL_WAIT = 1.0
+_LOOK = 0.5  # between looks whether a child that is spared has ended
 _KILL_ROUNDS = 5  # a process that forks while it is being killed needs more than one
 
 
@@ -69,7 +71,7 @@ def look(pid: int) -> Seen | None:
 class Kin:
     """What tells the processes of some children from all others."""
 
-    __slots__ = ("mark", "queues", "sessions")
+    __slots__ = ("mark", "queues", "sessions", "spared")
 
     def __init__(self, mark: str, sessions: dict[int, int], queues: dict[int, int]) -> None:
         self.mark = mark
@@ -81,6 +83,8 @@ class Kin:
 
         Limits are inherited, whatever a process does to its session and its environment.
         """
+        self.spared: set[int] = set()
+        """Children that are not to be ended, with all in their sessions."""
 
 
 def find(kin: Kin, since: int) -> list[Seen]:
@@ -88,7 +92,7 @@ def find(kin: Kin, since: int) -> list[Seen]:
     sessions, sizes = kin.sessions, set(kin.queues.values())
     known = {pid for pid, start in sessions.items() if (p := look(pid)) and p.start == start}
     wanted = kin.mark.encode()
-    rest = [seen for seen in _all_of_ours() if seen.start >= since]
+    rest = [p for p in _all_of_ours() if p.start >= since and p.session not in kin.spared]
     ours = {
         p.pid: p
         for p in rest
@@ -208,7 +212,11 @@ def _end_groups(groups: dict[int, int]) -> None:
 
 
 def _listen(mark: str) -> Kin:
-    """Hear `+PID START QUEUE` and `-PID` until the hub is gone; give the children it left."""
+    """Hear of children until the hub is gone; give those it left.
+
+    `+PID START QUEUE` is a new one, `~PID` one to spare, `!PID` one to spare no more, and `-PID` is
+    gone.
+    """
     left = Kin(mark, {}, {})
     for line in sys.stdin.buffer:
         words = line[1:].split()
@@ -217,22 +225,57 @@ def _listen(mark: str) -> Kin:
             left.sessions[pid] = int(words[1])
             if words[2] != b"0":
                 left.queues[pid] = int(words[2])
-        elif line.startswith(b"-") and words:
-            left.sessions.pop(int(words[0]), None)
-            left.queues.pop(int(words[0]), None)
+        elif words:
+            _change(left, line[:1], int(words[0]))
     return left
 
 
-def main(owner: str, since: int) -> None:
+def _change(left: Kin, what: bytes, pid: int) -> None:
+    if what == b"~":
+        left.spared.add(pid)
+        return
+    left.spared.discard(pid)
+    if what == b"-":
+        left.sessions.pop(pid, None)
+        left.queues.pop(pid, None)
+
+
+def _await_spared(left: Kin, seconds: float) -> None:
+    """Wait until the children that are spared have ended, so long at most; then none is."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline and any(_is_there(left, pid) for pid in left.spared):
+        time.sleep(_LOOK)  # noqa: TID251 - not their parent, and elsewhere nothing tells
+    left.spared.clear()
+
+
+def _is_there(left: Kin, pid: int) -> bool:
+    if os.path.isdir("/proc/self"):
+        seen = look(pid)
+        return seen is not None and seen.alive and seen.start == left.sessions.get(pid)
+    try:
+        os.kill(pid, 0)
+    except OSError:
+        return False
+    return True
+
+
+def main(owner: str, since: int, fetch: float) -> None:
     """Wait for the end of the hub called `owner`, then end what it left."""
     for number in IGNORED:
         signal.signal(number, signal.SIG_IGN)
     left = _listen(f"{OWNER}={owner}")
+    _end_left(left, since)
+    if left.spared:
+        _await_spared(left, fetch)
+        _end_left(left, since)
+
+
+def _end_left(left: Kin, since: int) -> None:
     if os.path.isdir("/proc/self"):
         end(left, since, _TERM_WAIT)
     else:
-        _end_groups(left.sessions)
+        _end_groups({pid: at for pid, at in left.sessions.items() if pid not in left.spared})
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    main(sys.argv[1], int(sys.argv[2]), float(sys.argv[3]))

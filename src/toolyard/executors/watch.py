@@ -20,11 +20,14 @@ _LEAVE_WAIT = 10.0  # the warden's own waits end well before
 class Watch:
     """Keeps one warden that outlives this process just long enough to clean up after it."""
 
-    def __init__(self, owner: str) -> None:
+    def __init__(self, owner: str, fetch: float) -> None:
         self._owner = owner
+        self._fetch = fetch
+        """Seconds in which children that are spared must have ended."""
         self._process: subprocess.Popen[bytes] | None = None
         self._living: dict[int, tuple[int, int]] = {}
         """For each child when it started, and the limit that marks it."""
+        self._spared: set[int] = set()
         # No child of ours is older than we are; what is older is never looked at.
         me = warden.look(os.getpid())
         self.since = me.start if me else 0
@@ -40,12 +43,14 @@ class Watch:
             return
         self._forget()
         try:
-            self._process = _start(self._owner, self.since)
+            self._process = _start(self._owner, self.since, self._fetch)
         except OSError as error:
             _log.warning("no warden, servers may outlive a killed hub: %s", error.strerror)
             return
         for pid, (start, queue) in self._living.items():
             self._tell(f"+{pid} {start} {queue}\n")
+        for pid in self._spared:
+            self._tell(f"~{pid}\n")
 
     def add(self, pid: int, start: int, queue: int) -> None:
         """Have this child ended should we vanish; a `queue` of 0 means that no limit marks it."""
@@ -57,17 +62,32 @@ class Watch:
         """The limits that mark living children."""
         return frozenset(queue for _, queue in self._living.values())
 
+    def spare(self, pid: int) -> None:
+        """Have this child finish what it is at, should we vanish."""
+        self._spared.add(pid)
+        self._tell(f"~{pid}\n")
+
+    def may_end(self, pid: int) -> None:
+        """Have it ended like all others again."""
+        self._spared.discard(pid)
+        self._tell(f"!{pid}\n")
+
     def remove(self, pid: int) -> None:
         """Forget a child that is gone."""
         self._living.pop(pid, None)
+        self._spared.discard(pid)
         self._tell(f"-{pid}\n")
 
     async def close(self) -> None:
-        """Let the warden go, and wait until it has."""
+        """Let the warden go, and wait until it has, unless it has somebody to wait for."""
         process = self._process
         if process is None or process.stdin is None:
             return
         process.stdin.close()
+        if self._spared:
+            process.returncode = 0  # or the interpreter would complain that we do not wait
+            self._process = None
+            return
         try:
             await asyncio.to_thread(process.wait, _LEAVE_WAIT)
         except subprocess.TimeoutExpired:
@@ -90,12 +110,12 @@ class Watch:
         self._process = None
 
 
-def _start(owner: str, since: int) -> subprocess.Popen[bytes]:
+def _start(owner: str, since: int, fetch: float) -> subprocess.Popen[bytes]:
     # Blocked signals stay blocked in the new process, so that none finds it half started.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, warden.IGNORED)
     try:
         return subprocess.Popen(
-            [sys.executable, "-I", "-S", warden.__file__, owner, str(since)],
+            [sys.executable, "-I", "-S", warden.__file__, owner, str(since), str(fetch)],
             bufsize=0,
             cwd="/",
             env={},  # it must carry no mark: another hub's warden would end it

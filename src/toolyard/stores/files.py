@@ -98,10 +98,10 @@ def locked(path: Path, deadline: float = LOCK_DEADLINE) -> Iterator[None]:
     Raises:
         StoreError: The lock file cannot be opened, or somebody held it for `deadline` seconds.
     """
-    fd = _open_lock(path.with_name(f"{path.name}.lock"))
+    fd = open_lock(path.with_name(f"{path.name}.lock"))
     try:
         end = time.monotonic() + deadline
-        while not _try_lock(fd, path):
+        while not try_lock(fd, path):
             if time.monotonic() >= end:
                 raise StoreError(
                     f"'{path}' was locked by another process for {deadline:g} seconds",
@@ -114,7 +114,12 @@ def locked(path: Path, deadline: float = LOCK_DEADLINE) -> Iterator[None]:
         os.close(fd)  # which also unlocks
 
 
-def _open_lock(lock: Path) -> int:
+def open_lock(lock: Path) -> int:
+    """Open a lock file, which is made if need be; give its descriptor.
+
+    Raises:
+        StoreError: It cannot be opened.
+    """
     flags = os.O_RDWR | os.O_CREAT | _NO_FOLLOW | _NO_WAIT | _CLOSE_ON_EXEC | _BINARY
     try:
         _make_directory(lock.parent)
@@ -126,7 +131,12 @@ def _open_lock(lock: Path) -> int:
         ) from error
 
 
-def _try_lock(fd: int, path: Path) -> bool:
+def try_lock(fd: int, path: Path) -> bool:
+    """Take the lock of an open lock file; false if somebody has it.
+
+    Raises:
+        StoreError: There can be no locks there.
+    """
     try:
         if sys.platform == "win32":
             import msvcrt

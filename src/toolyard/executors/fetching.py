@@ -1,0 +1,104 @@
+"""Launchers that may install a package before they run it, and the care that they need.
+
+Broken off while it installs, npx leaves half a package behind and takes it for a whole one ever
+after. So a launcher whose server has not spoken yet is never killed: it is left to finish, by the
+hub and by the warden of one that ended, and no other is started for the same package meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from toolyard.core.errors import StartError, StoreError
+from toolyard.core.model import Command
+from toolyard.core.packages import may_fetch, recognise
+from toolyard.stores.files import open_lock, try_lock
+
+LOOK_SECONDS: Final = 0.1
+HINT: Final = (
+    "it may still be installing, which goes on in the background; the next start waits for it"
+)
+
+
+class Hold:
+    """The right to fetch a package, which one launcher has at a time, also of different hubs.
+
+    It is a lock on a file that the launcher inherits: if the hub ends before the package is there,
+    the lock is held until the launcher has ended. A descriptor below 0 stands for no lock.
+    """
+
+    def __init__(self, fd: int = -1, fetched: Callable[[], None] = lambda: None) -> None:
+        self.fd = fd
+        self._fetched = fetched
+
+    def release(self) -> None:
+        """Let others fetch: the package is there."""
+        self._fetched()
+        if self.fd >= 0:
+            import fcntl
+
+            fcntl.flock(self.fd, fcntl.LOCK_UN)  # for the launcher, too, which shares it
+        self.leave()
+
+    def leave(self) -> None:
+        """Let go of it; the launcher still has it."""
+        if self.fd >= 0:
+            os.close(self.fd)
+        self.fd = -1
+
+
+class Fetches:
+    """What launchers are at, with their locks in a folder; without one, nothing is locked.
+
+    A start waits for an earlier one `patience` seconds at most.
+    """
+
+    def __init__(self, folder: Path | None, patience: float) -> None:
+        self._folder = folder
+        self._patience = patience
+        self._fetched: set[str] = set()
+        """What was fetched for us already, and will hardly be again."""
+
+    async def hold(self, name: str, command: Command) -> Hold | None:
+        """Take the right to fetch what a command needs; None for one that fetches nothing.
+
+        Raises:
+            StartError: Another start of it has not ended in time.
+        """
+        if sys.platform == "win32" or not may_fetch(command.argv):
+            return None
+        key = _key(command)
+        if self._folder is not None and key not in self._fetched:
+            with suppress(StoreError):  # without locks a server starts all the same
+                path = self._folder / f"{key}.lock"
+                held = Hold(open_lock(path), lambda: self._fetched.add(key))
+                await self._lock(name, held, path)
+                return held
+        return Hold()
+
+    async def _lock(self, name: str, held: Hold, path: Path) -> None:
+        loop = asyncio.get_running_loop()
+        end = loop.time() + self._patience
+        try:
+            while not try_lock(held.fd, path):
+                if loop.time() > end:
+                    text = f"cannot start {name!r}: an earlier start of it has not ended yet"
+                    raise StartError(text, HINT)
+                await asyncio.sleep(LOOK_SECONDS)
+        except BaseException:
+            held.leave()
+            raise
+
+
+def _key(command: Command) -> str:
+    """What launchers that would fetch the same have in common."""
+    package = recognise(command.argv)
+    words = (package.kind, package.spec) if package is not None else command.argv
+    return hashlib.sha256("\0".join(words).encode("utf-8", "surrogatepass")).hexdigest()[:16]
