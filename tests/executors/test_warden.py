@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -106,6 +107,14 @@ async def test_a_daemon_with_an_empty_environment_ends_with_its_server(local: Lo
         assert await leaves(second, within=10)
         assert not await leaves(first, within=0)
     assert await leaves(first, within=10)
+
+
+async def test_the_mark_of_a_server_is_beyond_what_any_other_process_has(local: Local) -> None:
+    async with local.start(Run("one", python(ECHO))) as one:
+        limit, _ = resource.prlimit(one.pid, resource.RLIMIT_RTTIME)
+
+    # Of so many, two hubs of one user never draw the same; nobody sets such a time on purpose.
+    assert 2**62 <= limit < 2**63
 
 
 def none(sessions: dict[int, int]) -> warden.Kin:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import random
+import secrets
 import signal
 import sys
 import uuid
@@ -30,7 +30,7 @@ from toolyard.wire.tasks import Tasks
 
 _KILL_WAIT = 1.0  # a killed process goes at once, unless the kernel holds it
 _DRAIN_WAIT = 0.5  # with all writers gone the rest is there already
-_QUEUE = 819_200  # bytes of message queues that Linux allows by default
+_NEVER = 1 << 62  # the least of the limits that mark processes
 _SWEEPERS = 16  # stops that may search for leftovers at once
 
 
@@ -187,7 +187,7 @@ class _Life:
         self._fetched = asyncio.Event()
         child.on_spoken = self._spoken if hold is not None else None
         # First of all: what the process starts from here on inherits it.
-        self._queue = _mark(process.pid, local._watch.queues)
+        self._limit = _mark(process.pid)
         seen = warden.look(process.pid)
         self._start = seen.start if seen else 0
 
@@ -205,7 +205,7 @@ class _Life:
             self._local._watch.may_end(self._process.pid)
 
     async def begin(self, limits: Limits) -> None:
-        self._local._watch.add(self._process.pid, self._start, self._queue)
+        self._local._watch.add(self._process.pid, self._start, self._limit)
         if self._hold is not None:
             self._local._watch.spare(self._process.pid)
         _limit(self._process.pid, limits)
@@ -272,8 +272,8 @@ class _Life:
         """End the rest of its group and those that left it but carry a mark of it."""
         if self._start:
             pid = self._process.pid
-            queues = {pid: self._queue} if self._queue else {}
-            kin = warden.Kin(self._mark, {pid: self._start}, queues)
+            limits = {pid: self._limit} if self._limit else {}
+            kin = warden.Kin(self._mark, {pid: self._start}, limits)
             warden.end(kin, self._start, patience)
         else:
             self._process.signal(_KILL)
@@ -296,24 +296,22 @@ async def _start(
         raise refusal(name, program, error) from error
 
 
-def _mark(pid: int, taken: frozenset[int]) -> int:
-    """Limit a process to a size of message queues that no other has; 0 if that cannot be.
+def _mark(pid: int) -> int:
+    """Limit a process to a time that no other has, and that is never over; 0 if that cannot be.
 
-    Hardly a program uses these queues, and half of the usual size is left to one that does. A
-    process that starts a new session with an empty environment still inherits its limits.
+    It is the one that a program with real-time priority may run without a pause, in microseconds,
+    and more than 100,000 years. A process that begins a session with an empty environment still
+    inherits its limits.
     """
     if sys.platform != "linux":
         return 0
     import resource
 
-    with suppress(OSError, ValueError):  # it has ended already
-        _, most = resource.prlimit(pid, resource.RLIMIT_MSGQUEUE)
-        usual = most if 0 < most < _QUEUE else _QUEUE
-        queue = next(
-            n for n in iter(lambda: random.randrange(usual // 2, usual), 0) if n not in taken
-        )
-        resource.prlimit(pid, resource.RLIMIT_MSGQUEUE, (queue, most))
-        return queue
+    limit = _NEVER | secrets.randbits(61)
+    with suppress(OSError, ValueError):  # it has ended already, or has a lower limit
+        _, most = resource.prlimit(pid, resource.RLIMIT_RTTIME)
+        resource.prlimit(pid, resource.RLIMIT_RTTIME, (limit, most))
+        return limit
     return 0
 
 

@@ -71,15 +71,15 @@ def look(pid: int) -> Seen | None:
 class Kin:
     """What tells the processes of some children from all others."""
 
-    __slots__ = ("mark", "queues", "sessions", "spared")
+    __slots__ = ("mark", "limits", "sessions", "spared")
 
-    def __init__(self, mark: str, sessions: dict[int, int], queues: dict[int, int]) -> None:
+    def __init__(self, mark: str, sessions: dict[int, int], limits: dict[int, int]) -> None:
         self.mark = mark
         """What all of them have in their environment, unless they dropped it."""
         self.sessions = sessions
         """The children themselves: pid to start time."""
-        self.queues = queues
-        """For each child, the size of message queues it was limited to: one of its own.
+        self.limits = limits
+        """For each child, the time without a pause it was limited to: one of its own.
 
         Limits are inherited, whatever a process does to its session and its environment.
         """
@@ -89,14 +89,14 @@ class Kin:
 
 def find(kin: Kin, since: int) -> list[Seen]:
     """Give the living processes that are ours and were started at `since` or later."""
-    sessions, sizes = kin.sessions, set(kin.queues.values())
+    sessions, limits = kin.sessions, set(kin.limits.values())
     known = {pid for pid, start in sessions.items() if (p := look(pid)) and p.start == start}
     wanted = kin.mark.encode()
     rest = [p for p in _all_of_ours() if p.start >= since and p.session not in kin.spared]
     ours = {
         p.pid: p
         for p in rest
-        if p.session in known or _carries(p.pid, wanted) or (sizes and _queue_of(p.pid) in sizes)
+        if p.session in known or _carries(p.pid, wanted) or (limits and _limit_of(p.pid) in limits)
     }
     # Those that dropped the mark are still children of one that has it.
     while more := [p for p in rest if p.parent in ours and p.pid not in ours]:
@@ -145,14 +145,14 @@ def _carries(pid: int, mark: bytes) -> bool:
         return False
 
 
-def _queue_of(pid: int) -> int:
-    """Give the size of message queues that a process is limited to; 0 where that is not told."""
+def _limit_of(pid: int) -> int:
+    """Give how long a process may run without a pause; 0 where that is not told."""
     try:
         with open(f"/proc/{pid}/limits", "rb") as file:
             for line in file:
-                if line.startswith(b"Max msgqueue size"):
-                    size = line.split()[3]
-                    return int(size) if size.isdigit() else 0
+                if line.startswith(b"Max realtime timeout"):
+                    limit = line.split()[3]
+                    return int(limit) if limit.isdigit() else 0
     except OSError:
         pass
     return 0
@@ -214,7 +214,7 @@ def _end_groups(groups: dict[int, int]) -> None:
 def _listen(mark: str) -> Kin:
     """Hear of children until the hub is gone; give those it left.
 
-    `+PID START QUEUE` is a new one, `~PID` one to spare, `!PID` one to spare no more, and `-PID` is
+    `+PID START LIMIT` is a new one, `~PID` one to spare, `!PID` one to spare no more, and `-PID` is
     gone.
     """
     left = Kin(mark, {}, {})
@@ -224,7 +224,7 @@ def _listen(mark: str) -> Kin:
             pid = int(words[0])
             left.sessions[pid] = int(words[1])
             if words[2] != b"0":
-                left.queues[pid] = int(words[2])
+                left.limits[pid] = int(words[2])
         elif words:
             _change(left, line[:1], int(words[0]))
     return left
@@ -237,7 +237,7 @@ def _change(left: Kin, what: bytes, pid: int) -> None:
     left.spared.discard(pid)
     if what == b"-":
         left.sessions.pop(pid, None)
-        left.queues.pop(pid, None)
+        left.limits.pop(pid, None)
 
 
 def _await_spared(left: Kin, seconds: float) -> None:

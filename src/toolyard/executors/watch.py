@@ -47,20 +47,15 @@ class Watch:
         except OSError as error:
             _log.warning("no warden, servers may outlive a killed hub: %s", error.strerror)
             return
-        for pid, (start, queue) in self._living.items():
-            self._tell(f"+{pid} {start} {queue}\n")
+        for pid, (start, limit) in self._living.items():
+            self._tell(f"+{pid} {start} {limit}\n")
         for pid in self._spared:
             self._tell(f"~{pid}\n")
 
-    def add(self, pid: int, start: int, queue: int) -> None:
-        """Have this child ended should we vanish; a `queue` of 0 means that no limit marks it."""
-        self._living[pid] = start, queue
-        self._tell(f"+{pid} {start} {queue}\n")
-
-    @property
-    def queues(self) -> frozenset[int]:
-        """The limits that mark living children."""
-        return frozenset(queue for _, queue in self._living.values())
+    def add(self, pid: int, start: int, limit: int) -> None:
+        """Have this child ended should we vanish; a `limit` of 0 means that no limit marks it."""
+        self._living[pid] = start, limit
+        self._tell(f"+{pid} {start} {limit}\n")
 
     def spare(self, pid: int) -> None:
         """Have this child finish what it is at, should we vanish."""
