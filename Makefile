@@ -52,9 +52,10 @@ test-clients: $(VENV)/.dev ## the real clients read what we write, and the rever
 bench: $(VENV)/.dev ## measure what a call costs
 	@$(BIN)/python bench/run.py $(ARGS)
 
-stress: $(VENV)/.dev ## the announce file in a storm of writers, and servers shared by many, at full size
+stress: $(VENV)/.dev ## the announce file in a storm of writers, servers shared by many, a thousand windows that are asked, at full size
 	@$(BIN)/python tests/stress/announce_storm.py $(ARGS)
 	@$(BIN)/python tests/stress/instances.py
+	@$(BIN)/python tests/stress/questions.py
 
 lock: ## resolve the dependencies again (ARGS=--upgrade for newer ones)
 	@PYTHON=$(PYTHON) scripts/lock.sh $(ARGS)
