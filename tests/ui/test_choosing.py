@@ -13,6 +13,7 @@ from tests.catalog.registry import Shop, shop
 from tests.e2e.hub import running_hub
 from tests.ui.conftest import entered, kitchen
 from tests.ui.orders import order
+from tests.verify.yard import says, tool
 
 pytestmark = pytest.mark.ui
 expect = pytest.importorskip("playwright.async_api").expect
@@ -107,6 +108,19 @@ async def test_the_catalog_shows_the_exact_command_before_anything_starts(
             await page.click("button:has-text('Take it out')")
             await page.click("dialog button.danger")
             await add.wait_for()
+
+
+async def test_a_definition_is_verified_before_it_is_added(browser: Any, home: Path) -> None:
+    definition = {"name": "shop", "title": "Shop", "runtime": says(home, "shop", tool("look"))}
+    with running_hub({"kitchen": kitchen(home)}, home=home) as hub:
+        async with entered(browser, hub) as page:
+            await order(page, "PUT", "/catalog/shop", definition)
+            await page.goto(f"{hub.url}/ui/catalog/shop")
+            await page.click("button:has-text('Verify')")
+            await page.wait_for_selector("text=scripted 1 answered after")
+            await page.wait_for_selector("text=1 tool on file")
+            assert not (await order(page, "GET", "/catalog/shop"))["added"]
+            assert [each["alias"] for each in hub.status()["servers"]] == ["kitchen"]
 
 
 async def test_what_a_definition_says_stays_text(browser: Any, home: Path) -> None:

@@ -181,7 +181,8 @@ class House:
         settings = self.settings
         self.catalog = Catalog(settings.data_dir / "catalog")
         self.catalog.approve = self.pins.approve_definition
-        self.checks = Checks(self.hub, self.pins, self.catalog, self.local.last_words)
+        words = self.local.last_words
+        self.checks = Checks(self.hub, self.pins, self.catalog, words, self._open, os.environ)
         profiles = ProfilesFolder(settings.config_file.parent / "profiles")
         passports = PassportsFile(settings.config_file.parent / FILE)
         servers = ServersFile(settings.config_file)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
@@ -12,13 +12,16 @@ from toolyard.core.catalog import Package, Verification
 from toolyard.core.errors import ConfigError, LinkError, TakenError, UnknownNameError
 from toolyard.core.fold import LAUNCH_HELD
 from toolyard.core.locks import Locked
-from toolyard.core.model import Entry, Held, Part, ServerId
+from toolyard.core.model import Held, Part, Server, ServerId
 from toolyard.core.names import closest, quoted
 from toolyard.core.parts import parts_of
 from toolyard.core.pins import Change, differences, spelled_out
 from toolyard.hub import Hub
 from toolyard.hub.pins import Pins
-from toolyard.hub.verify import SECONDS, Verified, verify
+from toolyard.hub.verify import SECONDS, Verified, leased, opened_alone, verify
+from toolyard.links.instances import OpenFor
+from toolyard.sources.catalog import make_server
+from toolyard.stores.added import Addition
 from toolyard.stores.catalog import Catalog
 from toolyard.stores.pins import Pinned
 
@@ -48,38 +51,67 @@ class Differences:
 class Checks:
     """Observed is not approved: how one becomes the other."""
 
-    def __init__(self, hub: Hub, pins: Pins, catalog: Catalog, words: Words) -> None:
+    def __init__(
+        self,
+        hub: Hub,
+        pins: Pins,
+        catalog: Catalog,
+        words: Words,
+        open_for: OpenFor,
+        env: Mapping[str, str],
+    ) -> None:
         self._hub = hub
         self._pins = pins
         self._catalog = catalog
         self._words = words
+        self._open = open_for
+        self._env = env
 
     async def verify(self, alias: str, seconds: float = SECONDS) -> Verified:
         """See what a server really offers; write it down if it is one of the catalog.
 
+        A definition that is not in the yard is tried by itself, and ended again.
+
         Raises:
-            UnknownNameError: There is no such server.
+            UnknownNameError: There is no such server or definition.
             LinkError: It did not answer in time, or failed; nothing was written.
             StoreError, ConfigError: What it said cannot be written down.
         """
-        entry = self._hub.entry(alias)
-        problem = entry.server.problem
-        if not entry.server.enabled:
+        try:
+            server = self._hub.entry(alias).server
+            reached = leased(self._hub.pool, server.id)
+        except UnknownNameError:
+            defined = await asyncio.to_thread(self._defined, alias)
+            if defined is None:
+                raise
+            server, reached = defined, opened_alone(self._open, defined)
+        if not server.enabled:
             raise LinkError(f"{alias!r} is disabled", f"run: toolyard enable {alias}")
-        if problem is not None:
-            raise LinkError(problem.text, problem.hint)
-        compare = await self._comparison(entry)
-        found = await verify(self._hub.pool, entry, compare, seconds, self._words)
-        if entry.server.id.source == CATALOG:
-            await asyncio.to_thread(self._record, entry.server.id.name, found)
+        if server.problem is not None:
+            raise LinkError(server.problem.text, server.problem.hint)
+        compare, name = await self._comparison(server), server.id.name
+        found = await verify(name, reached, compare, seconds, partial(self._last_words, server))
+        if server.id.source == CATALOG:
+            await asyncio.to_thread(self._record, name, found)
         return found
 
-    async def _comparison(self, entry: Entry) -> Callable[[dict[Part, bytes]], tuple[Change, ...]]:
+    def _defined(self, name: str) -> Server | None:
+        """The server that a definition of the catalog would be, with what the environment gives."""
+        shelved = self._catalog.load().definitions.get(name.removesuffix(f"@{CATALOG}"))
+        return make_server(shelved.definition, Addition(), self._env) if shelved else None
+
+    def _last_words(self, server: Server) -> tuple[str, ...]:
+        keeper = self._hub.pool.keepers.get(server.id)
+        return self._words(server.id.name) or (keeper.trace if keeper is not None else ())
+
+    async def _comparison(
+        self, server: Server
+    ) -> Callable[[dict[Part, bytes]], tuple[Change, ...]]:
         """Says how parts differ from what is on file: in the catalog, or approved."""
-        if entry.server.id.source != CATALOG:
-            return partial(self._unlike, entry.server.id)
+        if server.id.source != CATALOG:
+            return partial(self._unlike, server.id)
         shelf = await asyncio.to_thread(self._catalog.load)
-        listed = shelf.get(entry.server.id.name).definition.listed
+        listed = shelf.get(server.id.name).definition.listed
         return partial(differences, parts_of(listed, None))
 
     def _unlike(self, id_: ServerId, parts: dict[Part, bytes]) -> tuple[Change, ...]:

@@ -77,7 +77,9 @@ class Packages:
         Raises:
             StartError, LinkError: It cannot be opened.
         """
-        launch = read_launch(server, place) if self.on else None
+        # What is only tried, and in no yard, leaves nothing behind.
+        is_ours = server.id in self._board.snapshot.entries
+        launch = read_launch(server, place) if self.on and is_ours else None
         if launch is None or is_at_hand(launch.package, launch.command.cwd):
             async with start(place) as link:
                 yield link

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
 from toolyard.core.cures import find_cure
 from toolyard.core.errors import LinkError, LinkTimeoutError, ToolyardError
-from toolyard.core.model import Entry, Offers, Part, Peer
+from toolyard.core.model import NO_OFFERS, Offers, Part, Peer, Server, ServerId
 from toolyard.core.parts import parts_of
 from toolyard.core.pins import Change, schema_tokens
+from toolyard.links.instances import OpenFor
+from toolyard.links.link import Link
 from toolyard.links.listing import KINDS, list_offers
+from toolyard.links.opening import ProbeFatalError
+from toolyard.links.owner import EVERYBODY
 from toolyard.links.pool import Pool
 
 SECONDS: Final = 60.0
@@ -36,11 +41,11 @@ class Verified:
 
 
 async def verify(
-    pool: Pool,
-    entry: Entry,
+    name: str,
+    reached: AbstractAsyncContextManager[Link],
     compare: Callable[[dict[Part, bytes]], tuple[Change, ...]],
-    seconds: float = SECONDS,
-    words: Callable[[str], tuple[str, ...]] = lambda _name: (),
+    seconds: float,
+    words: Callable[[], tuple[str, ...]],
 ) -> Verified:
     """Start or reach a server, list all it offers, and compare it with what is on file.
 
@@ -49,16 +54,16 @@ async def verify(
     Raises:
         LinkError: It did not answer in time, or failed; the hint says what helps, where known.
     """
-    name = entry.server.id.name
     try:
-        async with asyncio.timeout(seconds):
-            link = await pool.lease(entry.server.id)
-            offers = await list_offers(link, seconds, entry.offers, KINDS)
+        async with AsyncExitStack() as stack:  # an end that takes its time is no late answer
+            async with asyncio.timeout(seconds):
+                link = await stack.enter_async_context(reached)
+                offers = await list_offers(link, seconds, NO_OFFERS, KINDS)
     except TimeoutError:
         late = LinkTimeoutError(f"{name!r} did not answer within {seconds:g} s")
-        raise _failed(pool, entry, late, words(name)) from None
+        raise _failed(late, words()) from None
     except ToolyardError as error:
-        raise _failed(pool, entry, error, words(name)) from error
+        raise _failed(error, words()) from error
     return Verified(
         name=name,
         verified_at=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -70,10 +75,25 @@ async def verify(
     )
 
 
-def _failed(pool: Pool, entry: Entry, error: ToolyardError, words: tuple[str, ...]) -> LinkError:
+@asynccontextmanager
+async def leased(pool: Pool, id_: ServerId) -> AsyncIterator[Link]:
+    """The link of a server of the yard; it stays open for whoever comes next."""
+    yield await pool.lease(id_)
+
+
+@asynccontextmanager
+async def opened_alone(open_for: OpenFor, server: Server) -> AsyncIterator[Link]:
+    """A link to a server that is not in the yard, closed in the end."""
+    async with AsyncExitStack() as stack:
+        try:
+            link = await stack.enter_async_context(open_for(server, None, EVERYBODY))
+        except ProbeFatalError:  # it ends when it is asked in the new way
+            link = await stack.enter_async_context(open_for(server, "legacy", EVERYBODY))
+        yield link
+
+
+def _failed(error: ToolyardError, words: tuple[str, ...]) -> LinkError:
     """The same error with the server's last words, and the cure they point to."""
-    keeper = pool.keepers.get(entry.server.id)
-    words = words or (keeper.trace if keeper is not None else ())
     cure = find_cure((*words, str(error), error.hint))
     last = f"last words on its stderr: {' | '.join(words[-5:])}" if words else ""
     other = "" if words and error.hint.startswith("last words") else error.hint

@@ -4,7 +4,7 @@ import { h } from "../lib/dom.js";
 import { crumbs, gone, looking, quiet, small, submit, top } from "../lib/bits.js";
 import { ask, order, refresh, segment } from "../lib/store.js";
 import { button, complain, confirmed, fold, link, run, say, serverPath, tree } from "../lib/parts.js";
-import { count, visible } from "../lib/words.js";
+import { count, ms, visible } from "../lib/words.js";
 import { check, field, textInput } from "../lib/editing.js";
 
 const isReference = (value) => /^\$\{[^}]+\}$/.test(value.trim());
@@ -12,7 +12,7 @@ const isReference = (value) => /^\$\{[^}]+\}$/.test(value.trim());
 function open(place) {
   const name = place.params.name;
   const path = `/catalog/${segment(name)}`;
-  let found = null, missing = null, isBusy = false, inKeyring = null; // null: there is none
+  let found = null, missing = null, isBusy = false, seen = null, inKeyring = null; // null: there is none
   const values = {};
 
   async function load() {
@@ -55,6 +55,14 @@ function open(place) {
     load();
   }
 
+  async function verify() {
+    isBusy = true;
+    place.redraw();
+    seen = await run(`${found.title || name} was verified.`, "POST", `/servers/${segment(`${name}@catalog`)}/verify`, {});
+    isBusy = false;
+    load();
+  }
+
   async function drop() {
     if (!await confirmed(`Take ${found.title || name} out of the yard? Its definition stays here; what you filled in does not.`, "Take it out")) return;
     await run(`${found.title || name} is out of the yard.`, "POST", `${path}/drop`);
@@ -80,7 +88,7 @@ function open(place) {
     const pairs = Object.entries(command ? env : headers);
     return h("section", { class: "card", "aria-label": "What is started" },
       h("h2", null, command ? "What is started" : "What is reached"),
-      quiet(command ? "This program runs on your machine, as you. Nothing runs before you add it." : "Calls go to this address. Nothing is sent before you add it."),
+      quiet(command ? "This program runs on your machine, as you. Nothing runs before you add or verify it." : "Calls go to this address. Nothing is sent before you add or verify it."),
       h("pre", { id: "exact", tabindex: "0" }, visible(command ? command.map((word) => quoted(fill(word))).join(" ") : fill(url))),
       cwd ? quiet("In the folder ", h("code", null, visible(cwd))) : null,
       pairs.length ? [h("h3", null, command ? "With these variables" : "With these headers"), h("pre", { tabindex: "0" }, visible(pairs.map(([key, value]) => `${key}${command ? "=" : ": "}${fill(value)}`).join("\n")))] : null);
@@ -122,7 +130,9 @@ function open(place) {
       h("div", { class: "two", key: "two" }, launch(), h("div", null,
         found.added ? h("div", { key: "in", class: "card row spread" }, h("span", null, "It is in the yard: ", link(serverPath(found.alias), "see it there"), found.enabled ? "." : ", switched off."), button("Take it out", drop, { class: "danger" })) : null,
         found.added && !found.variables.length ? null : form())),
-      found.tools ? quiet(`${count(found.tools, "tool")} on file.`) : null,
+      h("div", { key: "verify", class: "row" }, button(isBusy ? "Verifying …" : "Verify", verify, { disabled: isBusy, title: "Start it, see what it offers, and end it again" }),
+        seen ? quiet(`${visible(seen.server_name)} ${visible(seen.server_version)} answered after ${ms(seen.first_answer_ms)}.`) : null,
+        found.tools ? quiet(`${count(found.tools, "tool")} on file.`) : null),
       fold("The whole definition", [quiet(visible(found.file)), tree(found.definition)], { class: "card" }),
       found.folder === "custom" ? h("p", null, button("Delete this definition", remove, { class: "danger", disabled: found.added, title: found.added ? "Take it out of the yard first." : undefined })) : null,
     ];
