@@ -58,6 +58,16 @@ async def test_an_agent_is_told_of_no_tools_that_it_does_not_have(yard: Doors) -
     assert alone["result"]["instructions"] == "This is the stub one."
 
 
+async def test_a_server_that_an_agent_has_twice_is_listed_twice_by_two_addresses(
+    yard: Doors,
+) -> None:
+    await give(yard, "codex", first={"server": "one"}, again={"server": "one", "mode": "shared"})
+    listed = await Agent(yard, "/mcp/a/codex").ask("resources/list")
+    uris = [item["uri"] for item in listed["result"]["resources"]]
+    plain = {uri for uri in uris if not uri.startswith("toolyard://at/")}
+    assert plain and len(set(uris)) == len(uris) == 2 * len(plain)
+
+
 async def test_what_is_refused_is_neither_listed_nor_called(yard: Doors) -> None:
     await give(yard, "codex", one={"server": "one"}, two={"server": "two"})
     await set_policy(yard, "ssh", deny=["one"])

@@ -62,12 +62,12 @@ def check_address(uri: str) -> None:
 
 
 def is_ours(uri: str) -> bool:
-    """Whether only the hub may give this address."""
+    """Tell the addresses that only the hub gives."""
     return uri[: len(OURS)].lower() == OURS
 
 
 def address(uri: str) -> str:
-    """What a server claims with a resource; empty for what no server can have as it is.
+    """Return what a server claims with a resource; empty for what none can have as it is.
 
     A page that looks wrapped would stand in the way of the server it seems to be of.
     """
@@ -75,7 +75,7 @@ def address(uri: str) -> str:
 
 
 def address_of_template(template: str) -> str:
-    """What a server claims with a template; empty for what no server can have as it is."""
+    """Return what a server claims with a template; empty for what none can have as it is."""
     return "" if is_ours(template) else region(template)
 
 
@@ -97,7 +97,7 @@ def pages(offers: Offers) -> Iterator[str]:
 
 
 def refers(tool: Offer) -> bool:
-    """Whether a tool may come with a page."""
+    """Tell the tools that may come with a page."""
     return any(mark in tool.raw for mark in _MARKS)
 
 

@@ -242,7 +242,7 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """Who had which addresses when the hub last ran."""
+    """The owners of addresses when the hub last ran."""
 
     owners: Owners
 
@@ -286,7 +286,7 @@ class Snapshot:
     entries: dict[ServerId, Entry] = field(default_factory=dict)
     sources: dict[str, SourceState] = field(default_factory=dict)
     owners: Owners = NO_OWNERS
-    """Who has which addresses of resources, also of servers that are gone."""
+    """The servers that have addresses of resources, also those that are gone."""
 
     @property
     def profiles(self) -> dict[str, Profile]:

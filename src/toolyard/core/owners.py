@@ -1,4 +1,4 @@
-"""Who has which address: whoever had it first, for as long as that is remembered.
+"""The owners of addresses: those who had them first, for as long as that is remembered.
 
 An address is the URI of a resource, or a region: all URIs of a scheme, or of one authority within
 it, which is what a template takes up. A region is wider than its template on purpose, so that no
@@ -34,7 +34,7 @@ class Owners:
                 self._schemes.setdefault(_scheme(address), set()).add(server)
 
     def has(self, server: str, address: str) -> bool:
-        """Whether a server has an address."""
+        """Return true if a server has an address."""
         return self.claims.get(address) == server
 
     def rival(self, server: str, address: str) -> str:
@@ -45,7 +45,7 @@ class Owners:
         return owner if owner != server else ""
 
     def _neighbour(self, server: str, region: str) -> str:
-        """Who has a region that reaches into this one."""
+        """Find another server with a region that reaches into this one; else the same."""
         whole = _scheme(region)
         if region != whole:
             return self.claims.get(whole, server)
@@ -74,7 +74,7 @@ NO_OWNERS: Final = Owners({})
 
 
 def region(template: str) -> str:
-    """What a template takes up; empty if it could give any URI at all, for that is nobody's."""
+    """The part of all URIs that a template takes up; empty if that is everything."""
     head = template.partition("{")[0]
     scheme, colon, rest = head.partition(":")
     if not scheme or not colon:

@@ -67,7 +67,7 @@ class Index:
         return sorted(scores, key=lambda place: (-scores[place], place))
 
     def _matches(self, word: str) -> dict[int, float]:
-        """How often each text has a word; half as often one that goes on: `issue`, `issues`."""
+        """Count a word in each text; one that goes on (`issue`, `issues`) counts half."""
         exact = self._places.get(word, {})
         matches: dict[int, float] = dict(exact)
         for longer in self._longer(word):

@@ -31,7 +31,7 @@ def address_problems(snapshot: Snapshot) -> Iterator[Problem]:
 
 
 def _keys(offers: Offers) -> dict[str, str]:
-    """What a server lists, with what it claims by it."""
+    """The addresses that a server lists, each with what it claims by it."""
     resources = {offer.key: address(offer.key) for offer in offers.resources}
     return resources | {o.key: address_of_template(o.key) for o in offers.templates}
 

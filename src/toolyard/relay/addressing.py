@@ -14,6 +14,7 @@ from msgspec import Raw
 
 from toolyard.core.addresses import address, address_of_template, is_ours, refers, wrap
 from toolyard.core.model import Entry, Offer, ServerId
+from toolyard.core.names import SEPARATORS
 from toolyard.core.owners import Owners, region
 from toolyard.relay.references import in_meta
 from toolyard.wire import jsonrpc
@@ -24,11 +25,11 @@ MATCHED: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Addressing:
-    """Who has which address, as one view shows it."""
+    """The owners of addresses, as one view shows them."""
 
     owners: Owners
     alone: bool
-    """Whether the view is of one server alone, which then goes by its own addresses."""
+    """True for a view of one server alone, which then goes by its own addresses."""
     separator: str
 
     def resources(self, entry: Entry, uris: Iterable[str]) -> dict[str, str]:
@@ -40,7 +41,7 @@ class Addressing:
         return uri if self._is_own(entry, address(uri)) else wrap(entry.alias, uri)
 
     def templates(self, entry: Entry, texts: Iterable[str]) -> dict[str, str]:
-        """What stands for a server's templates; none for what only the hub gives."""
+        """The texts that stand for a server's templates; none for what only the hub gives."""
         shown = {}
         plain = 0
         for text in texts:
@@ -57,11 +58,11 @@ class Addressing:
         return not entry.server.app and bool(own) and self.owners.has(str(entry.server.id), own)
 
     def lets(self, server: ServerId | None, uri: str) -> bool:
-        """Whether a template of a server may take a URI: not if it belongs to another."""
+        """Let a template of a server take a URI, unless the URI belongs to another."""
         return self.alone or not self.owners.rival(str(server), uri)
 
     def may_have(self, entry: Entry, uri: str) -> bool:
-        """Say whether an unlisted URI may be a server's: no other has it, or its region."""
+        """Return true if an unlisted URI may be a server's: no other has it, or its region."""
         if self.alone:
             return True
         if entry.server.app or not address(uri):
@@ -87,7 +88,8 @@ class Addressing:
 
     def _with_variant(self, entry: Entry, offer: Offer) -> Offer:
         fields = jsonrpc.fields(offer.raw)
-        told = {"name": f"{entry.alias}{self.separator}{{}}", "title": f"{{}} ({entry.alias})"}
+        mark = f"{entry.alias}{self.separator or SEPARATORS[0]}"
+        told = {"name": mark + "{}", "title": f"{{}} ({entry.alias})"}
         for key, form in told.items():
             text = jsonrpc.to_python(fields[key]) if key in fields else None
             if isinstance(text, str):

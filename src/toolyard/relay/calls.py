@@ -100,7 +100,7 @@ class Calls:
             self.record(who, route.alias, route.key, asked, began, message, session.caller)
         if method == "tools/call" and message.result and _may_begin_task(exchange, fields, message):
             self.note_task(exchange, route, message)
-        if message.result and mention(message.result):
+        if route.server in view.readable and message.result and mention(message.result):
             change = self._outward(exchange.session.principal, route, view, shown)
             message.result = in_result(message.result, change)
         return message

@@ -28,7 +28,7 @@ class Selection:
         return self.profile is None or self.profile.reaches(names, self.separator)
 
     def offers(self, entry: Entry, kind: str) -> tuple[Offer, ...]:
-        """What of a server's offers may be seen, in the profile's words; tools that wait, too."""
+        """The offers of a server that may be seen, were none withheld, in the profile's words."""
         offers: tuple[Offer, ...] = getattr(entry.offers, kind)
         if kind != "tools" and (held := entry.held.of(kind)):
             offers = tuple(offer for offer in offers if offer.key not in held)

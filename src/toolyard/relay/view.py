@@ -57,7 +57,7 @@ class View:
         self.withheld: dict[str, tuple[Entry, str]] = {}
         """Tools that are known and cannot be called: the server, and the tool's name there."""
         self.pages: dict[str, Route] = {}
-        """What tools refer to and their servers do not list, by URI."""
+        """Pages that tools refer to and their servers do not list, by URI."""
         self.patterns: list[tuple[Template, Route]] = []
         """The templates that go by their own name."""
         self.addressing = Addressing(NO_OWNERS, bool(exposure.server), exposure.separator)
@@ -65,6 +65,8 @@ class View:
         self.entries: dict[str, Entry] = {}
         """By alias."""
         self.aliases: dict[ServerId, str] = {}
+        self.readable: set[ServerId] = set()
+        """The servers that have resources to be read."""
         self.apart: dict[str, Apart] = {}
         """By alias, the servers that run otherwise than in the picture."""
         self.extensions = Extensions()
@@ -103,7 +105,7 @@ class View:
         return {route.key: route for route in self.tools.values() if route.alias == alias}
 
     def route_uri(self, uri: str, giver: ServerId | None = None) -> Route | None:
-        """Who has a resource: by its exact URI, by a wrapped one, by the template it fits.
+        """Find who has a resource: by its exact URI, by a wrapped one, by the template it fits.
 
         A server may read more than it lists. There is no doubt whom to ask for that if a server
         gave the client this URI (`giver`), or is the only one that can read at all.
@@ -154,13 +156,14 @@ class View:
         return route
 
     def _route_sole(self, uri: str) -> Route | None:
-        able = [entry for entry in self.entries.values() if _can_read(entry)]
-        if len(able) != 1 or not self.addressing.may_have(able[0], uri):
+        if len(self.readable) != 1:
             return None
-        return self.route_at(able[0].alias, uri)
+        alias = self.aliases[next(iter(self.readable))]
+        may_have = self.addressing.may_have(self.entries[alias], uri)
+        return self.route_at(alias, uri) if may_have else None
 
     def shown(self, server: ServerId, uri: str) -> str:
-        """What a client calls the resource that a server calls so; empty if nobody has it.
+        """The address by which a client knows what a server calls so; empty if nobody has it.
 
         Servers refer to more than they list, and also to what another has.
         """
@@ -206,6 +209,8 @@ def make_view(
             view.entries[entry.alias] = entry
             view.aliases[entry.server.id] = entry.alias
             _set_apart_for_profile(view, entry)
+            if _can_read(entry):
+                view.readable.add(entry.server.id)
             _add(view, entry, listed, taken, old)
             view.extensions.note(entry)
     listed["tools"] = shortened(view, listed["tools"])
@@ -390,7 +395,7 @@ def _made(kind: str, offer: Offer, name: str, leads: tuple[ServerId, str, Apart 
 
 
 def _add_pages(view: View, entry: Entry) -> None:
-    """What a server's tools refer to can be read, also where it is not listed."""
+    """Let the pages of a server's tools be read, also those it does not list."""
     for uri in pages(entry.offers):
         if uri not in view.resources and view.addressing.resource(entry, uri) == uri:
             route = view.route_at(entry.alias, uri)
@@ -410,7 +415,11 @@ def _names(
     if kind == "prompts":
         return exposed_names(entry.alias, (o.key for o in offers), separator, taken)
     named = view.addressing.resources if kind == "resources" else view.addressing.templates
-    return named(entry, (offer.key for offer in offers))
+    names = named(entry, (offer.key for offer in offers))
+    # An agent may have one server under two names: the second goes by wrapped addresses.
+    names |= {key: wrap(entry.alias, key) for key, name in names.items() if name in taken}
+    taken.update(names.values())
+    return names
 
 
 def _given(view: View, given: dict[str, str], taken: set[str]) -> dict[str, str]:
