@@ -294,9 +294,11 @@ async def test_changed_prompts_resources_and_templates_are_neither_listed_nor_us
                 }
                 assert [kind for kind, found in names.items() if not found] == [held["kind"]]
                 if held["kind"] == "prompts":
-                    assert await client.fault("prompts/get", {"name": "shop__greet"})
+                    fault = await client.fault("prompts/get", {"name": "shop__greet"})
+                    assert "waits for approval" in fault["message"]
                 if held["kind"] == "resources":
-                    assert await client.fault("resources/read", {"uri": "note://one"})
+                    fault = await client.fault("resources/read", {"uri": "note://one"})
+                    assert "waits for approval" in fault["message"]
                 _, seen = ask(hub, "GET", "/api/v1/servers/shop/changes")
                 (difference,) = seen["changes"]
                 assert difference["held"] and difference["of"] == held["kind"]

@@ -256,16 +256,29 @@ def format_status(status: dict[str, Any]) -> str:
 def withheld(hub: Hub, entry: Entry, tool: str) -> ToolyardError | None:
     """Why a tool of a server cannot be called though it is known; None if that is not so."""
     if tool in entry.held.tools:
-        # People approve by the name that the yard has for it, whatever it is called here.
-        name = hub.snapshot.entries.get(entry.server.id, entry).alias
-        return HeldError(
-            f"tool {tool!r} of {entry.alias!r} has changed and waits for approval",
-            f"a person must look first: toolyard changes {name}; then: toolyard approve {name}",
-        )
+        return _waits(hub, entry, f"tool {tool!r}")
     if tool in entry.unfit:
         text = f"tool {tool!r} of {entry.alias!r} is left out"
         return UnknownNameError(text, "its inputSchema is not of type object")
     return None
+
+
+def withheld_prompt(hub: Hub, view: View, name: str) -> HeldError | None:
+    """Why a prompt cannot be had though it is known; None if that is not so."""
+    for alias, entry in view.entries.items():
+        for key in entry.held.of("prompts"):
+            if name == f"{alias}{view.selection.separator}{key}":
+                return _waits(hub, entry, f"prompt {key!r}")
+    return None
+
+
+def _waits(hub: Hub, entry: Entry, what: str) -> HeldError:
+    # People approve by the name that the yard has for it, whatever it is called here.
+    name = hub.snapshot.entries.get(entry.server.id, entry).alias
+    return HeldError(
+        f"{what} of {entry.alias!r} has changed and waits for approval",
+        f"a person must look first: toolyard changes {name}; then: toolyard approve {name}",
+    )
 
 
 def unknown(kind: str, name: str, known: Any) -> str:
@@ -276,8 +289,12 @@ def unknown(kind: str, name: str, known: Any) -> str:
     return f"unknown {kind} {quoted(name)}; there are: {listed}"
 
 
-def unknown_resource(view: View, uri: str) -> str:
-    """An error that names the addresses by which servers have such a resource."""
+def unknown_resource(hub: Hub, view: View, uri: str) -> str:
+    """An error that says why a resource cannot be read, or by which addresses it can."""
+    for entry in view.entries.values():
+        if uri in entry.held.of("resources"):
+            reason = _waits(hub, entry, f"resource {quoted(uri)}")
+            return f"{reason}. {reason.hint}"
     tables = (view.resources, view.templates)
     wrapped = [name for table in tables for name, route in table.items() if route.key == uri]
     more = f"; there is: {', '.join(wrapped[:NEAR])}" if wrapped else ""

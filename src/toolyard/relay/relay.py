@@ -18,7 +18,13 @@ from toolyard.links.instances import Instance
 from toolyard.links.keeper import LISTS
 from toolyard.links.link import Link
 from toolyard.links.listening import RESOURCES, TASKS, Topic
-from toolyard.relay.answers import Answers, unknown, unknown_resource, withheld
+from toolyard.relay.answers import (
+    Answers,
+    unknown,
+    unknown_resource,
+    withheld,
+    withheld_prompt,
+)
 from toolyard.relay.appoffers import own_offers
 from toolyard.relay.apps import AppAnswers
 from toolyard.relay.calls import Calls, ClientRefusedError
@@ -254,7 +260,7 @@ class Relay:
             return self._signed(exchange, Message(result=Raw(kept)), CACHED)
         route = self._route_uri(exchange, view, uri)
         if route is None:
-            return _no_resource(exchange, uri, unknown_resource(view, uri))
+            return _no_resource(exchange, uri, unknown_resource(self.hub, view, uri))
         if route.server is None:
             message = Message(result=Raw(self._desk(exchange.session).read(uri, view)))
             return self._signed(exchange, message, CACHED)
@@ -270,7 +276,7 @@ class Relay:
             key, uri = "uri", _text(ref.get("uri"))
             found = view.templates.get(uri) or self._route_uri(exchange, view, uri)
             if found is None:
-                return _error(era.INVALID_PARAMS, unknown_resource(view, uri))
+                return _error(era.INVALID_PARAMS, unknown_resource(self.hub, view, uri))
             route = found
         if route.server is None:
             nothing = Message(result=Raw(b'{"completion":{"values":[]}}'))
@@ -289,10 +295,13 @@ class Relay:
         if route is not None:
             return route
         check_name(kind, name)
-        if table is view.tools and name in view.withheld:
+        reason: ToolyardError | None = None
+        if table is view.prompts:
+            reason = withheld_prompt(self.hub, view, name)
+        elif name in view.withheld:
             reason = withheld(self.hub, *view.withheld[name])
-            if reason is not None:
-                raise reason
+        if reason is not None:
+            raise reason
         raise UnknownNameError(unknown(kind, name, table))
 
     def _route_uri(self, exchange: Exchange, view: View, uri: str) -> Route | None:
@@ -383,7 +392,7 @@ class Relay:
         view, uri = self.view(exchange.session.exposure), _text(fields.get("uri"))
         route = self._route_uri(exchange, view, uri)
         if route is None:
-            return _no_resource(exchange, uri, unknown_resource(view, uri))
+            return _no_resource(exchange, uri, unknown_resource(self.hub, view, uri))
         session = exchange.session
         if uri in session.watched:
             return _EMPTY
