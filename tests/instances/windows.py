@@ -76,6 +76,8 @@ class Window:
         for count in range(calls):
             kind, names = WORK[(count + self.number) % len(WORK)]
             await self.call(kind, names[(count + self.number) // len(WORK) % len(names)], count)
+        # What nobody waited for would have come before this.
+        await self.request("tools/list", {})
 
     async def call(self, kind: str, server: str, count: int) -> None:
         """Call a tool until it is done, and look whose answer came."""
@@ -129,7 +131,7 @@ class Window:
         raise NotImplementedError
 
     async def close(self) -> None:
-        """Hang up, after a look whether something came that nobody waited for."""
+        """Hang up."""
         raise NotImplementedError
 
 
@@ -165,7 +167,6 @@ class LineWindow(Window):
             self.tally.twice.append((self.mark, said))
 
     async def close(self) -> None:
-        await self.request("tools/list", {})
         self.writer.close()
         await asyncio.gather(self.writer.wait_closed(), return_exceptions=True)
 
@@ -224,17 +225,16 @@ class Pipe:
 
 
 class HttpWindow(Window):
-    """A window at the HTTP door; answers to questions go over a second connection."""
+    """A window at the HTTP door; answers to questions go over connections of their own."""
 
+    hub: RunningHub
     pipe: Pipe
-    side: Pipe
     session = ""
 
     async def open(self, hub: RunningHub) -> None:
         """Connect, and begin a session where the era has any."""
+        self.hub = hub
         self.pipe = await Pipe.open(hub)
-        if not self.is_modern:
-            self.side = await Pipe.open(hub)
         await self.greet()
 
     def head(self, message: Json) -> str:
@@ -253,18 +253,20 @@ class HttpWindow(Window):
             if "method" not in said:
                 answers.append(said)
             elif "id" in said:
-                reply = {"jsonrpc": "2.0", "id": said["id"], "result": self.reply(said)}
-                taken, more = await self.side.post(reply, self.session)
-                assert taken == 202, taken
-                assert [each async for each in self.side.messages(more)] == []
+                await self.say({"jsonrpc": "2.0", "id": said["id"], "result": self.reply(said)})
         if len(answers) != 1 or answers[0]["id"] != message["id"]:
             self.tally.twice.append((self.mark, answers))
         return answers[-1]
 
+    async def say(self, answer: Json) -> None:
+        """Answer a question while its call is under way."""
+        pipe = await Pipe.open(self.hub)
+        status, _ = await pipe.post(answer, self.session)
+        assert status == 202, status
+        await pipe.close()
+
     async def close(self) -> None:
-        await self.request("tools/list", {})
-        for pipe in (self.pipe,) if self.is_modern else (self.pipe, self.side):
-            await pipe.close()
+        await self.pipe.close()
 
 
 class ModernHttpWindow(HttpWindow):
