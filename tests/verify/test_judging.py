@@ -180,6 +180,17 @@ def test_where_something_was_lost_all_waits_that_nobody_approved_since(store: Pi
     assert yard.offer(read="reads", write="writes", more="is new") == {"write", "more"}
 
 
+def test_where_nothing_can_be_written_what_was_approved_is_served(store: PinStore) -> None:
+    yard = Yard(store)
+    yard.offer(read="reads")
+    store._database.write(
+        "CREATE TRIGGER full BEFORE INSERT ON pinned_parts"
+        " BEGIN SELECT raise(ABORT, 'the disk is full'); END"
+    )
+    assert yard.offer(read="reads", more="is new") == {"more"}
+    assert yard.offer(of("catalog"), read="reads") == {"read"}
+
+
 def test_resources_without_end_are_not_remembered_without_end(store: PinStore) -> None:
     yard = Yard(store)
     for turn in range(4):

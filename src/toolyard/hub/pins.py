@@ -112,17 +112,17 @@ class Pins:
             return None if locked and locked.launch == mark else _not_locked(server.id, locked)
         if self._store is None:
             return None
-        approved = self._store.get(name).launch
-        if approved:
-            is_known = mark in (approved, self._store.reread_launch(name))
-            return None if is_known else _changed_launch(server.id)
-        if not self._rules.trusts_first:
-            return _unknown_launch(server.id)
         try:
-            self._store.approve_launch(name, mark)
+            approved = self._store.get(name).launch
+            if approved:
+                is_known = mark in (approved, self._store.reread_launch(name))
+                return None if is_known else _changed_launch(server.id)
+            if self._rules.trusts_first:
+                self._store.approve_launch(name, mark)
+                return None
         except StoreError as error:
-            log.error("a launch was not noted", extra={"server": name, "why": str(error)})
-        return None
+            log.error("a launch cannot be compared", extra={"server": name, "why": str(error)})
+        return _unknown_launch(server.id)
 
     def _held(self, id_: ServerId, parts: Mapping[Part, bytes], *, observed: bool) -> Held:
         """What of these parts waits."""
@@ -153,7 +153,12 @@ class Pins:
                 # Trust on first use: the baseline is what it offers, not what a file says of it.
                 store.approve(server, unknown)
         if observed:
-            self._note(server, parts, held)
+            try:
+                self._note(server, parts, held)
+            except StoreError as error:
+                # What cannot be remembered could change without anybody noticing.
+                log.error("what is new was not noted", extra={"why": str(error)})
+                held |= unknown.keys()
         return Held(held, store.get(server).restless & parts.keys())
 
     def _note(self, server: str, parts: Mapping[Part, bytes], held: frozenset[Part]) -> None:
@@ -291,7 +296,7 @@ def _changed_launch(id_: ServerId) -> Problem:
 def _unknown_launch(id_: ServerId) -> Problem:
     return Problem(
         LAUNCH_HELD,
-        f"nothing tells any more how {id_.name!r} was started when it was approved",
+        f"nothing tells how {id_.name!r} was started when it was approved",
         f"look at it with: toolyard changes {id_.name}; then: toolyard approve {id_.name}",
         subject=str(id_),
     )
