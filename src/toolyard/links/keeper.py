@@ -189,6 +189,11 @@ class Keeper:
         self.note = why
         self._rest_asked.set()
 
+    def retire(self, why: str) -> None:
+        """As `rest`, but whoever calls from now on gets the next process."""
+        self.rest(why)
+        self.link = None
+
     def replaced(self, why: str, since: float) -> None:
         """The server is another since that moment of the loop's clock, or gone.
 

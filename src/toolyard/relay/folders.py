@@ -57,6 +57,6 @@ class Folders:
             told, only = self._told.get(id_), self.only(id_)
             if told is not None and told is not only:
                 del self._told[id_]
-                keeper.rest(WHY)
+                keeper.retire(WHY)
             elif only is not None and told is None:
                 keeper.link.notify(CHANGED)
