@@ -1,7 +1,7 @@
 """A server over stdio that asks for its client's folders once it was greeted, and when they change.
 
 Its tool `folders` says which it was told last, as the well-known filesystem server does: an empty
-list changes nothing.
+list changes nothing. With `wait` it says that it waits, and answers once it was told of any.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ class Folders:
     def __init__(self) -> None:
         self.asked = 0
         self.folders: list[str] = []
+        self.call: Any = None
+        """The call that waits until it is known which folders there are."""
         self.has_roots = False
 
     def take(self, message: Json) -> None:
@@ -33,16 +35,25 @@ class Folders:
         elif method == "tools/list":
             tools = [{"name": "folders", "inputSchema": {"type": "object"}}]
             self.send({"id": message["id"], "result": {"tools": tools}})
+        elif method == "tools/call" and message["params"].get("arguments", {}).get("wait"):
+            self.call = message["id"]
+            params = {"progressToken": message["params"]["_meta"]["progressToken"], "progress": 1}
+            self.send({"method": "notifications/progress", "params": params})
         elif method == "tools/call":
-            text = json.dumps({"folders": self.folders, "pid": os.getpid()})
-            content = [{"type": "text", "text": text}]
-            self.send({"id": message["id"], "result": {"content": content}})
+            self.tell(message["id"])
         elif not method and "result" in message:
             told = [root["uri"] for root in message["result"]["roots"]]
             self.folders = told or self.folders
+            if self.call is not None and self.folders:
+                self.tell(self.call)
+                self.call = None
         elif "id" in message and method:
             fault = {"code": -32601, "message": "unknown method"}
             self.send({"id": message["id"], "error": fault})
+
+    def tell(self, call: Any) -> None:
+        text = json.dumps({"folders": self.folders, "pid": os.getpid()})
+        self.send({"id": call, "result": {"content": [{"type": "text", "text": text}]}})
 
     def ask(self) -> None:
         if self.has_roots:

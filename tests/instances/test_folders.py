@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from collections.abc import AsyncIterator
@@ -89,7 +90,6 @@ async def test_folders_that_change_are_asked_again_by_the_client_s_own_server_al
             assert (await told(two))["folders"] == [root("two")]
 
 
-@pytest.mark.skip(reason="open: now and then the second client still reaches the first's process")
 async def test_a_server_that_somebody_chose_to_share_is_told_the_folders_of_its_only_client(
     home: Path,
 ) -> None:
@@ -103,6 +103,37 @@ async def test_a_server_that_somebody_chose_to_share_is_told_the_folders_of_its_
                 assert (await told(two))["folders"] == [], "these are not its folders"
                 assert not is_alive(first["pid"]), "an empty list does not make it forget"
                 assert (await told(one))["folders"] == []
+
+
+async def test_folders_that_are_asked_for_amid_a_call_are_not_told_to_the_next_client(
+    home: Path,
+) -> None:
+    listed = {AGENT: {"fs": {"server": "fs", "mode": "shared"}}}
+    answers = {"roots/list": {"roots": [{"uri": root("one")}]}}
+    async with company(home, listed, servers={"fs": ENTRY}) as yard:
+        await until_known(yard)
+        async with yard.client(answers=answers) as one, asyncio.TaskGroup() as group:
+            async with yard.client(name="zero"):
+                waiting = {"name": "fs__folders", "arguments": {"wait": True}}
+                token = {"progressToken": "one"}
+                call = group.create_task(one.result("tools/call", waiting, meta=token))
+                await one.wait_heard("notifications/progress")
+            # The first client is alone now: the server hears of a change, and asks amid the call.
+            assert json.loads(text_of(await call))["folders"] == [root("one")]
+            async with yard.client(name="two") as two:
+                assert (await told(two))["folders"] == []
+
+
+async def test_a_client_without_a_session_never_meets_the_folders_of_another(home: Path) -> None:
+    listed = {AGENT: {"fs": {"server": "fs", "mode": "shared"}}}
+    async with company(home, listed, servers={"fs": ENTRY}) as yard:
+        await until_known(yard)
+        answers = {"roots/list": {"roots": [{"uri": root("one")}]}}
+        async with yard.client(answers=answers) as one:
+            first = await until_told(yard, one, root("one"))
+            async with yard.client("modern", "http", name="two") as two:
+                assert (await told(two))["folders"] == []
+                assert not is_alive(first["pid"])
 
 
 async def test_the_first_client_needs_no_second_try(home: Path) -> None:

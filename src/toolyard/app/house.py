@@ -298,14 +298,20 @@ class House:
             return
         if asking.question:
             link.take_turns()
-        has_folders = "roots" in (owner.capabilities or {}) or self.relay.folders.only(server.id)
-        if asking.roots and has_folders:
+        if not asking.roots:
+            return
+        link.keeps_folders = True
+        if "roots" in (owner.capabilities or {}) or self.relay.folders.only(server.id):
             await wait_for_folders(link)
 
-    def _asked(self, server: Server, owner: Owner, method: str, outside: bool) -> Caller | None:
+    def _asked(
+        self, server: Server, owner: Owner, method: str, outside: bool, callers: list[Caller]
+    ) -> Caller | None:
         """A server asked something without saying whom; say who answers if no call can."""
         self.asking.note(server, "" if outside else method)
-        return self.relay.folders.asked(server.id) if outside and owner == EVERYBODY else None
+        if not outside or owner != EVERYBODY:
+            return None
+        return self.relay.folders.asked(server.id, callers)
 
     def stop(self, comes_back: bool) -> None:
         """Let all doors close, and then everything behind them."""

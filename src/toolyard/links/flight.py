@@ -60,12 +60,12 @@ class Flight:
         """What the channel keeps for this request, e.g. its connection."""
 
 
-Asked = Callable[[str, bool], Caller | None]
-"""Takes note of a question that names no call: its method, and whether it was asked outside of
-all calls, where it may know who answers."""
+Asked = Callable[[str, bool, list[Caller]], Caller | None]
+"""Takes note of a question that names no call: its method, whether it concerns the process rather
+than a call, so that somebody else may answer it, and whose calls are under way."""
 
 
-def ignore_question(_method: str, _outside: bool) -> Caller | None:
+def ignore_question(_method: str, _outside: bool, _callers: list[Caller]) -> Caller | None:
     """Take no note, and know nobody."""
     return None
 

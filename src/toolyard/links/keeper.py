@@ -124,6 +124,8 @@ class Keeper:
         self._grace: asyncio.TimerHandle | None = None
         self.listening = Listening(patience)
         self._rest_asked = asyncio.Event()
+        self._retired = False
+        """Whether this life of the link is for nobody who calls from now on."""
         self._ended = asyncio.Event()
         self._parked: AuthNeededError | None = None
         self._freed = asyncio.Event()
@@ -142,12 +144,11 @@ class Keeper:
             return self.link
         if self._parked is not None:
             raise self._parked
-        self._settled.clear()
-        self._error = None
-        self.want()
         try:
             async with asyncio.timeout(seconds):
-                await self._settled.wait()
+                await self._settle()
+                while self._retired:
+                    await self._settle()
         except TimeoutError:
             raise LinkError(
                 f"{self.server.id.name!r} is not ready after {seconds:g} s", "look at its log"
@@ -155,6 +156,13 @@ class Keeper:
         if self.link is None:
             raise self._failure()
         return self.link
+
+    async def _settle(self) -> None:
+        """Wait for the next life of the link, or for its failure."""
+        self._settled.clear()
+        self._error = None
+        self.want()
+        await self._settled.wait()
 
     def _failure(self) -> ToolyardError:
         return self._error or LinkError(f"{self.server.id.name!r} ended at once")
@@ -193,6 +201,7 @@ class Keeper:
         """As `rest`, but whoever calls from now on gets the next process."""
         self.rest(why)
         self.link = None
+        self._retired = True
 
     def replaced(self, why: str, since: float) -> None:
         """The server is another since that moment of the loop's clock, or gone.
@@ -302,6 +311,7 @@ class Keeper:
         return False
 
     async def _begin(self, stack: AsyncExitStack) -> Link:
+        self._retired = False
         await self._ears.admit(self)
         self.is_running = True
         self._ended.clear()

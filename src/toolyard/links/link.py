@@ -71,6 +71,8 @@ class Link:
         """Hears of every question that names no call."""
         self.turns: Turns | None = None
         """In which order clients call, if the server asks without saying whom."""
+        self.keeps_folders = False
+        """Whether the server asks for folders on its own account, and keeps them for every call."""
         self.heard_outside = asyncio.Event()
         """Set once a question outside of all calls was answered."""
         self.unattributed = 0
@@ -364,10 +366,10 @@ class Link:
         if message.method == "ping":
             self._reply(jsonrpc.result(message.id, b"{}"))
             return
-        flight = via or self._attribute(asks=True)
+        flight = None if self._is_for_process(message) else via or self._attribute(asks=True)
         caller = flight.caller if flight is not None else None
         caller = caller or self.home
-        if via is None:
+        if via is None or flight is None:
             other = self._note_question(message.method)
             caller = caller or other
         if caller is None:
@@ -441,12 +443,19 @@ class Link:
                 whose.add(flight.caller.turn if asks else flight.caller.client)
         return last if len(whose) == 1 else None
 
+    def _is_for_process(self, message: Message) -> bool:
+        """Whether a server asks for folders to keep them, so that no call may answer for it."""
+        return self.keeps_folders and message.method == "roots/list"
+
     def _note_question(self, method: str) -> Caller | None:
         """Remember that the server asks without saying whom, for the calls to come."""
-        outside = method == "roots/list" and not self._callers()
-        if not outside:
+        callers = self._callers()
+        outside = method == "roots/list" and (self.keeps_folders or not callers)
+        if outside:
+            self.keeps_folders = True
+        else:
             self.take_turns()
-        return self.on_asked(method, outside)
+        return self.on_asked(method, outside, callers)
 
     def _callers(self) -> list[Caller]:
         return [f.caller for f in self._flights.values() if f.caller is not None]

@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Raw
 
 from toolyard.core.errors import BusyError, LinkError, ToolyardError
+from toolyard.core.model import ServerId
 from toolyard.links.flight import Flight
 from toolyard.links.http import SessionLostError
 from toolyard.links.instances import Instances
@@ -23,6 +24,7 @@ from toolyard.links.owner import Owner
 from toolyard.links.pool import Pool
 from toolyard.links.turns import Turns
 from toolyard.relay.extensions import knows_tasks
+from toolyard.relay.folders import Folders
 from toolyard.relay.given import Given
 from toolyard.relay.legacy import legacy_answer
 from toolyard.relay.parking import Parking, digest_of
@@ -54,6 +56,8 @@ class Calls:
     def __init__(self, pool: Pool, instances: Instances) -> None:
         self._pool = pool
         self._instances = instances
+        self.folders: Folders
+        """Set by the relay, which knows who is attached."""
         self._parking = Parking()
         self.given = Given()
         self.record: Record | None = None
@@ -80,7 +84,8 @@ class Calls:
         try:
             apart = route.apart and route.apart_for(exchange.session.has_folders)
             if apart is None:
-                link = self._pool.ready(route.server) or await self._pool.lease(route.server)
+                ready = None if self.folders.told else self._pool.ready(route.server)
+                link = ready or await self._lease_shared(route.server, exchange.session)
             else:
                 ready = self._instances.ready(apart, exchange.session.principal)
                 link = ready or await self.link_for(route, exchange.session, exchange.capabilities)
@@ -132,12 +137,18 @@ class Calls:
         assert route.server is not None
         apart = route.apart_for(session.has_folders)
         if apart is None:
-            return await self._pool.lease(route.server)
+            return await self._lease_shared(route.server, session)
         able = session.capabilities if capabilities is None else capabilities
         client = session.agent or agent_of(session.info)
         who, account = session.principal, session.account
         owner = Owner(who, account, client, capabilities=able, home=Home(session))
         return await self._instances.lease(apart, owner)
+
+    async def _lease_shared(self, server: ServerId, session: Session) -> Link:
+        link = await self._pool.lease(server)
+        while self.folders.clear_for(session, server):
+            link = await self._pool.lease(server)
+        return link
 
     def _note(
         self,

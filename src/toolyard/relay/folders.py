@@ -1,8 +1,8 @@
 """Whose folders a shared server is told that asks for them outside of calls.
 
 A client that has folders gets a process of its own of such a server, see `relay/view.py`. Where a
-process is shared all the same, it is told the folders of its only client, and ends when there are
-others: not every server forgets what it was told.
+process is shared all the same, it is told the folders of its only client, and ends before it serves
+another: not every server forgets what it was told.
 """
 
 from __future__ import annotations
@@ -30,33 +30,50 @@ class Folders:
         self._sessions = sessions
         self._shares = shares
         """Whether a client is served by the shared process of a server."""
-        self._told: dict[ServerId, Session] = {}
+        self.told: dict[ServerId, Session] = {}
+        """Whose folders the shared process of a server knows."""
+        self._visited: set[ServerId] = set()
+        """Servers that a client without a session used too, since clients last came or left."""
 
     def only(self, server: ServerId) -> Session | None:
         """The one client that is attached, if it has folders and shares the server."""
-        if len(self._sessions) != 1:
+        if len(self._sessions) != 1 or server in self._visited:
             return None
         (session,) = self._sessions
         return session if session.has_folders and self._shares(session, server) else None
 
-    def asked(self, server: ServerId) -> Caller | None:
+    def asked(self, server: ServerId, callers: list[Caller]) -> Caller | None:
         """Who answers for the folders of a shared server, if there is no doubt."""
         session = self.only(server)
-        if session is None:
-            self._told.pop(server, None)
+        if session is None or any(caller.client != session.principal for caller in callers):
             return None
-        self._told[server] = session
+        self.told[server] = session
         return Home(session)
+
+    def clear_for(self, session: Session, server: ServerId) -> bool:
+        """Let no call reach a process that knows another's folders; true if it was sent away."""
+        told = self.told.get(server)
+        if told is None or told is session:
+            return False
+        self._visited.add(server)
+        self._retire(server)
+        return True
 
     def reconsider(self) -> None:
         """A client came or left: what servers were told may be wrong now."""
+        self._visited.clear()
         for id_, keeper in self._hub.pool.keepers.items():
             asking = asking_of(self._hub.snapshot.roster, keeper.server)
             if keeper.link is None or asking is None or not asking.roots:
                 continue
-            told, only = self._told.get(id_), self.only(id_)
+            told, only = self.told.get(id_), self.only(id_)
             if told is not None and told is not only:
-                del self._told[id_]
-                keeper.retire(WHY)
+                self._retire(id_)
             elif only is not None and told is None:
                 keeper.link.notify(CHANGED)
+
+    def _retire(self, server: ServerId) -> None:
+        del self.told[server]
+        keeper = self._hub.pool.keepers.get(server)
+        if keeper is not None:
+            keeper.retire(WHY)

@@ -75,7 +75,7 @@ class Relay:
         self.answers = Answers(hub, self.calls)
         self._apps: dict[str, AppAnswers] = {}
         self.subscriptions = Subscriptions(hub.pool, hub.instances, self.calls.link_for)
-        self.folders = Folders(hub, self.subscriptions.sessions, self._shares)
+        self.folders = self.calls.folders = Folders(hub, self.subscriptions.sessions, self._shares)
         self.passports = Passports(hub, exposure)
         self.news = News(hub.board, self.subscriptions, self.view, self._refit)
         self._views: dict[Exposure, View] = {}
