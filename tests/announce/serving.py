@@ -32,8 +32,10 @@ def main() -> None:
             print(os.waitpid(child, 0)[1], flush=True)
         if end == "late":
             # As servers do: a handler of their own, set after the announcement began.
-            signal.signal(signal.SIGTERM, lambda *_: say(str(servers(path)), 7))
-            late = signal.getsignal(signal.SIGTERM)
+            def late(*_: object) -> None:
+                say(str(servers(path)), 7)
+
+            signal.signal(signal.SIGTERM, late)
             while signal.getsignal(signal.SIGTERM) is late:
                 threading.Event().wait(0.01)
             print("covered", flush=True)

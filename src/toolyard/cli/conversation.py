@@ -43,7 +43,8 @@ HOLDING = b'{"jsonrpc":"2.0","method":"toolyard/holding"}\n'
 _SERVER_ERROR = -32000
 _RESULT = b'{"jsonrpc":"2.0","result":'
 _NOTICE = b'{"jsonrpc":"2.0","method":'
-_WITH_ID = re.compile(rb'\{"jsonrpc":"2\.0","id":(-?\d+|"(?:[^"\\]|\\.)*+"|null),"(error|method)":')
+_ID = rb'-?\d+|"[^"\\]*+(?:\\.?+[^"\\]*+)*+"|null'
+_WITH_ID = re.compile(rb'\{"jsonrpc":"2\.0","id":(' + _ID + rb'),"(error|method)":')
 # Calls, which are most of what clients say, in the two layouts that the SDKs write.
 _CALL = re.compile(rb'\{"jsonrpc":"2\.0","id":(\d+),"method":"tools/call",')
 _CALL_FIRST = b'{"method":"tools/call",'

@@ -16,14 +16,14 @@ from typing import Any, Final
 from toolyard.core.errors import ConfigError
 
 BOM: Final = "\ufeff"
-_GAP: Final = re.compile(r"(?:[ \t\r\n]++|#[^\n]*+)*+")
+_GAP: Final = re.compile(r"(?:[ \t\r\n]++|#[^\n]*+)*")
 _KEY: Final = re.compile(r"""[A-Za-z0-9_-]+|"(?:[^"\\]|\\.)*"|'[^']*'""")
 _BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
 # One piece of a value; strings as a whole, so that what is in them does not count.
 _PIECE: Final = re.compile(
-    r'"""(?:[^"\\]|\\.|"{1,2}(?!"))*+"{3,5}'
-    r"|'''(?:[^']|'{1,2}(?!'))*+'{3,5}"
-    r'|"(?:[^"\\\n]|\\.)*+"'
+    r'"""[^"\\]*+(?:(?:\\.|"{1,2}(?!"))[^"\\]*+)*"{3,5}'
+    r"|'''[^']*+(?:'{1,2}(?!')[^']*+)*'{3,5}"
+    r'|"[^"\\\n]*+(?:\\.?+[^"\\\n]*+)*+"'
     r"|'[^'\n]*+'"
     r"|\#[^\n]*+|.",
     re.DOTALL,

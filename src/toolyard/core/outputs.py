@@ -256,7 +256,7 @@ _LONGEST_PATTERN: Final = 1000
 _ESCAPED: Final = r"\\[dDwWsSfnrtv^$\\.*+?()\[\]{}|/]"
 _TOKEN: Final = re.compile(
     rf"(?P<atom>{_ESCAPED}|\\x[0-9a-fA-F]{{2}}|\\u[0-9a-fA-F]{{4}}"
-    rf"|\[\^?-?(?:[0-9A-Za-z]-[0-9A-Za-z]|[^\]\[\\-]|{_ESCAPED}|\\-)*+-?\]"
+    rf"|\[\^?-?(?:[0-9A-Za-z]-[0-9A-Za-z]|[^\]\[\\-]|{_ESCAPED}|\\-)*-?\]"
     r"|[^\\()\[\]{}*+?|^$])"
     r"|(?P<repeat>(?:[*+?]|\{\d{1,6}(?:,\d{0,6})?\})\??)"
     r"|(?P<open>\((?:\?(?:[:=!]|<[=!]))?)|(?P<close>\))|(?P<edge>[|^$]|\\[bB])"

@@ -22,9 +22,11 @@ BOM = "\ufeff"
 Kind = Literal["object", "array", "string", "number", "boolean", "null"]
 Scalar = str | int | float | bool | None
 
-# Possessive, so that no input makes them go back and try again.
-BLANK = re.compile(r"(?:[ \t\r\n]++|//[^\r\n]*+|/\*(?s:.*?)\*/)*+")
-_STRING = re.compile(r'"(?:[^"\\\x00-\x1f]++|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*+"')
+# Possessive, so that no input makes them go back and try again; but no group that can fail amid its
+# work: before Python 3.11.5 it does not go back to where it began.
+BLANK = re.compile(r"(?:[ \t\r\n]++|//[^\r\n]*+|/\*(?s:.*?)\*/)*")
+_PLAIN = r'[^"\\\x00-\x1f]*+'
+_STRING = re.compile(rf'"{_PLAIN}(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{{4}}){_PLAIN})*"')
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?")
 _WORD = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
 _LINE_END = re.compile(r"\r\n|\n|\r")

@@ -232,7 +232,7 @@ def is_valid_id(raw: Raw | bytes) -> bool:
 
 
 _ID_STARTS: Final = frozenset(bytes([c]) for c in b'"-0123456789')
-_BRACKETS: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{}]', re.DOTALL)
+_BRACKETS: Final = re.compile(rb'"[^"\\]*+(?:\\.?+[^"\\]*+)*+"?|[\[\]{}]', re.DOTALL)
 """Strings and brackets; a string without end is not tried again from within: linear time."""
 
 
