@@ -93,7 +93,7 @@ commands = st.builds(
 runs = st.builds(Run, words, commands, placements, words)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(runs)
 def test_any_run_makes_manifests_that_real_clusters_take(run: Run) -> None:
     for manifest in every(run):

@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from toolyard.core.errors import ConfigError
@@ -83,7 +83,6 @@ def is_open(tree: dict[str, object], path: list[str]) -> bool:
     return isinstance(node, dict)
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(documents, paths, values)
 def test_a_member_that_was_set_reads_back_and_all_else_is_the_same(
     data: bytes, path: list[str], value: object
@@ -100,7 +99,6 @@ def test_a_member_that_was_set_reads_back_and_all_else_is_the_same(
     assert after.startswith(b"\xef\xbb\xbf") == data.startswith(b"\xef\xbb\xbf")
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(documents, paths, values)
 def test_setting_adds_bytes_or_replaces_one_value_and_touches_no_other(
     data: bytes, path: list[str], value: object
@@ -125,7 +123,6 @@ def test_setting_adds_bytes_or_replaces_one_value_and_touches_no_other(
         assert comments(after) == comments(data)
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(documents, paths)
 def test_a_member_that_was_removed_is_gone_and_comments_around_it_stay(
     data: bytes, path: list[str]
@@ -156,7 +153,6 @@ def test_a_member_that_was_removed_is_gone_and_comments_around_it_stay(
     assert all(byte in rest for byte in after), "removing added a byte"
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(documents, st.lists(st.sampled_from(KEYS), min_size=1, max_size=2))
 def test_a_file_without_trailing_commas_gets_none_by_an_edit(data: bytes, path: list[str]) -> None:
     strict = data.replace(b"[1, 2,]", b"[1, 2]")

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from toolyard.core.errors import ConfigError
@@ -76,7 +76,6 @@ def test_a_reference_that_stands_for_nothing_is_missing_and_never_literal(
         expand(Command((text,)), LOOKUP)
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(st.lists(st.sampled_from(["${", "$", "{", "}", "A", "NO", ":-", "env:", "x"]), max_size=12))
 def test_any_text_is_expanded_or_reported_missing(parts: list[str]) -> None:
     text = "".join(parts)

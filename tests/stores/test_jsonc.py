@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from toolyard.stores.jsonc import DEPTH_LIMIT, NODE_LIMIT, JsoncError, parse
@@ -28,7 +28,6 @@ def plain(text: str) -> object:
     return root.plain()
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(json_values, st.sampled_from([None, 2, "\t"]), st.booleans())
 def test_all_that_the_standard_reader_reads_is_read_alike(
     value: object, indent: int | str | None, ascii_only: bool
@@ -121,7 +120,6 @@ def test_a_repeated_key_is_reported_and_the_last_counts() -> None:
     assert found.node.scalar == 2
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(st.text('{}[],:"\\/*\n\r \ta1-.eu', max_size=40))
 def test_any_text_is_read_or_refused_with_a_place_inside_it(text: str) -> None:
     try:
