@@ -16,6 +16,7 @@ from pathlib import Path
 import jsonschema_rs
 import pytest
 
+from tests.fixtures.ports import free_port
 from toolyard.announce import Announcements, announce
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -49,7 +50,7 @@ def test_every_entry_we_write_fits_the_schema_and_every_key_is_on_the_page(tmp_p
             announce("full", url=url, path=path, **options) as full,  # type: ignore[arg-type]
             announce("bare", path=path, heartbeat=0) as bare,
         ):
-            assert full.wait(5) and bare.wait(5)
+            assert full.wait(20) and bare.wait(20)
             document = json.loads(path.read_bytes())
     check(document)
     written = set(document["servers"][full.id])
@@ -71,11 +72,6 @@ def test_every_entry_we_write_fits_the_schema_and_every_key_is_on_the_page(tmp_p
 def test_the_schema_refuses_what_the_page_does_not_allow(entry: dict) -> None:
     with pytest.raises(jsonschema_rs.ValidationError):
         check({"version": "1.0", "servers": {"a": entry}})
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
 
 
 def wait_for(path: Path, process: subprocess.Popen[bytes]) -> dict:

@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.e2e.hub import TOKEN, environment, free_port, new_home, toolyard
+from tests.e2e.hub import TOKEN, environment, new_home, toolyard
 from tests.e2e.talk import ALL, ANSWERS, Json, LineTalk
+from tests.fixtures.ports import free_port
 from tests.fixtures.stub_run import recorded
 from toolyard.stores.runfile import HubState, RunDir
 

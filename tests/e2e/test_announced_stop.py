@@ -17,8 +17,9 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.entries import until
-from tests.e2e.hub import RunningHub, free_port, running_hub
+from tests.e2e.hub import RunningHub, running_hub
 from tests.e2e.talk import talking
+from tests.fixtures.ports import free_port
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = {

@@ -20,7 +20,7 @@ import psutil  # type: ignore[import-untyped]
 import pytest
 
 import toolyard as package
-from tests.e2e.hub import free_port
+from tests.fixtures.ports import free_port
 from toolyard.cli.exits import Exit
 from toolyard.settings import read_settings
 from toolyard.stores.runfile import HubState, RunDir

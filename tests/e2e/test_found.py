@@ -16,8 +16,9 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.hub import RunningHub, environment, free_port, new_home, running_hub, toolyard
+from tests.e2e.hub import RunningHub, environment, new_home, running_hub, toolyard
 from tests.e2e.talk import talking, text_of
+from tests.fixtures.ports import free_port
 from tests.fixtures.stub_run import STUB, recorded, running_http_stub
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells who listens")

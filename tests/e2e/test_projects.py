@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.hub import RunningHub, free_port, new_home, running_hub
+from tests.e2e.hub import RunningHub, new_home, running_hub
 from tests.e2e.talk import Talk, talking, text_of
+from tests.fixtures.ports import free_port
 from tests.fixtures.stub_run import STUB
 from toolyard.announce import Announcements, user_path
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import AsyncIterator, Iterator
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.fixtures.ports import free_port
 from toolyard.core.ports import Address, Pipes
 from toolyard.core.sites import Site
 from toolyard.executors.ssh import Ssh
@@ -131,13 +131,6 @@ def _key(file: Path) -> str:
     command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", str(file)]
     subprocess.run(command, check=True)
     return file.with_suffix(".pub").read_text()
-
-
-def free_port() -> int:
-    """A port of the loopback that nobody listens on."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ import contextlib
 import gc
 import json
 import os
-import socket
 import tracemalloc
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
@@ -31,6 +30,7 @@ from tests.executors.docker_site import (
     ssh_options,
     tls_options,
 )
+from tests.fixtures.ports import free_port
 from toolyard.core.errors import StartError
 from toolyard.core.model import Command
 from toolyard.core.placement import Run
@@ -320,9 +320,7 @@ async def test_two_web_servers_on_one_port_do_not_meet(yard: Yard) -> None:
 
 
 async def test_on_the_host_network_ports_are_its_own(yard: Yard) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     run = Run("web", yard.python(SERVES, str(port)), Placement(port=port, network="host"))
     async with yard.executor.open(run) as web:
         assert isinstance(web, Address)

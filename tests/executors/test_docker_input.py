@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.fixtures.ports import free_port
 from toolyard.core.errors import ConfigError, StartError
 from toolyard.core.model import Command
 from toolyard.core.placement import Run
@@ -81,9 +82,7 @@ async def test_a_socket_nobody_listens_on_is_refused(tmp_path: Path) -> None:
 
 
 async def test_a_port_nobody_listens_on_is_refused() -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     error = await failure(site(f"tcp://127.0.0.1:{port}", tls="no"))
 
     assert "cannot reach docker" in str(error)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.executors.children import ECHO, Ear, eventually, marked, python
-from tests.executors.ssh_site import free_port
+from tests.fixtures.ports import free_port
 from toolyard.core.errors import StartError
 from toolyard.core.model import Command
 from toolyard.core.placement import Run

@@ -30,13 +30,13 @@ from tests.executors.children import (
 from tests.executors.ssh_site import (
     HUB,
     Sshd,
-    free_port,
     need_sshd,
     pipes_of,
     running,
     ssh,
     sshd,
 )
+from tests.fixtures.ports import free_port
 from toolyard.core.errors import StartError
 from toolyard.core.model import Command
 from toolyard.core.placement import Run

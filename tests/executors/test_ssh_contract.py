@@ -11,7 +11,8 @@ import pytest
 
 from tests.executors.children import python
 from tests.executors.contract import Contract, Ground
-from tests.executors.ssh_site import HUB, Sshd, free_port, sshd
+from tests.executors.ssh_site import HUB, Sshd, sshd
+from tests.fixtures.ports import free_port
 from toolyard.core.model import Command
 from toolyard.executors.ssh import Ssh
 

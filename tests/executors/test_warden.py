@@ -132,7 +132,7 @@ def test_a_stranger_with_a_known_pid_is_not_signalled() -> None:
         assert stranger.poll() is None
 
         warden.end(none({stranger.pid: seen.start}), 0, patience=0)
-        assert stranger.wait(5) == -signal.SIGKILL
+        assert stranger.wait(20) == -signal.SIGKILL
     finally:
         stranger.kill()
         stranger.wait()

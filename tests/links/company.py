@@ -168,7 +168,7 @@ async def said(flight: Flight) -> str:
     return text
 
 
-async def until(is_so: Callable[[], Any], seconds: float = 5) -> None:
+async def until(is_so: Callable[[], Any], seconds: float = 30) -> None:
     """Wait for what has no event, with an end."""
     async with asyncio.timeout(seconds):
         while not is_so():  # noqa: ASYNC110

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -118,11 +117,9 @@ async def test_a_remembered_era_saves_the_probe(tmp_path: Path) -> None:
 
 async def refusal(target: Endpoint, patience: Patience = HASTY) -> ToolyardError:
     """Why a server cannot be linked to, which must be known in time."""
-    began = time.monotonic()
     with pytest.raises((LinkError, StartError)) as caught:
-        async with linked(target, patience=patience):
+        async with asyncio.timeout(20), linked(target, patience=patience):
             pass
-    assert time.monotonic() - began < 6
     return caught.value
 
 
@@ -243,7 +240,7 @@ async def test_a_forgotten_session_fails_the_call_as_one_that_may_be_sent_again(
             assert await said(call(link, "echo", {"text": "a"})) == "a"
             with pytest.raises(SessionLostError):
                 await call(link, "echo", {"text": "b"}).answer
-            async with asyncio.timeout(2):
+            async with asyncio.timeout(20):
                 assert "session" in await link.closed
 
 

@@ -61,7 +61,7 @@ class Bench:
         async with self.packages.open(server, server.endpoint, start) as link:
             yield link
 
-    async def until(self, holds: Callable[[], object], seconds: float = 10) -> None:
+    async def until(self, holds: Callable[[], object], seconds: float = 30) -> None:
         end = time.monotonic() + seconds
         while not holds():
             assert time.monotonic() < end, (self.packages.rows(), self.codes)

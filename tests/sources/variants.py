@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
+from tests.fixtures.ports import free_ports
 from tests.fixtures.stub_run import STUB
 from toolyard.core.apps import App
 from toolyard.core.model import Report, ServerId
@@ -19,15 +19,6 @@ from toolyard.sources.scan import Scan
 
 SQUATTER = STUB.with_name("squatter.py")
 NAMES = ("legacy", "stable", "unstable", "dev", "local", "e2e")
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports that nobody has at the moment."""
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
 
 
 class Process:

@@ -117,7 +117,7 @@ def test_a_lock_that_is_held_is_given_up_on_with_a_clear_error(tmp_path: Path) -
 
     with ThreadPoolExecutor(1) as pool:
         pool.submit(hold)
-        assert held.wait(5)
+        assert held.wait(20)
         with pytest.raises(StoreError, match="locked by another process"), locked(path, 0.1):
             pytest.fail("two hold the lock")
         release.set()

@@ -19,7 +19,7 @@ Json = dict[str, Any]
 TOKEN = "only-for-these-tests-0123456789"
 MODERN = "2026-07-28"
 META = "io.modelcontextprotocol/"
-PATIENCE = 5.0
+PATIENCE = 30.0
 NOBODY = {"nobody": {"command": "nobody", "disabled": True}}
 """A file with no server in use, so that a hub starts nothing at all."""
 INITIALIZE = {
@@ -207,7 +207,7 @@ class Doors:
         text: str = said["error"]["message"]
         return text
 
-    async def until(self, holds: Callable[[], Awaitable[Any]], seconds: float = 10.0) -> Any:
+    async def until(self, holds: Callable[[], Awaitable[Any]], seconds: float = 30.0) -> Any:
         """Ask again and again until it holds; what it gave."""
         async with asyncio.timeout(seconds):
             while True:

@@ -112,7 +112,7 @@ async def hurl(doors: Doors, data: bytes) -> None:
         writer.write(data)
         await writer.drain()
         writer.write_eof()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             await reader.read()
     except ConnectionError:
         pass

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.hub import free_port, running_hub, stdio_stub
+from tests.e2e.hub import running_hub, stdio_stub
 from tests.e2e.talk import talking
+from tests.fixtures.ports import free_port
 from tests.fixtures.stub_run import STUB
 from tests.ui.conftest import entered
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from tests.e2e.hub import TOKEN, RunningHub, scripted, toolyard
 
-PATIENCE = 15.0
+PATIENCE = 30.0
 Json = dict[str, Any]
 
 

@@ -218,10 +218,10 @@ def test_brackets_in_strings_do_not_nest(text: bytes) -> None:
 
 def test_a_hostile_text_is_measured_in_linear_time() -> None:
     hostile = b"[]" * 10 + b'"' + b'\\"' * 200_000
-    began = time.perf_counter()
+    began = time.process_time()
 
     assert not jsonrpc.is_too_deep(hostile, 5)
-    assert time.perf_counter() - began < 2
+    assert time.process_time() - began < 2
 
 
 def test_one_line_means_the_same_for_every_character() -> None:
