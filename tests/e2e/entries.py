@@ -22,7 +22,7 @@ from tests.fixtures.ports import free_port
 from tests.fixtures.stub_run import recorded
 from toolyard.stores.runfile import HubState, RunDir
 
-PATIENCE = 40.0
+PATIENCE = 60.0
 
 
 @dataclass(frozen=True, slots=True)

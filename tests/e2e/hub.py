@@ -23,7 +23,7 @@ from tests.fixtures.stub_run import recorded, stub_command
 from toolyard.stores.places import socket_path
 
 TOKEN = "only-for-these-tests-0123456789"
-PATIENCE = 30.0
+PATIENCE = 60.0
 SCRIPTED = Path(__file__).with_name("scripted.py")
 
 

@@ -27,7 +27,7 @@ NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"} |
 )
 PATHS = {"server": "s", "profile": "p"}
 """How a path says which part of the yard is wanted."""
-PATIENCE = 30.0
+PATIENCE = 60.0
 ROUNDS = 10
 PLAIN: Json = {"verify": ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), "trust_env": False}
 """For HTTP clients that only ever speak to a hub on this machine: they start much quicker."""

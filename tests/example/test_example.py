@@ -26,7 +26,7 @@ META = {
 def example(request: pytest.FixtureRequest) -> Client:
     """A client of the example, to be opened by the test, in the task that also closes it."""
     target = StdioServerParameters(command=COMMAND[0], args=COMMAND[1:], env=PLACE)
-    return Client(target, mode=request.param, read_timeout_seconds=10)
+    return Client(target, mode=request.param, read_timeout_seconds=60)
 
 
 async def outcome(live: Client, tool: str, **arguments: Any) -> Any:
