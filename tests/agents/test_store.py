@@ -16,9 +16,9 @@ from toolyard.core.agents import AgentConfig, Roster
 from toolyard.core.errors import ConflictError, NotOursError, StoreError, UnknownNameError
 from toolyard.core.model import Report
 from toolyard.core.sites import Site
+from toolyard.records.database import Database
 from toolyard.sources.agents import Agents
 from toolyard.stores.agents import AgentStore
-from toolyard.stores.database import Database
 from toolyard.stores.schema import MIGRATIONS
 
 GIT = {"command": "git-mcp", "args": ["--repo", "."], "env": {"A": "${B}"}, "mode": "shared"}

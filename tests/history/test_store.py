@@ -12,8 +12,8 @@ import pytest
 from msgspec import Raw
 
 from toolyard.core.errors import ConfigError, LinkError, StoreError, UnknownNameError
-from toolyard.stores import database as database_module
-from toolyard.stores.database import Database
+from toolyard.records import database as database_module
+from toolyard.records.database import Database
 from toolyard.stores.history import Bounds, History, Search
 from toolyard.stores.schema import MIGRATIONS
 from toolyard.stores.taken import TOO_LARGE, Taken

@@ -8,7 +8,7 @@ import pytest
 
 from toolyard.core.errors import ConfigError, StoreError, UnknownNameError
 from toolyard.core.model import Command, Endpoint, Server, ServerId, Url
-from toolyard.stores.jsonc import parse
+from toolyard.records.jsonc import parse
 from toolyard.stores.servers import Loaded, ServersFile
 
 

@@ -30,7 +30,7 @@ from toolyard.core.parts import INSTRUCTIONS, part_hash, tool_hash
 from toolyard.core.pins import differences, launch_hash
 from toolyard.hub import problems
 from toolyard.hub.pins import Pins, Rules
-from toolyard.stores.database import Database
+from toolyard.records.database import Database
 from toolyard.stores.pins import RESOURCES, PinStore
 from toolyard.stores.schema import MIGRATIONS
 

@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from toolyard.cli.exits import Exit
 from toolyard.core.errors import StartError, StoreError
-from toolyard.stores.files import locked
+from toolyard.records.files import locked
 from toolyard.stores.places import make_private
 
 LOG = "hub.log"

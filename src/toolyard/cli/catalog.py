@@ -203,7 +203,7 @@ def _open(desk: Desk) -> Catalog:
 
 def _approve(desk: Desk, definition: Definition) -> None:
     """What is imported here is meant to be started so; a hub that runs must not ask again."""
-    from toolyard.stores.database import Database
+    from toolyard.records.database import Database
     from toolyard.stores.pins import PinStore
     from toolyard.stores.schema import MIGRATIONS
 

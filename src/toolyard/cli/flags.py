@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from toolyard.core.errors import StoreError
+from toolyard.records.files import read_bounded, write_atomic
 from toolyard.settings import SETTINGS
-from toolyard.stores.files import read_bounded, write_atomic
 from toolyard.stores.places import make_private
 
 FILE: Final = "flags.json"

@@ -40,7 +40,7 @@ def read_object(file: str) -> Said:
         CommandError: It cannot be read, or is none.
     """
     from toolyard.core.errors import ConfigError
-    from toolyard.stores.jsonc import parse
+    from toolyard.records.jsonc import parse
 
     try:
         data = sys.stdin.buffer.read() if file == "-" else Path(file).expanduser().read_bytes()

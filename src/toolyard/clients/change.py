@@ -25,8 +25,8 @@ from toolyard.clients.shapes import BY_VARIABLE
 from toolyard.clients.starting import NAME
 from toolyard.core.errors import ConfigError, StoreError, TakenError
 from toolyard.core.model import Endpoint, Url
+from toolyard.records.files import read_bounded, write_atomic
 from toolyard.stores.entries import ENDPOINT_KEYS, SWITCH_KEYS, EntryError
-from toolyard.stores.files import read_bounded, write_atomic
 
 OWN_MODE: Final = 0o600
 SHARED_MODE: Final = 0o644

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from toolyard.core.errors import ConfigError
 from toolyard.core.model import Command
-from toolyard.stores.jsonc import parse
+from toolyard.records.jsonc import parse
 from toolyard.stores.mask import Mask, hide_in_addresses, is_secret_name, learn, looks_random
 
 LONGEST_LINE: Final = 400

@@ -12,9 +12,9 @@ from toolyard.clients.shapes import Entry, Raw, Shape
 from toolyard.clients.toml import parse_toml, remove_table, set_table
 from toolyard.core.errors import ConfigError
 from toolyard.core.model import Problem
-from toolyard.stores.edit import remove_member, set_member
+from toolyard.records.edit import remove_member, set_member
+from toolyard.records.jsonc import Document, Member, parse
 from toolyard.stores.entries import EntryError
-from toolyard.stores.jsonc import Document, Member, parse
 
 CLIENT_ENTRY = "client-entry"
 """One entry of a client's file cannot be used."""

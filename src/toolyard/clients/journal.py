@@ -17,7 +17,7 @@ from typing import Final, Literal
 import msgspec
 
 from toolyard.core.errors import StoreError, UnknownNameError
-from toolyard.stores.files import locked, read_bounded, write_atomic
+from toolyard.records.files import locked, read_bounded, write_atomic
 from toolyard.stores.places import make_private
 
 KEPT: Final = 500

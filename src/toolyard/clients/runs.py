@@ -21,7 +21,7 @@ from toolyard.clients.formats import remove
 from toolyard.clients.known import BY_NAME
 from toolyard.clients.places import Place, refuse_links
 from toolyard.core.errors import ToolyardError
-from toolyard.stores.files import locked, write_atomic
+from toolyard.records.files import locked, write_atomic
 
 NOTE: Final = "merged.json"
 BEFORE: Final = "before"

@@ -15,8 +15,8 @@ from toolyard.clients.untaken import Untaken, nothing_else, untaken_keys, untake
 from toolyard.core.errors import ConfigError
 from toolyard.core.model import Command, Endpoint, Pairs
 from toolyard.core.transports import KEYS as TRANSPORT_KEYS
+from toolyard.records.jsonc import parse
 from toolyard.stores.entries import ENDPOINT_KEYS, SWITCH_KEYS, TITLE_KEYS, read_entry
-from toolyard.stores.jsonc import parse
 
 Raw = dict[str, Any]
 """An entry as the client has it, in plain values."""

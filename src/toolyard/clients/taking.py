@@ -24,8 +24,8 @@ from toolyard.clients.shapes import Entry, change_texts
 from toolyard.clients.untaken import Untaken
 from toolyard.core.errors import ToolyardError
 from toolyard.core.model import Command, Endpoint, Problem
+from toolyard.records.files import read_bounded
 from toolyard.stores.entries import write_timeout
-from toolyard.stores.files import read_bounded
 
 CLIENT_FILE: Final = "client-file"
 """The file of a client cannot be read."""

@@ -19,7 +19,7 @@ from typing import Final
 from toolyard.core.errors import StartError, StoreError
 from toolyard.core.model import Command
 from toolyard.core.packages import may_fetch, recognise
-from toolyard.stores.files import open_lock, try_lock
+from toolyard.records.files import open_lock, try_lock
 
 LOOK_SECONDS: Final = 0.1
 HINT: Final = (

@@ -19,7 +19,7 @@ from toolyard.core.packages import Package
 from toolyard.core.placement import Run
 from toolyard.executors.environment import environment
 from toolyard.executors.local import Local
-from toolyard.stores.files import read_bounded, write_atomic
+from toolyard.records.files import read_bounded, write_atomic
 
 LOG: Final = "package installs"
 """Under which name its words are kept; no server can be called so."""

@@ -11,9 +11,9 @@ from typing import Any, Final
 from toolyard.core.catalog import DefinitionError
 from toolyard.core.errors import ConfigError, StoreError, UnknownNameError
 from toolyard.core.model import Pairs, Problem
-from toolyard.stores.edit import remove_member, set_member
-from toolyard.stores.files import locked, read_bounded, write_atomic
-from toolyard.stores.jsonc import parse
+from toolyard.records.edit import remove_member, set_member
+from toolyard.records.files import locked, read_bounded, write_atomic
+from toolyard.records.jsonc import parse
 
 CATALOG_ADDED: Final = "catalog-added"
 """The list of added servers cannot be read."""

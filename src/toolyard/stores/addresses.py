@@ -7,7 +7,7 @@ from typing import Final
 
 from toolyard.core.errors import StoreError
 from toolyard.core.owners import NO_OWNERS, Owners
-from toolyard.stores.database import Database
+from toolyard.records.database import Database
 
 log = logging.getLogger(__name__)
 

@@ -23,7 +23,7 @@ from toolyard.core.errors import (
 from toolyard.core.model import Problem
 from toolyard.core.names import closest
 from toolyard.core.sites import Site
-from toolyard.stores.database import Database
+from toolyard.records.database import Database
 from toolyard.stores.records import (
     KINDS,
     Key,

@@ -14,8 +14,8 @@ from typing import Final
 from toolyard.core.apps import App, check_app_name, read_app, write_app
 from toolyard.core.errors import ConfigError, StoreError, UnknownNameError
 from toolyard.core.model import Problem
-from toolyard.stores.files import read_bounded, write_atomic
-from toolyard.stores.jsonc import parse
+from toolyard.records.files import read_bounded, write_atomic
+from toolyard.records.jsonc import parse
 
 SHIPPED: Final = Path(__file__).with_name("shipped")
 LARGEST: Final = 256 * 1024

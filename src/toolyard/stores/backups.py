@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Final
 
 from toolyard.core.errors import StoreError, UnknownNameError
-from toolyard.stores.database import Database
-from toolyard.stores.files import locked, write_atomic
+from toolyard.records.database import Database
+from toolyard.records.files import locked, write_atomic
 from toolyard.stores.schema import MIGRATIONS
 from toolyard.stores.state import DATABASE, MARK, identity, read_mark, write_mark
 

@@ -23,9 +23,9 @@ from toolyard.core.definitions import read_definition
 from toolyard.core.errors import StoreError, UnknownNameError
 from toolyard.core.model import Problem
 from toolyard.core.names import closest
+from toolyard.records.files import READ_LIMIT, locked, read_bounded, write_atomic
 from toolyard.stores.added import AddedFile, Addition
 from toolyard.stores.definitions import FileState, read_file, read_text, record_into
-from toolyard.stores.files import READ_LIMIT, locked, read_bounded, write_atomic
 from toolyard.stores.stock import SHIPPED, restock
 
 CATALOG_DUPLICATE: Final = "catalog-duplicate"

@@ -16,9 +16,9 @@ from toolyard.core.definitions import read_definition
 from toolyard.core.errors import ConfigError, StoreError
 from toolyard.core.lists import OFFER_LIMIT
 from toolyard.core.model import Problem
-from toolyard.stores.edit import remove_member, set_member
-from toolyard.stores.files import read_bounded
-from toolyard.stores.jsonc import Document, JsoncError, Node, parse
+from toolyard.records.edit import remove_member, set_member
+from toolyard.records.files import read_bounded
+from toolyard.records.jsonc import Document, JsoncError, Node, parse
 
 CATALOG_UNREADABLE: Final = "catalog-unreadable"
 """A file of the catalog is there and cannot be read."""

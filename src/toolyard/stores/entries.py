@@ -28,7 +28,7 @@ from toolyard.core.model import Command, Endpoint, Identity, Pairs, Url
 from toolyard.core.sites import ANYWHERE, Placement, read_placement
 from toolyard.core.transports import KEYS as TRANSPORT_KEYS
 from toolyard.core.transports import Kind, read_kind
-from toolyard.stores.jsonc import Document, Member, Node
+from toolyard.records.jsonc import Document, Member, Node
 
 ENDPOINT_KEYS = (
     *(*TRANSPORT_KEYS, "command", "args", "env", "environment", "cwd"),

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit, urlunsplit
 import msgspec
 
 from toolyard.core.errors import SecretError, StoreError
-from toolyard.stores.files import locked, read_bounded, write_atomic
+from toolyard.records.files import locked, read_bounded, write_atomic
 from toolyard.stores.keyring import NoKeyringError, delete_keyring, read_keyring, write_keyring
 from toolyard.stores.mask import MASK
 from toolyard.stores.secrets import Place, mark_of, read_secret_file

@@ -18,7 +18,7 @@ from msgspec import Raw
 
 from toolyard.core.errors import ConfigError, UnknownNameError
 from toolyard.core.history import Call, Outcome, Timing
-from toolyard.stores.database import Database, Row
+from toolyard.records.database import Database, Row
 from toolyard.stores.taken import (
     BODY_BYTES,
     PLAIN,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from toolyard.core.errors import StoreError
-from toolyard.stores.files import locked, read_bounded, write_atomic
+from toolyard.records.files import locked, read_bounded, write_atomic
 
 _SHAPE: Final = re.compile(rb"[0-9a-f]{32}")
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from toolyard.core.errors import ConfigError, StoreError, UnknownNameError
 from toolyard.core.names import closest
-from toolyard.stores.files import locked, read_bounded, write_atomic
+from toolyard.records.files import locked, read_bounded, write_atomic
 
 PER_TOOL: Final = 50
 MOST: Final = 5000

@@ -12,7 +12,7 @@ from toolyard.core.errors import ConfigError
 from toolyard.core.locks import LOCKED_KINDS, Lock, Locked
 from toolyard.core.model import Kind, Part
 from toolyard.core.parts import INSTRUCTIONS
-from toolyard.stores.files import read_bounded, write_atomic
+from toolyard.records.files import read_bounded, write_atomic
 
 LOCK_FILE: Final = "toolyard.lock"
 _VERSION: Final = 2

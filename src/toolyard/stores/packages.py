@@ -18,7 +18,7 @@ import msgspec
 
 from toolyard.core.errors import StoreError
 from toolyard.core.packages import Kind
-from toolyard.stores.files import read_bounded, write_atomic
+from toolyard.records.files import read_bounded, write_atomic
 
 log = logging.getLogger(__name__)
 

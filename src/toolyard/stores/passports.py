@@ -13,8 +13,8 @@ from typing import Any, Final
 from toolyard.core.errors import ConfigError, StoreError
 from toolyard.core.model import Problem
 from toolyard.core.passport import OVERRIDES, Override, read_override, unknown_passport
-from toolyard.stores.files import locked, read_bounded, write_atomic
-from toolyard.stores.jsonc import parse
+from toolyard.records.files import locked, read_bounded, write_atomic
+from toolyard.records.jsonc import parse
 
 FILE: Final = "passports.json"
 LARGEST: Final = 256 * 1024

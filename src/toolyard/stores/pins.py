@@ -9,7 +9,7 @@ from typing import Final
 
 from toolyard.core.model import Part
 from toolyard.core.parts import LOOSE, loose_hash, part_hash, words_hash
-from toolyard.stores.database import Database
+from toolyard.records.database import Database
 
 MIGRATION: Final = """
 CREATE TABLE pinned_tools (

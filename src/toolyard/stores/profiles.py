@@ -20,8 +20,8 @@ from toolyard.core.profiles import (
     unknown_profile,
     write_profile,
 )
-from toolyard.stores.files import locked, read_bounded, write_atomic
-from toolyard.stores.jsonc import parse
+from toolyard.records.files import locked, read_bounded, write_atomic
+from toolyard.records.jsonc import parse
 
 LARGEST: Final = 1024 * 1024
 MOST: Final = 200

@@ -16,7 +16,7 @@ from typing import Any
 
 from toolyard import __version__
 from toolyard.core.errors import StoreError, ToolyardError
-from toolyard.stores.files import locked, read_bounded, write_atomic
+from toolyard.records.files import locked, read_bounded, write_atomic
 from toolyard.stores.places import make_private, socket_path
 
 TOKEN_BYTES = 32

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from toolyard.records.database import Migration
 from toolyard.stores import addresses, agents, pins, sharing
-from toolyard.stores.database import Migration
 from toolyard.stores.oldcalls import add_callers, pack_calls
 
 # Calls that are over, many to a row: one row each would cost more than all the rest of recording.

@@ -19,7 +19,7 @@ import msgspec
 
 from toolyard.core.errors import SecretError, StoreError, UnknownNameError
 from toolyard.core.names import closest
-from toolyard.stores.files import locked, read_bounded, write_atomic
+from toolyard.records.files import locked, read_bounded, write_atomic
 from toolyard.stores.keyring import delete_keyring, read_keyring, write_keyring
 from toolyard.stores.mask import MASK
 

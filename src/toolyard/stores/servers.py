@@ -15,11 +15,11 @@ from pathlib import Path
 from toolyard.core.errors import ConfigError, StoreError, UnknownNameError
 from toolyard.core.model import Problem, Server, ServerId
 from toolyard.core.names import closest
-from toolyard.stores.edit import remove_member, set_member
+from toolyard.records.edit import remove_member, set_member
+from toolyard.records.files import locked, read_bounded, write_atomic
+from toolyard.records.jsonc import Document, JsoncError, Member, parse
 from toolyard.stores.entries import ENDPOINT_KEYS, SWITCH_KEYS, EntryError, read_entry
 from toolyard.stores.expand import Lookup, explain, find_unset
-from toolyard.stores.files import locked, read_bounded, write_atomic
-from toolyard.stores.jsonc import Document, JsoncError, Member, parse
 from toolyard.stores.ownership import refuse_shared
 
 SOURCE = "configured"

@@ -9,7 +9,7 @@ import msgspec
 
 from toolyard.core.errors import StoreError
 from toolyard.core.sharing import Asking, Evidence, Tried
-from toolyard.stores.database import Database
+from toolyard.records.database import Database
 
 MIGRATION: Final = """
 CREATE TABLE sharing (

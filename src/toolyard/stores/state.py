@@ -13,8 +13,8 @@ from typing import Final
 
 from toolyard.core.errors import StoreError
 from toolyard.core.model import Problem
-from toolyard.stores.database import READ_ONLY_HINT, Database
-from toolyard.stores.files import read_bounded, write_atomic
+from toolyard.records.database import READ_ONLY_HINT, Database
+from toolyard.records.files import read_bounded, write_atomic
 from toolyard.stores.schema import MIGRATIONS
 
 log = logging.getLogger(__name__)

@@ -12,9 +12,9 @@ from msgspec import Raw
 
 from toolyard.core.errors import ConfigError
 from toolyard.core.lists import LIST_KEYS
-from toolyard.stores.edit import set_member
-from toolyard.stores.files import read_bounded, write_atomic
-from toolyard.stores.jsonc import parse
+from toolyard.records.edit import set_member
+from toolyard.records.files import read_bounded, write_atomic
+from toolyard.records.jsonc import parse
 
 SHIPPED: Final = Path(__file__).resolve().parents[1] / "catalog" / "official"
 SCHEMA: Final = Path(__file__).resolve().parents[1] / "catalog" / "schema.json"

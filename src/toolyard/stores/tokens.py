@@ -19,7 +19,7 @@ from typing import Any, Final
 from toolyard.core.errors import ConfigError, StoreError, TakenError, UnknownNameError
 from toolyard.core.model import Problem
 from toolyard.core.names import closest
-from toolyard.stores.files import locked, read_bounded, write_atomic
+from toolyard.records.files import locked, read_bounded, write_atomic
 
 NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 NAME_HINT: Final = "use 1 to 64 letters, digits, '_', '.' or '-', not beginning with '.' or '-'"

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from toolyard.core.advice import advise
 from toolyard.core.errors import ConfigError
+from toolyard.records.files import read_bounded
+from toolyard.records.jsonc import parse
 from toolyard.stores.definitions import read_file
-from toolyard.stores.files import read_bounded
-from toolyard.stores.jsonc import parse
 from toolyard.stores.stock import SCHEMA
 
 COMPLAINTS: Final = 20

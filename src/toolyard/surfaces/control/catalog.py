@@ -12,10 +12,10 @@ from msgspec import Meta
 from toolyard.core.fold import alias_beside
 from toolyard.core.model import Command, Endpoint, Snapshot
 from toolyard.core.shelves import find, summarise
+from toolyard.records.jsonc import parse
 from toolyard.sources.catalog import SOURCE
 from toolyard.stores.catalog import Catalog, Shelf, Shelved
 from toolyard.stores.imports import import_published
-from toolyard.stores.jsonc import parse
 from toolyard.stores.published import Published
 from toolyard.surfaces.control.api import Call, Done, Operation
 

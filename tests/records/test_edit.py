@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolyard.core.errors import ConfigError
-from toolyard.stores.edit import remove_member, set_member
-from toolyard.stores.jsonc import parse
+from toolyard.records.edit import remove_member, set_member
+from toolyard.records.jsonc import parse
 
 KEYS = ["a", "b", "git", "x y"]
 blanks: st.SearchStrategy[str] = st.lists(

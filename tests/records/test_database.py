@@ -11,7 +11,7 @@ PROCESSES = 6
 OPENER = """
 import sys
 from pathlib import Path
-from toolyard.stores.database import Database
+from toolyard.records.database import Database
 from toolyard.stores.schema import MIGRATIONS
 
 print("here", flush=True)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolyard.stores.jsonc import DEPTH_LIMIT, NODE_LIMIT, JsoncError, parse
+from toolyard.records.jsonc import DEPTH_LIMIT, NODE_LIMIT, JsoncError, parse
 
 json_values = st.recursive(
     st.none()

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from toolyard.core.errors import StoreError
-from toolyard.stores.files import locked
+from toolyard.records.files import locked
 
 log = logging.getLogger(__name__)
 

@@ -1,7 +1,7 @@
 """JSON as people write it: comments, trailing commas, a BOM, any line end; with positions.
 
 `parse` gives a tree whose nodes know where they stand, so that trouble can name its line and
-an edit (`toolyard.stores.edit`) can change some bytes and keep all others.
+an edit (`toolyard.records.edit`) can change some bytes and keep all others.
 """
 
 from __future__ import annotations

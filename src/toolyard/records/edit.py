@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from toolyard.core.errors import ConfigError
-from toolyard.stores.jsonc import BOM, Document, Member, Node, parse
+from toolyard.records.jsonc import BOM, Document, Member, Node, parse
 
 _SPACES = re.compile(r"[ \t]*")
 _LINE_END = re.compile(r"\r\n|\n|\r")

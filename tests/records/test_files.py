@@ -12,7 +12,7 @@ import pytest
 
 import toolyard
 from toolyard.core.errors import StoreError
-from toolyard.stores.files import locked, read_bounded, write_atomic
+from toolyard.records.files import locked, read_bounded, write_atomic
 
 
 def mode(path: Path) -> int:
@@ -53,7 +53,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_beside_it(tmp_path: 
     path.write_bytes(b"old")
     script = (
         "import resource, signal, sys, pathlib\n"
-        "from toolyard.stores.files import write_atomic\n"
+        "from toolyard.records.files import write_atomic\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\n"
         "write_atomic(pathlib.Path(sys.argv[1]), b'x' * 1000)\n"
