@@ -15,9 +15,9 @@ from toolyard.core.model import (
     Snapshot,
     Status,
 )
-from toolyard.relay.exposure import Exposure
 from toolyard.relay.instructions import instructions
 from toolyard.relay.view import View, make_view
+from toolyard.relay.view_key import ViewKey
 
 OWN = "Own words."
 
@@ -30,7 +30,7 @@ def view(*texts: str) -> View:
     for id_, text in zip(ids, texts, strict=True):
         peer = Peer("legacy", "2025-11-25", instructions=text)
         snapshot = fold(snapshot, Observation(id_, Status.READY, peer=peer))
-    return make_view(snapshot, Exposure(), None)
+    return make_view(snapshot, ViewKey(), None)
 
 
 def test_without_a_word_of_servers_the_hub_speaks_alone() -> None:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from toolyard.app.measures import bounds, budget, exposure, rules
+from toolyard.app.measures import bounds, limits, rules, view_key
 from toolyard.app.tending import tend
 from toolyard.board import Board
 from toolyard.core.errors import SecretError
@@ -36,6 +36,7 @@ from toolyard.hub.orders import Orders
 from toolyard.hub.packages import Packages
 from toolyard.hub.pins import Pins
 from toolyard.hub.shareable import Shareable
+from toolyard.links.budget import RunningBudget
 from toolyard.links.credentials import Credentials
 from toolyard.links.departures import Departures
 from toolyard.links.flight import Caller
@@ -142,20 +143,23 @@ class House:
         )
         store = PinStore(self.database) if self.database else None
         self.pins = Pins(self.board, store, rules(settings, self.state.is_whole))
+        self.weights = Weights(self.sites)
+        self.budget = RunningBudget(
+            limits(settings),
+            memory=lambda pids: sum(memory_of(pids).values()),
+            site=lambda name: self.board.snapshot.roster.sites.get(name),
+            weight=self.weights.of,
+        )
         self.pool = Pool(
             self.board,
             self._open,
             self._patience,
             post=self.pins.post,
-            budget=budget(settings),
-            memory=self._memory,
+            budget=self.budget,
         )
         self.sharing = SharingStore(self.database)
         self.asking = AskingServers(self.board, self.sharing)
-        self.weights = Weights(self.sites)
-        self.pool.room.weight = self.weights.of
-        self.departures = Departures(self.pool.room.keepers)
-        self.pool.room.site = lambda name: self.board.snapshot.roster.sites.get(name)
+        self.departures = Departures(self.budget.keepers)
         self.instances = Instances(
             self.board, self.pool, self._open, self._patience, settings.session_idle
         )
@@ -171,7 +175,7 @@ class House:
             self.grants, self.secrets, self.pool, lambda: self.board.snapshot
         )
         self.logins = Logins(self.hub, self.grants)
-        self.relay = Relay(self.hub, exposure(settings))
+        self.relay = Relay(self.hub, view_key(settings))
         kept = self.database if settings.history == "on" else None
         self.history = History(kept, bounds(settings))
         self.relay.calls.record = self.history.record
@@ -210,10 +214,6 @@ class House:
         store = AddressStore(self.database)
         self.board.post(Remembered(store.kept))
         return store
-
-    @staticmethod
-    def _memory(pids: list[int]) -> int:
-        return sum(memory_of(pids).values())
 
     def _post(self, event: Event) -> None:
         """Post what a source says, with what its servers offered when last seen."""
@@ -332,7 +332,7 @@ class House:
                     self.credentials.run(),
                     self.packages.run(),
                     self.sites.sweep(self.board.post),
-                    self.weights.run(self.pool.room.running),
+                    self.weights.run(self.budget.running),
                     self.departures.run(),
                 )
                 tasks += [group.create_task(room) for room in rooms]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from toolyard.hub.pins import Rules
-from toolyard.links.room import Budget
-from toolyard.relay.exposure import Exposure
+from toolyard.links.budget import RunningLimits
+from toolyard.relay.view_key import ViewKey
 from toolyard.settings import Settings
 from toolyard.stores.history import Bounds
 from toolyard.stores.locks import read_lock
@@ -27,18 +27,18 @@ def rules(settings: Settings, trusts_first: bool) -> Rules:
     )
 
 
-def budget(settings: Settings) -> Budget:
-    """How much servers may take."""
+def limits(settings: Settings) -> RunningLimits:
+    """How much running servers may take."""
     evict = settings.budget == "evict"
     memory = settings.memory_limit << 20
-    return Budget(settings.running_limit, memory, settings.instance_limit, evict)
+    return RunningLimits(settings.running_limit, memory, settings.instance_limit, evict)
 
 
-def exposure(settings: Settings) -> Exposure:
+def view_key(settings: Settings) -> ViewKey:
     """How servers are shown to clients that say nothing else."""
-    return Exposure(
+    return ViewKey(
         separator=settings.separator,
         expose=settings.expose,
-        pinned=frozenset(settings.pinned),
+        always_listed=frozenset(settings.pinned),
         page=settings.page_size,
     )

@@ -68,7 +68,7 @@ def _describe(hub: Hub, entry: Entry, keeper: Keeper, memory: Mapping[int, int])
         "where": (link.where or _address(keeper)) if link is not None else "",
         "pid": link.pid if link is not None else 0,
         "since": keeper.since or None,
-        "memory": memory.get(link.pid) if link and link.pid else hub.pool.room.weight(keeper),
+        "memory": memory.get(link.pid) if link and link.pid else hub.pool.budget.weight(keeper),
         "calls": link.calls if link is not None else 0,
         "restarts": keeper.restarts,
         "unattributed": keeper.unattributed,

@@ -112,7 +112,7 @@ class Instance:
 
     async def admit(self, keeper: Keeper) -> None:
         """Make room for its process, as the budget says."""
-        await self._all.pool.room.admit(keeper)
+        await self._all.pool.budget.admit(keeper)
 
 
 class Instances:
@@ -135,7 +135,7 @@ class Instances:
         """By the owner's key, then by what runs."""
         self._leaving: dict[str, asyncio.TimerHandle] = {}
         self._tasks = Tasks()
-        pool.room.count(lambda: [each.keeper for each in self])
+        pool.budget.count(lambda: [each.keeper for each in self])
 
     def __iter__(self) -> Iterator[Instance]:
         return iter([each for owned in self._owned.values() for each in owned.values()])
@@ -195,14 +195,14 @@ class Instances:
     def _make_room(self, account: str, name: str) -> None:
         """Let an account have one more: whoever invents sessions must not take all there is."""
         mine = [instance for instance in self if instance.owner.account == account]
-        budget = self.pool.room.budget
-        if len(mine) < budget.instances:
+        limits = self.pool.budget.limits
+        if len(mine) < limits.instances:
             return
         idle = [instance for instance in mine if not instance.is_under_way]
-        if not idle or not budget.evict:
+        if not idle or not limits.evict:
             text = f"cannot start {name!r}: {len(mine)} servers run for the sessions of this token"
             hint = "end a session that you do not need, or raise instance_limit"
-            raise StartError(f"{text}, and {budget.instances} may", hint)
+            raise StartError(f"{text}, and {limits.instances} may", hint)
         self._end(min(idle, key=lambda instance: instance.last_used))
 
     # The end.

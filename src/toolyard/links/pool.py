@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from toolyard.board import Board
 from toolyard.core.errors import UnknownNameError
 from toolyard.core.model import NO_OFFERS, Entry, Observation, ServerId, Snapshot
+from toolyard.links.budget import RunningBudget
 from toolyard.links.keeper import Keeper, Notice, Open, Ready
 from toolyard.links.link import Link
 from toolyard.links.opening import Patience
-from toolyard.links.room import Budget, Room
 
 STARTS_AT_ONCE = 8
 """Twenty servers that start together would starve each other; eight do not."""
@@ -34,13 +34,12 @@ class Pool:
         patience: Patience,
         *,
         post: Callable[[Observation], None] | None = None,
-        budget: Budget | None = None,
-        memory: Callable[[list[int]], int] = lambda _pids: 0,
+        budget: RunningBudget | None = None,
     ) -> None:
         self._board = board
         self._post = post or board.post
-        self.room = Room(budget or Budget(), memory)
-        self.room.count(lambda: [kept.keeper for kept in self._kept.values()])
+        self.budget = budget or RunningBudget()
+        self.budget.count(lambda: [kept.keeper for kept in self._kept.values()])
         self._open = open_link
         self._patience = patience
         self.starts = asyncio.Semaphore(STARTS_AT_ONCE)
@@ -119,7 +118,7 @@ class Pool:
         Raises:
             StartError: The budget is used up, and nobody can be sent to rest.
         """
-        await self.room.admit(keeper)
+        await self.budget.admit(keeper)
 
     def ready(self, id_: ServerId) -> Link | None:
         """The open link to a server, if there is one: the way of nearly every call."""

@@ -21,10 +21,10 @@ from toolyard.core.search import words
 from toolyard.hub import Hub
 from toolyard.relay.calls import Calls
 from toolyard.relay.offers import SERVER, introduction
-from toolyard.relay.portion import portion
 from toolyard.relay.routes import Route
 from toolyard.relay.schema import complaints, inner_arguments
 from toolyard.relay.session import Exchange
+from toolyard.relay.status_scope import scope_status
 from toolyard.relay.view import View, make_view
 from toolyard.wire import jsonrpc
 from toolyard.wire.jsonrpc import Fields, Message
@@ -55,7 +55,7 @@ class Answers:
 
     def introduction(self, view: View) -> str:
         """How a model works with what a view shows."""
-        return introduction(view.selection.separator, own_tools=view.has_own_tools)
+        return introduction(view.filter.separator, own_tools=view.has_own_tools)
 
     async def call(self, exchange: Exchange, name: str, fields: Fields, view: View) -> Message:
         """Run one of the hub's own tools."""
@@ -65,12 +65,12 @@ class Answers:
             return error_result(f"{error}. {error.hint}".strip())
 
     async def _status(self, exchange: Exchange, fields: Fields, view: View) -> Message:
-        status = portion(self._hub.status(), view)
+        status = scope_status(self._hub.status(), view)
         return text_result(format_status(status), status)
 
     async def _refresh(self, exchange: Exchange, fields: Fields, view: View) -> Message:
         seen = [entry.server.id for entry in view.entries.values()]
-        self._hub.refresh(seen if view.exposure.is_limited else None)
+        self._hub.refresh(seen if view.key.is_limited else None)
         names = ", ".join(view.entries) or "none yet"
         return text_result(
             f"asked all servers again ({names}); what changed is listed as it arrives"
@@ -118,7 +118,7 @@ class Answers:
             )
         except ToolyardError as error:
             return error_result(f"{error}. {error.hint}".strip())
-        view = await self.woken(make_view(self._hub.snapshot, view.exposure, view), server)
+        view = await self.woken(make_view(self._hub.snapshot, view.key, view), server)
         found = {"server": server, "tools": [describe(view, n) for n in view.search("", server)]}
         return text_result(jsonrpc.encode(found).decode(), found)
 
@@ -126,7 +126,7 @@ class Answers:
         server = str(_arguments(fields).get("server") or "")
         if server not in view.entries:
             return error_result(unknown("server", server, view.entries))
-        if view.exposure.is_limited:
+        if view.key.is_limited:
             return error_result(_NOT_ALONE)
         try:
             self._hub.deactivate(server)
@@ -165,7 +165,7 @@ class Answers:
             return view
         with contextlib.suppress(ToolyardError):  # why it failed is on the picture
             await self._hub.pool.lease(entry.server.id)
-        return make_view(self._hub.snapshot, view.exposure, view)
+        return make_view(self._hub.snapshot, view.key, view)
 
     def find(self, view: View, server: str, tool: str) -> Route:
         """Where a call by (server, tool) leads.
@@ -197,7 +197,7 @@ class Answers:
     def read(self, uri: str, view: View) -> bytes:
         """The result of reading one of the hub's own resources."""
         if uri == "toolyard://status":
-            body: Any = portion(self._hub.status(), view)
+            body: Any = scope_status(self._hub.status(), view)
         else:
             body = {
                 "callTool": "toolyard_call",
@@ -210,7 +210,7 @@ class Answers:
 
     def prompt(self, name: str, view: View) -> bytes:
         """The result of getting one of the hub's own prompts."""
-        status = format_status(portion(self._hub.status(), view))
+        status = format_status(scope_status(self._hub.status(), view))
         ask = _DOCTOR if name == "toolyard-doctor" else _SETUP
         message = {"role": "user", "content": {"type": "text", "text": f"{ask}\n\n{status}"}}
         return jsonrpc.encode({"messages": [message]})
@@ -267,7 +267,7 @@ def withheld_prompt(hub: Hub, view: View, name: str) -> HeldError | None:
     """Why a prompt cannot be had though it is known; None if that is not so."""
     for alias, entry in view.entries.items():
         for key in entry.held.of("prompts"):
-            if name == f"{alias}{view.selection.separator}{key}":
+            if name == f"{alias}{view.filter.separator}{key}":
                 return _waits(hub, entry, f"prompt {key!r}")
     return None
 

@@ -19,10 +19,10 @@ from toolyard.relay.answers import error_result, text_result, unknown, withheld
 from toolyard.relay.appoffers import introduction, shape
 from toolyard.relay.appwords import doctor_text, launched_text, setup_text, status_text
 from toolyard.relay.calls import Calls
-from toolyard.relay.exposure import Exposure
 from toolyard.relay.schema import complaints, inner_arguments
 from toolyard.relay.session import Exchange
 from toolyard.relay.view import View
+from toolyard.relay.view_key import ViewKey
 from toolyard.sources.scan import Scan
 from toolyard.wire import jsonrpc
 from toolyard.wire.jsonrpc import Fields, Message
@@ -36,7 +36,7 @@ Tool = Callable[[Exchange, Fields, View], Awaitable[Message]]
 class AppAnswers:
     """The own tools, resources and prompts of one app."""
 
-    def __init__(self, name: str, hub: Hub, calls: Calls, look: Callable[[Exposure], View]) -> None:
+    def __init__(self, name: str, hub: Hub, calls: Calls, look: Callable[[ViewKey], View]) -> None:
         self._name = name
         self._hub = hub
         self._calls = calls
@@ -62,7 +62,7 @@ class AppAnswers:
 
     def introduction(self, view: View) -> str:
         """How a model works with the app."""
-        return introduction(self._app, view.selection.separator)
+        return introduction(self._app, view.filter.separator)
 
     @property
     def identity(self) -> dict[str, str]:
@@ -112,7 +112,7 @@ class AppAnswers:
             await asyncio.to_thread(launch, found, self._env)
         except ToolyardError as error:
             return error_result(f"{error}. {error.hint}".strip())
-        said = launched_text(self._app, found.install, view.selection.separator)
+        said = launched_text(self._app, found.install, view.filter.separator)
         return text_result(said)
 
     def _installed(self) -> tuple[Installed, ...]:
@@ -138,9 +138,7 @@ class AppAnswers:
             return error_result(f"{self._gone(variant)} ({error})")
         if id_ not in self._hub.snapshot.entries:
             return error_result(self._gone(variant))
-        return await self._forward(
-            exchange, fields, asked, self._look(view.exposure), variant, tool
-        )
+        return await self._forward(exchange, fields, asked, self._look(view.key), variant, tool)
 
     def _gone(self, variant: str) -> str:
         return (

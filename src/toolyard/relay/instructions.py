@@ -26,8 +26,8 @@ def instructions(view: View, own: str, most: int = 0) -> str:
 
     Who comes for one server alone is told what that server says, word for word, and nothing else.
     """
-    if view.exposure.server:
-        entry = view.entries.get(view.exposure.server)
+    if view.key.server:
+        entry = view.entries.get(view.key.server)
         return entry.instructions if entry is not None else ""
     said = [(alias, entry.instructions.strip()) for alias, entry in view.entries.items()]
     texts = [(_head(view, alias), text) for alias, text in said if text]
@@ -35,7 +35,7 @@ def instructions(view: View, own: str, most: int = 0) -> str:
 
 
 def _head(view: View, alias: str) -> str:
-    separator = view.selection.separator
+    separator = view.filter.separator
     tools = f" (its tools are {alias}{separator}*)" if separator else ""
     return f"\n\nThe server {alias}{tools} says:\n"
 

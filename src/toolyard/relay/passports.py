@@ -14,10 +14,10 @@ from toolyard.core.model import SourceState
 from toolyard.core.names import LONGEST
 from toolyard.core.passport import Passport
 from toolyard.hub import Hub
-from toolyard.relay.exposure import Exposure
 from toolyard.relay.results import Results
 from toolyard.relay.session import Session
 from toolyard.relay.view import View
+from toolyard.relay.view_key import ViewKey
 from toolyard.wire import era, jsonrpc
 
 SOURCE: Final = "passports"
@@ -47,7 +47,7 @@ class Known:
 class Passports:
     """Finds the passport of a client when it says who it is, and applies it."""
 
-    def __init__(self, hub: Hub, usual: Exposure) -> None:
+    def __init__(self, hub: Hub, usual: ViewKey) -> None:
         self._hub = hub
         self._usual = usual
         self._state: SourceState | None = None
@@ -68,7 +68,7 @@ class Passports:
             return
         session.passport = passport
         session.largest = (passport.largest_result if passport else 0) or UNLIMITED
-        session.exposure = self._fitted(session.base, passport)
+        session.view_key = self._fitted(session.base, passport)
 
     def refit(self, sessions: Iterable[Session]) -> list[Session]:
         """Apply what the user says now; the sessions that see something else after it."""
@@ -78,9 +78,9 @@ class Passports:
         self._fitted_to = state
         moved = []
         for session in list(sessions):
-            before = session.exposure
+            before = session.view_key
             self.apply(session)
-            if session.exposure != before:
+            if session.view_key != before:
                 moved.append(session)
         return moved
 
@@ -96,7 +96,7 @@ class Passports:
             found = self._known[info] = Known(info, client, version, passport)
         return found
 
-    def _fitted(self, base: Exposure | None, passport: Passport | None) -> Exposure | None:
+    def _fitted(self, base: ViewKey | None, passport: Passport | None) -> ViewKey | None:
         """What the door shows, within the limits; the very same where none is narrower."""
         shown = base or self._usual
         longest = min(passport.longest_name or LONGEST, LONGEST) if passport else LONGEST
@@ -110,7 +110,7 @@ class Passports:
     def hints(self, session: Session, view: View) -> str:
         """What a client should be told on its way, besides the usual."""
         passport = session.passport
-        if passport is None or view.exposure.server or view.exposure.app:
+        if passport is None or view.key.server or view.key.app:
             return ""
         said = ONCE if passport.relists is False and view.has_own_tools else ""
         if view.left_out:

@@ -28,7 +28,6 @@ from toolyard.relay.answers import (
 from toolyard.relay.appoffers import own_offers
 from toolyard.relay.apps import AppAnswers
 from toolyard.relay.calls import Calls, ClientRefusedError
-from toolyard.relay.exposure import Exposure
 from toolyard.relay.extensions import knows_tasks, without_tasks
 from toolyard.relay.folders import Folders
 from toolyard.relay.instructions import instructions
@@ -47,6 +46,7 @@ from toolyard.relay.subscriptions import (
 )
 from toolyard.relay.tasks import TaskTable, missing_tasks
 from toolyard.relay.view import View, make_view
+from toolyard.relay.view_key import ViewKey
 from toolyard.wire import era, headers, jsonrpc
 from toolyard.wire.jsonrpc import Fields, Message
 
@@ -68,17 +68,17 @@ Answer = Callable[[Exchange, Fields], Awaitable[Message]]
 class Relay:
     """Every request of every client passes here, whatever the door."""
 
-    def __init__(self, hub: Hub, exposure: Exposure) -> None:
+    def __init__(self, hub: Hub, view_key: ViewKey) -> None:
         self.hub = hub
-        self.exposure = exposure
+        self.view_key = view_key
         self.calls = Calls(hub.pool, hub.instances)
         self.answers = Answers(hub, self.calls)
         self._apps: dict[str, AppAnswers] = {}
         self.subscriptions = Subscriptions(hub.pool, hub.instances, self.calls.link_for)
         self.folders = self.calls.folders = Folders(hub, self.subscriptions.sessions, self._shares)
-        self.passports = Passports(hub, exposure)
+        self.passports = Passports(hub, view_key)
         self.news = News(hub.board, self.subscriptions, self.view, self._refit)
-        self._views: dict[Exposure, View] = {}
+        self._views: dict[ViewKey, View] = {}
         self._usual: View | None = None
         self._swept_at = -1
         self._most = VIEWS
@@ -113,27 +113,27 @@ class Relay:
         hub.instances.on_notice = self._noticed_apart
         hub.instances.on_ready = self.subscriptions.ready_apart
 
-    def view(self, exposure: Exposure | None = None) -> View:
+    def view(self, view_key: ViewKey | None = None) -> View:
         """What clients see now."""
         snapshot = self.hub.snapshot
-        if exposure is None and self._usual is not None:
-            # Nearly every call comes this way; even to look an exposure up would cost more.
+        if view_key is None and self._usual is not None:
+            # Nearly every call comes this way; even to look a key up would cost more.
             if self._usual.revision == snapshot.revision:
                 return self._usual
-        wanted = exposure or self.exposure
+        wanted = view_key or self.view_key
         view = self._views.get(wanted)
         if view is None or view.revision != snapshot.revision:
             own = self._own_offers(wanted.app) if wanted.app else OWN
             view = make_view(snapshot, wanted, view or self._usual, own)
             self._sweep(snapshot.revision)
             self._views[wanted] = view
-        if exposure is None:
+        if view_key is None:
             self._usual = view
         return view
 
     def _shares(self, session: Session, server: ServerId) -> bool:
         """Whether a client is served by the shared process of a server."""
-        view = self.view(session.exposure)
+        view = self.view(session.view_key)
         aliases = [alias for alias, entry in view.entries.items() if entry.server.id == server]
         return any(alias not in view.apart for alias in aliases)
 
@@ -144,7 +144,7 @@ class Relay:
         """
         if revision == self._swept_at and len(self._views) < self._most:
             return
-        used = {exposure or self.exposure for exposure in self.subscriptions.exposures}
+        used = {view_key or self.view_key for view_key in self.subscriptions.view_keys}
         self._views = {key: view for key, view in self._views.items() if key in used}
         self._swept_at, self._most = revision, max(VIEWS, 2 * len(self._views))
 
@@ -160,7 +160,7 @@ class Relay:
 
     def _desk(self, session: Session) -> Answers | AppAnswers:
         """Who answers a session for the hub itself: the hub, or the hub of the one app it wants."""
-        app = session.exposure.app if session.exposure is not None else ""
+        app = session.view_key.app if session.view_key is not None else ""
         if not app:
             return self.answers
         if app not in self._apps:
@@ -199,7 +199,7 @@ class Relay:
 
     async def _pass_on(self, exchange: Exchange, params: Raw) -> Message:
         """Take a method that the hub does not know to the one server it can be meant for."""
-        view = self.view(exchange.session.exposure)
+        view = self.view(exchange.session.view_key)
         route = view.route_method(exchange.method)
         if route is None:
             return _unknown_method(exchange.method)
@@ -213,7 +213,7 @@ class Relay:
         cursor = jsonrpc.to_python(raw) if raw is not None else None
         if cursor is not None and not isinstance(cursor, str):
             return _error(era.INVALID_PARAMS, "a cursor is a string")
-        page = self.view(exchange.session.exposure).lists[kind].page(exchange.is_modern, cursor)
+        page = self.view(exchange.session.view_key).lists[kind].page(exchange.is_modern, cursor)
         if page is None:
             return _error(
                 era.INVALID_PARAMS, "this cursor is not of the list as it is now; start again"
@@ -223,7 +223,7 @@ class Relay:
     # What leads to servers.
 
     async def _call_tool(self, exchange: Exchange, fields: Fields) -> Message:
-        view = self.view(exchange.session.exposure)
+        view = self.view(exchange.session.view_key)
         route = self._route(view, view.tools, "tool", fields)
         if exchange.checks_params and route.marked:
             wrong = headers.disagreement(route.marked, _arguments(fields), exchange.params_head)
@@ -241,7 +241,7 @@ class Relay:
         return reply
 
     async def _get_prompt(self, exchange: Exchange, fields: Fields) -> Message:
-        view = self.view(exchange.session.exposure)
+        view = self.view(exchange.session.view_key)
         route = self._route(view, view.prompts, "prompt", fields)
         if route.server is None:
             said = self._desk(exchange.session).prompt(route.key, view)
@@ -250,7 +250,7 @@ class Relay:
         return await self.calls.send(exchange, "prompts/get", fields, route, view)
 
     async def _read(self, exchange: Exchange, fields: Fields) -> Message:
-        view = self.view(exchange.session.exposure)
+        view = self.view(exchange.session.view_key)
         uri = _text(fields.get("uri"))
         check_address(uri)
         if uri.startswith(PREFIX):
@@ -268,7 +268,7 @@ class Relay:
         return await self.calls.send(exchange, "resources/read", fields, route, view, uri)
 
     async def _complete(self, exchange: Exchange, fields: Fields) -> Message:
-        view = self.view(exchange.session.exposure)
+        view = self.view(exchange.session.view_key)
         ref = jsonrpc.fields(fields.get("ref", Raw(b"")))
         if _text(ref.get("type")) == "ref/prompt":
             key, route = "name", self._route(view, view.prompts, "prompt", ref)
@@ -325,7 +325,7 @@ class Relay:
         self.passports.apply(session)
         self.subscriptions.sessions.add(session)
         self.folders.reconsider()
-        self.news.expect(session.exposure)
+        self.news.expect(session.view_key)
         result = {
             "protocolVersion": session.version,
             "capabilities": self._capabilities(session, modern=False),
@@ -336,7 +336,7 @@ class Relay:
 
     def _instructions(self, session: Session) -> dict[str, str]:
         """The member that tells a client of the hub, of its own limits, and what servers say."""
-        view = self.view(session.exposure)
+        view = self.view(session.view_key)
         own = self._desk(session).introduction(view) + self.passports.hints(session, view)
         most = session.passport.longest_instructions if session.passport is not None else 0
         text = instructions(view, own, most)
@@ -345,12 +345,12 @@ class Relay:
     def _refit(self) -> None:
         """Let what the user says of clients reach those that are there."""
         for session in self.passports.refit(self.subscriptions.sessions):
-            self.news.expect(session.exposure)
+            self.news.expect(session.view_key)
             if session.ready:
                 session.push(jsonrpc.notification(CHANGED["tools"][0]))
 
     def _capabilities(self, session: Session, *, modern: bool) -> dict[str, Any]:
-        view = self.view(session.exposure)
+        view = self.view(session.view_key)
         out: dict[str, Any] = {
             "tools": {"listChanged": True},
             "prompts": {"listChanged": True},
@@ -358,7 +358,7 @@ class Relay:
             "completions": {},
             "logging": {},
         }
-        foreign = view.selection.profile is None
+        foreign = view.filter.profile is None
         return out | view.extensions.capabilities(modern=modern, foreign=foreign)
 
     async def _discover(self, exchange: Exchange, fields: Fields) -> Message:
@@ -389,7 +389,7 @@ class Relay:
         return _EMPTY
 
     async def _subscribe(self, exchange: Exchange, fields: Fields) -> Message:
-        view, uri = self.view(exchange.session.exposure), _text(fields.get("uri"))
+        view, uri = self.view(exchange.session.view_key), _text(fields.get("uri"))
         route = self._route_uri(exchange, view, uri)
         if route is None:
             return _no_resource(exchange, uri, unknown_resource(self.hub, view, uri))
@@ -419,10 +419,10 @@ class Relay:
         wanted = jsonrpc.to_python(raw) if raw is not None else {}
         if not isinstance(wanted, dict):
             return _error(era.INVALID_PARAMS, "notifications must be an object")
-        self.news.expect(exchange.session.exposure)
+        self.news.expect(exchange.session.view_key)
         if wanted.get(TASKS) and not knows_tasks(exchange.capabilities):
             return missing_tasks()
-        view = self.view(exchange.session.exposure)
+        view = self.view(exchange.session.view_key)
         await self.subscriptions.listen(exchange, wanted, partial(self._find, exchange, view))
         return _EMPTY
 
@@ -434,7 +434,7 @@ class Relay:
         return self._route_uri(exchange, view, name)
 
     async def _follow_task(self, exchange: Exchange, fields: Fields) -> Message:
-        view = self.view(exchange.session.exposure)
+        view = self.view(exchange.session.view_key)
         if not view.extensions.has_tasks(modern=exchange.is_modern):
             return _unknown_method(exchange.method)
         if exchange.is_modern and not knows_tasks(exchange.capabilities):

@@ -13,8 +13,8 @@ from toolyard.core.errors import LinkError
 from toolyard.core.passport import Passport
 from toolyard.links.flight import Flight
 from toolyard.links.turns import Turns
-from toolyard.relay.exposure import Exposure
 from toolyard.relay.routes import Route
+from toolyard.relay.view_key import ViewKey
 from toolyard.wire import era, jsonrpc
 from toolyard.wire.jsonrpc import Message
 
@@ -45,7 +45,7 @@ class Session:
         "capabilities",
         "elicitations",
         "exchanges",
-        "exposure",
+        "view_key",
         "info",
         "is_modern",
         "is_stateless",
@@ -86,9 +86,9 @@ class Session:
         """Whose token it came with; empty for a client on a line, which needs none."""
         self.log_level: str | None = None
         self.ready = False
-        self.exposure: Exposure | None = None
+        self.view_key: ViewKey | None = None
         """How servers are shown to it, if not as to everybody."""
-        self.base: Exposure | None = None
+        self.base: ViewKey | None = None
         """How its door shows them, before its passport is looked at."""
         self.passport: Passport | None = None
         self.largest = sys.maxsize

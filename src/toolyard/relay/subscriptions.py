@@ -18,9 +18,9 @@ from toolyard.links.keeper import Keeper
 from toolyard.links.link import Link
 from toolyard.links.listening import RESOURCES, TASKS, Topic, Topics
 from toolyard.links.pool import Pool
-from toolyard.relay.exposure import Exposure
 from toolyard.relay.routes import Route
 from toolyard.relay.session import LEVELS, Exchange, Session
+from toolyard.relay.view_key import ViewKey
 from toolyard.wire import era, jsonrpc
 from toolyard.wire.tasks import Tasks
 
@@ -128,7 +128,7 @@ class Subscriptions:
 
     # Lists.
 
-    def lists_changed(self, changed: Mapping[Exposure | None, set[str]]) -> None:
+    def lists_changed(self, changed: Mapping[ViewKey | None, set[str]]) -> None:
         """Tell everybody who wants to know; `changed` says what, by how clients see the yard."""
         for kind, (method, field) in CHANGED.items():
             message = jsonrpc.notification(method)
@@ -150,20 +150,20 @@ class Subscriptions:
                 listener.tell(method, {})
 
     @property
-    def exposures(self) -> set[Exposure | None]:
+    def view_keys(self) -> set[ViewKey | None]:
         """How the clients that are there see the yard."""
         listening = (listener.exchange.session for listener in self._listeners)
-        return {session.exposure for session in (*self.sessions, *listening)}
+        return {session.view_key for session in (*self.sessions, *listening)}
 
-    def own_updated(self, own: Mapping[Exposure | None, frozenset[str]]) -> bool:
+    def own_updated(self, own: Mapping[ViewKey | None, frozenset[str]]) -> bool:
         """Tell who follows a resource of the hub's own that it changed; false if nobody does."""
         told = False
         for session in self.sessions:
-            for uri in sorted(session.watched.keys() & own[session.exposure]):
+            for uri in sorted(session.watched.keys() & own[session.view_key]):
                 session.push(jsonrpc.notification(UPDATED, jsonrpc.encode({"uri": uri})))
                 told = True
         for listener in self._listeners:
-            for uri in sorted(listener.uris & own[listener.exchange.session.exposure]):
+            for uri in sorted(listener.uris & own[listener.exchange.session.view_key]):
                 listener.tell(UPDATED, {"uri": uri})
                 told = True
         return told
@@ -403,5 +403,5 @@ def _named(wanted: dict[str, Any], member: str) -> Iterator[Topic]:
             yield member, name
 
 
-def _of(changed: Mapping[Exposure | None, set[str]], session: Session) -> set[str]:
-    return changed.get(session.exposure, set())
+def _of(changed: Mapping[ViewKey | None, set[str]], session: Session) -> set[str]:
+    return changed.get(session.view_key, set())

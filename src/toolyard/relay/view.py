@@ -7,14 +7,13 @@ two pictures is taken over, so one server's change costs one server's work.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
 from toolyard.core.addresses import is_ours, pages, unwrap, wrap
 from toolyard.core.model import Command, Entry, Offer, ServerId, Snapshot
 from toolyard.core.names import exposed_names
-from toolyard.core.owners import NO_OWNERS
 from toolyard.core.plans import Resolution
 from toolyard.core.profiles import unknown_profile
 from toolyard.core.roster import Yard, asking_of
@@ -22,13 +21,13 @@ from toolyard.core.search import Index, check_query
 from toolyard.core.shapes import shaped
 from toolyard.links.owner import Apart, set_apart
 from toolyard.relay.addressing import Addressing
-from toolyard.relay.exposure import Exposure
 from toolyard.relay.extensions import Extensions, is_foreign
 from toolyard.relay.offers import OWN
+from toolyard.relay.profile_filter import ProfileFilter
 from toolyard.relay.routes import NO_OFFER, Item, Listing, Made, Route
-from toolyard.relay.selection import Selection
-from toolyard.relay.shortlist import shortened
+from toolyard.relay.tool_limit import limit_tools
 from toolyard.relay.uris import Spread, Template
+from toolyard.relay.view_key import ViewKey
 from toolyard.wire import jsonrpc
 
 KINDS: Final = ("tools", "prompts", "resources", "templates")
@@ -45,11 +44,20 @@ MEMBERS: Final = {
 class View:
     """Everything a client may list, read or call, and where it leads."""
 
-    def __init__(self, revision: int, exposure: Exposure) -> None:
+    def __init__(
+        self,
+        revision: int,
+        key: ViewKey,
+        profile_filter: ProfileFilter,
+        addressing: Addressing,
+        expose: str,
+    ) -> None:
         self.revision = revision
-        self.exposure = exposure
-        self.selection = Selection()
-        self.expose = exposure.expose
+        self.key = key
+        self.filter = profile_filter
+        self.addressing = addressing
+        self.expose = expose
+        """`all`, or `search`: as the profile says, or else the key."""
         self.tools: dict[str, Route] = {}
         self.prompts: dict[str, Route] = {}
         self.resources: dict[str, Route] = {}
@@ -60,7 +68,6 @@ class View:
         """Pages that tools refer to and their servers do not list, by URI."""
         self.patterns: list[tuple[Template, Route]] = []
         """The templates that go by their own name."""
-        self.addressing = Addressing(NO_OWNERS, bool(exposure.server), exposure.separator)
         self.lists: dict[str, Listing] = {}
         self.entries: dict[str, Entry] = {}
         """By alias."""
@@ -79,7 +86,7 @@ class View:
     @property
     def has_own_tools(self) -> bool:
         """True if the hub's own tools are in it: not where only certain servers are wanted."""
-        return not self.exposure.server and not self.exposure.agent
+        return not self.key.server and not self.key.agent
 
     def table(self, kind: str) -> dict[str, Route]:
         """The table of one kind of offer."""
@@ -125,7 +132,7 @@ class View:
     def route_at(self, alias: str, uri: str) -> Route | None:
         """Where a server's own URI leads, listed or not; None if nobody may read it there."""
         entry = self.entries.get(alias)
-        if entry is None or not self.selection.admits(entry, uri):
+        if entry is None or not self.filter.admits(entry, uri):
             return None
         return Route(entry.server.id, uri, NO_OFFER, alias, self.apart.get(alias))
 
@@ -146,9 +153,9 @@ class View:
 
     def route_method(self, method: str) -> Route | None:
         """The one server that a method unknown to the hub can be meant for, if there is one."""
-        if not is_foreign(method) or self.selection.profile is not None:
+        if not is_foreign(method) or self.filter.profile is not None:
             return None  # a profile says all that may be done, and knows nothing of this
-        alias = self.exposure.server or self.extensions.owner(method)
+        alias = self.key.server or self.extensions.owner(method)
         if alias not in self.entries:
             return None
         route = self.route_to(alias)
@@ -168,7 +175,7 @@ class View:
         Servers refer to more than they list, and also to what another has.
         """
         entry = self.entries.get(self.aliases.get(server, ""))
-        if entry is None or self.exposure.server:
+        if entry is None or self.key.server:
             return uri
         route = self.resources.get(uri) or self.pages.get(uri)
         if route is not None and route.server == server:
@@ -184,7 +191,7 @@ class View:
 
 def make_view(
     snapshot: Snapshot,
-    exposure: Exposure,
+    view_key: ViewKey,
     before: View | None,
     own: Mapping[str, tuple[Offer, ...]] = OWN,
 ) -> View:
@@ -193,19 +200,19 @@ def make_view(
     Raises:
         UnknownNameError: There is no such profile.
     """
-    view = _begin(snapshot, exposure)
+    view = _begin(snapshot, view_key)
     old = before.made if before is not None else {}
     listed: dict[str, list[Item]] = {kind: [] for kind in KINDS}
     taken: dict[str, set[str]] = {kind: set() for kind in KINDS}
     if view.has_own_tools:
         _add_own(view, own, listed, taken)
-    if view.selection.profile is not None:
+    if view.filter.profile is not None:
         # Kept free for those who were given these names.
-        taken["tools"].update(name for _, name in view.selection.profile.rename)
-    for entry in sorted(_shown(view, snapshot, exposure), key=lambda e: e.alias):
-        if not entry.server.enabled or exposure.server not in ("", entry.alias):
+        taken["tools"].update(name for _, name in view.filter.profile.rename)
+    for entry in sorted(_shown(view, snapshot, view_key), key=lambda e: e.alias):
+        if not entry.server.enabled or view_key.server not in ("", entry.alias):
             continue
-        if view.selection.shows(entry):
+        if view.filter.shows(entry):
             view.entries[entry.alias] = entry
             view.aliases[entry.server.id] = entry.alias
             _set_apart_for_profile(view, entry)
@@ -213,10 +220,11 @@ def make_view(
                 view.readable.add(entry.server.id)
             _add(view, entry, listed, taken, old)
             view.extensions.note(entry)
-    listed["tools"] = shortened(view, listed["tools"])
+    tools = limit_tools(listed["tools"], view_key.most, _come_first(view))
+    view.left_out, listed["tools"] = len(listed["tools"]) - len(tools), tools
     for kind in KINDS:
         digest = _digest(listed[kind])
-        view.lists[kind] = Listing(digest, listed[kind], exposure.page, MEMBERS[kind])
+        view.lists[kind] = Listing(digest, listed[kind], view_key.page, MEMBERS[kind])
     return view
 
 
@@ -226,43 +234,43 @@ def _digest(items: list[Item]) -> str:
     return hashlib.sha256(b"\0".join(texts)).hexdigest()[:16]
 
 
-def _begin(snapshot: Snapshot, exposure: Exposure) -> View:
+def _begin(snapshot: Snapshot, view_key: ViewKey) -> View:
     """An empty view with all that decides what will be in it."""
-    view = View(snapshot.revision, exposure)
-    profile = None
-    if exposure.profile:
-        profile = snapshot.profiles.get(exposure.profile)
-        if profile is None:
-            raise unknown_profile(exposure.profile, snapshot.profiles)
-        view.expose = profile.expose or exposure.expose
+    profile = snapshot.profiles.get(view_key.profile) if view_key.profile else None
+    if view_key.profile and profile is None:
+        raise unknown_profile(view_key.profile, snapshot.profiles)
     separator = profile.separator if profile is not None else None
-    if separator is None or exposure.server:
-        separator = exposure.separator
-    view.selection = Selection(profile, exposure.only, separator)
-    view.addressing = Addressing(snapshot.owners, bool(exposure.server), separator)
-    return view
+    if separator is None or view_key.server:
+        separator = view_key.separator
+    return View(
+        snapshot.revision,
+        view_key,
+        ProfileFilter(profile, view_key.only, separator),
+        Addressing(snapshot.owners, bool(view_key.server), separator),
+        (profile.expose if profile is not None else "") or view_key.expose,
+    )
 
 
-def _shown(view: View, snapshot: Snapshot, exposure: Exposure) -> list[Entry]:
+def _shown(view: View, snapshot: Snapshot, view_key: ViewKey) -> list[Entry]:
     """The servers to show; in the view of an app, a variant is called as the app calls it."""
     entries = snapshot.entries.values()
-    if exposure.agent:
-        return _planned(view, snapshot, exposure)
+    if view_key.agent:
+        return _planned(view, snapshot, view_key)
     _set_apart_for_folders(view, snapshot)
-    if not exposure.app:
-        return _near(exposure, [entry for entry in entries if not entry.server.agents])
-    variants = [entry for entry in entries if entry.server.id.source == exposure.app]
+    if not view_key.app:
+        return _near(view_key, [entry for entry in entries if not entry.server.agents])
+    variants = [entry for entry in entries if entry.server.id.source == view_key.app]
     return [replace(entry, alias=entry.server.id.name) for entry in variants]
 
 
-def _near(exposure: Exposure, entries: list[Entry]) -> list[Entry]:
+def _near(view_key: ViewKey, entries: list[Entry]) -> list[Entry]:
     """The servers of everybody and of the client's own projects, these by their names there.
 
     Whoever names a server is shown it, wherever it belongs.
     """
-    if exposure.server:
+    if view_key.server:
         return entries
-    ours = {"", *exposure.folders}
+    ours = {"", *view_key.folders}
     visible = [entry for entry in entries if entry.server.project in ours]
     taken = {entry.alias for entry in visible}
     return [_called_locally(entry, taken) for entry in visible]
@@ -287,21 +295,21 @@ def _set_apart_for_folders(view: View, snapshot: Snapshot) -> None:
             )
 
 
-def listed_for(snapshot: Snapshot, exposure: Exposure) -> set[str]:
+def listed_for(snapshot: Snapshot, view_key: ViewKey) -> set[str]:
     """The names of all servers that an agent asks for, also of those it is not given now."""
-    resolution = _resolved(Yard(snapshot), exposure)
+    resolution = _resolved(Yard(snapshot), view_key)
     given = {plan.name for plan in resolution.plans}
     return given | {refusal.name for refusal in resolution.refusals}
 
 
-def _resolved(yard: Yard, exposure: Exposure) -> Resolution:
+def _resolved(yard: Yard, view_key: ViewKey) -> Resolution:
     # Whoever asks has reached the hub, so it can be reached from there.
-    return yard.resolve(yard.terms(exposure.agent, exposure.executor, hub=HERE))
+    return yard.resolve(yard.terms(view_key.agent, view_key.executor, hub=HERE))
 
 
 def _set_apart_for_profile(view: View, entry: Entry) -> None:
     """A program that a profile has variables for runs for its clients alone."""
-    profile, apart = view.selection.profile, view.apart.get(entry.alias)
+    profile, apart = view.filter.profile, view.apart.get(entry.alias)
     endpoint = apart.endpoint if apart is not None else entry.server.endpoint
     if profile is None or not profile.environment or not isinstance(endpoint, Command):
         return
@@ -316,14 +324,14 @@ def _set_apart_for_profile(view: View, entry: Entry) -> None:
     )
 
 
-def _planned(view: View, snapshot: Snapshot, exposure: Exposure) -> list[Entry]:
+def _planned(view: View, snapshot: Snapshot, view_key: ViewKey) -> list[Entry]:
     """The servers that an agent is given, under the names it gives them, and how they run for it.
 
     Raises:
         UnknownNameError: There is no such agent or executor.
     """
     found = []
-    for plan in _resolved(Yard(snapshot), exposure).plans:
+    for plan in _resolved(Yard(snapshot), view_key).plans:
         entry = snapshot.entries.get(plan.server) if plan.server is not None else None
         if entry is None:
             continue
@@ -333,7 +341,7 @@ def _planned(view: View, snapshot: Snapshot, exposure: Exposure) -> list[Entry]:
             view.apart[plan.name] = set_apart(
                 entry.server.id,
                 plan.process,
-                exposure.agent,
+                view_key.agent,
                 per_session=per_session,
                 place=plan.place,
             )
@@ -363,7 +371,7 @@ def _add(
     leads = (entry.server.id, entry.alias, view.apart.get(entry.alias))
     withheld = entry.held.tools | entry.unfit
     for kind in KINDS:
-        offers = view.selection.offers(entry, kind)
+        offers = view.filter.offers(entry, kind)
         names = _names(view, entry, kind, offers, taken[kind])
         for offered in offers:
             name = names.get(offered.key)
@@ -406,11 +414,11 @@ def _add_pages(view: View, entry: Entry) -> None:
 def _names(
     view: View, entry: Entry, kind: str, offers: tuple[Offer, ...], taken: set[str]
 ) -> dict[str, str]:
-    separator = view.selection.separator
+    separator = view.filter.separator
     if kind == "tools":
-        given = {o.key: name for o in offers if (name := view.selection.renamed(entry, o.key))}
+        given = {o.key: name for o in offers if (name := view.filter.renamed(entry, o.key))}
         rest = (offer.key for offer in offers if offer.key not in given)
-        made = exposed_names(entry.alias, rest, separator, taken, view.exposure.longest)
+        made = exposed_names(entry.alias, rest, separator, taken, view.key.longest)
         return made | _given(view, given, taken)
     if kind == "prompts":
         return exposed_names(entry.alias, (o.key for o in offers), separator, taken)
@@ -426,7 +434,7 @@ def _given(view: View, given: dict[str, str], taken: set[str]) -> dict[str, str]
     """The names a profile gives; of two tools that would share one, the first has it."""
     names: dict[str, str] = {}
     for key, name in given.items():
-        longest = view.exposure.longest
+        longest = view.key.longest
         is_free = name not in view.tools and name not in names.values()
         if is_free and len(name) <= longest:
             names[key] = name
@@ -436,9 +444,22 @@ def _given(view: View, given: dict[str, str], taken: set[str]) -> dict[str, str]
 
 
 def _is_listed(view: View, entry: Entry, key: str, name: str) -> bool:
-    if view.expose == "all" or name in view.exposure.pinned:
-        return True
-    return view.selection.pins(entry, key)
+    return view.expose == "all" or _is_always_listed(view, entry, key, name)
+
+
+def _is_always_listed(view: View, entry: Entry, key: str, name: str) -> bool:
+    return name in view.key.always_listed or view.filter.pins(entry, key)
+
+
+def _come_first(view: View) -> Iterator[bool]:
+    """Tell of each tool on the list whether it stays on one that must be shorter."""
+    for name, route in view.tools.items():
+        if view.expose != "all":
+            yield True  # nothing else is on the list
+        elif route.server is None:
+            yield True
+        else:
+            yield _is_always_listed(view, view.entries[route.alias], route.key, name)
 
 
 def _can_read(entry: Entry) -> bool:

@@ -7,8 +7,8 @@ from typing import Any, Final
 from msgspec import Raw
 
 from toolyard.core.names import QUOTED
-from toolyard.relay.exposure import Exposure
 from toolyard.relay.session import LEVELS, Exchange
+from toolyard.relay.view_key import ViewKey
 from toolyard.surfaces.gate import NOBODY, Grant
 from toolyard.wire import era, headers, jsonrpc
 from toolyard.wire.jsonrpc import Fields, Message
@@ -23,7 +23,7 @@ class Asked:
     __slots__ = (
         "accept",
         "duplicate",
-        "exposure",
+        "view_key",
         "grant",
         "kind",
         "method",
@@ -36,7 +36,7 @@ class Asked:
 
     def __init__(self, pairs: list[tuple[bytes, bytes]], grant: Grant = NOBODY) -> None:
         self.grant = grant
-        self.exposure: Exposure | None = None
+        self.view_key: ViewKey | None = None
         """How the yard is shown to whoever asks, if not as to everybody."""
         self.session = self.kind = self.accept = self.trace = b""
         self.version = self.method = self.name = None

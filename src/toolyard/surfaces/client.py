@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from toolyard.relay.exposure import Exposure
 from toolyard.relay.session import Exchange, Session
+from toolyard.relay.view_key import ViewKey
 from toolyard.surfaces.gate import Grant
 from toolyard.surfaces.reply import Reply
 from toolyard.surfaces.stream import Stream
@@ -20,14 +20,14 @@ class Client:
 
     __slots__ = ("grant", "hung_up", "listening", "seen", "session", "unheard")
 
-    def __init__(self, principal: str, grant: Grant, exposure: Exposure | None) -> None:
+    def __init__(self, principal: str, grant: Grant, view_key: ViewKey | None) -> None:
         self.grant = grant
         """Who opened it; nobody else may use it."""
         self.hung_up: set[Exchange] = set()
         """Requests under way whose connections have ended."""
         self.session = Session(principal, self.push)
         self.session.caller = grant.name
-        self.session.exposure = self.session.base = exposure
+        self.session.view_key = self.session.base = view_key
         self.session.account = grant.account
         self.listening: Stream | None = None
         self.unheard: list[bytes] = []

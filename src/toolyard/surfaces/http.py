@@ -10,9 +10,9 @@ from typing import Final
 from msgspec import Raw
 
 from toolyard.core.errors import UnknownNameError
-from toolyard.relay.exposure import Exposure
 from toolyard.relay.relay import Relay, fault_of
 from toolyard.relay.session import Exchange, Session
+from toolyard.relay.view_key import ViewKey
 from toolyard.surfaces.asked import Asked, disagreement, is_modern, take_envelope
 from toolyard.surfaces.client import JSON, Back, Client
 from toolyard.surfaces.gate import Grant
@@ -49,7 +49,7 @@ class HttpDoor:
         self._clients: dict[bytes, Client] = {}
         self._listeners: dict[Exchange, Grant] = {}
         """Modern requests that stay open to hear of changes."""
-        self._shown: dict[tuple[str, Grant], Exposure | None] = {}
+        self._shown: dict[tuple[str, Grant], ViewKey | None] = {}
         """What each path shows to whom, as long as the picture is the same."""
         self._shown_at = -1
         self._tasks = Tasks()
@@ -59,7 +59,7 @@ class HttpDoor:
         """Begin to serve one request."""
         asked = Asked(request.headers, request.grant)
         try:
-            asked.exposure = self._exposure(request)
+            asked.view_key = self._view_key(request)
         except UnknownNameError as error:
             _refuse(reply, 404, era.INVALID_REQUEST, f"{error}; {error.hint}")
             return
@@ -75,7 +75,7 @@ class HttpDoor:
         else:
             reply.respond(405, headers=((b"allow", b"GET, POST, DELETE"),))
 
-    def _exposure(self, request: Request) -> Exposure | None:
+    def _view_key(self, request: Request) -> ViewKey | None:
         """How the yard is shown here to whoever sent this; None for as usual.
 
         Raises:
@@ -91,13 +91,13 @@ class HttpDoor:
             self._shown[path, grant] = self._expose(path, grant)
         return self._shown[path, grant]
 
-    def _expose(self, path: str, grant: Grant) -> Exposure | None:
+    def _expose(self, path: str, grant: Grant) -> ViewKey | None:
         way = read_way(path)
         if way is None:
             raise UnknownNameError("there is nothing at this path", f"there are: {PATHS}")
         if way == WHOLE:
             way = Way(profile=grant.profile, agent=grant.agent, executor=grant.executor)
-        usual = self._relay.exposure
+        usual = self._relay.view_key
         shown = exposed(usual, way, self._relay.hub.snapshot)
         shown = replace(shown, only=grant.servers)
         return shown if shown != usual else None
@@ -186,14 +186,14 @@ class HttpDoor:
         client = self._clients.get(asked.session)
         if client is None or client.grant != asked.grant:
             return None
-        return client if client.session.base == asked.exposure else None
+        return client if client.session.base == asked.view_key else None
 
     async def _open(self, asked: Asked, message: Message, reply: Reply) -> None:
         if not self._make_room(asked.grant):
             _refuse(reply, 503, era.SERVER_ERROR, _FULL, message.id)
             return
         id_ = secrets.token_urlsafe(24).encode()
-        client = Client(id_.decode(), asked.grant, asked.exposure)
+        client = Client(id_.decode(), asked.grant, asked.view_key)
         client.seen = self._loop.time()
         self._clients[id_] = client
         exchange = Exchange(client.session, bytes(message.id), _mute)
@@ -282,7 +282,7 @@ class HttpDoor:
         session = Session(f"{account} modern {said}", _mute, is_modern=True, is_stateless=True)
         session.account = account
         session.caller = asked.grant.name
-        session.exposure = session.base = asked.exposure
+        session.view_key = session.base = asked.view_key
         session.version = era.MODERN
         exchange = Exchange(session, bytes(message.id), _mute)
         take_envelope(exchange, meta)

@@ -18,9 +18,9 @@ from msgspec import Raw
 from toolyard.announce import project_paths
 from toolyard.core.agents import spelled
 from toolyard.core.names import SEPARATORS
-from toolyard.relay.exposure import Exposure
 from toolyard.relay.relay import Relay, fault_of
 from toolyard.relay.session import Exchange, Session
+from toolyard.relay.view_key import ViewKey
 from toolyard.surfaces.asked import check_envelope, take_envelope
 from toolyard.surfaces.http import DEPTH
 from toolyard.surfaces.unread import UNREAD_BYTES, Unread
@@ -71,9 +71,9 @@ class LineClient:
         principal = f"line {next(_numbers)}"
         self._legacy = Session(principal, self.send, asked=_number(wish or {}, "asked"))
         self._modern = Session(principal, self.send, is_modern=True)
-        shown = _exposure(relay.exposure, wish or {})
+        shown = _view_key(relay.view_key, wish or {})
         for session in (self._legacy, self._modern):
-            session.exposure = session.base = shown
+            session.view_key = session.base = shown
         self.feed = self._lines.feed
         self.holds = False
         """Whether it has said that it holds further requests back."""
@@ -348,7 +348,7 @@ def _preamble(line: bytes) -> dict[str, Any] | None:
     return wish if isinstance(wish, dict) else None
 
 
-def _exposure(usual: Exposure, wish: Mapping[str, Any]) -> Exposure | None:
+def _view_key(usual: ViewKey, wish: Mapping[str, Any]) -> ViewKey | None:
     """How the yard is shown to a client with these wishes; None for as usual."""
     keys = ("app", "server", "separator", "profile", "agent", "executor")
     app, server, separator, profile, agent, executor = (_wished(wish, key) for key in keys)

@@ -10,8 +10,8 @@ from toolyard.core.agents import spelled
 from toolyard.core.errors import UnknownNameError
 from toolyard.core.model import Snapshot
 from toolyard.core.profiles import unknown_profile
-from toolyard.relay.exposure import Exposure
 from toolyard.relay.view import listed_for
+from toolyard.relay.view_key import ViewKey
 
 MCP: Final = "/mcp"
 BELOW: Final = "/mcp/"
@@ -47,7 +47,7 @@ def read_way(path: str) -> Way | None:
     return replace(way, agent=spelled(way.agent), executor=spelled(way.executor))
 
 
-def exposed(usual: Exposure, way: Way, snapshot: Snapshot) -> Exposure:
+def exposed(usual: ViewKey, way: Way, snapshot: Snapshot) -> ViewKey:
     """How the yard is shown to whoever comes this way.
 
     Raises:

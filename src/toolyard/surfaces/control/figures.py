@@ -119,7 +119,7 @@ class FiguresDoor:
         )
 
     def _elsewhere(self, keeper: Keeper | None) -> int | None:
-        return None if keeper is None else self._hub.pool.room.weight(keeper)
+        return None if keeper is None else self._hub.pool.budget.weight(keeper)
 
     async def _offers(self, call: Call) -> Offered:
         entry = self._hub.entry(call.path["alias"])

@@ -57,7 +57,7 @@ class OfferingDoor:
     def _view(self, snapshot: Snapshot, profile: Profile) -> View:
         told = SourceState(Report("preview", profiles=(profile,)))
         imagined = replace(snapshot, sources={**snapshot.sources, "preview": told})
-        return make_view(imagined, replace(self._relay.exposure, profile=profile.name), None)
+        return make_view(imagined, replace(self._relay.view_key, profile=profile.name), None)
 
 
 def _offering(view: View) -> Offering:

@@ -119,7 +119,7 @@ class PassportsDoor:
     def _client(self, name: str, version: str, sessions: list[Session]) -> ClientRow:
         if not sessions:
             return ClientRow(name, version, 0)
-        view = self._relay.view(sessions[0].exposure)
+        view = self._relay.view(sessions[0].view_key)
         listed = len(view.lists["tools"].items)
         return ClientRow(name, version, len(sessions), listed, view.left_out)
 

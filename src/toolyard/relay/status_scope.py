@@ -7,9 +7,9 @@ from typing import Any
 from toolyard.relay.view import View
 
 
-def portion(status: dict[str, Any], view: View) -> dict[str, Any]:
-    """The status as far as it is about what the view shows; whole if the view is."""
-    if not view.exposure.is_limited:
+def scope_status(status: dict[str, Any], view: View) -> dict[str, Any]:
+    """Return the status as far as it is about what the view shows; whole if the view is."""
+    if not view.key.is_limited:
         return {**status, "servers": _near(status["servers"], view)}
     ids = {str(entry.server.id): alias for alias, entry in view.entries.items()}
     servers = [

@@ -1,4 +1,4 @@
-"""Room for running servers: how many there may be at each place, and how much they may take."""
+"""The budget of running servers: how many may run at each place, and how much they may take."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LOOK_SECONDS: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class RunningLimits:
     """How much the servers that we started may take together; 0 means as much as they like."""
 
     running: int = 0
@@ -33,17 +33,29 @@ class Budget:
     """Send the least recently used to rest when it is used up; otherwise refuse the newcomer."""
 
 
-class Room:
-    """Makes room for one more process: the idle leave first, calls under way are never touched."""
+class RunningBudget:
+    """Makes room for one more process: the idle leave first, calls under way are never touched.
 
-    def __init__(self, budget: Budget, memory: Callable[[list[int]], int]) -> None:
-        self.budget = budget
+    Args:
+        limits: How much may be taken where an executor says nothing else.
+        memory: Returns the bytes that processes of this machine hold.
+        site: Returns the executor of a name, with limits of its own or without.
+        weight: Returns the bytes that a server elsewhere holds; None if nobody can tell.
+    """
+
+    def __init__(
+        self,
+        limits: RunningLimits = RunningLimits(),  # noqa: B008 - frozen
+        *,
+        memory: Callable[[list[int]], int] = lambda _pids: 0,
+        site: Callable[[str], Site | None] = lambda _name: None,
+        weight: Callable[[Keeper], int | None] = lambda _keeper: None,
+    ) -> None:
+        self.limits = limits
+        self.weight = weight
         self._memory = memory
+        self._site = site
         self._sides: list[Callable[[], Iterable[Keeper]]] = []
-        self.site: Callable[[str], Site | None] = lambda _name: None
-        """The executor of a name, with limits of its own or without."""
-        self.weight: Callable[[Keeper], int | None] = lambda _keeper: None
-        """Bytes a server elsewhere holds; None if nobody can tell."""
 
     def count(self, keepers: Callable[[], Iterable[Keeper]]) -> None:
         """Count these too, whoever they are by then."""
@@ -60,12 +72,12 @@ class Room:
             running = self._beside(keeper)
             idle = [other for other in running if other.is_idle]
             starting = any(other.link is None for other in running)
-            if self.budget.evict and not idle and starting:
+            if self.limits.evict and not idle and starting:
                 if asyncio.get_running_loop().time() < end:
                     await asyncio.sleep(LOOK_SECONDS)
                     continue
             oldest = (
-                min(idle, key=lambda other: other.used_at) if self.budget.evict and idle else None
+                min(idle, key=lambda other: other.used_at) if self.limits.evict and idle else None
             )
             why = f"rested to make room for {keeper.server.id.name!r}: {reason}"
             if oldest is None or not await self._sent_to_rest(oldest, why):
@@ -90,12 +102,12 @@ class Room:
 
     def _limits(self, place: str) -> tuple[int, int]:
         """How many servers may run at a place, and how many bytes they may take; 0 is no limit."""
-        site, budget = self.site(place) if place else None, self.budget
+        site, usual = self._site(place) if place else None, self.limits
         count = site.running_limit if site else None
         memory = site.memory_limit if site else None
         return (
-            budget.running if count is None else count,
-            budget.memory if memory is None else memory << 20,
+            usual.running if count is None else count,
+            usual.memory if memory is None else memory << 20,
         )
 
     def _used(self, place: str, running: list[Keeper]) -> int:

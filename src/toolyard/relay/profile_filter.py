@@ -1,4 +1,4 @@
-"""What of the picture one kind of client may see, and in which words."""
+"""The part of the picture that one kind of client may see, and in which words."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from toolyard.wire import jsonrpc
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class ProfileFilter:
     """The one judge of what is in a view: what it turns away is in no table at all."""
 
     profile: Profile | None = None

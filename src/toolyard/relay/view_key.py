@@ -1,4 +1,4 @@
-"""How much of the yard a client sees, and under which names."""
+"""The key of a view: how much of the yard a client sees, and under which names."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from toolyard.core.names import LONGEST
 
 
 @dataclass(frozen=True, slots=True)
-class Exposure:
-    """How servers are shown: what stands between alias and name, and what is listed."""
+class ViewKey:
+    """Everything that tells one view of a picture from another."""
 
     separator: str = "__"
     expose: str = "all"
-    """`all`, or `search`: only the hub's own tools and the pinned ones."""
-    pinned: frozenset[str] = frozenset()
+    """`all`, or `search`: only the hub's own tools and those that are always listed."""
+    always_listed: frozenset[str] = frozenset()
     page: int = 5000
     server: str = ""
     """The alias of the one server to show; empty for all."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -10,8 +11,8 @@ import pytest
 from toolyard.core.errors import StartError
 from toolyard.core.model import Command, Server, ServerId
 from toolyard.core.sites import Placement, Site
+from toolyard.links.budget import RunningBudget, RunningLimits
 from toolyard.links.keeper import Keeper
-from toolyard.links.room import Budget, Room
 from toolyard.links.sites import Sites
 from toolyard.links.weights import Weights
 
@@ -69,51 +70,60 @@ def keepers(*runners: Runner) -> list[Keeper]:
     return [cast(Keeper, each) for each in runners]
 
 
-def make_room(budget: Budget, *runners: Runner, **limits: int | None) -> Room:
-    room = Room(budget, lambda _pids: 0)
-    room.count(lambda: keepers(*runners))
-    room.site = lambda name: Site(name, "docker", **limits) if name == "box" else None  # type: ignore[arg-type]
-    return room
+def make_budget(
+    limits: RunningLimits,
+    *runners: Runner,
+    weight: Callable[[Keeper], int | None] = lambda _keeper: None,
+    **own: int | None,
+) -> RunningBudget:
+    """A budget of these runners; `own` are the limits of the executor `box`."""
+    box = Site("box", "docker", **own)  # type: ignore[arg-type]
+    budget = RunningBudget(limits, site=lambda name: box if name == "box" else None, weight=weight)
+    budget.count(lambda: keepers(*runners))
+    return budget
 
 
-async def admit(room: Room, executor: str) -> None:
-    await room.admit(cast(Keeper, Runner("new", executor, is_running=False)))
+async def admit(budget: RunningBudget, executor: str) -> None:
+    await budget.admit(cast(Keeper, Runner("new", executor, is_running=False)))
 
 
 async def test_an_executor_s_own_number_counts_there_and_nowhere_else() -> None:
     one, two = Runner("one", "box", used_at=1), Runner("two", "box", used_at=2)
     here = Runner("here", "")
-    room = make_room(Budget(running=1), one, two, here, running_limit=2)
-    await admit(room, "box")
+    budget = make_budget(RunningLimits(running=1), one, two, here, running_limit=2)
+    await admit(budget, "box")
     assert one.note == "rested to make room for 'new': 2 servers run on box, and 2 may"
     assert two.is_running and here.is_running
-    await admit(room, "local")
+    await admit(budget, "local")
     assert here.note == "rested to make room for 'new': 1 servers run, and 1 may"
 
 
 async def test_an_executor_may_have_no_limit_where_others_have_one() -> None:
     one = Runner("one", "box")
-    await admit(make_room(Budget(running=1), one, running_limit=0), "box")
+    await admit(make_budget(RunningLimits(running=1), one, running_limit=0), "box")
     assert one.is_running
 
 
 async def test_the_memory_that_is_known_counts_at_its_executor() -> None:
     big, small = Runner("big", "box", used_at=1), Runner("small", "box", used_at=2)
     unknown, other = Runner("unknown", "box", used_at=3), Runner("other", "elsewhere")
-    room = make_room(Budget(memory=1000 * MB), big, small, unknown, other, memory_limit=64)
-    known = {"big": 60 * MB, "small": 10 * MB, "other": 900 * MB}
-    room.weight = lambda keeper: known.get(keeper.server.id.name)
-    await admit(room, "box")
+    weights = {"big": 60 * MB, "small": 10 * MB, "other": 900 * MB}
+    budget = make_budget(
+        RunningLimits(memory=1000 * MB),
+        *(big, small, unknown, other),
+        weight=lambda keeper: weights.get(keeper.server.id.name),
+        memory_limit=64,
+    )
+    await admit(budget, "box")
     assert big.note.endswith("servers on box use 70 MB of the 64 they may")
     assert small.is_running and unknown.is_running and other.is_running
 
 
 async def test_a_call_under_way_is_not_touched_for_memory() -> None:
     busy = Runner("busy", "box", is_idle=False)
-    room = make_room(Budget(), busy, memory_limit=1)
-    room.weight = lambda _keeper: 5 * MB
+    budget = make_budget(RunningLimits(), busy, weight=lambda _keeper: 5 * MB, memory_limit=1)
     with pytest.raises(StartError, match="servers on box use 5 MB of the 1 they may"):
-        await admit(room, "box")
+        await admit(budget, "box")
     assert busy.is_running
 
 
