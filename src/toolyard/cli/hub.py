@@ -15,6 +15,7 @@ import click
 from toolyard.cli.control import CommandError
 from toolyard.cli.desk import Decorated, Desk, config_option, json_option, setting_option
 from toolyard.cli.exits import Exit
+from toolyard.core.problems import ProblemCode
 
 if TYPE_CHECKING:
     from toolyard.stores.runfile import HubState
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 STOP_PATIENCE = 20.0
 """Seconds; the hub itself gives its servers 15."""
 PAUSE = 0.05
-LOUD = frozenset({"port-moved", "clear-text"})
+LOUD = frozenset({ProblemCode.PORT_MOVED, ProblemCode.CLEAR_TEXT})
 """Problems of the address itself, which are said at the start."""
 
 _FLAGS = (
@@ -211,7 +212,7 @@ def _held_by(desk: Desk, code: str) -> str:
     """Who has taken the port, where the system tells."""
     from toolyard.cli.holder import find_holder
 
-    holder = find_holder(desk.settings.port) if code == "port-moved" else ""
+    holder = find_holder(desk.settings.port) if code == ProblemCode.PORT_MOVED else ""
     return f"; it is held by {holder}" if holder else ""
 
 

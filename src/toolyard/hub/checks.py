@@ -10,12 +10,12 @@ from typing import Final
 
 from toolyard.core.catalog import Package, Verification
 from toolyard.core.errors import ConfigError, LinkError, TakenError, UnknownNameError
-from toolyard.core.fold import LAUNCH_HELD
 from toolyard.core.locks import Locked
 from toolyard.core.model import Held, Part, Server, ServerId
 from toolyard.core.names import closest, quoted
 from toolyard.core.parts import parts_of
 from toolyard.core.pins import Change, differences, spelled_out
+from toolyard.core.problems import ProblemCode
 from toolyard.hub import Hub
 from toolyard.hub.pins import Pins
 from toolyard.hub.verify import SECONDS, Verified, leased, opened_alone, verify
@@ -160,7 +160,7 @@ class Checks:
         return Differences(
             alias=entry.alias,
             mark=self._pins.mark(entry),
-            launch=problem is not None and problem.code == LAUNCH_HELD,
+            launch=problem is not None and problem.code == ProblemCode.PIN_LAUNCH,
             held=held,
             pinned=pinned,
             changes=tuple(

@@ -10,7 +10,6 @@ from typing import Final, Literal
 from toolyard.board import Board
 from toolyard.core.catalog import Definition
 from toolyard.core.errors import ConfigError, StoreError
-from toolyard.core.fold import LAUNCH_HELD
 from toolyard.core.locks import LOCKED_KINDS, Lock, Locked
 from toolyard.core.model import (
     NOTHING_HELD,
@@ -27,6 +26,7 @@ from toolyard.core.model import (
 )
 from toolyard.core.parts import LOOSE, loose_hash, part_hash, parts_of
 from toolyard.core.pins import New, judge, launch_hash, offers_hash
+from toolyard.core.problems import ProblemCode
 from toolyard.stores.pins import Pinned, PinStore
 
 log = logging.getLogger(__name__)
@@ -36,8 +36,6 @@ DECLARED: Final = frozenset({"configured", CATALOG, "agents"})
 """Sources of servers that people chose. All others find servers, which are under development more
 often than not; the bundled one is ours and changes with us."""
 OURS: Final = "bundled"
-LOCK_DIFFERS: Final = "pin-lock"
-"""The problem of a server that is not as the lock file has it."""
 _HASHES: Final = 20_000
 
 Launches = Literal["catalog", "all", "off"]
@@ -286,7 +284,7 @@ def launch_mark(server: Server) -> str:
 
 def _changed_launch(id_: ServerId) -> Problem:
     return Problem(
-        LAUNCH_HELD,
+        ProblemCode.PIN_LAUNCH,
         f"the way {id_.name!r} is started was changed outside of toolyard",
         f"look at it with: toolyard changes {id_.name}; then: toolyard approve {id_.name}",
         subject=str(id_),
@@ -295,7 +293,7 @@ def _changed_launch(id_: ServerId) -> Problem:
 
 def _unknown_launch(id_: ServerId) -> Problem:
     return Problem(
-        LAUNCH_HELD,
+        ProblemCode.PIN_LAUNCH,
         f"nothing tells how {id_.name!r} was started when it was approved",
         f"look at it with: toolyard changes {id_.name}; then: toolyard approve {id_.name}",
         subject=str(id_),
@@ -305,7 +303,7 @@ def _unknown_launch(id_: ServerId) -> Problem:
 def _not_locked(id_: ServerId, locked: Locked | None) -> Problem:
     what = "is started in another way than the lock file has it"
     return Problem(
-        LOCK_DIFFERS,
+        ProblemCode.PIN_LOCK,
         f"{id_.name!r} {what if locked else 'is not in the lock file'}, and the hub is frozen",
         "see: toolyard lock --check",
         subject=str(id_),
