@@ -162,12 +162,10 @@ def _state(house: House, port: int) -> HubState:
 
 async def _wait_first_picture(house: House) -> None:
     """Wait until the files have been read: whoever comes in then sees all that is known."""
-    board, files = house.board, {"configured", "catalog"}
-    try:
-        async with asyncio.timeout(PICTURE_SECONDS):
-            while not files <= board.snapshot.sources.keys():
-                await board.wait_after(board.snapshot.revision)
-    except TimeoutError:
+    files = {"configured", "catalog"}
+    if not await house.board.wait_until(
+        lambda snapshot: files <= snapshot.sources.keys(), PICTURE_SECONDS
+    ):
         log.warning("the doors open before all files were read")
 
 
