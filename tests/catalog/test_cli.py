@@ -9,7 +9,7 @@ import pytest
 
 from tests.catalog.registry import Shop, shop
 from toolyard.cli.entry import run
-from toolyard.cli.exits import Exit
+from toolyard.console.exits import Exit
 from toolyard.stores.stock import SHIPPED
 
 Toolyard = Callable[..., tuple[int, Any, str]]

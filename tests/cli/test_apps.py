@@ -8,7 +8,7 @@ import pytest
 
 from tests.cli.conftest import Toolyard
 from tests.cli.stand_in import StandIn
-from toolyard.cli.exits import Exit
+from toolyard.console.exits import Exit
 
 VARIANT = {
     "name": "dev",

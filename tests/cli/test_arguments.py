@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from toolyard.cli.arguments import read_arguments
-from toolyard.cli.control import CommandError
-from toolyard.cli.exits import Exit
+from toolyard.console.errors import CommandError
+from toolyard.console.exits import Exit
 
 SCHEMA: dict[str, Any] = {
     "type": "object",

@@ -14,7 +14,7 @@ import pytest
 
 import toolyard as package
 from toolyard.cli import attach, attached
-from toolyard.cli.exits import Exit
+from toolyard.console.exits import Exit
 from toolyard.settings import read_settings
 from toolyard.stores.places import make_private
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Toolyard
-from toolyard.cli.exits import Exit
+from toolyard.console.exits import Exit
 from toolyard.stores.tokens import TokensFile
 
 CURSOR = '{\n  // mine\n  "mcpServers": {"a": {"command": "run", "args": ["--x"]}},\n}\n'

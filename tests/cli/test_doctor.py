@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tests.cli.conftest import Done, Toolyard
 from tests.cli.stand_in import SERVER, StandIn
-from toolyard.cli.exits import Exit
+from toolyard.console.exits import Exit
 
 
 def wrong(done: Done) -> list[str]:

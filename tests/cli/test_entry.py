@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import importlib
 import os
 import resource
 import subprocess
@@ -13,8 +12,8 @@ import pytest
 import toolyard as package
 from tests.cli.conftest import Toolyard
 from toolyard.cli.entry import root
-from toolyard.cli.exits import MEANINGS, Exit
-from toolyard.cli.group import COMMANDS
+from toolyard.cli.group import SENTENCES
+from toolyard.console.exits import MEANINGS, Exit
 
 SOURCE = str(Path(package.__file__).parents[1])
 ENV = {"PYTHONPATH": SOURCE}
@@ -50,23 +49,25 @@ def test_help_imports_no_command_and_nothing_heavy() -> None:
     loaded = python("-c", script).stderr.split()
 
     assert not set(HEAVY) & set(loaded)
-    assert not {f"toolyard.cli.{module}" for module, _ in COMMANDS.values()} & set(loaded)
+    commands = [root.get_command(click.Context(root), name) for name in SENTENCES]
+    modules = {command.callback.__module__ for command in commands if command and command.callback}
+    assert not modules & set(loaded)
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", SENTENCES)
 def test_the_list_of_commands_says_what_the_command_says_of_itself(name: str) -> None:
     command = root.get_command(click.Context(root), name)
 
     assert command is not None
     assert command.name == name
-    assert (command.help or "").split("\n")[0] == COMMANDS[name][1]
+    assert (command.help or "").split("\n")[0] == SENTENCES[name]
 
 
-@pytest.mark.parametrize("name", sorted(set(COMMANDS) - {"mcp"}))
+@pytest.mark.parametrize("name", sorted(set(SENTENCES) - {"mcp"}))
 def test_every_command_can_answer_in_json(name: str) -> None:
-    module = importlib.import_module(f"toolyard.cli.{COMMANDS[name][0]}")
-    command = getattr(module, f"{name}_command")
+    command = root.get_command(click.Context(root), name)
 
+    assert command is not None
     assert "--json" in [option for each in command.params for option in each.opts]
 
 

@@ -14,8 +14,8 @@ import pytest
 import toolyard as package
 from tests.cli.conftest import Toolyard
 from tests.cli.stand_in import StandIn
-from toolyard.cli.exits import Exit
 from toolyard.cli.holder import find_holder
+from toolyard.console.exits import Exit
 from toolyard.settings import read_settings
 from toolyard.stores.runfile import RunDir
 

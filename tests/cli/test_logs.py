@@ -8,7 +8,7 @@ from pathlib import Path
 import toolyard as package
 from tests.cli.conftest import Toolyard
 from tests.cli.stand_in import StandIn
-from toolyard.cli.exits import Exit
+from toolyard.console.exits import Exit
 
 ENV = {"PYTHONPATH": str(Path(package.__file__).parents[1]), "PYTHONUNBUFFERED": "1"}
 

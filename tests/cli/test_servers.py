@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli.conftest import Toolyard
 from tests.cli.stand_in import SERVER, StandIn
-from toolyard.cli.exits import Exit
+from toolyard.console.exits import Exit
 
 
 @pytest.fixture

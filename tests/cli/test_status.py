@@ -6,7 +6,7 @@ import pytest
 
 from tests.cli.conftest import Toolyard
 from tests.cli.stand_in import SERVER, StandIn
-from toolyard.cli.exits import Exit
+from toolyard.console.exits import Exit
 
 BROKEN = {"code": "exited", "text": "it ended", "hint": "see its log", "subject": "bad@configured"}
 

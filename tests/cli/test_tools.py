@@ -7,7 +7,7 @@ import pytest
 
 from tests.cli.conftest import Toolyard
 from tests.cli.stand_in import SERVER, TOOL, StandIn
-from toolyard.cli.exits import Exit
+from toolyard.console.exits import Exit
 
 
 def called(hub: StandIn) -> object:

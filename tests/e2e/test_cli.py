@@ -21,7 +21,7 @@ import pytest
 
 import toolyard as package
 from tests.fixtures.ports import free_port
-from toolyard.cli.exits import Exit
+from toolyard.console.exits import Exit
 from toolyard.settings import read_settings
 from toolyard.stores.runfile import HubState, RunDir
 

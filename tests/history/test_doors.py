@@ -13,7 +13,7 @@ import pytest
 from tests.e2e.hub import TOKEN, RunningHub, new_home, running_hub, stdio_stub
 from tests.e2e.talk import Json, talking
 from toolyard.cli.entry import run
-from toolyard.cli.exits import Exit
+from toolyard.console.exits import Exit
 
 KINDS = [(era, door) for era in ("legacy", "modern") for door in ("line", "http")]
 SERVERS = ("old", "new")

@@ -10,7 +10,7 @@ import pytest
 
 from tests.secrets.conftest import InMemory
 from toolyard.cli.entry import run
-from toolyard.cli.exits import Exit
+from toolyard.console.exits import Exit
 
 VALUE = "s3cr3t-from-stdin"
 Said = tuple[int, str, str]

@@ -17,17 +17,17 @@ from toolyard.app.house import House
 from toolyard.core import watches
 from toolyard.core.errors import ConfigError, StoreError
 from toolyard.core.model import Problem, Report
-from toolyard.core.problems import ProblemCode
+from toolyard.features import FEATURES
 from toolyard.settings import Settings, in_force
 from toolyard.stores.runfile import HubState, RunDir
 from toolyard.surfaces.address import EVERYWHERE, local_url, open_url, problems_of
 from toolyard.surfaces.asgi import App
 from toolyard.surfaces.control.agents import AgentsDoor
 from toolyard.surfaces.control.api import make_app
+from toolyard.surfaces.control.bound import bind_operations
 from toolyard.surfaces.control.catalog import CatalogDoor
 from toolyard.surfaces.control.executors import ExecutorsDoor
 from toolyard.surfaces.control.history import HistoryDoor
-from toolyard.surfaces.control.offering import OfferingDoor
 from toolyard.surfaces.control.openapi import described
 from toolyard.surfaces.control.packages import PackagesDoor
 from toolyard.surfaces.control.parts import yard_parts
@@ -54,6 +54,8 @@ log = logging.getLogger(__name__)
 PORTS_TRIED: Final = 20
 PICTURE_SECONDS: Final = 2.0
 """How long the doors stay shut for files that cannot be read in time."""
+RUN_DIR: Final = "run-dir"
+"""The problem of a run directory that cannot be written."""
 
 
 async def open_doors(
@@ -127,8 +129,8 @@ def say_unfindable(house: House, place: RunDir, why: str) -> None:
     """Tell that others may not find this hub; whoever knows its address is served."""
     text = f"{why}; HTTP is served, but `toolyard mcp` and other commands may not find this hub"
     hint = "make that directory writable or free some space, then start the hub again"
-    problem = Problem(ProblemCode.RUN_DIR, text, hint, str(place.path))
-    house.board.post(Report("run-dir", problems=(problem,)))
+    problem = Problem(RUN_DIR, text, hint, str(place.path))
+    house.board.post(Report(RUN_DIR, problems=(problem,)))
 
 
 async def _be_found(
@@ -162,10 +164,12 @@ def _state(house: House, port: int) -> HubState:
 
 async def _wait_first_picture(house: House) -> None:
     """Wait until the files have been read: whoever comes in then sees all that is known."""
-    files = {"configured", "catalog"}
-    if not await house.board.wait_until(
-        lambda snapshot: files <= snapshot.sources.keys(), PICTURE_SECONDS
-    ):
+    board, files = house.board, {"configured", "catalog"}
+    try:
+        async with asyncio.timeout(PICTURE_SECONDS):
+            while not files <= board.snapshot.sources.keys():
+                await board.wait_after(board.snapshot.revision)
+    except TimeoutError:
         log.warning("the doors open before all files were read")
 
 
@@ -188,7 +192,8 @@ def _make_rest(
     operations += RunsDoor(house.hub, house.agents, house.tokens, door.dismiss).operations()
     operations += TryingDoor(house.relay, house.inputs, house.stopping).operations()
     operations += SharingDoor(house.shareable).operations()
-    operations += OfferingDoor(house.relay).operations()
+    for feature in FEATURES:
+        operations += bind_operations(feature.load_operations(), house.yard)
     operations += HistoryDoor(house.history, house.relay).operations()
     operations.append(Metrics(house.hub, house.relay, house.history).operation())
     operations += yard_parts(

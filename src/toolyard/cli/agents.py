@@ -7,10 +7,11 @@ from typing import Any
 
 import click
 
-from toolyard.cli.control import CommandError, Control
-from toolyard.cli.desk import Desk, json_option
-from toolyard.cli.exits import Exit
 from toolyard.cli.roster import Said, agent_path, executor_option, note_faults, read_object, telling
+from toolyard.console.context import CliContext, json_option
+from toolyard.console.control import Control
+from toolyard.console.errors import CommandError
+from toolyard.console.exits import Exit
 
 TITLES = ("agent", "given", "servers", "takes", "differs with")
 SERVER_TITLES = ("server", "type", "mode", "what")
@@ -25,9 +26,9 @@ def agent_command() -> None:
 @agent_command.command("list")
 @json_option
 @click.pass_obj
-def list_command(desk: Desk) -> None:
+def list_command(context: CliContext) -> None:
     """List the agents, with what they take and are given."""
-    found, _ = desk.start_hub().record("GET", "/api/v1/agents")
+    found, _ = context.start_hub().record("GET", "/api/v1/agents")
     rows = [
         [
             row["id"],
@@ -38,7 +39,7 @@ def list_command(desk: Desk) -> None:
         ]
         for row in found["agents"]
     ]
-    desk.terminal.answer(found, lambda: desk.terminal.table(TITLES, rows))
+    context.terminal.answer(found, lambda: context.terminal.table(TITLES, rows))
 
 
 @agent_command.command("show")
@@ -46,32 +47,32 @@ def list_command(desk: Desk) -> None:
 @executor_option
 @json_option
 @click.pass_obj
-def show_command(desk: Desk, agent: str, executor: str) -> None:
+def show_command(context: CliContext, agent: str, executor: str) -> None:
     """Show the list of an agent, and what differs with an executor."""
-    hub = desk.start_hub()
+    hub = context.start_hub()
     row, _ = hub.record("GET", agent_path(agent))
     config, _ = hub.record("GET", agent_path(agent, "config"))
     override = _override(hub, agent, executor) if executor else None
     answer = {**row, "config": config, "executor": executor, "override": override}
-    desk.terminal.answer(answer, lambda: _show(desk, answer))
+    context.terminal.answer(answer, lambda: _show(context, answer))
 
 
 @agent_command.command("enable")
 @click.argument("agent")
 @json_option
 @click.pass_obj
-def enable_command(desk: Desk, agent: str) -> None:
+def enable_command(context: CliContext, agent: str) -> None:
     """Give an agent the servers on its list."""
-    _change(desk, agent, lambda said: {**said, "enabled": True}, "enabled")
+    _change(context, agent, lambda said: {**said, "enabled": True}, "enabled")
 
 
 @agent_command.command("disable")
 @click.argument("agent")
 @json_option
 @click.pass_obj
-def disable_command(desk: Desk, agent: str) -> None:
+def disable_command(context: CliContext, agent: str) -> None:
     """Give an agent nothing, and keep its list."""
-    _change(desk, agent, lambda said: {**said, "enabled": False}, "disabled")
+    _change(context, agent, lambda said: {**said, "enabled": False}, "disabled")
 
 
 @agent_command.command("set")
@@ -80,7 +81,7 @@ def disable_command(desk: Desk, agent: str) -> None:
 @executor_option
 @json_option
 @click.pass_obj
-def set_command(desk: Desk, agent: str, file: str, executor: str) -> None:
+def set_command(context: CliContext, agent: str, file: str, executor: str) -> None:
     """Write the whole list of an agent from a file, or from stdin with -.
 
     The file holds {"enabled": true, "servers": {…}}, or mcpServers as in a client's own file. With
@@ -93,17 +94,17 @@ def set_command(desk: Desk, agent: str, file: str, executor: str) -> None:
     """
     said = read_object(file)
     if executor:
-        hub, path = desk.start_hub(), agent_path(agent, "overrides", executor)
-        with telling(desk):
+        hub, path = context.start_hub(), agent_path(agent, "overrides", executor)
+        with telling(context):
             hub.record("PUT", path, said)
-        _done(desk, {"done": "written", "agent": agent, "executor": executor})
+        _done(context, {"done": "written", "agent": agent, "executor": executor})
         return
 
     def write(before: Said) -> Said:
         # A client's own file does not say; whoever writes a list wants it used.
         return {"enabled": True, **said}
 
-    _change(desk, agent, write, "written")
+    _change(context, agent, write, "written")
 
 
 @agent_command.command("unset")
@@ -111,10 +112,10 @@ def set_command(desk: Desk, agent: str, file: str, executor: str) -> None:
 @click.option("--executor", required=True, metavar="EXECUTOR", help="Where nothing is to differ.")
 @json_option
 @click.pass_obj
-def unset_command(desk: Desk, agent: str, executor: str) -> None:
+def unset_command(context: CliContext, agent: str, executor: str) -> None:
     """Take back what differs for an agent with an executor."""
-    desk.start_hub().record("DELETE", agent_path(agent, "overrides", executor))
-    _done(desk, {"done": "taken back", "agent": agent, "executor": executor})
+    context.start_hub().record("DELETE", agent_path(agent, "overrides", executor))
+    _done(context, {"done": "taken back", "agent": agent, "executor": executor})
 
 
 @agent_command.command("add-server")
@@ -130,7 +131,9 @@ def unset_command(desk: Desk, agent: str, executor: str) -> None:
 @click.option("--force", is_flag=True, help="Replace the server of that name.")
 @json_option
 @click.pass_obj
-def add_server_command(desk: Desk, /, agent: str, name: str, force: bool, **told: Any) -> None:
+def add_server_command(
+    context: CliContext, /, agent: str, name: str, force: bool, **told: Any
+) -> None:
     """Put a server on an agent's list: a command after --, an address, or one of the yard.
 
     The first server of an agent also switches its list on.
@@ -149,7 +152,7 @@ def add_server_command(desk: Desk, /, agent: str, name: str, force: bool, **told
         enabled = said["enabled"] or not said["servers"]
         return {**said, "enabled": enabled, "servers": {**said["servers"], name: entry}}
 
-    _change(desk, agent, add, "added", server=name)
+    _change(context, agent, add, "added", server=name)
 
 
 @agent_command.command("remove-server")
@@ -157,7 +160,7 @@ def add_server_command(desk: Desk, /, agent: str, name: str, force: bool, **told
 @click.argument("name")
 @json_option
 @click.pass_obj
-def remove_server_command(desk: Desk, agent: str, name: str) -> None:
+def remove_server_command(context: CliContext, agent: str, name: str) -> None:
     """Take a server off an agent's list."""
 
     def remove(said: Said) -> Said:
@@ -171,7 +174,7 @@ def remove_server_command(desk: Desk, agent: str, name: str) -> None:
         }
         return {**said, **kept}
 
-    _change(desk, agent, remove, "removed", server=name)
+    _change(context, agent, remove, "removed", server=name)
 
 
 @agent_command.command("add")
@@ -180,48 +183,50 @@ def remove_server_command(desk: Desk, agent: str, name: str) -> None:
 @click.option("--title", default="", metavar="TEXT", help="What people call it.")
 @json_option
 @click.pass_obj
-def add_command(desk: Desk, agent: str, transport: Sequence[str], title: str) -> None:
+def add_command(context: CliContext, agent: str, transport: Sequence[str], title: str) -> None:
     """Define an agent: the transports it takes, the best first.
 
     Transports are stdio, http, sse and streamable_http.
     """
     body = {"transports": list(transport), "title": title}
-    with telling(desk):
-        desk.start_hub().record("PUT", agent_path(agent), body)
-    _done(desk, {"done": "defined", "agent": agent})
+    with telling(context):
+        context.start_hub().record("PUT", agent_path(agent), body)
+    _done(context, {"done": "defined", "agent": agent})
 
 
 @agent_command.command("remove")
 @click.argument("agent")
 @json_option
 @click.pass_obj
-def remove_command(desk: Desk, agent: str) -> None:
+def remove_command(context: CliContext, agent: str) -> None:
     """Forget an agent that you defined, with its list."""
-    desk.start_hub().record("DELETE", agent_path(agent))
-    _done(desk, {"done": "removed", "agent": agent})
+    context.start_hub().record("DELETE", agent_path(agent))
+    _done(context, {"done": "removed", "agent": agent})
 
 
-def _change(desk: Desk, agent: str, edit: Callable[[Said], Said], done: str, **more: str) -> None:
+def _change(
+    context: CliContext, agent: str, edit: Callable[[Said], Said], done: str, **more: str
+) -> None:
     """Change a list as it is now; whoever changed it meanwhile is not undone."""
-    hub, path = desk.start_hub(), agent_path(agent, "config")
+    hub, path = context.start_hub(), agent_path(agent, "config")
     config, tag = hub.record("GET", path)
     said = edit({key: config[key] for key in ("enabled", "servers", "meta")})
-    with telling(desk):
+    with telling(context):
         saved, _ = hub.record("PUT", path, said, tag)
     answer = {"done": done, "agent": saved["agent_id"], **more, "noticed": saved["noticed"]}
-    _done(desk, {**answer, "enabled": saved["enabled"], "warnings": saved["warnings"]})
-    if not desk.terminal.as_json:
+    _done(context, {**answer, "enabled": saved["enabled"], "warnings": saved["warnings"]})
+    if not context.terminal.as_json:
         touched = [each for each in saved["warnings"] if more.get("server") == each["server"]]
-        note_faults(desk, "note", saved["warnings"] if done == "written" else touched)
+        note_faults(context, "note", saved["warnings"] if done == "written" else touched)
         if not saved["enabled"] and done in ("added", "written"):
             hint = f"toolyard agent enable {saved['agent_id']}"
-            desk.terminal.note(f"note: the list is switched off; give it with: {hint}")
+            context.terminal.note(f"note: the list is switched off; give it with: {hint}")
 
 
-def _done(desk: Desk, answer: Said) -> None:
+def _done(context: CliContext, answer: Said) -> None:
     what = f"'{answer['server']}' for {answer['agent']}" if "server" in answer else answer["agent"]
     where = f" with {answer['executor']}" if "executor" in answer else ""
-    desk.terminal.answer(answer, lambda: desk.terminal.say(f"{answer['done']} {what}{where}"))
+    context.terminal.answer(answer, lambda: context.terminal.say(f"{answer['done']} {what}{where}"))
 
 
 def _override(hub: Control, agent: str, executor: str) -> Said | None:
@@ -270,29 +275,29 @@ def _given(row: Said) -> str:
     return "no" if row["configured"] else "nothing yet"
 
 
-def _show(desk: Desk, answer: Said) -> None:
-    say = desk.terminal.say
+def _show(context: CliContext, answer: Said) -> None:
+    say = context.terminal.say
     say(f"{answer['title']} ({answer['id']}) takes {', '.join(answer['transports'])}")
     servers = answer["config"]["servers"]
     if not servers:
         say(f"nothing is on its list; add: toolyard agent add-server {answer['id']} NAME …")
     else:
         say("its list is in use" if answer["enabled"] else "its list is switched off")
-        desk.terminal.table(SERVER_TITLES, [_row(name, servers[name]) for name in servers])
+        context.terminal.table(SERVER_TITLES, [_row(name, servers[name]) for name in servers])
     if answer["executor"]:
-        _show_override(desk, answer["executor"], answer["override"])
+        _show_override(context, answer["executor"], answer["override"])
 
 
-def _show_override(desk: Desk, executor: str, override: Said | None) -> None:
+def _show_override(context: CliContext, executor: str, override: Said | None) -> None:
     if override is None:
-        desk.terminal.say(f"nothing differs with {executor}")
+        context.terminal.say(f"nothing differs with {executor}")
         return
     enabled = {None: "", True: ", where it is switched on", False: ", where it is switched off"}
-    desk.terminal.say(f"with {executor}{enabled[override['enabled']]}:")
+    context.terminal.say(f"with {executor}{enabled[override['enabled']]}:")
     servers = override["servers"]
     left_out = ["", "", "left out"]
     rows = [_row(name, entry) if entry else [name, *left_out] for name, entry in servers.items()]
-    desk.terminal.table(SERVER_TITLES, rows)
+    context.terminal.table(SERVER_TITLES, rows)
 
 
 def _row(name: str, entry: Said) -> list[str]:

@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from toolyard.announce import Announcements, project_paths, user_path
-from toolyard.cli.desk import Desk, json_option
-from toolyard.cli.terminal import clean
+from toolyard.console.context import CliContext, json_option
+from toolyard.console.terminal import clean
 
 
 @click.command("announced")
@@ -22,7 +22,7 @@ from toolyard.cli.terminal import clean
 )
 @json_option
 @click.pass_obj
-def announced_command(desk: Desk, path: Path | None) -> None:
+def announced_command(context: CliContext, path: Path | None) -> None:
     """List the servers that announced themselves.
 
     Looks into the files of this project, from the working directory up to the root of its
@@ -33,11 +33,11 @@ def announced_command(desk: Desk, path: Path | None) -> None:
     for file in dict.fromkeys(files):
         for server, entry in Announcements(file).list_servers().items():
             found.setdefault(server, entry)
-    desk.terminal.answer({"servers": found}, lambda: _show(desk, found))
+    context.terminal.answer({"servers": found}, lambda: _show(context, found))
 
 
-def _show(desk: Desk, found: dict[str, dict[str, Any]]) -> None:
-    say = desk.terminal.say
+def _show(context: CliContext, found: dict[str, dict[str, Any]]) -> None:
+    say = context.terminal.say
     if not found:
         say("No active MCP servers found")
         return

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from toolyard.cli.control import CommandError
-from toolyard.cli.desk import Desk, json_option
-from toolyard.cli.exits import Exit
+from toolyard.console.context import CliContext, json_option
+from toolyard.console.errors import CommandError
+from toolyard.console.exits import Exit
 
 if TYPE_CHECKING:
     from toolyard.core.apps import App
@@ -39,7 +39,7 @@ def app_command() -> None:
 @json_option
 @click.pass_obj
 def add_command(
-    desk: Desk,
+    context: CliContext,
     name: str,
     variants: Sequence[str],
     match: str | None,
@@ -54,7 +54,7 @@ def add_command(
     """
     from toolyard.core.apps import read_app
 
-    folder = _folder(desk)
+    folder = _folder(context)
     if name in folder.names() and not force:
         text, hint = f"there is an app '{name}' already", "use --force to replace it"
         raise CommandError(text, hint, Exit.REFUSED)
@@ -62,48 +62,48 @@ def add_command(
     fields |= {key: value for key, value in (("match", match), ("title", title)) if value}
     file = str(folder.put(folder.completed(read_app(fields))))
     answer = {"done": "added", "app": name, "file": file}
-    desk.terminal.answer(answer, lambda: desk.terminal.say(f"added app '{name}' in {file}"))
+    context.terminal.answer(answer, lambda: context.terminal.say(f"added app '{name}' in {file}"))
 
 
 @app_command.command("list")
 @json_option
 @click.pass_obj
-def list_command(desk: Desk) -> None:
+def list_command(context: CliContext) -> None:
     """List the apps and their variants.
 
     Asks the hub if one is running; else says what is defined.
     """
-    hub = desk.find_hub()
-    apps = hub.status().get("apps", []) if hub else [_defined(app) for app in _apps(desk)]
+    hub = context.find_hub()
+    apps = hub.status().get("apps", []) if hub else [_defined(app) for app in _apps(context)]
     rows = [_row(app, variant) for app in apps for variant in app["variants"]]
     answer = {"hub": hub.url if hub else None, "apps": apps}
-    desk.terminal.answer(answer, lambda: desk.terminal.table(TITLES, rows))
+    context.terminal.answer(answer, lambda: context.terminal.table(TITLES, rows))
 
 
 @app_command.command("remove")
 @click.argument("name")
 @json_option
 @click.pass_obj
-def remove_command(desk: Desk, name: str) -> None:
+def remove_command(context: CliContext, name: str) -> None:
     """Take away the definition of an app."""
-    folder = _folder(desk)
+    folder = _folder(context)
     if name not in folder.names() and name in (app.name for app in folder.load().apps):
         prefix = f"TOOLYARD_{name.upper().replace('-', '_')}"
         hint = f"to have it left alone, set {prefix}_SCAN_ENABLED=false for the hub"
         raise CommandError(f"the app '{name}' comes with toolyard", hint, Exit.REFUSED)
     file = str(folder.remove(name))
     answer = {"done": "removed", "app": name, "file": file}
-    desk.terminal.answer(answer, lambda: desk.terminal.say(f"removed app '{name}'"))
+    context.terminal.answer(answer, lambda: context.terminal.say(f"removed app '{name}'"))
 
 
-def _folder(desk: Desk) -> AppsFolder:
+def _folder(context: CliContext) -> AppsFolder:
     from toolyard.stores.apps import AppsFolder
 
-    return AppsFolder(desk.settings.apps_dir)
+    return AppsFolder(context.settings.apps_dir)
 
 
-def _apps(desk: Desk) -> tuple[App, ...]:
-    return _folder(desk).load().apps
+def _apps(context: CliContext) -> tuple[App, ...]:
+    return _folder(context).load().apps
 
 
 def _ports(words: Sequence[str]) -> dict[str, object]:

@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from toolyard.cli.control import CommandError
-from toolyard.cli.exits import Exit
+from toolyard.console.errors import CommandError
+from toolyard.console.exits import Exit
 
 DEPTH_LIMIT = 16
 """References that lead to references; a schema may go round in a circle."""

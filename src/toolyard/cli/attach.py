@@ -16,7 +16,7 @@ import time
 
 from toolyard.cli.attached import Attached, aside, complain
 from toolyard.cli.conversation import Conversation
-from toolyard.cli.exits import Exit
+from toolyard.console.exits import Exit
 from toolyard.core.errors import ToolyardError
 from toolyard.stores.places import socket_path
 
@@ -186,7 +186,7 @@ class _Entry:
         return sock
 
     def _start(self, flags: list[str]) -> socket.socket:
-        from toolyard.cli.background import start_until
+        from toolyard.console.background import start_until
 
         return start_until(self._directory, flags, self.connect)
 

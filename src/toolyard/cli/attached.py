@@ -14,7 +14,7 @@ import threading
 import time
 
 from toolyard.cli.conversation import HOLDING, Conversation, is_request, pong, read, refusal
-from toolyard.cli.exits import Exit
+from toolyard.console.exits import Exit
 from toolyard.core.errors import ToolyardError
 
 TYPE_CHECKING = False  # checkers know this name; to import it would cost what is saved here

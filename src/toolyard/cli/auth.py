@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolyard.cli.control import CommandError
-from toolyard.cli.desk import Desk, complete_servers, config_option, json_option
-from toolyard.cli.exits import Exit
 from toolyard.cli.secrets import servers_of
+from toolyard.console.context import CliContext, complete_servers, config_option, json_option
+from toolyard.console.errors import CommandError
+from toolyard.console.exits import Exit
 
 if TYPE_CHECKING:
     from toolyard.core.model import Server, Url
@@ -42,7 +42,7 @@ def auth_command() -> None:
 @json_option
 @click.pass_obj
 def login_command(
-    desk: Desk,
+    context: CliContext,
     name: str,
     no_browser: bool,
     client_id: str,
@@ -54,22 +54,22 @@ def login_command(
     from toolyard.links.oauth import Client, login
     from toolyard.stores.keyring import read_keyring
 
-    server, url = _find(desk, name)
-    grants = _grants(desk)
+    server, url = _find(context, name)
+    grants = _grants(context)
     secret = read_keyring(client_secret) if client_secret else ""
     client = Client(client_id, secret, client_page, port)
 
     def show(page: str) -> None:
-        desk.terminal.note(f"open this page to log in at '{server.id.name}':\n\n  {page}\n")
+        context.terminal.note(f"open this page to log in at '{server.id.name}':\n\n  {page}\n")
         if not no_browser and _has_browser():
             _open(page)
 
     listed = asyncio.run(login(server.id.name, url, grants, show, client))
     answer = {"done": "logged-in", "server": server.id.name} | _told(listed)
     text = f"logged in at '{server.id.name}', as {listed.issuer} says"
-    desk.terminal.answer(answer, lambda: desk.terminal.say(text))
+    context.terminal.answer(answer, lambda: context.terminal.say(text))
     if listed.place == "file":
-        desk.terminal.note(
+        context.terminal.note(
             f"warning: there is no keyring, so the login is kept in {grants.folder},"
             " in a file that only you can read"
         )
@@ -79,13 +79,13 @@ def login_command(
 @config_option
 @json_option
 @click.pass_obj
-def status_command(desk: Desk) -> None:
+def status_command(context: CliContext) -> None:
     """Show at which servers you are logged in, and until when."""
     from toolyard.stores.grants import server_key
 
-    left = _grants(desk).listed()
+    left = _grants(context).listed()
     found = []
-    for server in servers_of(desk):
+    for server in servers_of(context):
         url = _address(server)
         if url is not None:
             key = server_key(url.url)
@@ -101,7 +101,7 @@ def status_command(desk: Desk) -> None:
         else (name, _state(each), "", "", "", key)
         for name, key, each in found
     ]
-    desk.terminal.answer({"logins": logins}, lambda: desk.terminal.table(TITLES, rows))
+    context.terminal.answer({"logins": logins}, lambda: context.terminal.table(TITLES, rows))
 
 
 @auth_command.command("logout")
@@ -109,19 +109,21 @@ def status_command(desk: Desk) -> None:
 @config_option
 @json_option
 @click.pass_obj
-def logout_command(desk: Desk, name: str) -> None:
+def logout_command(context: CliContext, name: str) -> None:
     """Forget the login at a server."""
     from toolyard.stores.grants import server_key
 
-    server, url = _find(desk, name)
-    if _grants(desk).remove(server_key(url.url)) is None:
+    server, url = _find(context, name)
+    if _grants(context).remove(server_key(url.url)) is None:
         raise CommandError(f"you are not logged in at '{name}'", "", Exit.NOT_FOUND)
     answer = {"done": "logged-out", "server": server.id.name}
-    desk.terminal.answer(answer, lambda: desk.terminal.say(f"logged out of '{server.id.name}'"))
+    context.terminal.answer(
+        answer, lambda: context.terminal.say(f"logged out of '{server.id.name}'")
+    )
 
 
-def _find(desk: Desk, name: str) -> tuple[Server, Url]:
-    servers = servers_of(desk)
+def _find(context: CliContext, name: str) -> tuple[Server, Url]:
+    servers = servers_of(context)
     server = next((each for each in servers if name in (each.id.name, str(each.id))), None)
     if server is None:
         known = ", ".join(each.id.name for each in servers if _address(each)) or "none"
@@ -154,10 +156,10 @@ def _address(server: Server) -> Url | None:
     return found if isinstance(found, Url) else None
 
 
-def _grants(desk: Desk) -> Grants:
+def _grants(context: CliContext) -> Grants:
     from toolyard.stores.grants import Grants
 
-    return Grants(desk.settings.state_dir)
+    return Grants(context.settings.state_dir)
 
 
 def _told(listed: Listed) -> dict[str, object]:

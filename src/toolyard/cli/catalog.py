@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from toolyard.cli.control import CommandError
-from toolyard.cli.desk import Desk, json_option
-from toolyard.cli.exits import Exit
-from toolyard.cli.terminal import clean
+from toolyard.console.context import CliContext, json_option
+from toolyard.console.errors import CommandError
+from toolyard.console.exits import Exit
+from toolyard.console.terminal import clean
 
 if TYPE_CHECKING:
     from toolyard.core.catalog import Definition
@@ -37,16 +37,16 @@ def catalog_command() -> None:
 @click.option("--added", is_flag=True, help="Only what is in the yard.")
 @json_option
 @click.pass_obj
-def list_command(desk: Desk, category: str | None, added: bool) -> None:
+def list_command(context: CliContext, category: str | None, added: bool) -> None:
     """List the definitions."""
-    shelf = _open(desk).load()
+    shelf = _open(context).load()
     found = [
         each
         for each in shelf.definitions.values()
         if category in (None, each.definition.category)
         and (not added or each.definition.name in shelf.added)
     ]
-    _answer(desk, shelf, found)
+    _answer(context, shelf, found)
 
 
 @catalog_command.command("search")
@@ -55,36 +55,38 @@ def list_command(desk: Desk, category: str | None, added: bool) -> None:
 @click.option("--limit", type=click.IntRange(1, 100), default=30, help="At most so many.")
 @json_option
 @click.pass_obj
-def search_command(desk: Desk, words: Sequence[str], registry: str | None, limit: int) -> None:
+def search_command(
+    context: CliContext, words: Sequence[str], registry: str | None, limit: int
+) -> None:
     """Search the definitions, or those that a registry publishes."""
     if registry is None:
         from toolyard.core.shelves import find
 
-        shelf = _open(desk).load()
+        shelf = _open(context).load()
         every = list(shelf.definitions.values())
         texts = [each.definition for each in every]
-        _answer(desk, shelf, [every[index] for index in find(texts, " ".join(words))][:limit])
+        _answer(context, shelf, [every[index] for index in find(texts, " ".join(words))][:limit])
         return
     from toolyard.stores.published import Published
 
     page = Published(registry).search(" ".join(words), limit=limit)
     answer = {"servers": list(page.servers), "next_cursor": page.next_cursor}
     rows = [_published_row(each["server"]) for each in page.servers]
-    desk.terminal.answer(answer, lambda: desk.terminal.table(FOUND_TITLES, rows))
+    context.terminal.answer(answer, lambda: context.terminal.table(FOUND_TITLES, rows))
 
 
 @catalog_command.command("show")
 @click.argument("name")
 @json_option
 @click.pass_obj
-def show_command(desk: Desk, name: str) -> None:
+def show_command(context: CliContext, name: str) -> None:
     """Show a definition in full: what would be started, and what it needs."""
-    catalog = _open(desk)
+    catalog = _open(context)
     shelf = catalog.load()
     found = shelf.get(name)
     answer = _summary(found, shelf) | {"file": str(found.path), "launch": _launch(found)}
     answer["tool_names"] = list(found.definition.known_tools)
-    desk.terminal.answer(answer, lambda: _show(desk, answer))
+    context.terminal.answer(answer, lambda: _show(context, answer))
 
 
 @catalog_command.command("add")
@@ -92,7 +94,7 @@ def show_command(desk: Desk, name: str) -> None:
 @click.option("-e", "--env", multiple=True, metavar="K=V", help="A value it needs.")
 @json_option
 @click.pass_obj
-def add_command(desk: Desk, name: str, env: Sequence[str]) -> None:
+def add_command(context: CliContext, name: str, env: Sequence[str]) -> None:
     """Make a definition a server of the yard.
 
     \b
@@ -103,19 +105,19 @@ def add_command(desk: Desk, name: str, env: Sequence[str]) -> None:
 
     from toolyard.sources.catalog import make_server
 
-    catalog = _open(desk)
+    catalog = _open(context)
     definition = catalog.load().get(name).definition
-    alias = _alias(desk, definition.name)
+    alias = _alias(context, definition.name)
     if alias != definition.name:
-        desk.terminal.note(
+        context.terminal.note(
             f"note: it is called '{alias}' in the yard, where '{definition.name}' is not free"
         )
     found = catalog.add(name, _pairs(env))
     server = make_server(definition, catalog.load().added[definition.name], os.environ)
-    _done(desk, "added", definition.name, _launch(found), alias)
+    _done(context, "added", definition.name, _launch(found), alias)
     if server.problem is not None:
-        desk.terminal.note(f"note: {server.problem.text}")
-        desk.terminal.note(f"hint: {server.problem.hint}")
+        context.terminal.note(f"note: {server.problem.text}")
+        context.terminal.note(f"hint: {server.problem.hint}")
 
 
 @catalog_command.command("remove")
@@ -123,14 +125,14 @@ def add_command(desk: Desk, name: str, env: Sequence[str]) -> None:
 @click.option("--definition", is_flag=True, help="Also delete your own definition of it.")
 @json_option
 @click.pass_obj
-def remove_command(desk: Desk, name: str, definition: bool) -> None:
+def remove_command(context: CliContext, name: str, definition: bool) -> None:
     """Take a server of the catalog out of the yard."""
-    catalog = _open(desk)
+    catalog = _open(context)
     if name in catalog.load().added or not definition:
         catalog.drop(name)
     if definition:
         catalog.remove(name)
-    _done(desk, "removed", name, "")
+    _done(context, "removed", name, "")
 
 
 @catalog_command.command("import")
@@ -140,17 +142,17 @@ def remove_command(desk: Desk, name: str, definition: bool) -> None:
 @click.option("--as", "alias", default="", metavar="NAME", help="What to call it here.")
 @json_option
 @click.pass_obj
-def import_command(desk: Desk, name: str, registry: str, version: str, alias: str) -> None:
+def import_command(context: CliContext, name: str, registry: str, version: str, alias: str) -> None:
     """Take over a definition that a registry publishes; nothing is started."""
     from toolyard.stores.imports import import_published
     from toolyard.stores.published import Published
 
-    catalog = _open(desk)
-    catalog.approve = lambda written: _approve(desk, written)
+    catalog = _open(context)
+    catalog.approve = lambda written: _approve(context, written)
     definition = import_published(catalog, Published(registry), name, version, alias)
     found = catalog.load().get(definition.name)
-    _done(desk, "imported", definition.name, _launch(found))
-    desk.terminal.note(f"to use it, run: toolyard catalog add {definition.name}")
+    _done(context, "imported", definition.name, _launch(found))
+    context.terminal.note(f"to use it, run: toolyard catalog add {definition.name}")
 
 
 @catalog_command.command("validate")
@@ -158,14 +160,14 @@ def import_command(desk: Desk, name: str, registry: str, version: str, alias: st
 @click.option("--strict", is_flag=True, help="Count advice as a failure.")
 @json_option
 @click.pass_obj
-def validate_command(desk: Desk, paths: Sequence[Path], strict: bool) -> None:
+def validate_command(context: CliContext, paths: Sequence[Path], strict: bool) -> None:
     """Check definitions: files, folders, or all of the catalog.
 
     Ends with 1 if one cannot be used, or with --strict if there is advice on one.
     """
     from toolyard.stores.validation import check, gather
 
-    roots = [path.absolute() for path in paths] or [_open(desk).root]
+    roots = [path.absolute() for path in paths] or [_open(context).root]
     results = [check(path) for path in gather(roots)]
     failed = [each for each in results if each["errors"] or (strict and each["advice"])]
     summary = {
@@ -175,7 +177,7 @@ def validate_command(desk: Desk, paths: Sequence[Path], strict: bool) -> None:
         "advice": sum(len(each["advice"]) for each in results),
     }
     answer = {"results": results, "summary": summary}
-    desk.terminal.answer(answer, lambda: _show_results(desk, results, summary))
+    context.terminal.answer(answer, lambda: _show_results(context, results, summary))
     if failed:
         raise click.exceptions.Exit(Exit.FAILED)
     if not results:
@@ -193,21 +195,21 @@ def _pairs(words: Sequence[str]) -> dict[str, str]:
     return pairs
 
 
-def _open(desk: Desk) -> Catalog:
+def _open(context: CliContext) -> Catalog:
     from toolyard.stores.catalog import Catalog
 
-    catalog = Catalog(desk.settings.data_dir / "catalog")
+    catalog = Catalog(context.settings.data_dir / "catalog")
     catalog.restock()
     return catalog
 
 
-def _approve(desk: Desk, definition: Definition) -> None:
+def _approve(context: CliContext, definition: Definition) -> None:
     """What is imported here is meant to be started so; a hub that runs must not ask again."""
     from toolyard.records.database import Database
     from toolyard.stores.pins import PinStore
     from toolyard.stores.schema import MIGRATIONS
 
-    with closing(Database(desk.settings.state_dir / "toolyard.db", MIGRATIONS)) as database:
+    with closing(Database(context.settings.state_dir / "toolyard.db", MIGRATIONS)) as database:
         PinStore(database).approve_launch(f"{definition.name}@catalog", definition.launch)
 
 
@@ -217,7 +219,7 @@ def _summary(found: Shelved, shelf: Shelf) -> dict[str, Any]:
     return summarise(found.definition, found.folder, shelf.added)
 
 
-def _answer(desk: Desk, shelf: Shelf, found: list[Shelved]) -> None:
+def _answer(context: CliContext, shelf: Shelf, found: list[Shelved]) -> None:
     from toolyard.cli.status import show_problems
 
     problems = [
@@ -228,12 +230,12 @@ def _answer(desk: Desk, shelf: Shelf, found: list[Shelved]) -> None:
 
     def show() -> None:
         if listed:
-            desk.terminal.table(TITLES, [_row(each) for each in listed])
+            context.terminal.table(TITLES, [_row(each) for each in listed])
         else:
-            desk.terminal.say("nothing in the catalog matches")
-        show_problems(desk, problems)
+            context.terminal.say("nothing in the catalog matches")
+        show_problems(context, problems)
 
-    desk.terminal.answer({"definitions": listed, "problems": problems}, show)
+    context.terminal.answer({"definitions": listed, "problems": problems}, show)
 
 
 def _row(each: dict[str, Any]) -> list[str]:
@@ -261,8 +263,8 @@ def _launch(found: Shelved) -> str:
     return " ".join(endpoint.argv) if isinstance(endpoint, Command) else endpoint.url
 
 
-def _show(desk: Desk, answer: dict[str, Any]) -> None:
-    say = desk.terminal.say
+def _show(context: CliContext, answer: dict[str, Any]) -> None:
+    say = context.terminal.say
     say(f"{answer['name']} {clean(answer['version'])}: {clean(answer['title'])}")
     say(clean(answer["description"]))
     say(f"  starts:   {clean(answer['launch'])}")
@@ -278,40 +280,42 @@ def _show(desk: Desk, answer: dict[str, Any]) -> None:
         say(f"  {clean(name)}: {clean(url)}")
 
 
-def _alias(desk: Desk, name: str) -> str:
+def _alias(context: CliContext, name: str) -> str:
     """What the yard calls a server of the catalog, or would: another one may have its name."""
     from toolyard.core.fold import alias_beside
     from toolyard.sources.catalog import SOURCE
 
-    hub = desk.find_hub()
+    hub = context.find_hub()
     if hub:
         others = [(row["name"], row["source"]) for row in hub.status()["servers"]]
     else:
-        ids = [server.id for server in desk.servers_file.load().servers]
+        ids = [server.id for server in context.servers_file.load().servers]
         others = [(id_.name, id_.source) for id_ in ids]
     return alias_beside(others, (name, SOURCE))
 
 
-def _done(desk: Desk, what: str, name: str, launch: str, alias: str = "") -> None:
+def _done(context: CliContext, what: str, name: str, launch: str, alias: str = "") -> None:
     answer = {"done": what, "server": name} | ({"launch": launch} if launch else {})
     answer |= {"alias": alias} if alias else {}
 
     def show() -> None:
         called = f" as '{alias}'" if alias not in ("", name) else ""
-        desk.terminal.say(f"{what} '{name}'{called}" + (f": {clean(launch)}" if launch else ""))
+        context.terminal.say(f"{what} '{name}'{called}" + (f": {clean(launch)}" if launch else ""))
 
-    desk.terminal.answer(answer, show)
+    context.terminal.answer(answer, show)
 
 
-def _show_results(desk: Desk, results: list[dict[str, Any]], summary: dict[str, int]) -> None:
+def _show_results(
+    context: CliContext, results: list[dict[str, Any]], summary: dict[str, int]
+) -> None:
     for each in results:
         word = "failing" if each["errors"] else "ok"
-        desk.terminal.say(f"{desk.terminal.word(word)} {each['file']}")
+        context.terminal.say(f"{context.terminal.word(word)} {each['file']}")
         for text in each["errors"]:
-            desk.terminal.say(f"  error:  {clean(text)}")
+            context.terminal.say(f"  error:  {clean(text)}")
         for text in each["advice"]:
-            desk.terminal.say(f"  advice: {clean(text)}")
-    desk.terminal.say(
+            context.terminal.say(f"  advice: {clean(text)}")
+    context.terminal.say(
         f"{summary['files']} files, {summary['failed']} failed, "
         f"{summary['errors']} errors, {summary['advice']} pieces of advice"
     )

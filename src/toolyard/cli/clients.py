@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from toolyard.cli.control import CommandError
-from toolyard.cli.desk import Decorated, Desk, config_option, json_option
-from toolyard.cli.exits import Exit
 from toolyard.cli.passports import limits_of
-from toolyard.cli.terminal import clean
+from toolyard.console.context import CliContext, Decorated, config_option, json_option
+from toolyard.console.errors import CommandError
+from toolyard.console.exits import Exit
+from toolyard.console.terminal import clean
 from toolyard.core.errors import ConfigError, TakenError, ToolyardError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -53,16 +53,16 @@ def _complete(ctx: click.Context, _param: click.Parameter, incomplete: str) -> l
 @project_option
 @json_option
 @click.pass_obj
-def clients_command(desk: Desk, project: str | None) -> None:
+def clients_command(context: CliContext, project: str | None) -> None:
     """Show which clients are here, and which of them use the hub.
 
     What each can do and cannot is told in full, and set otherwise, by: toolyard passports
     """
-    rows = [_plain(desk, each) for each in open_connecting(desk).rows(folder(project))]
-    desk.terminal.answer({"clients": rows}, lambda: _show(desk, rows))
+    rows = [_plain(context, each) for each in open_connecting(context).rows(folder(project))]
+    context.terminal.answer({"clients": rows}, lambda: _show(context, rows))
 
 
-def _plain(desk: Desk, row: Row) -> dict[str, Any]:
+def _plain(context: CliContext, row: Row) -> dict[str, Any]:
     return {
         "client": row.client.name,
         "title": row.client.title,
@@ -70,13 +70,13 @@ def _plain(desk: Desk, row: Row) -> dict[str, Any]:
         "connected": bool(row.how),
         "how": row.how,
         "passport": row.client.passport,
-        "limits": limits_of(desk, row.client.passport),
+        "limits": limits_of(context, row.client.passport),
         "file": str(row.path),
         "problem": row.problem,
     }
 
 
-def _show(desk: Desk, rows: list[dict[str, Any]]) -> None:
+def _show(context: CliContext, rows: list[dict[str, Any]]) -> None:
     cells = [
         [
             row["client"],
@@ -87,10 +87,10 @@ def _show(desk: Desk, rows: list[dict[str, Any]]) -> None:
         ]
         for row in rows
     ]
-    desk.terminal.table(TITLES, cells)
+    context.terminal.table(TITLES, cells)
     for row in rows:
         if row["problem"]:
-            desk.terminal.note(f"note: {clean(row['problem'])}")
+            context.terminal.note(f"note: {clean(row['problem'])}")
 
 
 @click.command("connect")
@@ -104,7 +104,7 @@ def _show(desk: Desk, rows: list[dict[str, Any]]) -> None:
 @json_option
 @click.pass_obj
 def connect_command(
-    desk: Desk,
+    context: CliContext,
     /,
     names: tuple[str, ...],
     every: bool,
@@ -129,12 +129,12 @@ def connect_command(
 
     if agent and not NAME.fullmatch(agent):
         raise CommandError(f"{agent[:80]!r} cannot name an agent", NAME_HINT, Exit.USAGE)
-    connecting = open_connecting(desk)
+    connecting = open_connecting(context)
     wish = Wish(folder(project), http, agent)
     if note := connecting.note(wish):
-        desk.terminal.note(f"note: {note}")
+        context.terminal.note(f"note: {note}")
     _change(
-        desk,
+        context,
         _chosen(connecting, names, every),
         lambda name: connecting.plan(name, wish),
         lambda plan: connecting.connect(plan, wish),
@@ -150,16 +150,21 @@ def connect_command(
 @json_option
 @click.pass_obj
 def disconnect_command(
-    desk: Desk, names: tuple[str, ...], every: bool, project: str | None, dry_run: bool, yes: bool
+    context: CliContext,
+    names: tuple[str, ...],
+    every: bool,
+    project: str | None,
+    dry_run: bool,
+    yes: bool,
 ) -> None:
     """Take the hub out of the files of clients.
 
     A file that nobody changed since it was connected becomes what it was before, every byte.
     """
-    connecting = open_connecting(desk)
+    connecting = open_connecting(context)
     where = folder(project)
     _change(
-        desk,
+        context,
         _chosen(connecting, names, every),
         lambda name: connecting.plan_disconnect(name, where),
         connecting.disconnect,
@@ -168,7 +173,7 @@ def disconnect_command(
 
 
 def _change(
-    desk: Desk,
+    context: CliContext,
     names: Sequence[str],
     make_plan: Callable[[str], Plan],
     apply: Callable[[Plan], Record | None],
@@ -186,7 +191,7 @@ def _change(
         except ToolyardError as error:
             failed.append((name, error))
     if not dry_run:
-        ask(desk, yes, plans)
+        ask(context, yes, plans)
     rows = []
     for plan in as_batch(plans):
         try:
@@ -194,7 +199,7 @@ def _change(
             rows.append(change_row(plan, record, record.ended if record else ""))
         except ToolyardError as error:
             failed.append((plan.place.client.name, error))
-    _answer(desk, rows, failed, dry_run, shown=not dry_run and not yes)
+    _answer(context, rows, failed, dry_run, shown=not dry_run and not yes)
 
 
 def as_batch(plans: Sequence[Plan]) -> list[Plan]:
@@ -205,7 +210,7 @@ def as_batch(plans: Sequence[Plan]) -> list[Plan]:
     return [replace(plan, batch=batch) for plan in plans]
 
 
-def ask(desk: Desk, yes: bool, plans: Sequence[Plan]) -> None:
+def ask(context: CliContext, yes: bool, plans: Sequence[Plan]) -> None:
     """Show what would change, and have it confirmed.
 
     Raises:
@@ -213,19 +218,19 @@ def ask(desk: Desk, yes: bool, plans: Sequence[Plan]) -> None:
     """
     if yes or not any(each.changes for each in plans):
         return
-    if not (sys.stdin.isatty() and sys.stdout.isatty()) or desk.terminal.as_json:
+    if not (sys.stdin.isatty() and sys.stdout.isatty()) or context.terminal.as_json:
         raise click.UsageError("nobody is there to be asked; see --dry-run, then give --yes")
     for plan in plans:
-        show_difference(desk, plan.difference)
+        show_difference(context, plan.difference)
     click.confirm("Write this?", abort=True)
 
 
-def show_difference(desk: Desk, text: str) -> None:
+def show_difference(context: CliContext, text: str) -> None:
     """Show a difference, line by line."""
     for line in text.splitlines():
         colour = COLOURS.get(line[:1])
         shown = "".join(each if each.isprintable() or each == "\t" else "?" for each in line)
-        desk.terminal.say(desk.terminal.paint(shown, colour) if colour else shown)
+        context.terminal.say(context.terminal.paint(shown, colour) if colour else shown)
 
 
 def change_row(plan: Plan, record: Record | None, ended: str = "") -> dict[str, Any]:
@@ -242,7 +247,7 @@ def change_row(plan: Plan, record: Record | None, ended: str = "") -> dict[str, 
 
 
 def _answer(
-    desk: Desk,
+    context: CliContext,
     rows: list[dict[str, Any]],
     failed: list[tuple[str, ToolyardError]],
     dry_run: bool,
@@ -251,8 +256,8 @@ def _answer(
     answer = {"dry_run": dry_run, "changes": rows, "failed": failed_rows(failed)}
     if len(failed) == 1 and not rows:
         raise as_refusal(failed[0][1])
-    desk.terminal.answer(answer, lambda: _tell(desk, rows, dry_run, shown))
-    name_failed(desk, failed)
+    context.terminal.answer(answer, lambda: _tell(context, rows, dry_run, shown))
+    name_failed(context, failed)
 
 
 def failed_rows(failed: Sequence[tuple[str, ToolyardError]]) -> list[dict[str, str]]:
@@ -260,11 +265,11 @@ def failed_rows(failed: Sequence[tuple[str, ToolyardError]]) -> list[dict[str, s
     return [{"client": name, "text": str(e), "hint": e.hint} for name, e in failed]
 
 
-def name_failed(desk: Desk, failed: Sequence[tuple[str, ToolyardError]]) -> None:
+def name_failed(context: CliContext, failed: Sequence[tuple[str, ToolyardError]]) -> None:
     """Say of each client what could not be done, and end with that if there is one."""
-    for client, error in failed if not desk.terminal.as_json else ():
-        desk.terminal.note(f"{client}: {clean(str(error))}")
-        desk.terminal.note(f"hint: {clean(error.hint)}")
+    for client, error in failed if not context.terminal.as_json else ():
+        context.terminal.note(f"{client}: {clean(str(error))}")
+        context.terminal.note(f"hint: {clean(error.hint)}")
     if failed:
         raise click.exceptions.Exit(Exit.FAILED)
 
@@ -276,34 +281,34 @@ def as_refusal(error: ToolyardError) -> CommandError:
     return CommandError(str(error), error.hint, exit_)
 
 
-def _tell(desk: Desk, rows: list[dict[str, Any]], dry_run: bool, shown: bool) -> None:
+def _tell(context: CliContext, rows: list[dict[str, Any]], dry_run: bool, shown: bool) -> None:
     for row in rows:
         if not row["changed"]:
-            desk.terminal.say(f"{row['client']}: nothing to do in {row['file']}")
+            context.terminal.say(f"{row['client']}: nothing to do in {row['file']}")
             continue
         if not shown:
-            show_difference(desk, row["difference"])
+            show_difference(context, row["difference"])
         if not dry_run:
-            desk.terminal.say(f"{row['what']} {row['client']} in {row['file']}")
+            context.terminal.say(f"{row['what']} {row['client']} in {row['file']}")
             if row["token_ended"]:
-                desk.terminal.say(f"the token {row['token_ended']} works no more")
+                context.terminal.say(f"the token {row['token_ended']} works no more")
     if any(row["changed"] for row in rows) and not dry_run:
-        desk.terminal.note(
+        context.terminal.note(
             "to take it back: toolyard undo; clients read their file when they start"
         )
 
 
-def open_connecting(desk: Desk) -> Connecting:
+def open_connecting(context: CliContext) -> Connecting:
     """What connects clients, for the hub that runs or would run."""
     from toolyard.clients.connecting import Connecting
     from toolyard.clients.places import Surroundings
     from toolyard.stores.tokens import TokensFile
 
-    settings = desk.hub_settings
-    state = desk.run_dir.read()
+    settings = context.hub_settings
+    state = context.run_dir.read()
     url = state.url if state else f"http://{settings.host}:{settings.port}"
     tokens = TokensFile(settings.state_dir / "tokens.json")
-    hub = desk.find_hub()
+    hub = context.find_hub()
     revoke = hub.revoke_token if hub else tokens.revoke
     return Connecting(settings, Surroundings.here(), url, tokens, revoke)
 

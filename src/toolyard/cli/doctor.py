@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolyard import __version__
-from toolyard.cli.desk import Desk, config_option, json_option
-from toolyard.cli.exits import Exit
-from toolyard.cli.terminal import clean
+from toolyard.console.context import CliContext, config_option, json_option
+from toolyard.console.exits import Exit
+from toolyard.console.terminal import clean
 from toolyard.core.errors import StoreError, ToolyardError
-from toolyard.core.problems import ProblemCode
 
 if TYPE_CHECKING:
-    from toolyard.cli.control import Control
+    from toolyard.console.control import Control
     from toolyard.core.model import Server
 
 SETTLE = 3.0
@@ -43,34 +42,34 @@ class Finding:
 @config_option
 @json_option
 @click.pass_obj
-def doctor_command(desk: Desk) -> None:
+def doctor_command(context: CliContext) -> None:
     """Say what is wrong and what to do.
 
     Ends with 1 if anything is. Works with and without a running hub.
     """
-    findings = list(dict.fromkeys(_examine(desk)))
+    findings = list(dict.fromkeys(_examine(context)))
     wrong = [each for each in findings if not each.ok]
     answer = {"ok": not wrong, "findings": [_as_json(each) for each in findings]}
-    desk.terminal.answer(answer, lambda: _show(desk, findings))
+    context.terminal.answer(answer, lambda: _show(context, findings))
     if wrong:
         raise click.exceptions.Exit(Exit.FAILED)
 
 
-def _examine(desk: Desk) -> Iterator[Finding]:
+def _examine(context: CliContext) -> Iterator[Finding]:
     yield Finding(True, f"toolyard {__version__}")
-    yield from _examine_places(desk)
-    hub = None if desk.told_config else desk.find_hub()
+    yield from _examine_places(context)
+    hub = None if context.told_config else context.find_hub()
     if hub is None:
-        if not desk.told_config:
+        if not context.told_config:
             yield Finding(True, "no hub is running; it starts with the first client")
-            yield from _examine_state(desk)
-        yield from _examine_file(desk)
+            yield from _examine_state(context)
+        yield from _examine_file(context)
         return
     try:
         status = _settled(hub)
     except ToolyardError as error:
-        yield Finding(False, str(error), error.hint, ProblemCode.HUB_UNREACHABLE)
-        yield from _examine_file(desk)
+        yield Finding(False, str(error), error.hint, "hub-unreachable")
+        yield from _examine_file(context)
         return
     yield from _examine_hub(status)
 
@@ -86,38 +85,36 @@ def _settled(hub: Control) -> dict[str, Any]:
         pause.wait(PAUSE)
 
 
-def _examine_places(desk: Desk) -> Iterator[Finding]:
+def _examine_places(context: CliContext) -> Iterator[Finding]:
     from toolyard.stores.places import make_private
 
     try:
-        make_private(str(desk.run_dir.path))
-        yield Finding(True, f"the run directory {desk.run_dir.path} is yours alone")
-        yield Finding(True, f"clients attach to {desk.run_dir.socket}")
-        desk.run_dir.token()
+        make_private(str(context.run_dir.path))
+        yield Finding(True, f"the run directory {context.run_dir.path} is yours alone")
+        yield Finding(True, f"clients attach to {context.run_dir.socket}")
+        context.run_dir.token()
     except StoreError as error:
-        yield Finding(False, str(error), error.hint, ProblemCode.RUN_DIR)
+        yield Finding(False, str(error), error.hint, "run-dir")
 
 
-def _examine_state(desk: Desk) -> Iterator[Finding]:
+def _examine_state(context: CliContext) -> Iterator[Finding]:
     """What a hub would say of the files it keeps."""
     from toolyard.stores.state import examine
     from toolyard.stores.tokens import TokensFile
 
-    folder = desk.settings.state_dir
+    folder = context.settings.state_dir
     for each in (examine(folder), *TokensFile(folder / "tokens.json").load()):
         if each is not None:
             yield Finding(False, each.text, each.hint, each.code, each.subject)
 
 
-def _examine_file(desk: Desk) -> Iterator[Finding]:
-    file = desk.settings.config_file
+def _examine_file(context: CliContext) -> Iterator[Finding]:
+    file = context.settings.config_file
     if not file.exists():
         hint = "add a server with: toolyard add"
-        yield Finding(
-            not desk.told_config, f"there is no {file} yet", hint, ProblemCode.CONFIG_MISSING
-        )
+        yield Finding(not context.told_config, f"there is no {file} yet", hint, "config-missing")
         return
-    loaded = desk.servers_file.load()
+    loaded = context.servers_file.load()
     for each in loaded.problems:
         yield Finding(False, each.text, each.hint, each.code, each.subject)
     if loaded.readable:
@@ -136,7 +133,7 @@ def _examine_server(server: Server) -> Finding:
     if isinstance(server.endpoint, Command) and not _can_start(server.endpoint):
         text = f"server '{name}': the program '{server.endpoint.argv[0]}' is not found"
         return Finding(
-            False, text, "install it, or give its full path", ProblemCode.NOT_FOUND, str(server.id)
+            False, text, "install it, or give its full path", "not-found", str(server.id)
         )
     return Finding(True, f"server '{name}' can be tried")
 
@@ -156,7 +153,7 @@ def _examine_hub(status: dict[str, Any]) -> Iterator[Finding]:
     yield Finding(True, f"a hub is running at {status['url']} (pid {status['pid']})")
     if status["version"] != __version__:
         text = f"the hub is of version {status['version']}, this is {__version__}"
-        yield Finding(False, text, "run: toolyard restart", ProblemCode.VERSION)
+        yield Finding(False, text, "run: toolyard restart", "version")
     for problem in status["problems"]:
         yield _told(problem)
     for server in status["servers"]:
@@ -201,8 +198,8 @@ def _as_json(finding: Finding) -> dict[str, Any]:
     }
 
 
-def _show(desk: Desk, findings: list[Finding]) -> None:
-    terminal = desk.terminal
+def _show(context: CliContext, findings: list[Finding]) -> None:
+    terminal = context.terminal
     for each in findings:
         mark = terminal.paint("ok   ", "green") if each.ok else terminal.paint("wrong", "red")
         terminal.say(f"{mark}  {clean(each.text)}")

@@ -9,10 +9,10 @@ import sys
 import click
 
 from toolyard import __version__
-from toolyard.cli.desk import Desk, json_option
-from toolyard.cli.exits import Exit
 from toolyard.cli.group import LazyGroup
-from toolyard.cli.terminal import Terminal
+from toolyard.console.context import CliContext, json_option
+from toolyard.console.exits import Exit
+from toolyard.console.terminal import Terminal
 from toolyard.core.errors import ConfigError, ToolyardError, UnknownNameError
 
 
@@ -36,7 +36,9 @@ def run(words: list[str]) -> int:
             stream.reconfigure(errors="replace")
     try:
         # Where a command ends itself with a code, click gives that code back.
-        ended = root.main(words, prog_name="toolyard", standalone_mode=False, obj=Desk(terminal))
+        ended = root.main(
+            words, prog_name="toolyard", standalone_mode=False, obj=CliContext(terminal)
+        )
     except click.exceptions.NoArgsIsHelpError as error:
         print(error.format_message())
         return Exit.USAGE
@@ -88,7 +90,7 @@ def _exit_of(error: ToolyardError) -> Exit:
 
 
 def _exit_of_hub(error: ToolyardError) -> Exit:
-    from toolyard.cli.background import HubEndedError
+    from toolyard.console.background import HubEndedError
     from toolyard.stores.runfile import AlreadyRunningError
 
     if isinstance(error, AlreadyRunningError):

@@ -7,9 +7,9 @@ from urllib.parse import quote, urlencode
 
 import click
 
-from toolyard.cli.control import CommandError
-from toolyard.cli.desk import Desk, json_option
-from toolyard.cli.exits import Exit
+from toolyard.console.context import CliContext, json_option
+from toolyard.console.errors import CommandError
+from toolyard.console.exits import Exit
 
 TOP = "/api/v1/executors"
 TITLES = ("executor", "type", "host", "options", "limits", "policy of")
@@ -33,7 +33,7 @@ def executor_command() -> None:
 @json_option
 @click.pass_obj
 def add_command(
-    desk: Desk,
+    context: CliContext,
     name: str,
     type_: str,
     host: str,
@@ -53,31 +53,31 @@ def add_command(
     body: dict[str, Any] = {"type": type_, "host": host, "options": pairs}
     body["running_limit"] = _limit("--running-limit", running_limit)
     body["memory_limit"] = _limit("--memory-limit", memory_limit)
-    desk.start_hub().record("PUT", _one(name), body)
+    context.start_hub().record("PUT", _one(name), body)
     answer = {"done": "named", "executor": name, **body}
 
     def say() -> None:
-        desk.terminal.say(f"named the executor '{name}'")
-        desk.terminal.note(f"try it with: toolyard executor test {name}")
+        context.terminal.say(f"named the executor '{name}'")
+        context.terminal.note(f"try it with: toolyard executor test {name}")
 
-    desk.terminal.answer(answer, say)
+    context.terminal.answer(answer, say)
 
 
 @executor_command.command("list")
 @json_option
 @click.pass_obj
-def list_command(desk: Desk) -> None:
+def list_command(context: CliContext) -> None:
     """List the places that were named."""
-    found, _ = desk.start_hub().record("GET", TOP)
+    found, _ = context.start_hub().record("GET", TOP)
 
     def say() -> None:
         if not found["executors"]:
-            desk.terminal.say("servers run on this machine; name another: toolyard executor add")
+            context.terminal.say("servers run on this machine; name another: toolyard executor add")
             return
         rows = [_row(each) for each in found["executors"]]
-        desk.terminal.table(TITLES, rows)
+        context.terminal.table(TITLES, rows)
 
-    desk.terminal.answer(found, say)
+    context.terminal.answer(found, say)
 
 
 @executor_command.command("test")
@@ -85,19 +85,19 @@ def list_command(desk: Desk) -> None:
 @click.option("--image", default="", metavar="NAME", help="In this image; it needs a shell.")
 @json_option
 @click.pass_obj
-def test_command(desk: Desk, name: str, image: str) -> None:
+def test_command(context: CliContext, name: str, image: str) -> None:
     """Start a tiny server at a place, call it, remove it, and say what failed."""
-    hub = desk.start_hub()
-    desk.terminal.note(f"trying {name}; this takes up to a minute")
+    hub = context.start_hub()
+    context.terminal.note(f"trying {name}; this takes up to a minute")
     made = hub.test_executor(name, image, TEST_SECONDS)
 
     def say() -> None:
         for step in made["steps"]:
-            desk.terminal.say(f"{step['seconds']:6.2f} s  {step['text']}")
+            context.terminal.say(f"{step['seconds']:6.2f} s  {step['text']}")
         for note in made["notes"]:
-            desk.terminal.say(f"          {note}")
+            context.terminal.say(f"          {note}")
 
-    desk.terminal.answer(made, say)
+    context.terminal.answer(made, say)
     if not made["ok"]:
         raise CommandError(made["failed"], made["hint"], Exit.FAILED)
 
@@ -106,11 +106,11 @@ def test_command(desk: Desk, name: str, image: str) -> None:
 @click.argument("name")
 @json_option
 @click.pass_obj
-def remove_command(desk: Desk, name: str) -> None:
+def remove_command(context: CliContext, name: str) -> None:
     """Forget a place; servers that are to run there fail from then on."""
-    desk.start_hub().record("DELETE", _one(name))
+    context.start_hub().record("DELETE", _one(name))
     answer = {"done": "removed", "executor": name}
-    desk.terminal.answer(answer, lambda: desk.terminal.say(f"forgot the executor '{name}'"))
+    context.terminal.answer(answer, lambda: context.terminal.say(f"forgot the executor '{name}'"))
 
 
 @click.command("render")
@@ -119,14 +119,14 @@ def remove_command(desk: Desk, name: str) -> None:
 @click.option("--native", is_flag=True, help="As sidecars of clusters since 1.29.")
 @json_option
 @click.pass_obj
-def render_command(desk: Desk, agent: str, executor: str, native: bool) -> None:
+def render_command(context: CliContext, agent: str, executor: str, native: bool) -> None:
     """Write the manifests of an agent's servers: sidecars for its pod, and what is shared.
 
     Servers need a port for that; see docs/reference/executors/kubernetes.md.
     """
     asked = {"agent": agent, "executor": executor, "native": "true" if native else "false"}
-    made, _ = desk.start_hub().record("GET", f"/api/v1/render?{urlencode(asked)}")
-    desk.terminal.answer(made, lambda: desk.terminal.say(made["manifests"]))
+    made, _ = context.start_hub().record("GET", f"/api/v1/render?{urlencode(asked)}")
+    context.terminal.answer(made, lambda: context.terminal.say(made["manifests"]))
 
 
 def _one(name: str) -> str:

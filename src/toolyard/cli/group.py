@@ -7,6 +7,8 @@ from typing import Final
 
 import click
 
+from toolyard.features import FEATURES
+
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "up": ("hub", "Start the hub."),
     "down": ("hub", "Stop the hub and all it started."),
@@ -55,10 +57,6 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "lock": ("lock", "Write the lock file of a team, or check it."),
     "secret": ("secrets", "Keep secrets in the system's keyring, and use them by name."),
     "auth": ("auth", "Log in at remote servers, and see where you are logged in."),
-    "profile": (
-        "profiles",
-        "Select servers and tools for some clients, and show them in other words.",
-    ),
     "passports": ("passports", "Show what each client can do and cannot, or say otherwise."),
     "agent": ("agents", "Say which servers each agent is given."),
     "policy": ("policies", "Say what executors allow and change."),
@@ -70,6 +68,13 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "completions": ("shell", "Print the script that completes commands in a shell."),
 }
 """Name to module and first sentence of its help; a test holds the sentences together."""
+_OF_FEATURES: Final = {
+    command.name: (feature, command) for feature in FEATURES for command in feature.commands
+}
+SENTENCES: Final = {name: text for name, (_, text) in COMMANDS.items()} | {
+    name: command.summary for name, (_, command) in _OF_FEATURES.items()
+}
+"""The first sentence of every command's help, in the order in which people need them."""
 
 
 class LazyGroup(click.Group):
@@ -77,10 +82,12 @@ class LazyGroup(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Give the names in the order in which people need them."""
-        return list(COMMANDS)
+        return list(SENTENCES)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import a command."""
+        if cmd_name in _OF_FEATURES:
+            return _OF_FEATURES[cmd_name][0].load_command(cmd_name)
         if cmd_name not in COMMANDS:
             return None
         module = importlib.import_module(f"toolyard.cli.{COMMANDS[cmd_name][0]}")
@@ -90,13 +97,13 @@ class LazyGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands from the table alone."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+            formatter.write_dl(list(SENTENCES.items()))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command, or say which one was perhaps meant."""
         name = args[0]
-        if name in COMMANDS or name.startswith("-") or ctx.resilient_parsing:
+        if name in SENTENCES or name.startswith("-") or ctx.resilient_parsing:
             return super().resolve_command(ctx, args)
-        raise click.exceptions.NoSuchCommand(name, possibilities=COMMANDS, ctx=ctx)
+        raise click.exceptions.NoSuchCommand(name, possibilities=SENTENCES, ctx=ctx)

@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
-from toolyard.cli.desk import Desk, complete_servers, json_option
-from toolyard.cli.terminal import visible
 from toolyard.cli.tools import MARGIN, finish_call
+from toolyard.console.context import CliContext, complete_servers, json_option
+from toolyard.console.terminal import visible
 
 SHOWN = 20
 WIDTH = 60
@@ -35,50 +35,52 @@ def history_command(ctx: click.Context, /, **wanted: Any) -> None:
     """Show the calls that were made, newest first."""
     if ctx.invoked_subcommand is not None:
         return
-    desk: Desk = ctx.obj
+    context: CliContext = ctx.obj
     wanted["outcome"] = "failed" if wanted.pop("failed") else ""
     if wanted.pop("stats"):
-        _stats(desk, {key: wanted[key] for key in ("server", "tool", "agent", "caller", "since")})
+        _stats(
+            context, {key: wanted[key] for key in ("server", "tool", "agent", "caller", "since")}
+        )
         return
     wanted["limit"] = wanted["limit"] or SHOWN
-    found = desk.need_hub().history(wanted)
-    desk.terminal.answer(found, lambda: _show(desk, found))
+    found = context.need_hub().history(wanted)
+    context.terminal.answer(found, lambda: _show(context, found))
 
 
 @history_command.command("show")
 @click.argument("id_", metavar="ID", type=click.IntRange(0))
 @json_option
 @click.pass_obj
-def show_command(desk: Desk, id_: int) -> None:
+def show_command(context: CliContext, id_: int) -> None:
     """Show one call with all that was kept of it."""
-    found = desk.need_hub().recorded(id_)
-    desk.terminal.answer(found, lambda: _show_one(desk, found))
+    found = context.need_hub().recorded(id_)
+    context.terminal.answer(found, lambda: _show_one(context, found))
 
 
 @click.command("replay")
 @click.argument("id_", metavar="ID", type=click.IntRange(0))
 @json_option
 @click.pass_obj
-def replay_command(desk: Desk, id_: int) -> None:
+def replay_command(context: CliContext, id_: int) -> None:
     """Repeat a call of the history and print its answer.
 
     The hub must have kept the arguments of calls: TOOLYARD_HISTORY_BODIES=on.
     """
-    hub = desk.need_hub()
+    hub = context.need_hub()
     call = hub.recorded(id_)["call"]
-    patience = desk.settings.call_timeout + desk.settings.start_timeout + MARGIN
-    finish_call(desk, call["server"], call["tool"], hub.replay(id_, patience))
+    patience = context.settings.call_timeout + context.settings.start_timeout + MARGIN
+    finish_call(context, call["server"], call["tool"], hub.replay(id_, patience))
 
 
-def _show(desk: Desk, found: dict[str, Any]) -> None:
+def _show(context: CliContext, found: dict[str, Any]) -> None:
     calls = found["calls"]
     if not calls:
-        desk.terminal.note("no call was found")
+        context.terminal.note("no call was found")
         return
     titles = ("id", "time", "agent", "caller", "server", "tool", "ms", "outcome", "error")
-    desk.terminal.table(titles, [_row(each) for each in calls])
+    context.terminal.table(titles, [_row(each) for each in calls])
     if found["next"] is not None:
-        desk.terminal.note(f"for older ones: --before {found['next']}")
+        context.terminal.note(f"for older ones: --before {found['next']}")
 
 
 def _row(call: dict[str, Any]) -> list[str]:
@@ -91,21 +93,21 @@ def _time(at: str) -> str:
     return datetime.fromisoformat(at).astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
-def _show_one(desk: Desk, found: dict[str, Any]) -> None:
+def _show_one(context: CliContext, found: dict[str, Any]) -> None:
     call = dict(found["call"])
     call["at"] = _time(call["at"])
     for key, value in call.items():
-        desk.terminal.say(f"{key:10}{value}")
+        context.terminal.say(f"{key:10}{value}")
     for key in ("arguments", "result"):
         if found[key] is not None:
-            desk.terminal.say(f"{key}:")
-            desk.terminal.say(visible(json.dumps(found[key], ensure_ascii=False, indent=2)))
+            context.terminal.say(f"{key}:")
+            context.terminal.say(visible(json.dumps(found[key], ensure_ascii=False, indent=2)))
     if found["arguments"] is None:
-        desk.terminal.note("arguments and results are kept with TOOLYARD_HISTORY_BODIES=on")
+        context.terminal.note("arguments and results are kept with TOOLYARD_HISTORY_BODIES=on")
 
 
-def _stats(desk: Desk, wanted: dict[str, Any]) -> None:
-    found = desk.need_hub().history_stats(wanted)
+def _stats(context: CliContext, wanted: dict[str, Any]) -> None:
+    found = context.need_hub().history_stats(wanted)
     titles = ("server", "tool", "calls", "errors", "rate", "p50 ms", "p95 ms")
     rows = [
         [
@@ -119,4 +121,4 @@ def _stats(desk: Desk, wanted: dict[str, Any]) -> None:
         ]
         for each in found["stats"]
     ]
-    desk.terminal.answer(found, lambda: desk.terminal.table(titles, rows))
+    context.terminal.answer(found, lambda: context.terminal.table(titles, rows))

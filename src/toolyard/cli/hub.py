@@ -12,10 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from toolyard.cli.control import CommandError
-from toolyard.cli.desk import Decorated, Desk, config_option, json_option, setting_option
-from toolyard.cli.exits import Exit
-from toolyard.core.problems import ProblemCode
+from toolyard.console.context import (
+    CliContext,
+    Decorated,
+    config_option,
+    json_option,
+    setting_option,
+)
+from toolyard.console.errors import CommandError
+from toolyard.console.exits import Exit
 
 if TYPE_CHECKING:
     from toolyard.stores.runfile import HubState
@@ -23,7 +28,7 @@ if TYPE_CHECKING:
 STOP_PATIENCE = 20.0
 """Seconds; the hub itself gives its servers 15."""
 PAUSE = 0.05
-LOUD = frozenset({ProblemCode.PORT_MOVED, ProblemCode.CLEAR_TEXT})
+LOUD = frozenset({"port-moved", "clear-text"})
 """Problems of the address itself, which are said at the start."""
 
 _FLAGS = (
@@ -56,54 +61,57 @@ def _up_options(command: Decorated) -> Decorated:
 @_up_options
 @click.option("--detach", "-d", is_flag=True, help="Start it in the background and return.")
 @click.pass_obj
-def up_command(desk: Desk, detach: bool) -> None:
+def up_command(context: CliContext, detach: bool) -> None:
     """Start the hub.
 
     It runs until Ctrl-C or `toolyard down`. There is one hub per user.
     """
-    _settle_lock(desk)
-    _check_config(desk)
+    _settle_lock(context)
+    _check_config(context)
     if detach:
-        _detach(desk)
+        _detach(context)
         return
     from toolyard.cli.serving import serve
     from toolyard.stores.runfile import AlreadyRunningError
 
-    state = desk.run_dir.read()
+    state = context.run_dir.read()
     if state is not None:
         raise AlreadyRunningError(state)
-    _remember(desk)
+    _remember(context)
 
     # In a thread, because the link is asked for at the door of the very hub that is calling.
-    serve(desk.settings, lambda url: threading.Thread(target=_announce, args=(desk, url)).start())
+    serve(
+        context.settings,
+        lambda url: threading.Thread(target=_announce, args=(context, url)).start(),
+    )
 
 
 @click.command("down")
 @json_option
 @click.pass_obj
-def down_command(desk: Desk) -> None:
+def down_command(context: CliContext) -> None:
     """Stop the hub and all it started."""
-    state = _stop(desk)
+    state = _stop(context)
     if state is None:
         raise CommandError("no hub is running", "there is nothing to stop", Exit.NO_HUB)
     gone = {"stopped": True, "pid": state.pid}
-    desk.terminal.answer(gone, lambda: desk.terminal.say(f"stopped the hub at {state.url}"))
+    context.terminal.answer(gone, lambda: context.terminal.say(f"stopped the hub at {state.url}"))
 
 
 @click.command("restart")
 @_up_options
 @click.pass_obj
-def restart_command(desk: Desk) -> None:
+def restart_command(context: CliContext) -> None:
     """Stop the hub and start it again in the background.
 
     Without flags it gets those it had.
     """
-    if not desk.flags:
-        desk.flags.update(_recall())
-    _settle_lock(desk)
-    _check_config(desk)
-    _stop(desk, comes_back=True)
-    _detach(desk)
+    if not context.flags:
+        context.flags.update(_recall())
+    _settle_lock(context)
+    _check_config(context)
+    _stop(context, comes_back=True)
+    _detach(context)
 
 
 @click.command("restore")
@@ -112,7 +120,7 @@ def restart_command(desk: Desk) -> None:
 @click.option("--anew", is_flag=True, help="Put nothing back; what is there now counts.")
 @json_option
 @click.pass_obj
-def restore_command(desk: Desk, day: str, lists: bool, anew: bool) -> None:
+def restore_command(context: CliContext, day: str, lists: bool, anew: bool) -> None:
     """Put back a copy of what the hub keeps in its database.
 
     That is what you approved, the lists of agents, policies and past calls. A copy is kept of each
@@ -121,106 +129,106 @@ def restore_command(desk: Desk, day: str, lists: bool, anew: bool) -> None:
     """
     from toolyard.stores.backups import Backups, day_of
 
-    if not desk.flags:
-        desk.flags.update(_recall())
-    backups = Backups(desk.settings.state_dir)
+    if not context.flags:
+        context.flags.update(_recall())
+    backups = Backups(context.settings.state_dir)
     if lists:
         days = [day_of(copy) for copy in backups.list()]
         text = "\n".join(days) or "there is no copy yet"
-        desk.terminal.answer({"copies": days}, lambda: desk.terminal.say(text))
+        context.terminal.answer({"copies": days}, lambda: context.terminal.say(text))
         return
     copy = None if anew else backups.get(day)
-    was_running = _stop(desk, comes_back=True) is not None
-    with desk.run_dir.hold(STOP_PATIENCE):
+    was_running = _stop(context, comes_back=True) is not None
+    with context.run_dir.hold(STOP_PATIENCE):
         if copy is None:
             backups.accept()
         else:
             backups.restore(copy)
     if was_running:
-        from toolyard.cli.background import start_until
         from toolyard.cli.flags import as_words
+        from toolyard.console.background import start_until
 
-        start_until(str(desk.run_dir.path), as_words(desk.flags), desk.run_dir.read)
+        start_until(str(context.run_dir.path), as_words(context.flags), context.run_dir.read)
     said = f"put back the copy of {day_of(copy)}" if copy else "what is there now counts"
     answer = {"restored": day_of(copy) if copy else None, "restarted": was_running}
-    desk.terminal.answer(answer, lambda: desk.terminal.say(said))
+    context.terminal.answer(answer, lambda: context.terminal.say(said))
 
 
-def _settle_lock(desk: Desk) -> None:
+def _settle_lock(context: CliContext) -> None:
     """Name the lock file in full: a hub in the background, or restarted, is somewhere else."""
-    if desk.flags.get("frozen") or desk.flags.get("lock_file"):
-        told = str(desk.flags.get("lock_file") or "toolyard.lock")
-        desk.flags["lock_file"] = os.path.abspath(os.path.expanduser(told))
+    if context.flags.get("frozen") or context.flags.get("lock_file"):
+        told = str(context.flags.get("lock_file") or "toolyard.lock")
+        context.flags["lock_file"] = os.path.abspath(os.path.expanduser(told))
 
 
-def _check_config(desk: Desk) -> None:
+def _check_config(context: CliContext) -> None:
     """A file that was named must be there: a slip of the pen is no wish for no servers.
 
     And it must be the user's own: a hub without its servers is not what was asked for.
     """
     from toolyard.stores.ownership import refuse_shared
 
-    if not desk.told_config:
+    if not context.told_config:
         return
-    if not desk.settings.config_file.is_file():
+    if not context.settings.config_file.is_file():
         raise CommandError(
-            f"there is no file '{desk.settings.config_file}'",
+            f"there is no file '{context.settings.config_file}'",
             "correct the path after --config, or make the file with: toolyard add",
             Exit.CONFIG,
         )
-    refuse_shared(str(desk.settings.config_file))
+    refuse_shared(str(context.settings.config_file))
 
 
-def _detach(desk: Desk) -> None:
-    from toolyard.cli.background import start_until
+def _detach(context: CliContext) -> None:
     from toolyard.cli.flags import as_words
+    from toolyard.console.background import start_until
 
-    running = desk.run_dir.read()
+    running = context.run_dir.read()
     if running is not None:
-        desk.terminal.note("a hub is already running; it was left as it is")
-        _announce(desk, running.url)
+        context.terminal.note("a hub is already running; it was left as it is")
+        _announce(context, running.url)
         return
-    flags = as_words(desk.flags)
-    running = start_until(str(desk.run_dir.path), flags, desk.run_dir.read)
-    _announce(desk, running.url)
+    flags = as_words(context.flags)
+    running = start_until(str(context.run_dir.path), flags, context.run_dir.read)
+    _announce(context, running.url)
 
 
-def _announce(desk: Desk, url: str) -> None:
+def _announce(context: CliContext, url: str) -> None:
     """Say where the hub is, and what to paste into a client."""
     from toolyard.clients.ours import own_entry
 
-    entry = {"mcpServers": {"toolyard": own_entry(desk.hub_settings)}}
-    hub = desk.find_hub()
+    entry = {"mcpServers": {"toolyard": own_entry(context.hub_settings)}}
+    hub = context.find_hub()
     link = hub.link() if hub else ""
     answer = {"url": url, "mcp": f"{url}/mcp", "link": link, "client": entry}
-    desk.terminal.answer(answer, lambda: _welcome(desk, url, link, entry))
+    context.terminal.answer(answer, lambda: _welcome(context, url, link, entry))
     sys.stdout.flush()
     if hub:
-        _warn(desk, hub.status()["problems"])
+        _warn(context, hub.status()["problems"])
 
 
-def _warn(desk: Desk, problems: list[dict[str, Any]]) -> None:
+def _warn(context: CliContext, problems: list[dict[str, Any]]) -> None:
     """Say what is wrong with where the hub is, so that nobody can miss it."""
     for problem in problems:
         if problem["code"] in LOUD:
-            mark = desk.terminal.paint("warning:", "yellow", sys.stderr)
-            desk.terminal.note(f"{mark} {problem['text']}{_held_by(desk, problem['code'])}")
-            desk.terminal.note(f"hint: {problem['hint']}")
+            mark = context.terminal.paint("warning:", "yellow", sys.stderr)
+            context.terminal.note(f"{mark} {problem['text']}{_held_by(context, problem['code'])}")
+            context.terminal.note(f"hint: {problem['hint']}")
 
 
-def _held_by(desk: Desk, code: str) -> str:
+def _held_by(context: CliContext, code: str) -> str:
     """Who has taken the port, where the system tells."""
     from toolyard.cli.holder import find_holder
 
-    holder = find_holder(desk.settings.port) if code == ProblemCode.PORT_MOVED else ""
+    holder = find_holder(context.settings.port) if code == "port-moved" else ""
     return f"; it is held by {holder}" if holder else ""
 
 
-def _welcome(desk: Desk, url: str, link: str, entry: dict[str, Any]) -> None:
+def _welcome(context: CliContext, url: str, link: str, entry: dict[str, Any]) -> None:
     from toolyard.clients.starting import fleeting_note
 
-    say = desk.terminal.say
-    say(f"toolyard is running at {desk.terminal.paint(url, 'green')}")
+    say = context.terminal.say
+    say(f"toolyard is running at {context.terminal.paint(url, 'green')}")
     if link:
         say(f"open it in a browser:  {link}")
     say()
@@ -229,19 +237,23 @@ def _welcome(desk: Desk, url: str, link: str, entry: dict[str, Any]) -> None:
     say(json.dumps(entry, indent=2))
     say()
     say(f"Clients that speak HTTP use {url}/mcp with the header")
-    source = "$TOOLYARD_TOKEN" if desk.settings.token else f"the token in {desk.run_dir.path}/token"
+    source = (
+        "$TOOLYARD_TOKEN"
+        if context.settings.token
+        else f"the token in {context.run_dir.path}/token"
+    )
     say(f"Authorization: Bearer followed by {source}.")
     if fleeting := fleeting_note():
-        desk.terminal.note(f"note: {fleeting}")
+        context.terminal.note(f"note: {fleeting}")
 
 
-def _stop(desk: Desk, *, comes_back: bool = False) -> HubState | None:
+def _stop(context: CliContext, *, comes_back: bool = False) -> HubState | None:
     """Stop the hub and wait until its process is gone; give what it was."""
-    state = desk.run_dir.read()
+    state = context.run_dir.read()
     if state is None:
         return None
     try:
-        desk.need_hub().stop(comes_back=comes_back)
+        context.need_hub().stop(comes_back=comes_back)
     except CommandError:
         # It does not listen any more; that process is still ours to end.
         if state.is_alive:
@@ -250,28 +262,28 @@ def _stop(desk: Desk, *, comes_back: bool = False) -> HubState | None:
     while state.is_alive:
         if time.monotonic() > deadline:
             text = f"the hub (pid {state.pid}) did not stop within {STOP_PATIENCE:g} s"
-            raise CommandError(text, f"look into {desk.run_dir.log}", Exit.TIMEOUT)
+            raise CommandError(text, f"look into {context.run_dir.log}", Exit.TIMEOUT)
         pause.wait(PAUSE)
     return state
 
 
-def _remember(desk: Desk) -> None:
+def _remember(context: CliContext) -> None:
     """Keep the flags for a restart."""
     from toolyard.cli.flags import remember
     from toolyard.core.errors import StoreError
 
-    flags = {name: value for name, value in desk.flags.items() if name != "config_file"}
-    if desk.told_config:
-        flags["config_file"] = str(desk.settings.config_file)
+    flags = {name: value for name, value in context.flags.items() if name != "config_file"}
+    if context.told_config:
+        flags["config_file"] = str(context.settings.config_file)
     try:
-        remember(str(desk.run_dir.path), flags)
+        remember(str(context.run_dir.path), flags)
     except StoreError as error:
-        desk.terminal.note(f"note: {error}; a restart will not know these flags")
+        context.terminal.note(f"note: {error}; a restart will not know these flags")
 
 
 def _recall() -> dict[str, object]:
     from toolyard.cli.flags import recall
     from toolyard.settings import read_settings
 
-    # Not the desk's settings: those must not be settled before these flags are known.
+    # Not the context's settings: those must not be settled before these flags are known.
     return recall(str(read_settings({}, os.environ).runtime_dir))

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolyard.cli.clients import dry_option, folder
-from toolyard.cli.desk import Desk, config_option, json_option
-from toolyard.cli.terminal import clean, visible
+from toolyard.console.context import CliContext, config_option, json_option
+from toolyard.console.terminal import clean, visible
 
 if TYPE_CHECKING:
     from toolyard.clients.taking import Found, Gathered
@@ -46,7 +46,7 @@ class Consent:
 @json_option
 @click.pass_obj
 def import_command(
-    desk: Desk,
+    context: CliContext,
     names: tuple[str, ...],
     project: str | None,
     dry_run: bool,
@@ -63,30 +63,30 @@ def import_command(
     Keys that the yard has no place for are named. A server whose tools a client had filtered is
     confirmed by itself: in the yard, all of them can be used.
     """
-    gathered = _gather(desk, names, project)
-    for problem in gathered.problems if not desk.terminal.as_json else ():
-        desk.terminal.note(f"note: {clean(problem.text)}")
+    gathered = _gather(context, names, project)
+    for problem in gathered.problems if not context.terminal.as_json else ():
+        context.terminal.note(f"note: {clean(problem.text)}")
     new = [each for each in gathered.found if not each.present]
     taken: list[Found] = []
     if not dry_run:
-        taken = _confirmed(desk, new, Consent(yes, yes_project, yes_unrestricted))
-        _take(desk, taken)
+        taken = _confirmed(context, new, Consent(yes, yes_project, yes_unrestricted))
+        _take(context, taken)
     answer = _plain(gathered, taken, dry_run)
-    desk.terminal.answer(answer, lambda: _tell(desk, gathered, new, taken, dry_run))
+    context.terminal.answer(answer, lambda: _tell(context, gathered, new, taken, dry_run))
 
 
-def _gather(desk: Desk, names: Sequence[str], project: str | None) -> Gathered:
+def _gather(context: CliContext, names: Sequence[str], project: str | None) -> Gathered:
     from toolyard.clients.known import CLIENTS, find_client
     from toolyard.clients.places import Surroundings
     from toolyard.clients.taking import gather, places_to_read
 
     chosen = [find_client(each) for each in names] or CLIENTS
     places = places_to_read(chosen, Surroundings.here(), folder(project))
-    present = {each.id.name: each.endpoint for each in desk.servers_file.load().servers}
+    present = {each.id.name: each.endpoint for each in context.servers_file.load().servers}
     return gather(places, present)
 
 
-def _confirmed(desk: Desk, new: list[Found], consent: Consent) -> list[Found]:
+def _confirmed(context: CliContext, new: list[Found], consent: Consent) -> list[Found]:
     """What of it may come in.
 
     Raises:
@@ -94,41 +94,41 @@ def _confirmed(desk: Desk, new: list[Found], consent: Consent) -> list[Found]:
     """
     covered = [found for found in new if consent.covers(found)]
     others = [found for found in new if not consent.covers(found)]
-    if not (sys.stdin.isatty() and sys.stdout.isatty()) or desk.terminal.as_json:
+    if not (sys.stdin.isatty() and sys.stdout.isatty()) or context.terminal.as_json:
         if not consent.own and not all(found.is_shared for found in others):
             raise click.UsageError("nobody is there to be asked; see --dry-run, then give --yes")
-        _name_left(desk, others, consent)
+        _name_left(context, others, consent)
         return covered
     together = [found for found in others if not (found.is_shared or found.opens)]
     if together:
-        _table(desk, together)
+        _table(context, together)
         click.confirm(f"Take these {len(together)} in?", abort=True)
     alone = [found for found in others if found.is_shared or found.opens]
-    return covered + together + [found for found in alone if _approved(desk, found)]
+    return covered + together + [found for found in alone if _approved(context, found)]
 
 
-def _name_left(desk: Desk, left: list[Found], consent: Consent) -> None:
+def _name_left(context: CliContext, left: list[Found], consent: Consent) -> None:
     """Say what was not taken in, and what would have it taken in."""
     if not consent.project and any(found.is_shared for found in left):
-        desk.terminal.note("note: what only project files name was left; see --yes-project")
+        context.terminal.note("note: what only project files name was left; see --yes-project")
     for found in left:
         if found.opens and not consent.unrestricted:
             lost = _listed(each for each in found.untaken if each.opens)
-            desk.terminal.note(
+            context.terminal.note(
                 f"note: '{found.name}' was left: without {clean(lost)} more could be done with it;"
                 " see --yes-unrestricted"
             )
 
 
-def _approved(desk: Desk, found: Found) -> bool:
+def _approved(context: CliContext, found: Found) -> bool:
     """Show one server in full, and have it confirmed."""
-    desk.terminal.say()
-    desk.terminal.say(f"'{found.name}' of {_sources(found)} would run:")
+    context.terminal.say()
+    context.terminal.say(f"'{found.name}' of {_sources(found)} would run:")
     for word in _words(found):
-        desk.terminal.say(f"  {_on_one_line(word)}")
+        context.terminal.say(f"  {_on_one_line(word)}")
     for given in _given(found):
-        desk.terminal.say(f"  with {_on_one_line(given)}")
-    _name_untaken(desk, found)
+        context.terminal.say(f"  with {_on_one_line(given)}")
+    _name_untaken(context, found)
     return click.confirm("Take it in?", default=False)
 
 
@@ -137,49 +137,49 @@ def _on_one_line(text: str) -> str:
     return visible(text).replace("\n", "\\n").replace("\t", "\\t")
 
 
-def _take(desk: Desk, taken: list[Found]) -> None:
+def _take(context: CliContext, taken: list[Found]) -> None:
     from toolyard.cli.servers import is_noticed
 
     for each in taken:
-        desk.servers_file.put(each.name, each.entry())
-    if taken and not is_noticed(desk, taken[-1].name, True):
-        desk.terminal.note("note: the running hub has not noticed; does it read another file?")
+        context.servers_file.put(each.name, each.entry())
+    if taken and not is_noticed(context, taken[-1].name, True):
+        context.terminal.note("note: the running hub has not noticed; does it read another file?")
 
 
 def _tell(
-    desk: Desk, gathered: Gathered, new: list[Found], taken: list[Found], dry_run: bool
+    context: CliContext, gathered: Gathered, new: list[Found], taken: list[Found], dry_run: bool
 ) -> None:
     if not new:
         count = len(gathered.found)
         text = f"the yard has all {count} of them already" if count else "no servers were found"
-        desk.terminal.say(text)
+        context.terminal.say(text)
         return
-    _table(desk, new if dry_run else taken)
+    _table(context, new if dry_run else taken)
     if not dry_run:
         amount = f"{len(taken)} server{'s' * (len(taken) != 1)}"
-        desk.terminal.say(f"took {amount} into {desk.settings.config_file}")
+        context.terminal.say(f"took {amount} into {context.settings.config_file}")
         if taken:
-            desk.terminal.note("your clients still have them too; take them out there")
+            context.terminal.note("your clients still have them too; take them out there")
 
 
-def _table(desk: Desk, found: list[Found]) -> None:
+def _table(context: CliContext, found: list[Found]) -> None:
     rows = [
         [each.name, " ".join(_words(each)), ", ".join(_given(each)), _sources(each)]
         for each in found
     ]
     if rows:
-        desk.terminal.table(TITLES, rows)
+        context.terminal.table(TITLES, rows)
     for each in found:
-        _name_untaken(desk, each)
+        _name_untaken(context, each)
 
 
-def _name_untaken(desk: Desk, found: Found) -> None:
+def _name_untaken(context: CliContext, found: Found) -> None:
     if opening := _listed(each for each in found.untaken if each.opens):
-        desk.terminal.say(f"'{found.name}' loses what restricts it: {clean(opening)}")
+        context.terminal.say(f"'{found.name}' loses what restricts it: {clean(opening)}")
     if others := _listed(each for each in found.untaken if not each.opens):
-        desk.terminal.say(f"'{found.name}' comes without {clean(others)}")
+        context.terminal.say(f"'{found.name}' comes without {clean(others)}")
     if any(each.key.startswith("${") for each in found.untaken):
-        desk.terminal.say("  hint: toolyard secret set NAME, and write ${keyring:NAME} instead")
+        context.terminal.say("  hint: toolyard secret set NAME, and write ${keyring:NAME} instead")
 
 
 def _listed(untaken: Iterator[Untaken]) -> str:

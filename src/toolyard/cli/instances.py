@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from toolyard.cli.desk import Desk, json_option
-from toolyard.cli.terminal import clean
+from toolyard.console.context import CliContext, json_option
+from toolyard.console.terminal import clean
 
 TITLES = ("server", "for", "status", "where", "since", "memory", "restarts", "note")
 Row = dict[str, Any]
@@ -17,23 +17,23 @@ Row = dict[str, Any]
 @click.command("instances")
 @json_option
 @click.pass_obj
-def instances_command(desk: Desk) -> None:
+def instances_command(context: CliContext) -> None:
     """Show every running server: where, since when, for whom."""
-    found = desk.need_hub().instances()
-    desk.terminal.answer(found, lambda: show_instances(desk, found["instances"]))
+    found = context.need_hub().instances()
+    context.terminal.answer(found, lambda: show_instances(context, found["instances"]))
 
 
-def show_instances(desk: Desk, rows: list[Row]) -> None:
+def show_instances(context: CliContext, rows: list[Row]) -> None:
     """Show what runs, and what was wrong with it last."""
     if not rows:
-        desk.terminal.say("nothing runs; the next call starts what it needs")
+        context.terminal.say("nothing runs; the next call starts what it needs")
         return
-    desk.terminal.table(TITLES, [_cells(row) for row in rows])
+    context.terminal.table(TITLES, [_cells(row) for row in rows])
     for row in rows:
         if row["error"] is not None:
-            desk.terminal.note(f"note: {row['server']}: {clean(row['error']['text'])}")
+            context.terminal.note(f"note: {row['server']}: {clean(row['error']['text'])}")
             for line in row["stderr"]:
-                desk.terminal.note(f"  {clean(line)}")
+                context.terminal.note(f"  {clean(line)}")
 
 
 def _cells(row: Row) -> list[str]:

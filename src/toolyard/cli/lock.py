@@ -8,10 +8,11 @@ from typing import Any
 
 import click
 
-from toolyard.cli.control import CommandError, Control
-from toolyard.cli.desk import Desk, json_option
-from toolyard.cli.exits import Exit
 from toolyard.cli.tools import find_settled
+from toolyard.console.context import CliContext, json_option
+from toolyard.console.control import Control
+from toolyard.console.errors import CommandError
+from toolyard.console.exits import Exit
 
 
 @click.command("lock")
@@ -26,16 +27,16 @@ from toolyard.cli.tools import find_settled
 )
 @json_option
 @click.pass_obj
-def lock_command(desk: Desk, check: bool, path: Path) -> None:
+def lock_command(context: CliContext, check: bool, path: Path) -> None:
     """Write the lock file of a team, or check it.
 
     It holds hashes of how each server is started, of its tools, prompts and templates of resources,
     and of what it tells whoever uses it. Starts a hub in the
     background if there is none.
     """
-    hub = find_settled(desk)
+    hub = find_settled(context)
     if check:
-        _check(desk, hub.lock(), path)
+        _check(context, hub.lock(), path)
         return
     _refuse_unclear(hub)
     from toolyard.stores.locks import write_lock
@@ -45,17 +46,17 @@ def lock_command(desk: Desk, check: bool, path: Path) -> None:
     count = len(plain["servers"])
     text = f"wrote {path}: {count} server{'' if count == 1 else 's'}"
     answer = {"file": str(path), "servers": count}
-    desk.terminal.answer(answer, lambda: desk.terminal.say(text))
+    context.terminal.answer(answer, lambda: context.terminal.say(text))
 
 
-def _check(desk: Desk, plain: dict[str, Any], path: Path) -> None:
+def _check(context: CliContext, plain: dict[str, Any], path: Path) -> None:
     from toolyard.core.locks import compare
     from toolyard.stores.locks import parse_lock, read_lock
 
     differing = compare(read_lock(path.absolute()), parse_lock(json.dumps(plain).encode()))
     answer = {"file": str(path), "differences": list(differing)}
     text = "\n".join(differing) or f"all is as {path} has it"
-    desk.terminal.answer(answer, lambda: desk.terminal.say(text))
+    context.terminal.answer(answer, lambda: context.terminal.say(text))
     if differing:
         raise click.exceptions.Exit(Exit.FAILED)
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import click
 
-from toolyard.cli.control import CommandError
-from toolyard.cli.desk import Desk, complete_servers, json_option
-from toolyard.cli.exits import Exit
-from toolyard.cli.terminal import visible
+from toolyard.console.context import CliContext, complete_servers, json_option
+from toolyard.console.errors import CommandError
+from toolyard.console.exits import Exit
+from toolyard.console.terminal import visible
 
 LINES = 200
 PAUSE = 0.25
@@ -29,39 +29,39 @@ BLOCK = 256 * 1024
 )
 @json_option
 @click.pass_obj
-def logs_command(desk: Desk, name: str, follow: bool, lines: int) -> None:
+def logs_command(context: CliContext, name: str, follow: bool, lines: int) -> None:
     """Show what the hub or a server wrote.
 
     With NAME the last lines of that server's stderr, without it the log of a hub in the
     background; a hub in the foreground writes to its terminal.
     """
     if name:
-        found = desk.need_hub().log(name, follow)
+        found = context.need_hub().log(name, follow)
     else:
-        found = _hub_log(desk, follow)
+        found = _hub_log(context, follow)
     if follow:
-        _follow(desk, found)
+        _follow(context, found)
     else:
         last = list(deque(found, maxlen=lines))
-        desk.terminal.answer({"lines": last}, lambda: _show(desk, last))
+        context.terminal.answer({"lines": last}, lambda: _show(context, last))
 
 
-def _show(desk: Desk, lines: list[str]) -> None:
+def _show(context: CliContext, lines: list[str]) -> None:
     for line in lines:
-        desk.terminal.say(visible(line))
+        context.terminal.say(visible(line))
 
 
-def _follow(desk: Desk, lines: Iterator[str]) -> None:
+def _follow(context: CliContext, lines: Iterator[str]) -> None:
     import json
 
     for line in lines:
-        print(json.dumps({"line": line}) if desk.terminal.as_json else visible(line), flush=True)
+        print(json.dumps({"line": line}) if context.terminal.as_json else visible(line), flush=True)
 
 
-def _hub_log(desk: Desk, follow: bool) -> Iterator[str]:
-    log = desk.run_dir.log
+def _hub_log(context: CliContext, follow: bool) -> Iterator[str]:
+    log = context.run_dir.log
     if not log.is_file():
-        if desk.run_dir.read() is None:
+        if context.run_dir.read() is None:
             raise CommandError("no hub is running", "run: toolyard up --detach", Exit.NO_HUB)
         raise CommandError("this hub writes to its own terminal", "look there", Exit.NOT_FOUND)
     return _read(log, follow)

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from toolyard.cli.desk import Desk, json_option
-from toolyard.cli.terminal import clean
+from toolyard.console.context import CliContext, json_option
+from toolyard.console.terminal import clean
 
 TITLES = ("package", "version", "servers", "since", "size", "name")
 INSTALL_SECONDS = 620.0
@@ -27,42 +27,42 @@ def packages_command(ctx: click.Context) -> None:
     stays at that version until you update it. TOOLYARD_PIN_LAUNCHERS=off switches this off.
     """
     if ctx.invoked_subcommand is None:
-        desk: Desk = ctx.obj
-        found = desk.need_hub().packages()
-        desk.terminal.answer(found, lambda: _show(desk, found))
+        context: CliContext = ctx.obj
+        found = context.need_hub().packages()
+        context.terminal.answer(found, lambda: _show(context, found))
 
 
 @packages_command.command("update")
 @click.argument("name", required=False)
 @json_option
 @click.pass_obj
-def update_command(desk: Desk, name: str | None) -> None:
+def update_command(context: CliContext, name: str | None) -> None:
     """Install the newest version that a command allows; all of them without a name.
 
     NAME is that of a server, a package or an installation. Running servers go on as they are.
     """
-    hub = desk.need_hub()
+    hub = context.need_hub()
     rows = hub.packages()["packages"]
     before = {row["name"]: row["version"] for row in rows}
     wanted = [_chosen(rows, name)] if name else list(before)
     made = []
     for each in wanted:
-        desk.terminal.note(f"installing {each}; this may take a while")
+        context.terminal.note(f"installing {each}; this may take a while")
         made.append(hub.update_package(each, INSTALL_SECONDS))
-    desk.terminal.answer({"updated": made}, lambda: _show_updated(desk, made, before))
+    context.terminal.answer({"updated": made}, lambda: _show_updated(context, made, before))
 
 
 @packages_command.command("remove")
 @click.argument("name")
 @json_option
 @click.pass_obj
-def remove_command(desk: Desk, name: str) -> None:
+def remove_command(context: CliContext, name: str) -> None:
     """Remove what is installed; the next start is by the launcher, and installs it again."""
-    hub = desk.need_hub()
+    hub = context.need_hub()
     chosen = _chosen(hub.packages()["packages"], name)
     hub.remove_package(chosen)
     answer = {"done": "removed", "package": chosen}
-    desk.terminal.answer(answer, lambda: desk.terminal.say(f"removed '{chosen}'"))
+    context.terminal.answer(answer, lambda: context.terminal.say(f"removed '{chosen}'"))
 
 
 def _chosen(rows: list[Row], name: str) -> str:
@@ -71,17 +71,17 @@ def _chosen(rows: list[Row], name: str) -> str:
     return found[0] if len(found) == 1 else name
 
 
-def _show(desk: Desk, found: Row) -> None:
+def _show(context: CliContext, found: Row) -> None:
     if not found["on"]:
-        desk.terminal.note("this is switched off: every start is by the launcher")
+        context.terminal.note("this is switched off: every start is by the launcher")
     if not found["packages"]:
-        desk.terminal.say("nothing is installed; servers of npx and uvx are after their start")
+        context.terminal.say("nothing is installed; servers of npx and uvx are after their start")
         return
-    desk.terminal.table(TITLES, [_cells(row) for row in found["packages"]])
+    context.terminal.table(TITLES, [_cells(row) for row in found["packages"]])
     for row in found["packages"]:
         if row["fault"]:
-            desk.terminal.note(f"note: {row['name']} is not used: {clean(row['fault'])}")
-    desk.terminal.note("where each is: toolyard packages --json")
+            context.terminal.note(f"note: {row['name']} is not used: {clean(row['fault'])}")
+    context.terminal.note("where each is: toolyard packages --json")
 
 
 def _cells(row: Row) -> list[str]:
@@ -91,12 +91,12 @@ def _cells(row: Row) -> list[str]:
     return [row["package"], row["version"], servers, since, size, row["name"]]
 
 
-def _show_updated(desk: Desk, made: list[Row], before: dict[str, str]) -> None:
+def _show_updated(context: CliContext, made: list[Row], before: dict[str, str]) -> None:
     if not made:
-        desk.terminal.say("nothing is installed yet")
+        context.terminal.say("nothing is installed yet")
     for row in made:
         old, new = before.get(row["name"], ""), row["version"]
         way = f"{old} -> {new}" if old and old != new else new
-        desk.terminal.say(f"{row['package']} {way}")
+        context.terminal.say(f"{row['package']} {way}")
         if row["running"]:
-            desk.terminal.note("what runs goes on as it is; the next start takes this one")
+            context.terminal.note("what runs goes on as it is; the next start takes this one")

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from toolyard.cli.desk import Desk, config_option, json_option
+from toolyard.console.context import CliContext, config_option, json_option
 
 if TYPE_CHECKING:
-    from toolyard.cli.control import Control
+    from toolyard.console.control import Control
     from toolyard.stores.passports import PassportsFile
 
 LIMITS = ("longest_name", "most_tools", "largest_result", "longest_instructions")
@@ -25,16 +25,16 @@ Row = dict[str, Any]
 @config_option
 @json_option
 @click.pass_context
-def passports_command(context: click.Context) -> None:
+def passports_command(ctx: click.Context) -> None:
     """Show what each client can do and cannot, or say otherwise.
 
     A limit is marked with * if you have set it.
     """
-    if context.invoked_subcommand is None:
-        desk = context.ensure_object(Desk)
-        hub = _hub(desk)
-        found = hub.passports() if hub else {"passports": _from_file(desk), "strangers": []}
-        desk.terminal.answer(found, lambda: _show(desk, found))
+    if ctx.invoked_subcommand is None:
+        context = ctx.ensure_object(CliContext)
+        hub = _hub(context)
+        found = hub.passports() if hub else {"passports": _from_file(context), "strangers": []}
+        context.terminal.answer(found, lambda: _show(context, found))
 
 
 @passports_command.command("set")
@@ -43,7 +43,7 @@ def passports_command(context: click.Context) -> None:
 @config_option
 @json_option
 @click.pass_obj
-def set_command(desk: Desk, client: str, entries: tuple[str, ...]) -> None:
+def set_command(context: CliContext, client: str, entries: tuple[str, ...]) -> None:
     """Say otherwise of a client; what is not named stays as it is, 0 lifts a limit.
 
     CLIENT is the name of a passport, or what a client without one calls itself. ENTRY is one of
@@ -56,13 +56,13 @@ def set_command(desk: Desk, client: str, entries: tuple[str, ...]) -> None:
     from toolyard.core.passport import read_override
 
     override = read_override(client, _entries(entries))
-    hub = _hub(desk)
+    hub = _hub(context)
     if hub:
         hub.put_passport(client, override.said)
     else:
-        _file(desk).put(override)
+        _file(context).put(override)
     answer = {"done": "set", "client": client, **override.said}
-    desk.terminal.answer(answer, lambda: desk.terminal.say(f"set for the client '{client}'"))
+    context.terminal.answer(answer, lambda: context.terminal.say(f"set for the client '{client}'"))
 
 
 @passports_command.command("reset")
@@ -70,20 +70,20 @@ def set_command(desk: Desk, client: str, entries: tuple[str, ...]) -> None:
 @config_option
 @json_option
 @click.pass_obj
-def reset_command(desk: Desk, client: str) -> None:
+def reset_command(context: CliContext, client: str) -> None:
     """Take back all that you have said of a client."""
-    hub = _hub(desk)
+    hub = _hub(context)
     if hub:
         hub.reset_passport(client)
     else:
-        _file(desk).remove(client)
+        _file(context).remove(client)
     answer = {"done": "reset", "client": client}
-    desk.terminal.answer(answer, lambda: desk.terminal.say(f"reset the client '{client}'"))
+    context.terminal.answer(answer, lambda: context.terminal.say(f"reset the client '{client}'"))
 
 
-def limits_of(desk: Desk, name: str) -> str:
+def limits_of(context: CliContext, name: str) -> str:
     """What a client cannot do, in few words; empty if it can all or nobody knows."""
-    row = next((each for each in _from_file(desk) if each["name"] == name), None)
+    row = next((each for each in _from_file(context) if each["name"] == name), None)
     if row is None:
         return ""
     said = ["lists once"] if row["relists"] is False else []
@@ -97,14 +97,14 @@ def limits_of(desk: Desk, name: str) -> str:
     return ", ".join(said)
 
 
-def _hub(desk: Desk) -> Control | None:
-    return None if desk.told_config else desk.find_hub()
+def _hub(context: CliContext) -> Control | None:
+    return None if context.told_config else context.find_hub()
 
 
-def _file(desk: Desk) -> PassportsFile:
+def _file(context: CliContext) -> PassportsFile:
     from toolyard.stores.passports import FILE, PassportsFile
 
-    return PassportsFile(desk.settings.config_file.parent / FILE)
+    return PassportsFile(context.settings.config_file.parent / FILE)
 
 
 def _entries(words: Sequence[str]) -> dict[str, bool | int | str]:
@@ -123,14 +123,14 @@ def _value(text: str) -> bool | int | str:
     return int(text) if text.isascii() and text.isdigit() else text
 
 
-def _from_file(desk: Desk) -> list[Row]:
+def _from_file(context: CliContext) -> list[Row]:
     from dataclasses import asdict
 
     from toolyard.core.known_clients import passports
 
-    loaded = _file(desk).load()
+    loaded = _file(context).load()
     for problem in loaded.problems:
-        desk.terminal.note(f"note: {problem.text}")
+        context.terminal.note(f"note: {problem.text}")
     said = {each.name: each for each in loaded.overrides}
     return [
         {
@@ -142,16 +142,16 @@ def _from_file(desk: Desk) -> list[Row]:
     ]
 
 
-def _show(desk: Desk, found: Row) -> None:
-    desk.terminal.table(TITLES, [_cells(row) for row in found["passports"]])
+def _show(context: CliContext, found: Row) -> None:
+    context.terminal.table(TITLES, [_cells(row) for row in found["passports"]])
     for row in found["passports"]:
         for client in row["clients"]:
             if client["left_out"]:
                 note = f"{client['left_out']} tools are not listed to {row['title']}"
-                desk.terminal.note(f"note: {note}, which takes {row['most_tools']}")
+                context.terminal.note(f"note: {note}, which takes {row['most_tools']}")
     strangers = ", ".join(_client(client) for client in found["strangers"])
     if strangers:
-        desk.terminal.note(f"note: nothing is known of {strangers}")
+        context.terminal.note(f"note: nothing is known of {strangers}")
 
 
 def _cells(row: Row) -> list[str]:

@@ -8,10 +8,11 @@ from typing import Any
 
 import click
 
-from toolyard.cli.control import CommandError, Control
-from toolyard.cli.desk import Desk, json_option
-from toolyard.cli.exits import Exit
 from toolyard.cli.roster import Said, policy_path, read_object, telling
+from toolyard.console.context import CliContext, json_option
+from toolyard.console.control import Control
+from toolyard.console.errors import CommandError
+from toolyard.console.exits import Exit
 
 TITLES = ("executor", "policy of", "allows", "only", "never", "changes")
 TRANSPORTS = ("stdio", "http", "sse", "streamable_http")
@@ -28,21 +29,21 @@ def policy_command() -> None:
 @policy_command.command("list")
 @json_option
 @click.pass_obj
-def list_command(desk: Desk) -> None:
+def list_command(context: CliContext) -> None:
     """List what every executor allows and changes."""
-    found, _ = desk.start_hub().record("GET", "/api/v1/policies")
+    found, _ = context.start_hub().record("GET", "/api/v1/policies")
     rows = [_row(each) for each in found["policies"]]
-    desk.terminal.answer(found, lambda: desk.terminal.table(TITLES, rows))
+    context.terminal.answer(found, lambda: context.terminal.table(TITLES, rows))
 
 
 @policy_command.command("show")
 @click.argument("executor")
 @json_option
 @click.pass_obj
-def show_command(desk: Desk, executor: str) -> None:
+def show_command(context: CliContext, executor: str) -> None:
     """Show all that the policy of an executor says."""
-    found, _ = desk.start_hub().record("GET", policy_path(executor))
-    desk.terminal.answer(found, lambda: _show(desk, found))
+    found, _ = context.start_hub().record("GET", policy_path(executor))
+    context.terminal.answer(found, lambda: _show(context, found))
 
 
 @policy_command.command("set")
@@ -52,7 +53,9 @@ def show_command(desk: Desk, executor: str) -> None:
 @yes_option
 @json_option
 @click.pass_obj
-def set_command(desk: Desk, executor: str, words: Sequence[str], dry_run: bool, yes: bool) -> None:
+def set_command(
+    context: CliContext, executor: str, words: Sequence[str], dry_run: bool, yes: bool
+) -> None:
     """Write a policy; what is not named stays as it is. A FILE (or -) says all of it.
 
     Whose plans would change is shown first. A list is given as deny=a,b and emptied as deny= ;
@@ -63,17 +66,17 @@ def set_command(desk: Desk, executor: str, words: Sequence[str], dry_run: bool, 
     toolyard policy set docker http_url_rewrite=localhost=host.docker.internal
     toolyard policy set kubernetes deny='fs*' env_injection=HTTP_PROXY=http://proxy:3128
     """
-    hub = desk.start_hub()
+    hub = context.start_hub()
     before, tag = hub.record("GET", policy_path(executor))
     if len(words) == 1 and "=" not in words[0]:
         said = read_object(words[0])
     else:
         said = _changed(before["policy"], words)
-    with telling(desk):
+    with telling(context):
         changes = _preview(hub, executor, said)
-        if _agreed(desk, executor, changes, dry_run, yes):
+        if _agreed(context, executor, changes, dry_run, yes):
             hub.record("PUT", policy_path(executor), said, tag)
-            _done(desk, "written", executor, changes)
+            _done(context, "written", executor, changes)
 
 
 @policy_command.command("reset")
@@ -82,13 +85,13 @@ def set_command(desk: Desk, executor: str, words: Sequence[str], dry_run: bool, 
 @yes_option
 @json_option
 @click.pass_obj
-def reset_command(desk: Desk, executor: str, dry_run: bool, yes: bool) -> None:
+def reset_command(context: CliContext, executor: str, dry_run: bool, yes: bool) -> None:
     """Take the policy of an executor back: it is as its kind is, or allows all."""
-    hub = desk.start_hub()
+    hub = context.start_hub()
     changes = _preview(hub, executor, None)
-    if _agreed(desk, executor, changes, dry_run, yes):
+    if _agreed(context, executor, changes, dry_run, yes):
         hub.record("DELETE", policy_path(executor))
-        _done(desk, "reset", executor, changes)
+        _done(context, "reset", executor, changes)
 
 
 def _preview(hub: Control, executor: str, said: Said | None) -> list[Said]:
@@ -98,41 +101,43 @@ def _preview(hub: Control, executor: str, said: Said | None) -> list[Said]:
     return changes
 
 
-def _agreed(desk: Desk, executor: str, changes: list[Said], dry_run: bool, yes: bool) -> bool:
+def _agreed(
+    context: CliContext, executor: str, changes: list[Said], dry_run: bool, yes: bool
+) -> bool:
     """Whether to go on; what would change has been shown if a person decides it."""
     if dry_run:
         answer = {"done": "", "executor": executor, "changes": changes}
-        desk.terminal.answer(answer, lambda: _tell(desk, changes))
+        context.terminal.answer(answer, lambda: _tell(context, changes))
         return False
     if yes or not changes:
         return True
-    if desk.terminal.as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if context.terminal.as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
         who = ", ".join(dict.fromkeys(each["agent"] for each in changes))
         text = f"this would change the plans of {who}"
         raise CommandError(text, "look with --dry-run, then use --yes", Exit.REFUSED)
-    _tell(desk, changes)
+    _tell(context, changes)
     click.confirm("Write this?", abort=True)
     return True
 
 
-def _tell(desk: Desk, changes: list[Said]) -> None:
+def _tell(context: CliContext, changes: list[Said]) -> None:
     if not changes:
-        desk.terminal.say("no agent's plans would change")
+        context.terminal.say("no agent's plans would change")
     for each in changes:
         parts = [
             f"{word} {', '.join(each[word])}"
             for word in ("gained", "lost", "changed")
             if each[word]
         ]
-        desk.terminal.say(f"{each['agent']} with {each['executor']}: {'; '.join(parts)}")
+        context.terminal.say(f"{each['agent']} with {each['executor']}: {'; '.join(parts)}")
 
 
-def _done(desk: Desk, what: str, executor: str, changes: list[Said]) -> None:
+def _done(context: CliContext, what: str, executor: str, changes: list[Said]) -> None:
     answer = {"done": what, "executor": executor, "changes": changes}
     who = ", ".join(dict.fromkeys(each["agent"] for each in changes))
     verb = {"written": "wrote", "reset": "took back"}[what]
     text = f"{verb} the policy of {executor}" + (f"; the plans of {who} changed" if who else "")
-    desk.terminal.answer(answer, lambda: desk.terminal.say(text))
+    context.terminal.answer(answer, lambda: context.terminal.say(text))
 
 
 def _changed(policy: Said, words: Sequence[str]) -> Said:
@@ -185,10 +190,10 @@ def _row(row: Said) -> list[str]:
     ]
 
 
-def _show(desk: Desk, found: Said) -> None:
+def _show(context: CliContext, found: Said) -> None:
     import json
 
     of = found["policy_of"]
     whose = "its own policy" if of == found["executor"] else f"the policy of {of}"
-    desk.terminal.say(f"{found['executor']} has {whose if of != 'the default' else of}")
-    desk.terminal.say(json.dumps(found["policy"], indent=2, ensure_ascii=False))
+    context.terminal.say(f"{found['executor']} has {whose if of != 'the default' else of}")
+    context.terminal.say(json.dumps(found["policy"], indent=2, ensure_ascii=False))

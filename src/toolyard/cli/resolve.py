@@ -6,8 +6,8 @@ from urllib.parse import urlencode
 
 import click
 
-from toolyard.cli.desk import Desk, json_option
 from toolyard.cli.roster import Said, agent_option, executor_option
+from toolyard.console.context import CliContext, json_option
 
 TITLES = ("server", "transport", "mode", "through", "endpoint")
 
@@ -18,14 +18,14 @@ TITLES = ("server", "transport", "mode", "through", "endpoint")
 @click.option("--session", default="", metavar="SESSION", help="Under which name it runs.")
 @json_option
 @click.pass_obj
-def resolve_command(desk: Desk, agent: str, executor: str, session: str) -> None:
+def resolve_command(context: CliContext, agent: str, executor: str, session: str) -> None:
     """Show what a run of an agent gets, and what it does not.
 
     Secrets are shown as the references that stand for them.
     """
     asked = urlencode({"agent": agent, "executor": executor, "session": session})
-    found, _ = desk.start_hub().record("GET", f"/api/v1/resolve?{asked}")
-    desk.terminal.answer(found, lambda: _show(desk, found))
+    found, _ = context.start_hub().record("GET", f"/api/v1/resolve?{asked}")
+    context.terminal.answer(found, lambda: _show(context, found))
 
 
 @click.command("why")
@@ -34,27 +34,27 @@ def resolve_command(desk: Desk, agent: str, executor: str, session: str) -> None
 @executor_option
 @json_option
 @click.pass_obj
-def why_command(desk: Desk, name: str, agent: str, executor: str) -> None:
+def why_command(context: CliContext, name: str, agent: str, executor: str) -> None:
     """Tell why an agent is given a server or tool, or is not.
 
     What decided comes first, then all that happened on the way.
     """
     asked = urlencode({"name": name, "agent": agent, "executor": executor})
-    found, _ = desk.start_hub().record("GET", f"/api/v1/why?{asked}")
-    desk.terminal.answer(found, lambda: _tell(desk, found))
+    found, _ = context.start_hub().record("GET", f"/api/v1/why?{asked}")
+    context.terminal.answer(found, lambda: _tell(context, found))
 
 
-def _show(desk: Desk, found: Said) -> None:
-    say = desk.terminal.say
+def _show(context: CliContext, found: Said) -> None:
+    say = context.terminal.say
     who = f"{found['agent']} with {found['executor']}"
     if not found["enabled"]:
         say(f"{who} is given nothing: its list is switched off")
-        desk.terminal.note(f"hint: toolyard agent enable {found['agent']}")
+        context.terminal.note(f"hint: toolyard agent enable {found['agent']}")
         return
     if not found["servers"]:
         say(f"{who} is given no server")
     else:
-        desk.terminal.table(TITLES, [_row(plan) for plan in found["servers"]])
+        context.terminal.table(TITLES, [_row(plan) for plan in found["servers"]])
     for no in found["refusals"]:
         say(f"left out: {no['name']} ({no['code']}): {no['text']}")
         if no["hint"]:
@@ -68,8 +68,8 @@ def _row(plan: Said) -> list[str]:
     return [plan["name"], plan["transport"], plan["mode"], by, where]
 
 
-def _tell(desk: Desk, found: Said) -> None:
-    say = desk.terminal.say
+def _tell(context: CliContext, found: Said) -> None:
+    say = context.terminal.say
     say(found["text"])
     if found["decided"]:
         say(f"decided by: {found['decided']['rule']}")

@@ -11,9 +11,9 @@ from urllib.parse import quote
 
 import click
 
-from toolyard.cli.control import CommandError
-from toolyard.cli.desk import Desk
-from toolyard.cli.exits import Exit
+from toolyard.console.context import CliContext
+from toolyard.console.errors import CommandError
+from toolyard.console.exits import Exit
 
 Said = dict[str, Any]
 
@@ -57,19 +57,19 @@ def read_object(file: str) -> Said:
 
 
 @contextmanager
-def telling(desk: Desk) -> Iterator[None]:
+def telling(context: CliContext) -> Iterator[None]:
     """Tell every fault, where the hub refuses for several."""
     try:
         yield
     except CommandError as error:
-        if len(error.errors) > 1 and not desk.terminal.as_json:
-            note_faults(desk, "wrong", error.errors)
+        if len(error.errors) > 1 and not context.terminal.as_json:
+            note_faults(context, "wrong", error.errors)
         raise
 
 
-def note_faults(desk: Desk, word: str, faults: Iterable[Mapping[str, str]]) -> None:
+def note_faults(context: CliContext, word: str, faults: Iterable[Mapping[str, str]]) -> None:
     """Tell faults or warnings beside the answer."""
     for each in faults:
         where = f"server '{each['server']}': " if each["server"] else ""
         hint = f"; {each['hint']}" if each["hint"] else ""
-        desk.terminal.note(f"{word}: {where}{each['text']}{hint}")
+        context.terminal.note(f"{word}: {where}{each['text']}{hint}")

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from toolyard.cli.control import CommandError
-from toolyard.cli.desk import Desk, json_option
-from toolyard.cli.exits import Exit
+from toolyard.console.context import CliContext, json_option
+from toolyard.console.errors import CommandError
+from toolyard.console.exits import Exit
 
 if TYPE_CHECKING:
     from toolyard.clients.delivery import Delivery
@@ -33,7 +33,7 @@ TOKEN = "TOOLYARD_TOKEN"  # noqa: S105 - the name of a variable
 @click.argument("words", nargs=-1, required=True, type=click.UNPROCESSED)
 @click.pass_obj
 def run_command(
-    desk: Desk, agent: str, executor: str, dry_run: bool, words: tuple[str, ...]
+    context: CliContext, agent: str, executor: str, dry_run: bool, words: tuple[str, ...]
 ) -> None:
     """Start an agent with exactly the servers that are resolved for it.
 
@@ -44,18 +44,18 @@ def run_command(
     """
     from toolyard.clients.runs import put_back_leftovers, run_folder
 
-    hub = desk.start_hub()
-    runs = desk.settings.state_dir / "runs"
+    hub = context.start_hub()
+    runs = context.settings.state_dir / "runs"
     for left in put_back_leftovers(runs):
         with suppress(CommandError):
             hub.end_run(left)
     id_ = f"{os.getpid()}-{secrets.token_hex(4)}"
     made = hub.begin_run(agent, executor, id_)
     try:
-        _tell_refusals(desk, made["refusals"])
+        _tell_refusals(context, made["refusals"])
         delivery = _delivery(made)
         if dry_run:
-            _show(desk, made, delivery, words)
+            _show(context, made, delivery, words)
             return
         with run_folder(runs, delivery, id_) as (_, placed):
             env = {**os.environ, TOKEN: made["token"], **dict(placed.env)}
@@ -66,9 +66,9 @@ def run_command(
     sys.exit(code)
 
 
-def _tell_refusals(desk: Desk, refusals: list[dict[str, Any]]) -> None:
+def _tell_refusals(context: CliContext, refusals: list[dict[str, Any]]) -> None:
     for each in refusals:
-        desk.terminal.note(f"without {each['name']!r}: {each['text']}; {each['hint']}")
+        context.terminal.note(f"without {each['name']!r}: {each['text']}; {each['hint']}")
 
 
 def _delivery(made: dict[str, Any]) -> Delivery:
@@ -148,7 +148,9 @@ def _passing_on(child: subprocess.Popen[bytes]) -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _show(desk: Desk, made: dict[str, Any], delivery: Delivery, words: tuple[str, ...]) -> None:
+def _show(
+    context: CliContext, made: dict[str, Any], delivery: Delivery, words: tuple[str, ...]
+) -> None:
     names = [row["name"] for row in made["servers"]]
     files = [name for name, _ in delivery.files]
     merged = str(delivery.merge.place.path) if delivery.merge else ""
@@ -165,7 +167,7 @@ def _show(desk: Desk, made: dict[str, Any], delivery: Delivery, words: tuple[str
     }
 
     def say() -> None:
-        desk.terminal.say(f"{made['agent']} would get {', '.join(names) or 'no servers'}")
-        desk.terminal.say(f"by {delivery.how}")
+        context.terminal.say(f"{made['agent']} would get {', '.join(names) or 'no servers'}")
+        context.terminal.say(f"by {delivery.how}")
 
-    desk.terminal.answer(answer, say)
+    context.terminal.answer(answer, say)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from toolyard.cli.control import CommandError
-from toolyard.cli.desk import Desk, config_option, json_option
-from toolyard.cli.exits import Exit
+from toolyard.console.context import CliContext, config_option, json_option
+from toolyard.console.errors import CommandError
+from toolyard.console.exits import Exit
 
 if TYPE_CHECKING:
     from toolyard.links.sweep import Found
@@ -24,15 +24,15 @@ TITLES = ("name", "port", "process", "era", "server", "tools", "address")
 )
 @json_option
 @click.pass_obj
-def scan_command(desk: Desk, ports: tuple[int, ...]) -> None:
+def scan_command(context: CliContext, ports: tuple[int, ...]) -> None:
     """Find MCP servers that run on this machine.
 
     Looks at every loopback port on which a process of yours listens, on the paths /mcp, / and
     /sse. Nothing is changed; `toolyard adopt` takes one into the list.
     """
-    found = _sweep(desk, ports)
+    found = _sweep(context, ports)
     answer = {"servers": [_described(each) for each in found]}
-    desk.terminal.answer(answer, lambda: _show(desk, found))
+    context.terminal.answer(answer, lambda: _show(context, found))
 
 
 @click.command("adopt")
@@ -43,7 +43,9 @@ def scan_command(desk: Desk, ports: tuple[int, ...]) -> None:
 @config_option
 @json_option
 @click.pass_obj
-def adopt_command(desk: Desk, name: str, alias: str | None, force: bool, yes: bool) -> None:
+def adopt_command(
+    context: CliContext, name: str, alias: str | None, force: bool, yes: bool
+) -> None:
     """Take a server that was found into the list.
 
     NAME is what `toolyard scan` calls it, or its port; such a server is recognised again by its
@@ -54,19 +56,19 @@ def adopt_command(desk: Desk, name: str, alias: str | None, force: bool, yes: bo
     announced = None if is_port else _find_announced(name)
     if announced is not None:
         written, entry, place = alias or name, announced, _place(announced)
-        _confirm(desk, written, place, yes)
+        _confirm(context, written, place, yes)
     else:
-        server = _choose(_sweep(desk, (int(name),) if is_port else ()), name)
+        server = _choose(_sweep(context, (int(name),) if is_port else ()), name)
         written, entry, place = alias or server.name, _entry(server), server.url.url
-    file = desk.servers_file
+    file = context.servers_file
     if not force and any(each.id.name == written for each in file.load().servers):
         hint = "use --as to call it otherwise, or --force to replace that one"
         raise CommandError(f"there is a server '{written}' already", hint, Exit.REFUSED)
     file.put(written, entry)
-    path = str(desk.settings.config_file)
+    path = str(context.settings.config_file)
     answer = {"done": "adopted", "server": written, "url": place, "file": path}
     said = f"adopted '{written}' at {place} in {path}"
-    desk.terminal.answer(answer, lambda: desk.terminal.say(said))
+    context.terminal.answer(answer, lambda: context.terminal.say(said))
 
 
 def _find_announced(name: str) -> dict[str, Any] | None:
@@ -102,23 +104,23 @@ def _place(entry: dict[str, Any]) -> str:
     return str(entry["url"]) if "url" in entry else shlex.join([entry["command"], *entry["args"]])
 
 
-def _confirm(desk: Desk, name: str, place: str, yes: bool) -> None:
+def _confirm(context: CliContext, name: str, place: str, yes: bool) -> None:
     """What a file of somebody else's says is looked at by a person before it is used."""
-    from toolyard.cli.terminal import clean
+    from toolyard.console.terminal import clean
 
     if yes:
         return
-    desk.terminal.note(f"'{clean(name)}' was announced as: {clean(place)}")
-    if desk.terminal.as_json or not sys.stdin.isatty():
+    context.terminal.note(f"'{clean(name)}' was announced as: {clean(place)}")
+    if context.terminal.as_json or not sys.stdin.isatty():
         hint = "look at it, then say --yes"
         raise CommandError("an announcement is adopted only if you say so", hint, Exit.REFUSED)
     click.confirm("Adopt it?", abort=True, err=True)
 
 
-def _sweep(desk: Desk, ports: tuple[int, ...]) -> tuple[Found, ...]:
+def _sweep(context: CliContext, ports: tuple[int, ...]) -> tuple[Found, ...]:
     from toolyard.links.sweep import sweep
 
-    state = desk.run_dir.read()
+    state = context.run_dir.read()
     ours = frozenset({state.port} if state is not None else ())
     return asyncio.run(sweep(frozenset(ports), ours))
 
@@ -158,9 +160,9 @@ def _described(server: Found) -> dict[str, Any]:
     }
 
 
-def _show(desk: Desk, found: tuple[Found, ...]) -> None:
+def _show(context: CliContext, found: tuple[Found, ...]) -> None:
     if not found:
-        desk.terminal.say("no MCP server was found on a port of yours")
+        context.terminal.say("no MCP server was found on a port of yours")
         return
     rows = [
         [
@@ -174,5 +176,5 @@ def _show(desk: Desk, found: tuple[Found, ...]) -> None:
         ]
         for each in found
     ]
-    desk.terminal.table(TITLES, rows)
-    desk.terminal.note("take one into the list with: toolyard adopt NAME")
+    context.terminal.table(TITLES, rows)
+    context.terminal.note("take one into the list with: toolyard adopt NAME")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolyard.cli.desk import Desk, config_option, json_option
+from toolyard.console.context import CliContext, config_option, json_option
 
 if TYPE_CHECKING:
     from toolyard.core.model import Server
@@ -38,7 +38,7 @@ def secret_command() -> None:
 )
 @json_option
 @click.pass_obj
-def set_command(desk: Desk, name: str, value: tuple[str, ...], file: Path | None) -> None:
+def set_command(context: CliContext, name: str, value: tuple[str, ...], file: Path | None) -> None:
     """Keep a secret; its value is asked for, or read from stdin.
 
     \b
@@ -51,7 +51,7 @@ def set_command(desk: Desk, name: str, value: tuple[str, ...], file: Path | None
     from toolyard.stores.keyring import find_keyring
     from toolyard.stores.secrets import check_name
 
-    secrets = _secrets(desk)
+    secrets = _secrets(context)
     check_name(name)
     if file is None:
         find_keyring()  # before somebody types a secret for nothing
@@ -60,20 +60,20 @@ def set_command(desk: Desk, name: str, value: tuple[str, ...], file: Path | None
         before = secrets.known().get(name)
         is_used = file.expanduser().exists() and not (before is not None and before.ours)
         kept = secrets.set_file(name, file, None if is_used else _read(name))
-    _done(desk, "set", kept)
-    if not desk.terminal.as_json:
-        desk.terminal.say(f"write it into an entry as: {kept.reference}")
+    _done(context, "set", kept)
+    if not context.terminal.as_json:
+        context.terminal.say(f"write it into an entry as: {kept.reference}")
 
 
 @secret_command.command("list")
 @config_option
 @json_option
 @click.pass_obj
-def list_command(desk: Desk) -> None:
+def list_command(context: CliContext) -> None:
     """List the names of secrets and who uses them, never their values."""
     from toolyard.stores.inventory import take_stock
 
-    rows = take_stock(_secrets(desk), servers_of(desk))
+    rows = take_stock(_secrets(context), servers_of(context))
     answer = {
         "secrets": [
             {
@@ -89,37 +89,37 @@ def list_command(desk: Desk) -> None:
     table = [(row.name, row.place, ", ".join(row.used_by), row.reference) for row in rows]
 
     def show() -> None:
-        desk.terminal.table(TITLES, table)
+        context.terminal.table(TITLES, table)
         for row in rows:
             if row.problem:
-                desk.terminal.note(f"{row.name}: {row.problem}")
+                context.terminal.note(f"{row.name}: {row.problem}")
 
-    desk.terminal.answer(answer, show)
+    context.terminal.answer(answer, show)
 
 
 @secret_command.command("rm")
 @click.argument("name")
 @json_option
 @click.pass_obj
-def rm_command(desk: Desk, name: str) -> None:
+def rm_command(context: CliContext, name: str) -> None:
     """Forget a secret and its value."""
-    _done(desk, "removed", _secrets(desk).remove(name))
+    _done(context, "removed", _secrets(context).remove(name))
 
 
-def servers_of(desk: Desk) -> list[Server]:
+def servers_of(context: CliContext) -> list[Server]:
     """Every server that the user has: of the file, and from the catalog."""
     from toolyard.sources.catalog import make_report
     from toolyard.stores.catalog import Catalog
 
-    written = desk.servers_file.load().servers
-    shelf = Catalog(desk.settings.data_dir / "catalog").load()
+    written = context.servers_file.load().servers
+    shelf = Catalog(context.settings.data_dir / "catalog").load()
     return [*written, *make_report(shelf, os.environ).servers]
 
 
-def _secrets(desk: Desk) -> Secrets:
+def _secrets(context: CliContext) -> Secrets:
     from toolyard.stores.secrets import Secrets
 
-    return Secrets(desk.settings.state_dir)
+    return Secrets(context.settings.state_dir)
 
 
 def _read(name: str) -> str:
@@ -130,8 +130,10 @@ def _read(name: str) -> str:
     return sys.stdin.read().removesuffix("\n").removesuffix("\r")
 
 
-def _done(desk: Desk, what: str, kept: Kept) -> None:
+def _done(context: CliContext, what: str, kept: Kept) -> None:
     place = "the keyring" if kept.place == "keyring" else kept.path
     answer = {"done": what, "name": kept.name, "kept_in": kept.place, "path": kept.path}
     text = f"{what} '{kept.name}' in {place}" if what == "set" else f"{what} '{kept.name}'"
-    desk.terminal.answer(answer | {"reference": kept.reference}, lambda: desk.terminal.say(text))
+    context.terminal.answer(
+        answer | {"reference": kept.reference}, lambda: context.terminal.say(text)
+    )

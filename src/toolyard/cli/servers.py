@@ -12,9 +12,9 @@ from typing import Any, get_args
 
 import click
 
-from toolyard.cli.control import CommandError
-from toolyard.cli.desk import Desk, complete_servers, config_option, json_option
-from toolyard.cli.exits import Exit
+from toolyard.console.context import CliContext, complete_servers, config_option, json_option
+from toolyard.console.errors import CommandError
+from toolyard.console.exits import Exit
 from toolyard.core.transports import Spelling, read_kind
 
 SOURCE = "configured"
@@ -48,7 +48,7 @@ name_argument = click.argument("name", shell_complete=complete_servers)
 @config_option
 @json_option
 @click.pass_obj
-def add_command(desk: Desk, /, name: str, force: bool, **said: Any) -> None:
+def add_command(context: CliContext, /, name: str, force: bool, **said: Any) -> None:
     """Add a server: a command after --, an address with --url, or an image.
 
     \b
@@ -57,14 +57,16 @@ def add_command(desk: Desk, /, name: str, force: bool, **said: Any) -> None:
     toolyard add time --executor engine --image mcp/time
     """
     entry = _entry(**said)
-    file = desk.servers_file
+    file = context.servers_file
     if not force and any(each.id.name == name for each in file.load().servers):
         text, hint = f"there is a server '{name}' already", "use --force to replace it"
         raise CommandError(text, hint, Exit.REFUSED)
     file.put(name, entry)
-    _done(desk, "added", name)
+    _done(context, "added", name)
     if "command" in entry and not _is_found(entry):
-        desk.terminal.note(f"note: '{entry['command']}' is not found on the PATH; is it installed?")
+        context.terminal.note(
+            f"note: '{entry['command']}' is not found on the PATH; is it installed?"
+        )
 
 
 @click.command("remove")
@@ -72,10 +74,10 @@ def add_command(desk: Desk, /, name: str, force: bool, **said: Any) -> None:
 @config_option
 @json_option
 @click.pass_obj
-def remove_command(desk: Desk, name: str) -> None:
+def remove_command(context: CliContext, name: str) -> None:
     """Take a server out of the file."""
-    desk.servers_file.remove(name)
-    _done(desk, "removed", name)
+    context.servers_file.remove(name)
+    _done(context, "removed", name)
 
 
 @click.command("enable")
@@ -83,10 +85,10 @@ def remove_command(desk: Desk, name: str) -> None:
 @config_option
 @json_option
 @click.pass_obj
-def enable_command(desk: Desk, name: str) -> None:
+def enable_command(context: CliContext, name: str) -> None:
     """Use a server again."""
-    desk.servers_file.set_enabled(name, True)
-    _done(desk, "enabled", name)
+    context.servers_file.set_enabled(name, True)
+    _done(context, "enabled", name)
 
 
 @click.command("disable")
@@ -94,23 +96,23 @@ def enable_command(desk: Desk, name: str) -> None:
 @config_option
 @json_option
 @click.pass_obj
-def disable_command(desk: Desk, name: str) -> None:
+def disable_command(context: CliContext, name: str) -> None:
     """Keep a server in the file without using it."""
-    desk.servers_file.set_enabled(name, False)
-    _done(desk, "disabled", name)
+    context.servers_file.set_enabled(name, False)
+    _done(context, "disabled", name)
 
 
-def _done(desk: Desk, what: str, name: str) -> None:
-    file = str(desk.settings.config_file)
+def _done(context: CliContext, what: str, name: str) -> None:
+    file = str(context.settings.config_file)
     answer = {"done": what, "server": name, "file": file}
-    desk.terminal.answer(answer, lambda: desk.terminal.say(f"{what} '{name}' in {file}"))
-    if what in ("added", "removed") and not is_noticed(desk, name, what == "added"):
-        desk.terminal.note("note: the running hub has not noticed; does it read another file?")
+    context.terminal.answer(answer, lambda: context.terminal.say(f"{what} '{name}' in {file}"))
+    if what in ("added", "removed") and not is_noticed(context, name, what == "added"):
+        context.terminal.note("note: the running hub has not noticed; does it read another file?")
 
 
-def is_noticed(desk: Desk, name: str, wanted: bool) -> bool:
+def is_noticed(context: CliContext, name: str, wanted: bool) -> bool:
     """Wait until a running hub knows, so that the next command finds what this one did."""
-    hub = desk.find_hub()
+    hub = context.find_hub()
     pause, deadline = threading.Event(), time.monotonic() + NOTICE
     while hub is not None:
         try:

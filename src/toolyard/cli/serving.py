@@ -10,9 +10,9 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from toolyard.cli.control import CommandError
-from toolyard.cli.exits import Exit
 from toolyard.cli.holder import find_holder
+from toolyard.console.errors import CommandError
+from toolyard.console.exits import Exit
 from toolyard.core.errors import ConfigError, ToolyardError
 from toolyard.settings import Settings, read_settings
 from toolyard.stores.mask import install as install_mask

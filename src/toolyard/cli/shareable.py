@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from toolyard.cli.desk import Desk, complete_servers, json_option
-from toolyard.cli.terminal import clean
+from toolyard.console.context import CliContext, complete_servers, json_option
+from toolyard.console.terminal import clean
 
 PATIENCE = 600.0
 SAYS = {
@@ -29,7 +29,7 @@ SAYS = {
 )
 @json_option
 @click.pass_obj
-def shareable_command(desk: Desk, name: str, calls: tuple[str, ...]) -> None:
+def shareable_command(context: CliContext, name: str, calls: tuple[str, ...]) -> None:
     """Try whether sessions can share one process of a server.
 
     Two sessions ask it the same, over one process and over two. Only what it calls read-only and
@@ -39,8 +39,8 @@ def shareable_command(desk: Desk, name: str, calls: tuple[str, ...]) -> None:
     \b
     toolyard shareable notes --call 'add={"text": "a trial"}'
     """
-    found = desk.start_hub().try_sharing(name, _calls(calls), PATIENCE)
-    desk.terminal.answer(found, lambda: _show(desk, found))
+    found = context.start_hub().try_sharing(name, _calls(calls), PATIENCE)
+    context.terminal.answer(found, lambda: _show(context, found))
 
 
 def _calls(words: tuple[str, ...]) -> dict[str, Any]:
@@ -57,10 +57,10 @@ def _calls(words: tuple[str, ...]) -> dict[str, Any]:
     return found
 
 
-def _show(desk: Desk, found: dict[str, Any]) -> None:
-    say = desk.terminal.say
+def _show(context: CliContext, found: dict[str, Any]) -> None:
+    say = context.terminal.say
     colour = {"shareable": "green", "not": "red"}.get(found["verdict"], "yellow")
-    say(f"{desk.terminal.paint(found['verdict'], colour)}: {SAYS[found['verdict']]}")
+    say(f"{context.terminal.paint(found['verdict'], colour)}: {SAYS[found['verdict']]}")
     for reason in found["reasons"]:
         say(f"  {clean(reason)}")
     if found["unattributed"]:

@@ -8,20 +8,20 @@ import sys
 import click
 
 from toolyard import __version__
-from toolyard.cli.desk import Desk, json_option
+from toolyard.console.context import CliContext, json_option
 
 
 @click.command("version")
 @json_option
 @click.pass_obj
-def version_command(desk: Desk) -> None:
+def version_command(context: CliContext) -> None:
     """Show the version."""
     facts = {
         "version": __version__,
         "python": platform.python_version(),
         "platform": sys.platform,
     }
-    desk.terminal.answer(facts, lambda: desk.terminal.say(f"toolyard {__version__}"))
+    context.terminal.answer(facts, lambda: context.terminal.say(f"toolyard {__version__}"))
 
 
 @click.command("completions")
@@ -40,5 +40,7 @@ def completions_command(ctx: click.Context, shell: str) -> None:
     completer = found(ctx.find_root().command, {}, "toolyard", "_TOOLYARD_COMPLETE")
     # Not `source()`, which starts a bash only to see its version.
     script = completer.source_template % completer.source_vars()
-    desk: Desk = ctx.obj
-    desk.terminal.answer({"shell": shell, "script": script}, lambda: desk.terminal.say(script))
+    context: CliContext = ctx.obj
+    context.terminal.answer(
+        {"shell": shell, "script": script}, lambda: context.terminal.say(script)
+    )

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from toolyard.cli.control import CommandError, Control
-from toolyard.cli.desk import Desk, config_option, json_option
-from toolyard.cli.exits import Exit
 from toolyard.cli.instances import show_instances
-from toolyard.cli.terminal import clean
+from toolyard.console.context import CliContext, config_option, json_option
+from toolyard.console.control import Control
+from toolyard.console.errors import CommandError
+from toolyard.console.exits import Exit
+from toolyard.console.terminal import clean
 
 if TYPE_CHECKING:
     from toolyard.core.model import Problem, Server
@@ -21,34 +22,36 @@ TITLES = ("server", "status", "transport", "tools", "prompts", "resources", "pro
 @click.command("status")
 @json_option
 @click.pass_obj
-def status_command(desk: Desk) -> None:
+def status_command(context: CliContext) -> None:
     """Show the hub, its servers and their problems."""
-    hub = desk.need_hub()
+    hub = context.need_hub()
     status = {**hub.status(), **hub.instances()}
-    desk.terminal.answer(status, lambda: _show_status(desk, status, hub.link()))
+    context.terminal.answer(status, lambda: _show_status(context, status, hub.link()))
 
 
 @click.command("list")
 @config_option
 @json_option
 @click.pass_obj
-def list_command(desk: Desk) -> None:
+def list_command(context: CliContext) -> None:
     """List the servers.
 
     Asks the hub if one is running; else, or with --config, reads the file alone.
     """
-    hub = None if desk.told_config else desk.find_hub()
-    listed = _from_hub(hub) if hub else _from_file(desk)
-    desk.terminal.answer(listed, lambda: _show_list(desk, listed))
+    hub = None if context.told_config else context.find_hub()
+    listed = _from_hub(hub) if hub else _from_file(context)
+    context.terminal.answer(listed, lambda: _show_list(context, listed))
 
 
 @click.command("refresh")
 @json_option
 @click.pass_obj
-def refresh_command(desk: Desk) -> None:
+def refresh_command(context: CliContext) -> None:
     """Ask every server again for what it offers."""
-    answer = desk.need_hub().refresh()
-    desk.terminal.answer(answer, lambda: desk.terminal.say("every server is being asked again"))
+    answer = context.need_hub().refresh()
+    context.terminal.answer(
+        answer, lambda: context.terminal.say("every server is being asked again")
+    )
 
 
 def _from_hub(hub: Control) -> dict[str, Any]:
@@ -56,11 +59,11 @@ def _from_hub(hub: Control) -> dict[str, Any]:
     return {"hub": status["url"], "servers": status["servers"], "problems": status["problems"]}
 
 
-def _from_file(desk: Desk) -> dict[str, Any]:
+def _from_file(context: CliContext) -> dict[str, Any]:
     """The same keys, as far as a file can tell."""
     from toolyard.sources.bundled import example
 
-    loaded = desk.servers_file.load()
+    loaded = context.servers_file.load()
     if not loaded.readable:
         first = loaded.problems[0]
         raise CommandError(first.text, first.hint, Exit.CONFIG)
@@ -94,40 +97,40 @@ def _problem(problem: Problem) -> dict[str, str]:
     }
 
 
-def _show_status(desk: Desk, status: dict[str, Any], link: str) -> None:
-    say = desk.terminal.say
+def _show_status(context: CliContext, status: dict[str, Any], link: str) -> None:
+    say = context.terminal.say
     minutes, seconds = divmod(int(status["uptime_s"]), 60)
     hours, minutes = divmod(minutes, 60)
-    url = desk.terminal.paint(status["url"], "green")
+    url = context.terminal.paint(status["url"], "green")
     say(f"toolyard {status['version']} at {url}, pid {status['pid']}")
     say(f"up for {hours}:{minutes:02}:{seconds:02}")
     if link:
         say(f"open it in a browser: {link}")
     say()
-    _show_servers(desk, status["servers"])
+    _show_servers(context, status["servers"])
     for server in status["servers"]:
         for text in server.get("asks", ()):
-            desk.terminal.note(f"note: {server['alias']}: {clean(text)}")
+            context.terminal.note(f"note: {server['alias']}: {clean(text)}")
     rows = status["instances"]
     own = [r for r in rows if r["mode"] == "per_session" or r.get("profile") or r["note"]]
     if own:
-        desk.terminal.say()
-        show_instances(desk, own)
-    show_problems(desk, status["problems"])
+        context.terminal.say()
+        show_instances(context, own)
+    show_problems(context, status["problems"])
 
 
-def _show_list(desk: Desk, listed: dict[str, Any]) -> None:
-    _show_servers(desk, listed["servers"])
+def _show_list(context: CliContext, listed: dict[str, Any]) -> None:
+    _show_servers(context, listed["servers"])
     if listed["hub"] is None:
-        desk.terminal.note("no hub was asked; this is what the file says")
-    show_problems(desk, listed["problems"])
+        context.terminal.note("no hub was asked; this is what the file says")
+    show_problems(context, listed["problems"])
 
 
-def _show_servers(desk: Desk, servers: list[dict[str, Any]]) -> None:
+def _show_servers(context: CliContext, servers: list[dict[str, Any]]) -> None:
     if not servers:
-        desk.terminal.say("there are no servers yet; add one with: toolyard add")
+        context.terminal.say("there are no servers yet; add one with: toolyard add")
         return
-    desk.terminal.table(TITLES, [_row(server) for server in servers])
+    context.terminal.table(TITLES, [_row(server) for server in servers])
 
 
 def _row(server: dict[str, Any]) -> list[str]:
@@ -137,12 +140,14 @@ def _row(server: dict[str, Any]) -> list[str]:
     return [server["alias"], state, server["transport"], *counts, problem]
 
 
-def show_problems(desk: Desk, problems: list[dict[str, Any]]) -> None:
+def show_problems(context: CliContext, problems: list[dict[str, Any]]) -> None:
     """Show each problem with what to do about it."""
     for problem in problems:
-        desk.terminal.say()
-        desk.terminal.say(f"{desk.terminal.paint('problem:', 'red')} {clean(problem['text'])}")
+        context.terminal.say()
+        context.terminal.say(
+            f"{context.terminal.paint('problem:', 'red')} {clean(problem['text'])}"
+        )
         if subject := problem.get("subject"):
-            desk.terminal.say(f"  where: {clean(subject)}")
+            context.terminal.say(f"  where: {clean(subject)}")
         if hint := problem.get("hint"):
-            desk.terminal.say(f"  hint:  {clean(hint)}")
+            context.terminal.say(f"  hint:  {clean(hint)}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from toolyard.cli.desk import Desk, json_option
+from toolyard.console.context import CliContext, json_option
 
 if TYPE_CHECKING:
     from toolyard.stores.tokens import TokensFile
@@ -30,7 +30,7 @@ def token_command() -> None:
 @json_option
 @click.pass_obj
 def create_command(
-    desk: Desk, name: str, servers: str | None, profile: str, agent: str, discover: bool
+    context: CliContext, name: str, servers: str | None, profile: str, agent: str, discover: bool
 ) -> None:
     """Make a token for an agent; it is shown this once.
 
@@ -44,54 +44,54 @@ def create_command(
     if servers is not None and not named:
         raise click.UsageError("--servers names no server; leave it out for all of them")
     if agent:
-        token = desk.need_hub().create_token(name, named, profile, agent)
+        token = context.need_hub().create_token(name, named, profile, agent)
     else:
-        hub = desk.find_hub()
-        make = hub.create_token if hub else partial(_create, desk)
+        hub = context.find_hub()
+        make = hub.create_token if hub else partial(_create, context)
         token = make(name, named, profile, discovers=discover)
     answer = {"name": name, "token": token, "servers": named, "profile": profile, "agent": agent}
-    desk.terminal.answer(answer, lambda: _show_once(desk, token))
+    context.terminal.answer(answer, lambda: _show_once(context, token))
 
 
 @token_command.command("list")
 @json_option
 @click.pass_obj
-def list_command(desk: Desk) -> None:
+def list_command(context: CliContext) -> None:
     """List the tokens of agents, without their secrets."""
-    hub = desk.find_hub()
-    rows = hub.tokens()["tokens"] if hub else [_row(each) for each in _file(desk).list()]
-    desk.terminal.answer({"tokens": rows}, lambda: _show(desk, rows))
+    hub = context.find_hub()
+    rows = hub.tokens()["tokens"] if hub else [_row(each) for each in _file(context).list()]
+    context.terminal.answer({"tokens": rows}, lambda: _show(context, rows))
 
 
 @token_command.command("revoke")
 @click.argument("name")
 @json_option
 @click.pass_obj
-def revoke_command(desk: Desk, name: str) -> None:
+def revoke_command(context: CliContext, name: str) -> None:
     """Make a token worthless, and end what was opened with it."""
-    hub = desk.find_hub()
+    hub = context.find_hub()
     if hub:
         hub.revoke_token(name)
     else:
-        _file(desk).revoke(name)
+        _file(context).revoke(name)
     answer = {"done": "revoked", "token": name}
-    desk.terminal.answer(answer, lambda: desk.terminal.say(f"revoked the token '{name}'"))
+    context.terminal.answer(answer, lambda: context.terminal.say(f"revoked the token '{name}'"))
 
 
-def _file(desk: Desk) -> TokensFile:
+def _file(context: CliContext) -> TokensFile:
     from toolyard.stores.tokens import TokensFile
 
-    return TokensFile(desk.settings.state_dir / "tokens.json")
+    return TokensFile(context.settings.state_dir / "tokens.json")
 
 
 def _create(
-    desk: Desk, name: str, servers: list[str], profile: str, *, discovers: bool = False
+    context: CliContext, name: str, servers: list[str], profile: str, *, discovers: bool = False
 ) -> str:
-    from toolyard.stores.profiles import ProfilesFolder
-
     if profile:
-        ProfilesFolder(desk.settings.config_file.parent / "profiles").get(profile)
-    return _file(desk).create(name, frozenset(servers), profile, discovers=discovers)
+        from toolyard.features.profiles.operations import ProfileName, get_profile
+
+        context.run(get_profile, ProfileName(profile))
+    return _file(context).create(name, frozenset(servers), profile, discovers=discovers)
 
 
 def _row(token: Any) -> dict[str, Any]:
@@ -106,14 +106,14 @@ def _row(token: Any) -> dict[str, Any]:
     }
 
 
-def _show_once(desk: Desk, token: str) -> None:
-    desk.terminal.say(token)
-    desk.terminal.note("keep it now; it is not shown again")
+def _show_once(context: CliContext, token: str) -> None:
+    context.terminal.say(token)
+    context.terminal.note("keep it now; it is not shown again")
 
 
-def _show(desk: Desk, rows: list[dict[str, Any]]) -> None:
+def _show(context: CliContext, rows: list[dict[str, Any]]) -> None:
     if not rows:
-        desk.terminal.say("there are no tokens of agents; make one with: toolyard token create")
+        context.terminal.say("there are no tokens of agents; make one with: toolyard token create")
         return
     cells = [
         [
@@ -122,7 +122,7 @@ def _show(desk: Desk, rows: list[dict[str, Any]]) -> None:
         ]
         for row in rows
     ]
-    desk.terminal.table(TITLES, cells)
+    context.terminal.table(TITLES, cells)
 
 
 def _seen(row: dict[str, Any]) -> str:

@@ -10,10 +10,11 @@ from typing import Any
 import click
 
 from toolyard.cli.arguments import read_arguments
-from toolyard.cli.control import CommandError, Control
-from toolyard.cli.desk import Desk, complete_servers, config_option, json_option
-from toolyard.cli.exits import Exit
-from toolyard.cli.terminal import clean, visible
+from toolyard.console.context import CliContext, complete_servers, config_option, json_option
+from toolyard.console.control import Control
+from toolyard.console.errors import CommandError
+from toolyard.console.exits import Exit
+from toolyard.console.terminal import clean, visible
 
 SETTLE = 10.0
 """Seconds that servers which are just starting get to say what they offer."""
@@ -32,14 +33,16 @@ WIDTH = 100
 @config_option
 @json_option
 @click.pass_obj
-def tools_command(desk: Desk, words: tuple[str, ...], server: str, limit: int | None) -> None:
+def tools_command(
+    context: CliContext, words: tuple[str, ...], server: str, limit: int | None
+) -> None:
     """List or search the tools of all servers.
 
     With words, the best match comes first. Starts a hub in the background if there is none.
     """
-    hub = find_settled(desk)
+    hub = find_settled(context)
     found = hub.tools(" ".join(words), server, limit or 0)
-    desk.terminal.answer(found, lambda: _show_tools(desk, found))
+    context.terminal.answer(found, lambda: _show_tools(context, found))
 
 
 @click.command("call")
@@ -51,7 +54,12 @@ def tools_command(desk: Desk, words: tuple[str, ...], server: str, limit: int | 
 @config_option
 @click.pass_obj
 def call_command(
-    desk: Desk, server: str, tool: str, words: tuple[str, ...], text: str, timeout: float | None
+    context: CliContext,
+    server: str,
+    tool: str,
+    words: tuple[str, ...],
+    text: str,
+    timeout: float | None,
 ) -> None:
     """Call a tool and print its answer.
 
@@ -60,27 +68,27 @@ def call_command(
 
     Starts a hub in the background if there is none.
     """
-    hub = find_settled(desk)
+    hub = find_settled(context)
     if text == "-":
         text = sys.stdin.read()
     arguments = read_arguments(words, text, _schema(hub, server, tool))
-    patience = timeout or desk.settings.call_timeout + desk.settings.start_timeout + MARGIN
-    finish_call(desk, server, tool, hub.call(server, tool, arguments, patience))
+    patience = timeout or context.settings.call_timeout + context.settings.start_timeout + MARGIN
+    finish_call(context, server, tool, hub.call(server, tool, arguments, patience))
 
 
-def finish_call(desk: Desk, server: str, tool: str, result: dict[str, Any]) -> None:
+def finish_call(context: CliContext, server: str, tool: str, result: dict[str, Any]) -> None:
     """Show what a tool answered, and end as it did."""
-    desk.terminal.answer(result, lambda: _show_result(desk, result))
+    context.terminal.answer(result, lambda: _show_result(context, result))
     if result.get("isError"):
         sys.stdout.flush()
-        if not desk.terminal.as_json:
-            desk.terminal.note(f"toolyard: '{tool}' of '{server}' answered with an error")
+        if not context.terminal.as_json:
+            context.terminal.note(f"toolyard: '{tool}' of '{server}' answered with an error")
         raise click.exceptions.Exit(Exit.REFUSED)
 
 
-def find_settled(desk: Desk) -> Control:
+def find_settled(context: CliContext) -> Control:
     """Give the control door of a hub whose servers had time to say what they offer."""
-    hub = desk.start_hub()
+    hub = context.start_hub()
     # Later than that, a server that is still starting is one that hangs.
     if hub.status()["uptime_s"] < SETTLE:
         _settle(hub)
@@ -125,15 +133,15 @@ def _schema(hub: Control, server: str, tool: str) -> dict[str, Any]:
     raise CommandError(f"server '{server}' has no tool '{tool}'", hint, Exit.NOT_FOUND)
 
 
-def _show_tools(desk: Desk, found: dict[str, Any]) -> None:
+def _show_tools(context: CliContext, found: dict[str, Any]) -> None:
     tools = found["tools"]
     if not tools:
-        desk.terminal.note("no tool was found")
+        context.terminal.note("no tool was found")
         return
     rows = [[each["name"], each["server"], _first_line(each)] for each in tools]
-    desk.terminal.table(("tool", "server", "description"), rows)
+    context.terminal.table(("tool", "server", "description"), rows)
     if found["total"] > len(tools):
-        desk.terminal.note(f"{found['total'] - len(tools)} more; see --limit")
+        context.terminal.note(f"{found['total'] - len(tools)} more; see --limit")
 
 
 def _first_line(tool: dict[str, Any]) -> str:
@@ -142,16 +150,16 @@ def _first_line(tool: dict[str, Any]) -> str:
     return line if len(line) <= WIDTH else line[: WIDTH - 1] + "…"
 
 
-def _show_result(desk: Desk, result: dict[str, Any]) -> None:
+def _show_result(context: CliContext, result: dict[str, Any]) -> None:
     """Show what a tool gave: its texts, harmless to a terminal; of everything else what it is."""
     content = result.get("content") or []
     for part in content:
-        desk.terminal.say(visible(_show_part(part)))
+        context.terminal.say(visible(_show_part(part)))
     if not content and "structuredContent" in result:
         import json
 
         structured = result["structuredContent"]
-        desk.terminal.say(visible(json.dumps(structured, ensure_ascii=False, indent=2)))
+        context.terminal.say(visible(json.dumps(structured, ensure_ascii=False, indent=2)))
 
 
 def _show_part(part: dict[str, Any]) -> str:

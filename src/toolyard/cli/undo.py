@@ -17,7 +17,7 @@ from toolyard.cli.clients import (
     show_difference,
     yes_option,
 )
-from toolyard.cli.desk import Desk, json_option
+from toolyard.console.context import CliContext, json_option
 from toolyard.core.errors import ToolyardError
 
 if TYPE_CHECKING:
@@ -34,21 +34,23 @@ TITLES = ("id", "client", "what", "file", "undone")
 @yes_option
 @json_option
 @click.pass_obj
-def undo_command(desk: Desk, id_: str | None, listed: bool, dry_run: bool, yes: bool) -> None:
+def undo_command(
+    context: CliContext, id_: str | None, listed: bool, dry_run: bool, yes: bool
+) -> None:
     """Undo the last change of a client's file, or the one named.
 
     What one command changed in the files of several clients is undone together. A file that was
     changed since keeps these changes: only the hub's entry is put back.
     """
-    connecting = open_connecting(desk)
+    connecting = open_connecting(context)
     changes = connecting.changes
     if listed:
         rows = [_listed(each) for each in changes.journal.records()]
-        desk.terminal.answer({"changes": rows}, lambda: _list(desk, rows))
+        context.terminal.answer({"changes": rows}, lambda: _list(context, rows))
         return
     plans, failed = _plan(changes, [changes.journal.get(id_)] if id_ else changes.last())
     if not dry_run:
-        ask(desk, yes, [plan for _, plan in plans])
+        ask(context, yes, [plan for _, plan in plans])
     rows = []
     for record, plan in plans:
         try:
@@ -59,8 +61,10 @@ def undo_command(desk: Desk, id_: str | None, listed: bool, dry_run: bool, yes: 
     if len(failed) == 1 and not rows:
         raise as_refusal(failed[0][1])
     answer = {"dry_run": dry_run, "changes": rows, "failed": failed_rows(failed)}
-    desk.terminal.answer(answer, lambda: _tell(desk, rows, dry_run, shown=not dry_run and not yes))
-    name_failed(desk, failed)
+    context.terminal.answer(
+        answer, lambda: _tell(context, rows, dry_run, shown=not dry_run and not yes)
+    )
+    name_failed(context, failed)
 
 
 def _plan(
@@ -77,15 +81,15 @@ def _plan(
     return plans, failed
 
 
-def _tell(desk: Desk, rows: list[dict[str, Any]], dry_run: bool, shown: bool) -> None:
+def _tell(context: CliContext, rows: list[dict[str, Any]], dry_run: bool, shown: bool) -> None:
     for row in rows:
         if not shown:
-            show_difference(desk, row["difference"])
+            show_difference(context, row["difference"])
         if dry_run:
             continue
-        desk.terminal.say(f"undid {row['id']}: {row['what']} {row['client']}")
+        context.terminal.say(f"undid {row['id']}: {row['what']} {row['client']}")
         if row["token_ended"]:
-            desk.terminal.say(f"the token {row['token_ended']} works no more")
+            context.terminal.say(f"the token {row['token_ended']} works no more")
 
 
 def _listed(record: Record) -> dict[str, Any]:
@@ -99,8 +103,8 @@ def _listed(record: Record) -> dict[str, Any]:
     }
 
 
-def _list(desk: Desk, rows: list[dict[str, Any]]) -> None:
+def _list(context: CliContext, rows: list[dict[str, Any]]) -> None:
     if not rows:
-        desk.terminal.say("no client's file was changed")
+        context.terminal.say("no client's file was changed")
         return
-    desk.terminal.table(TITLES, [[row[key] for key in TITLES] for row in rows])
+    context.terminal.table(TITLES, [[row[key] for key in TITLES] for row in rows])

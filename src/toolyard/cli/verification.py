@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from toolyard.cli.control import CommandError, Control
-from toolyard.cli.desk import Desk, complete_servers, json_option
-from toolyard.cli.exits import Exit
-from toolyard.cli.terminal import clean
+from toolyard.console.context import CliContext, complete_servers, json_option
+from toolyard.console.control import Control
+from toolyard.console.errors import CommandError
+from toolyard.console.exits import Exit
+from toolyard.console.terminal import clean
 
 if TYPE_CHECKING:
     from toolyard.core.model import Kind
@@ -44,7 +45,9 @@ one_server = click.argument("name", shell_complete=complete_servers)
 )
 @json_option
 @click.pass_obj
-def verify_command(desk: Desk, names: tuple[str, ...], every: bool, timeout: float) -> None:
+def verify_command(
+    context: CliContext, names: tuple[str, ...], every: bool, timeout: float
+) -> None:
     """Start or reach servers and see what they really offer.
 
     Shows how that differs from what is on file. A definition of the catalog need not be in the
@@ -53,7 +56,7 @@ def verify_command(desk: Desk, names: tuple[str, ...], every: bool, timeout: flo
     """
     if bool(names) == every:
         raise click.UsageError("name servers, or give --all, and not both")
-    hub = desk.start_hub()
+    hub = context.start_hub()
     _wait_known(hub, names)
     chosen = _enabled(hub) if every else list(dict.fromkeys(names))
     found: list[dict[str, Any]] = []
@@ -63,12 +66,12 @@ def verify_command(desk: Desk, names: tuple[str, ...], every: bool, timeout: flo
             failed[name] = result
         else:
             found.append(result)
-        _say_progress(desk, len(found) + len(failed), len(chosen), name, result)
+        _say_progress(context, len(found) + len(failed), len(chosen), name, result)
     answer = {
         "verified": found,
         "failed": [{"server": n, "text": str(e), "hint": e.hint} for n, e in failed.items()],
     }
-    desk.terminal.answer(answer, lambda: _show_verified(desk, answer))
+    context.terminal.answer(answer, lambda: _show_verified(context, answer))
     if failed:
         raise click.exceptions.Exit(Exit.FAILED)
 
@@ -100,25 +103,25 @@ def _verified(
             yield asked[done], error if isinstance(error, CommandError) else done.result()
 
 
-def _say_progress(desk: Desk, count: int, total: int, name: str, result: Any) -> None:
-    if total > 1 and not desk.terminal.as_json:
+def _say_progress(context: CliContext, count: int, total: int, name: str, result: Any) -> None:
+    if total > 1 and not context.terminal.as_json:
         word = "failed" if isinstance(result, CommandError) else f"{len(result['tools'])} tools"
-        desk.terminal.note(f"{count}/{total} {name}: {word}")
+        context.terminal.note(f"{count}/{total} {name}: {word}")
 
 
-def _show_verified(desk: Desk, answer: dict[str, Any]) -> None:
-    say = desk.terminal.say
+def _show_verified(context: CliContext, answer: dict[str, Any]) -> None:
+    say = context.terminal.say
     for each in answer["verified"]:
         counts = [f"{len(each[kind])} {kind}" for kind in ("tools", "prompts", "resources")]
         version = f" {clean(each['server_version'])}" if each["server_version"] else ""
         say(
-            f"{desk.terminal.word('ok')} {each['server']}{version}: {', '.join(counts)}, "
+            f"{context.terminal.word('ok')} {each['server']}{version}: {', '.join(counts)}, "
             f"about {each['schema_tokens']} tokens, protocol {each['protocol']}, "
             f"first answer after {each['first_answer_ms']} ms"
         )
-        show_changes(desk, each["changes"])
+        show_changes(context, each["changes"])
     for each in answer["failed"]:
-        say(f"{desk.terminal.word('failing')} {each['server']}: {clean(each['text'])}")
+        say(f"{context.terminal.word('failing')} {each['server']}: {clean(each['text'])}")
         if each["hint"]:
             say(f"  hint: {clean(each['hint'])}")
 
@@ -127,30 +130,30 @@ def _show_verified(desk: Desk, answer: dict[str, Any]) -> None:
 @one_server
 @json_option
 @click.pass_obj
-def changes_command(desk: Desk, name: str) -> None:
+def changes_command(context: CliContext, name: str) -> None:
     """Show how a server differs from what was approved."""
-    hub = desk.need_hub()
+    hub = context.need_hub()
     found = hub.changes(name)
-    desk.terminal.answer(found, lambda: _show_waiting(desk, hub, found))
+    context.terminal.answer(found, lambda: _show_waiting(context, hub, found))
 
 
-def _show_waiting(desk: Desk, hub: Control, found: dict[str, Any]) -> None:
+def _show_waiting(context: CliContext, hub: Control, found: dict[str, Any]) -> None:
     if found["launch"]:
         launch = hub.server(found["server"])["launch"]
         now = " ".join(launch.get("command", ())) or launch.get("url", "")
-        desk.terminal.say("it is started in another way than was approved; now it is:")
-        desk.terminal.say(f"  {clean(now)}")
+        context.terminal.say("it is started in another way than was approved; now it is:")
+        context.terminal.say(f"  {clean(now)}")
         if names := [*launch.get("env", ()), *launch.get("headers", ())]:
-            desk.terminal.say(f"  with {', '.join(map(clean, names))}")
-    show_changes(desk, found["changes"])
+            context.terminal.say(f"  with {', '.join(map(clean, names))}")
+    show_changes(context, found["changes"])
     waiting = [
         *found["held"],
         *(spelled(each["kind"], each["name"]) for each in found["held_also"]),
     ]
     if waiting:
-        desk.terminal.say(f"waiting for approval: {', '.join(map(clean, waiting))}")
+        context.terminal.say(f"waiting for approval: {', '.join(map(clean, waiting))}")
     elif not found["changes"] and not found["launch"]:
-        desk.terminal.say("nothing has changed")
+        context.terminal.say("nothing has changed")
 
 
 def spelled(kind: str, name: str) -> str:
@@ -160,18 +163,20 @@ def spelled(kind: str, name: str) -> str:
     return spell((cast("Kind", kind), name))
 
 
-def show_changes(desk: Desk, changes: list[dict[str, Any]]) -> None:
+def show_changes(context: CliContext, changes: list[dict[str, Any]]) -> None:
     """Show differences of parts; what cannot be seen is spelled out."""
     for change in changes:
         often = " (its text changes at nearly every start)" if change["restless"] else ""
         name = clean(spelled(change["of"], change["name"]))
-        desk.terminal.say(f"  {change['kind']}: {name}{often}")
+        context.terminal.say(f"  {change['kind']}: {name}{often}")
         for field in change["fields"]:
-            desk.terminal.say(f"    {clean(field['path'])}")
+            context.terminal.say(f"    {clean(field['path'])}")
             for line in field["lines"]:
                 colour = COLOURS.get(line[:1])
                 text = line.replace("\t", "⟨U+0009⟩")
-                desk.terminal.say(f"      {desk.terminal.paint(text, colour) if colour else text}")
+                context.terminal.say(
+                    f"      {context.terminal.paint(text, colour) if colour else text}"
+                )
 
 
 @click.command("approve")
@@ -185,7 +190,7 @@ def show_changes(desk: Desk, changes: list[dict[str, Any]]) -> None:
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @json_option
 @click.pass_obj
-def approve_command(desk: Desk, /, name: str, yes: bool, **parts: Any) -> None:
+def approve_command(context: CliContext, /, name: str, yes: bool, **parts: Any) -> None:
     """Approve what a server offers now, or only some of it.
 
     Shows the differences and asks. Without a tool or an option that names something, the way it is
@@ -194,38 +199,38 @@ def approve_command(desk: Desk, /, name: str, yes: bool, **parts: Any) -> None:
     """
     if parts["any_text"] and not any(parts[key] for key in PARTS):
         raise click.UsageError("--any-text needs the tool, or what else it is about")
-    hub = desk.need_hub()
+    hub = context.need_hub()
     found = hub.changes(name)
     if not yes:
         if not (sys.stdin.isatty() and sys.stdout.isatty()):
             raise click.UsageError("nobody is there to be asked; look at it, then give --yes")
-        _show_waiting(desk, hub, found)
+        _show_waiting(context, hub, found)
         click.confirm("Approve this?", abort=True)
     # Only what was shown: a server may change while somebody reads.
     answer = hub.approve(name, {**parts, "hash": found["hash"]})
     names = ", ".join(map(clean, answer["approved"])) or "nothing that waited"
-    desk.terminal.answer(answer, lambda: desk.terminal.say(f"approved of '{name}': {names}"))
+    context.terminal.answer(answer, lambda: context.terminal.say(f"approved of '{name}': {names}"))
 
 
 @click.command("activate")
 @one_server
 @json_option
 @click.pass_obj
-def activate_command(desk: Desk, name: str) -> None:
+def activate_command(context: CliContext, name: str) -> None:
     """Start a server now, before a call needs it."""
-    hub = desk.need_hub()
-    hub.order(name, "activate", desk.settings.start_timeout + MARGIN)
+    hub = context.need_hub()
+    hub.order(name, "activate", context.settings.start_timeout + MARGIN)
     answer = {"done": "activated", "server": name}
-    desk.terminal.answer(answer, lambda: desk.terminal.say(f"'{name}' is ready"))
+    context.terminal.answer(answer, lambda: context.terminal.say(f"'{name}' is ready"))
 
 
 @click.command("deactivate")
 @one_server
 @json_option
 @click.pass_obj
-def deactivate_command(desk: Desk, name: str) -> None:
+def deactivate_command(context: CliContext, name: str) -> None:
     """Let a server rest; the next call starts it again."""
-    desk.need_hub().order(name, "deactivate", MARGIN)
+    context.need_hub().order(name, "deactivate", MARGIN)
     answer = {"done": "deactivated", "server": name}
     text = f"'{name}' rests once no call is under way"
-    desk.terminal.answer(answer, lambda: desk.terminal.say(text))
+    context.terminal.answer(answer, lambda: context.terminal.say(text))

@@ -28,6 +28,15 @@ class Source(Protocol):
         ...
 
 
+class RecordSource(Source, Protocol):
+    """A source that reads what is kept: its report is true before it runs."""
+
+    @property
+    def report(self) -> Report:
+        """Everything it knows, now."""
+        ...
+
+
 class Pipes(Protocol):
     """A running server's stdin and stdout."""
 

@@ -7,8 +7,9 @@ from typing import Final
 
 from toolyard.core.addresses import address, address_of_template, is_ours, wrap
 from toolyard.core.model import Entry, Offers, Problem, Snapshot
-from toolyard.core.problems import ProblemCode
 
+CLASH: Final = "address-clash"
+RESERVED: Final = "address-reserved"
 NAMED: Final = 3
 """Addresses that a sentence names."""
 CHARS: Final = 100
@@ -45,7 +46,7 @@ def _clash(entry: Entry, clashes: dict[str, Entry]) -> Problem:
     first = next(iter(clashes))
     owners = ", ".join(sorted({repr(other.alias) for other in clashes.values()}))
     return Problem(
-        ProblemCode.ADDRESS_CLASH,
+        CLASH,
         f"{entry.alias!r} lists addresses that {owners} had first: {_named(list(clashes))}; "
         f"they go by others, such as {_brief(wrap(entry.alias, first))}",
         f"nothing is lost; {entry.alias!r} alone, by its own addresses, is at /mcp/s/{entry.alias}",
@@ -55,7 +56,7 @@ def _clash(entry: Entry, clashes: dict[str, Entry]) -> Problem:
 
 def _reserved(entry: Entry, reserved: list[str]) -> Problem:
     return Problem(
-        ProblemCode.ADDRESS_RESERVED,
+        RESERVED,
         f"{entry.alias!r} lists addresses that only the hub gives: {_named(reserved)}; "
         "they are left out",
         "ask its author to use a scheme other than toolyard",

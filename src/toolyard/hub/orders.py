@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 from toolyard.core.errors import NotOursError, TakenError
 from toolyard.core.model import Server, ServerId, Snapshot
 from toolyard.core.passport import Override
-from toolyard.core.profiles import Profile
 from toolyard.hub import Hub
 from toolyard.stores.passports import PassportsFile
-from toolyard.stores.profiles import ProfilesFolder
 from toolyard.stores.servers import SOURCE, ServersFile
+
+NOTICE_SECONDS: Final = 3.0
+"""How long an order waits until it is seen; sources notice within one second."""
 
 
 class Orders:
@@ -26,12 +27,10 @@ class Orders:
         self,
         hub: Hub,
         servers: ServersFile,
-        profiles: ProfilesFolder,
         passports: PassportsFile,
     ) -> None:
         self._hub = hub
         self._servers = servers
-        self._profiles = profiles
         self._passports = passports
 
     # Servers of the user's file.
@@ -66,7 +65,7 @@ class Orders:
         name = self._name(alias)
         await asyncio.to_thread(self._servers.remove, name)
         id_ = ServerId(name, SOURCE)
-        return await self._hub.board.wait_until(lambda snapshot: id_ not in snapshot.entries)
+        return await self._noticed(lambda snapshot: id_ not in snapshot.entries)
 
     async def enable_server(self, alias: str, enabled: bool) -> bool:
         """Switch a server on or off.
@@ -94,7 +93,7 @@ class Orders:
             entry = snapshot.entries.get(wanted.id)
             return entry is not None and _facts(entry.server) == _facts(wanted)
 
-        return await self._hub.board.wait_until(holds)
+        return await self._noticed(holds)
 
     def _name(self, alias: str) -> str:
         """The name in the file of a server.
@@ -111,27 +110,6 @@ class Orders:
             )
         return id_.name
 
-    # Profiles.
-
-    async def put_profile(self, profile: Profile) -> bool:
-        """Write a profile.
-
-        Raises:
-            ConfigError, StoreError: It cannot be used or written.
-        """
-        await asyncio.to_thread(self._profiles.put, profile)
-        return await self._hub.board.wait_until(lambda s: s.profiles.get(profile.name) == profile)
-
-    async def remove_profile(self, name: str) -> bool:
-        """Delete a profile.
-
-        Raises:
-            UnknownNameError: There is none of that name.
-            StoreError: It cannot be deleted.
-        """
-        await asyncio.to_thread(self._profiles.remove, name)
-        return await self._hub.board.wait_until(lambda snapshot: name not in snapshot.profiles)
-
     # What is said of clients.
 
     async def put_passport(self, override: Override) -> bool:
@@ -147,7 +125,7 @@ class Orders:
             found = snapshot.overrides.get(override.name)
             return found is not None and wanted <= found.said.items()
 
-        return await self._hub.board.wait_until(holds)
+        return await self._noticed(holds)
 
     async def remove_passport(self, name: str) -> bool:
         """Take back what was said of a client.
@@ -157,7 +135,17 @@ class Orders:
             ConfigError, StoreError: The file cannot be read or written.
         """
         await asyncio.to_thread(self._passports.remove, name)
-        return await self._hub.board.wait_until(lambda snapshot: name not in snapshot.overrides)
+        return await self._noticed(lambda snapshot: name not in snapshot.overrides)
+
+    async def _noticed(self, holds: Callable[[Snapshot], bool]) -> bool:
+        snapshot = self._hub.snapshot
+        try:
+            async with asyncio.timeout(NOTICE_SECONDS):
+                while not holds(snapshot):
+                    snapshot = await self._hub.board.wait_after(snapshot.revision)
+        except TimeoutError:
+            return False
+        return True
 
 
 def _facts(server: Server) -> Any:

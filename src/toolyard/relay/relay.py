@@ -230,8 +230,8 @@ class Relay:
             if wrong:
                 return _error(era.HEADER_MISMATCH, wrong)
         if route.server is None:
-            desk = self._desk(exchange.session)
-            reply = self._signed(exchange, await desk.call(exchange, route.key, fields, view))
+            context = self._desk(exchange.session)
+            reply = self._signed(exchange, await context.call(exchange, route.key, fields, view))
         else:
             fields["name"] = route.raw_key
             reply = await self.calls.send(exchange, "tools/call", fields, route, view)

@@ -21,7 +21,6 @@ from toolyard.surfaces.control.figures import FiguresDoor
 from toolyard.surfaces.control.inputs import InputsDoor
 from toolyard.surfaces.control.instances import InstancesDoor
 from toolyard.surfaces.control.looking import LookingDoor
-from toolyard.surfaces.control.profiles import ProfilesDoor
 from toolyard.surfaces.control.servers import ServersDoor
 from toolyard.surfaces.control.tokens import TokensDoor
 from toolyard.surfaces.gate import Grant, grant_of
@@ -45,7 +44,6 @@ def yard_parts(
     """Servers, profiles, tokens, inputs, clients, what there is to read, figures and events."""
     doors = (
         ServersDoor(hub, orders),
-        ProfilesDoor(hub, orders),
         TokensDoor(hub, tokens, dismiss),
         InputsDoor(inputs),
         LookingDoor(hub, settings, living),

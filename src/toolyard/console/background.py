@@ -15,7 +15,7 @@ from pathlib import Path
 from subprocess import DEVNULL, Popen, TimeoutExpired
 from typing import TypeVar
 
-from toolyard.cli.exits import Exit
+from toolyard.console.exits import Exit
 from toolyard.core.errors import StartError, StoreError
 from toolyard.records.files import locked
 from toolyard.stores.places import make_private

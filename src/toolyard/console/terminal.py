@@ -11,7 +11,7 @@ from typing import Any, TextIO
 
 import click
 
-from toolyard.cli.exits import Exit
+from toolyard.console.exits import Exit
 
 COLOURS = {
     "ready": "green",

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from toolyard.cli.exits import Exit
-from toolyard.cli.terminal import Terminal
+from toolyard.console.exits import Exit
+from toolyard.console.terminal import Terminal
 
 if TYPE_CHECKING:
-    from toolyard.cli.control import Control
+    from toolyard.console.control import Control
+    from toolyard.operation import Answer, Operation, Order
     from toolyard.settings import Settings
     from toolyard.stores.runfile import RunDir
     from toolyard.stores.servers import ServersFile
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
-class Desk:
+class CliContext:
     """One run of the command line; everything in it is made when it is first asked for."""
 
     def __init__(self, terminal: Terminal | None = None) -> None:
@@ -69,7 +70,7 @@ class Desk:
 
     def find_hub(self) -> Control | None:
         """Give the control door of the running hub, if there is one."""
-        from toolyard.cli.control import Control
+        from toolyard.console.control import Control
 
         state = self.run_dir.read()
         if state is None:
@@ -82,12 +83,36 @@ class Desk:
         Raises:
             CommandError: There is none.
         """
-        from toolyard.cli.control import CommandError
+        from toolyard.console.errors import CommandError
 
         hub = self.find_hub()
         if hub is None:
             raise CommandError("no hub is running", "run: toolyard up --detach", Exit.NO_HUB)
         return hub
+
+    def run(self, operation: Operation[Order, Answer], order: Order) -> Answer:
+        """Carry out an operation: in the running hub, or here where none runs and files are enough.
+
+        Raises:
+            CommandError: It needs a hub and none is running, or the hub refused it.
+            ToolyardError: It could not be carried out here.
+        """
+        from toolyard.console.here import run_here
+        from toolyard.operation import Needs
+
+        hub = self.hub_of_config
+        if hub is None and operation.needs is Needs.FILES:
+            return run_here(self.settings, operation, order)
+        return (hub or self.need_hub()).run(operation, order)
+
+    @property
+    def hub_of_config(self) -> Control | None:
+        """The running hub, unless the user named a servers file that it does not read."""
+        state = self.run_dir.read()
+        if state is not None and self.told_config:
+            same = state.config and Path(state.config) == self.settings.config_file
+            return self.find_hub() if same else None
+        return self.find_hub()
 
     def start_hub(self) -> Control:
         """Give the control door of the hub; start one in the background if there is none.
@@ -98,7 +123,7 @@ class Desk:
         hub = self.find_hub()
         if hub is not None:
             return hub
-        from toolyard.cli.background import start_until
+        from toolyard.console.background import start_until
 
         self.terminal.note("no hub is running; starting one in the background")
         flags = ["--config", str(self.settings.config_file)] if self.told_config else []
@@ -110,7 +135,7 @@ def json_option(command: Decorated) -> Decorated:
 
     def note(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
         if value:
-            ctx.ensure_object(Desk).terminal.as_json = True
+            ctx.ensure_object(CliContext).terminal.as_json = True
 
     option = click.option(
         "--json",
@@ -138,7 +163,7 @@ def setting_option(
 
     def note(ctx: click.Context, _param: click.Parameter, value: Any) -> None:
         if value is not None and value != ():
-            ctx.ensure_object(Desk).flags[setting] = value
+            ctx.ensure_object(CliContext).flags[setting] = value
 
     more: dict[str, Any] = {"is_flag": False, "flag_value": flag_value} if flag_value else {}
     return click.option(
@@ -159,5 +184,5 @@ config_option = setting_option(
 
 def complete_servers(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
     """The names of servers that begin like this."""
-    servers = Desk().servers_file.load().servers
+    servers = CliContext().servers_file.load().servers
     return [each.id.name for each in servers if each.id.name.startswith(incomplete)]

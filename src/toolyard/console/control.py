@@ -6,26 +6,19 @@ import http.client
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 from urllib.parse import quote, urlencode, urlsplit
 
-from toolyard.cli.exits import Exit
-from toolyard.core.errors import ToolyardError
+import msgspec
+
+from toolyard.console.errors import CommandError
+from toolyard.console.exits import Exit
+from toolyard.operation import Answer, Operation, Order, Versioned, write_order
 
 PATIENCE = 10.0
 """Seconds for a question the hub answers from what it knows."""
 ANYWHERE = ("0.0.0.0", "::")  # noqa: S104
 """Addresses that listen everywhere; whoever is on this machine uses the loopback."""
-
-
-class CommandError(ToolyardError):
-    """A command cannot do what it was asked for; `exit` is what it ends with."""
-
-    def __init__(self, text: str, hint: str = "", exit_: Exit = Exit.FAILED) -> None:
-        super().__init__(text, hint)
-        self.exit = exit_
-        self.errors: list[dict[str, str]] = []
-        """All that is wrong with what was said, where that is several things."""
 
 
 class Control:
@@ -39,6 +32,20 @@ class Control:
             self._host = "127.0.0.1"
         self._port = parts.port or 80
         self._headers = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
+
+    def run(
+        self, operation: Operation[Order, Answer], order: Order, patience: float = PATIENCE
+    ) -> Answer:
+        """Have an operation carried out; return its answer."""
+        target, body = write_order(operation, order)
+        with self._request(operation.method, target, body, patience) as response:
+            raw, version = response.read(), response.headers.get("ETag", "").strip('"')
+        try:
+            answer = msgspec.json.decode(raw, type=operation.answer)
+        except msgspec.MsgspecError as error:
+            text = f"cannot read the answer of the hub at {self.url}: {error}"
+            raise CommandError(text, "it may be of another version: toolyard restart") from error
+        return cast("Answer", Versioned(answer, version) if operation.is_versioned else answer)
 
     def status(self) -> dict[str, Any]:
         """The whole yard."""
@@ -115,22 +122,6 @@ class Control:
     def lock(self) -> dict[str, Any]:
         """The yard as a lock file has it."""
         return self._ask("GET", "/api/v1/lock")
-
-    def profiles(self) -> dict[str, Any]:
-        """All profiles."""
-        return self._ask("GET", "/api/v1/profiles")
-
-    def profile(self, name: str) -> dict[str, Any]:
-        """One profile."""
-        return self._ask("GET", f"/api/v1/profiles/{quote(name, safe='')}")
-
-    def put_profile(self, name: str, said: object) -> dict[str, Any]:
-        """Write a profile."""
-        return self._ask("PUT", f"/api/v1/profiles/{quote(name, safe='')}", said)
-
-    def remove_profile(self, name: str) -> None:
-        """Delete a profile."""
-        self._ask("DELETE", f"/api/v1/profiles/{quote(name, safe='')}")
 
     def passports(self) -> dict[str, Any]:
         """What is known of clients, and who is there."""
@@ -232,7 +223,7 @@ class Control:
         self, method: str, path: str, body: object, patience: float | None, match: str = ""
     ) -> Iterator[http.client.HTTPResponse]:
         connection = http.client.HTTPConnection(self._host, self._port, timeout=patience)
-        data = None if body is None else json.dumps(body).encode()
+        data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         headers = self._headers | ({"Content-Type": "application/json"} if data else {})
         headers |= {"If-Match": match} if match else {}
         try:

@@ -1,0 +1,1 @@
+"""The console: the terminal, the exit codes, and the way to the hub that all commands share."""

@@ -1,0 +1,32 @@
+"""Carries operations out in this process, on what is kept, where no hub is running."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+
+from toolyard.board import Board
+from toolyard.feature import Feature
+from toolyard.operation import Answer, Operation, Order
+from toolyard.settings import Settings
+from toolyard.yard import Parts, Yard
+
+
+def run_here(settings: Settings, operation: Operation[Order, Answer], order: Order) -> Answer:
+    """Carry out an operation that needs files alone."""
+    return asyncio.run(_run(settings, operation, order))
+
+
+async def _run(settings: Settings, operation: Operation[Order, Answer], order: Order) -> Answer:
+    return await operation.run(_open_yard(settings, operation.package), order)
+
+
+def _open_yard(settings: Settings, package: str) -> Yard:
+    """A yard of one feature's records, whose picture is what they say now."""
+    feature: Feature = importlib.import_module(package).FEATURE
+    yard = Yard(Board(), Parts([settings]), is_live=False)
+    for part in feature.make_parts(yard):
+        yard.parts.add(part)
+    for source in feature.make_sources(yard):
+        yard.board.post(source.report)
+    return yard

@@ -1,0 +1,13 @@
+"""The features of Toolyard: one folder for each thing a user can name.
+
+Importing this costs next to nothing: a feature's modules are loaded when they are used.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from toolyard.feature import Feature
+from toolyard.features import profiles
+
+FEATURES: Final[tuple[Feature, ...]] = (profiles.FEATURE,)

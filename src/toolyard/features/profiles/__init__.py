@@ -1,0 +1,22 @@
+"""Profiles: named selections of servers and tools, and how these are shown."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from toolyard.feature import Command, Feature, Heading
+
+FEATURE: Final = Feature(
+    __name__,
+    parts="source:parts",
+    sources="source:sources",
+    operations="operations",
+    commands=(
+        Command(
+            "profile",
+            "Select servers and tools for some clients, and show them in other words.",
+            Heading.AGENTS,
+            "commands:profile_command",
+        ),
+    ),
+)

@@ -1,0 +1,268 @@
+"""Operations: every question and order about the yard, each described once.
+
+A feature writes a function; what it takes and gives are its types. The REST door, the OpenAPI
+document, the reference pages and the command line's client are all made from the same
+description, so none of them can say something else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, get_args, get_origin, get_type_hints
+from urllib.parse import quote, urlencode
+
+import msgspec
+from msgspec import NODEFAULT, UNSET, Struct
+
+if TYPE_CHECKING:
+    from toolyard.yard import Yard
+
+Order = TypeVar("Order", bound=Struct)
+Answer = TypeVar("Answer")
+JSON: Final = "application/json"
+_PATH_FIELD: Final = re.compile(r"{(\w+)(?::\w+)?}")
+_WITHOUT_BODY: Final = ("GET", "DELETE")
+WHOLE_BODY: Final = "body"
+"""A field of this name takes the body as it is; the operation itself says what is wrong with it."""
+
+
+class Needs(StrEnum):
+    """The least that must be there for an operation to be carried out."""
+
+    FILES = "files"
+    """What is kept on disk: without a running hub it is carried out in the caller's process."""
+    HUB = "hub"
+    """A running hub."""
+
+
+class Guard(StrEnum):
+    """The state that `If-Match` names: an order decided on an older one is refused."""
+
+    NONE = "none"
+    PICTURE = "picture"
+    RECORD = "record"
+
+
+class NoInput(Struct, frozen=True):
+    """Nothing to say."""
+
+
+class Done(Struct, frozen=True):
+    """An order was carried out."""
+
+    done: bool = True
+
+
+class Ordered(Struct, frozen=True):
+    """An order was written down; `noticed` says whether the picture shows its effect already."""
+
+    name: str
+    noticed: bool
+    done: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Versioned(Generic[Answer]):
+    """An answer with the version of what it tells: a later order can name it."""
+
+    answer: Answer
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """An order's fields by the part of a request that carries them."""
+
+    path: type[Struct]
+    query: type[Struct]
+    body: type[Struct] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Operation(Generic[Order, Answer]):
+    """One question or order."""
+
+    method: str
+    path: str
+    run: Callable[[Yard, Order], Awaitable[Answer]]
+    order: type[Order]
+    answer: Any
+    """The type of the answer's body, as its schema and its reader need it."""
+    is_versioned: bool
+    """The answer comes with the version of what it tells."""
+    summary: str
+    package: str
+    """The package of the feature it belongs to."""
+    tag: str
+    needs: Needs
+    split: Split
+    status: int = 200
+    errors: tuple[int, ...] = ()
+    """Refusals beside those that follow from the description."""
+    media: str = JSON
+    guard: Guard = Guard.NONE
+    shape: Any = None
+    """The type that describes a body which the operation reads itself."""
+    invalid: int = 422
+    """The status of input that can be read, and is not what the operation takes."""
+    from_picture: bool = False
+    """The answer is the picture's, so the picture's revision is its version."""
+
+
+Function = Callable[["Yard", Order], Awaitable[Answer]]
+
+
+def operation(
+    method: str,
+    path: str,
+    *,
+    needs: Needs = Needs.HUB,
+    tag: str = "",
+    query: tuple[str, ...] = (),
+    **more: Any,
+) -> Callable[[Function[Order, Answer]], Operation[Order, Answer]]:
+    """Describe an operation; the function's docstring and types say the rest.
+
+    Args:
+        tag: The feature's name, unless given.
+        query: Fields that stand in the address although the request has a body.
+        more: Further fields of `Operation`.
+    """
+
+    def describe(function: Function[Order, Answer]) -> Operation[Order, Answer]:
+        hints = get_type_hints(function, include_extras=True)
+        order, answer = hints["order"], hints["return"]
+        is_versioned = get_origin(answer) is Versioned
+        return Operation(
+            method,
+            path,
+            function,
+            order,
+            get_args(answer)[0] if is_versioned else answer,
+            is_versioned,
+            _first_sentence(function),
+            package := function.__module__.rpartition(".")[0],
+            tag or package.rpartition(".")[2],
+            needs,
+            _split(order, method, path, query),
+            **more,
+        )
+
+    return describe
+
+
+def read_order(
+    operation: Operation[Order, Answer],
+    path: Mapping[str, str],
+    query: Mapping[str, str],
+    body: bytes,
+) -> Order:
+    """Put an order together from the parts of a request.
+
+    Raises:
+        msgspec.ValidationError: It is not what the operation takes.
+        msgspec.DecodeError: The body is not JSON.
+    """
+    split = operation.split
+    fields = _fields_of(msgspec.convert(dict(path), split.path, strict=False))
+    fields |= _fields_of(msgspec.convert(dict(query), split.query, strict=False))
+    if split.body is not None:
+        fields |= _fields_of(msgspec.json.decode(body or b"{}", type=split.body))
+    elif operation.shape is not None:
+        fields[WHOLE_BODY] = _decode(body or b"{}")
+    return operation.order(**fields)
+
+
+def write_order(operation: Operation[Order, Answer], order: Order) -> tuple[str, bytes | None]:
+    """The target and the body of the request that gives an order; `read_order` undoes it."""
+    split = operation.split
+    fields = {name: getattr(order, name) for name in order.__struct_fields__}
+    named = {name: quote(_word(fields[name]), safe="") for name in split.path.__struct_fields__}
+    target = _PATH_FIELD.sub(lambda match: named[match[1]], operation.path)
+    asked = {
+        field.name: _word(fields[field.name])
+        for field in msgspec.structs.fields(split.query)
+        if fields[field.name] is not UNSET and fields[field.name] != _default(field)
+    }
+    if asked:
+        target += "?" + urlencode(asked)
+    if operation.shape is not None:
+        return target, msgspec.json.encode(fields[WHOLE_BODY])
+    if split.body is None:
+        return target, None
+    chosen = {name: fields[name] for name in split.body.__struct_fields__}
+    return target, msgspec.json.encode(split.body(**chosen))
+
+
+def path_fields(path: str) -> list[str]:
+    """The names of the fields in a path."""
+    return _PATH_FIELD.findall(path)
+
+
+def _split(order: type[Struct], method: str, path: str, query: tuple[str, ...]) -> Split:
+    named = path_fields(path)
+    rest = [name for name in order.__struct_fields__ if name not in named and name != WHOLE_BODY]
+    in_query = rest if method in _WITHOUT_BODY else [name for name in rest if name in query]
+    in_body = [name for name in rest if name not in in_query]
+    has_body = bool(in_body) and method not in _WITHOUT_BODY
+    return Split(
+        _part(order, tuple(named), "Path"),
+        _part(order, tuple(in_query), "Query"),
+        _part(order, tuple(in_body), "Body") if has_body else None,
+    )
+
+
+@cache
+def _part(order: type[Struct], names: tuple[str, ...], suffix: str) -> type[Struct]:
+    """The fields of an order that one part of a request carries; all of them are the order.
+
+    Operations that take the same order share its parts, so that the document names each once.
+    """
+    if names == order.__struct_fields__:
+        return order
+    fields = {field.name: field for field in msgspec.structs.fields(order)}
+    return msgspec.defstruct(
+        f"{order.__name__}{suffix}",
+        [_definition(fields[name]) for name in names],
+        namespace={"__doc__": order.__doc__},
+        kw_only=True,
+        frozen=True,
+        forbid_unknown_fields=order.__struct_config__.forbid_unknown_fields,
+    )
+
+
+def _definition(field: msgspec.structs.FieldInfo) -> tuple[str, Any] | tuple[str, Any, Any]:
+    if field.default is not NODEFAULT:
+        return field.name, field.type, field.default
+    if field.default_factory is not NODEFAULT:
+        return field.name, field.type, msgspec.field(default_factory=field.default_factory)
+    return field.name, field.type
+
+
+def _default(field: msgspec.structs.FieldInfo) -> Any:
+    return field.default if field.default_factory is NODEFAULT else field.default_factory()
+
+
+def _first_sentence(function: Callable[..., Any]) -> str:
+    return (function.__doc__ or "").partition("\n")[0].strip().rstrip(".")
+
+
+def _fields_of(part: Struct) -> dict[str, Any]:
+    return {name: getattr(part, name) for name in part.__struct_fields__}
+
+
+def _decode(raw: bytes) -> Any:
+    try:
+        return msgspec.json.decode(raw)
+    except RecursionError:
+        raise msgspec.DecodeError("it is nested too deeply") from None
+
+
+def _word(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)

@@ -1,0 +1,63 @@
+"""The yard as an operation meets it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeVar
+
+from toolyard.board import Board
+from toolyard.core.model import Snapshot
+
+Part = TypeVar("Part")
+NOTICE_SECONDS: Final = 3.0
+"""How long an order waits until the picture shows it; records are noticed within one second."""
+ANY_VERSION: Final[frozenset[str]] = frozenset()
+
+
+class Parts:
+    """The objects a yard is made of, found by their class."""
+
+    def __init__(self, parts: Iterable[object] = ()) -> None:
+        self._by_class: dict[type[Any], object] = {}
+        for part in parts:
+            self.add(part)
+
+    def add(self, part: object) -> None:
+        """Make a part known; a class has one."""
+        if type(part) in self._by_class:
+            raise ValueError(f"there is a {type(part).__name__} already")
+        self._by_class[type(part)] = part
+
+    def __getitem__(self, kind: type[Part]) -> Part:
+        """Return the part of that class."""
+        part = self._by_class[kind]
+        assert isinstance(part, kind)
+        return part
+
+
+@dataclass(frozen=True, slots=True)
+class Yard:
+    """All that an operation works with: the picture, what is kept, who is calling."""
+
+    board: Board
+    parts: Parts
+    caller: str = ""
+    """The name of whoever gives the order."""
+    expected: frozenset[str] = field(default=ANY_VERSION)
+    """The versions under which the caller wants its change; any if empty."""
+    is_live: bool = True
+    """A hub follows what is written; without one nobody notices."""
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The picture, now."""
+        return self.board.snapshot
+
+    def part(self, kind: type[Part]) -> Part:
+        """Return the part of the yard of that class."""
+        return self.parts[kind]
+
+    async def seen(self, holds: Callable[[Snapshot], bool]) -> bool:
+        """Wait until the picture shows it; return False if that takes too long."""
+        return self.is_live and await self.board.wait_until(holds, NOTICE_SECONDS)

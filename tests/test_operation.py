@@ -1,0 +1,110 @@
+"""Operations: an order travels as a request and comes back as it was."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import Meta, Struct
+
+from toolyard.features import FEATURES
+from toolyard.operation import (
+    Done,
+    NoInput,
+    Operation,
+    Versioned,
+    operation,
+    path_fields,
+    read_order,
+    write_order,
+)
+from toolyard.yard import Yard
+
+Text = st.text(st.characters(codec="utf-8"), min_size=1)
+
+
+class Book(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A book to lend."""
+
+    shelf: str
+    number: int
+    days: Annotated[int, Meta(ge=1)] = 14
+    renews: bool = False
+    notes: list[str] = []
+
+
+@operation("POST", "/shelves/{shelf}/books/{number}", query=("renews",))
+async def lend(yard: Yard, order: Book) -> Versioned[Done]:
+    """Lend a book.
+
+    Whoever comes first has it.
+    """
+    return Versioned(Done(), "1")
+
+
+@operation("GET", "/shelves/{shelf}/books/{number}")
+async def look(yard: Yard, order: Book) -> Done:
+    """Look for a book."""
+    return Done()
+
+
+def parts(target: str, method: Operation[Any, Any]) -> tuple[dict[str, str], dict[str, str]]:
+    """The fields of the path and of the query of a request, as a door reads them."""
+    url = urlsplit(target)
+    words = [unquote(word) for word in url.path.split("/")]
+    names = method.path.split("/")
+    fields = {n[1:-1]: w for n, w in zip(names, words, strict=True) if n.startswith("{")}
+    return fields, dict(parse_qsl(url.query, keep_blank_values=True))
+
+
+@given(Text, st.integers(0, 2**40), st.integers(1, 90), st.booleans(), st.lists(Text))
+def test_an_order_is_read_as_it_was_written(
+    shelf: str, number: int, days: int, renews: bool, notes: list[str]
+) -> None:
+    order = Book(shelf=shelf, number=number, days=days, renews=renews, notes=notes)
+
+    target, body = write_order(lend, order)
+
+    assert body is not None
+    assert read_order(lend, *parts(target, lend), body) == order
+
+
+def test_a_question_has_no_body() -> None:
+    order = Book(shelf="a/b", number=7, days=3)
+
+    target, body = write_order(look, order)
+
+    assert (target, body) == ("/shelves/a%2Fb/books/7?days=3", None)
+    assert read_order(look, *parts(target, look), b"") == order
+
+
+@pytest.mark.parametrize(
+    ("query", "body"),
+    [({}, b'{"days": 0}'), ({}, b'{"shelf": "b"}'), ({"renews": "perhaps"}, b"{}"), ({}, b'"x"')],
+)
+def test_what_is_no_order_is_refused(query: dict[str, str], body: bytes) -> None:
+    with pytest.raises(msgspec.ValidationError):
+        read_order(lend, {"shelf": "a", "number": "1"}, query, body)
+
+
+def test_an_operation_is_described_by_its_function() -> None:
+    assert (lend.summary, lend.answer, lend.order) == ("Lend a book", Done, Book)
+    assert lend.split.body is not None
+    assert lend.split.body.__struct_fields__ == ("days", "notes")
+
+
+def test_every_operation_says_what_it_does_and_where() -> None:
+    operations = [o for feature in FEATURES for o in feature.load_operations()]
+    places = [(o.method, o.path) for o in operations]
+
+    assert operations
+    assert len(set(places)) == len(places)
+    for each in operations:
+        assert each.summary, each.path
+        fields = each.order.__struct_fields__
+        assert set(path_fields(each.path)) <= set(fields), each.path
+        assert each.order is NoInput or fields, each.path
