@@ -16,6 +16,7 @@ from pathlib import Path
 import click
 
 from toolyard.cli.entry import root
+from toolyard.cli.group import LazyGroup
 from toolyard.console.exits import MEANINGS
 from toolyard.core.known_clients import TABLE
 from toolyard.settings import HOME, SETTINGS, Settings
@@ -31,7 +32,7 @@ flags may hold in [settings](settings.md). This page is made from the commands t
 """
 
 
-def commands_page() -> str:
+def commands_page(root: LazyGroup = root) -> str:
     """The whole page on the command line."""
     context = click.Context(root, info_name="toolyard", help_option_names=["-h", "--help"])
     parts = [HEAD, _help(root, context)]

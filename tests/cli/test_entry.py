@@ -12,7 +12,6 @@ import pytest
 import toolyard as package
 from tests.cli.conftest import Toolyard
 from toolyard.cli.entry import root
-from toolyard.cli.group import SENTENCES
 from toolyard.console.exits import MEANINGS, Exit
 
 SOURCE = str(Path(package.__file__).parents[1])
@@ -49,21 +48,21 @@ def test_help_imports_no_command_and_nothing_heavy() -> None:
     loaded = python("-c", script).stderr.split()
 
     assert not set(HEAVY) & set(loaded)
-    commands = [root.get_command(click.Context(root), name) for name in SENTENCES]
+    commands = [root.get_command(click.Context(root), name) for name in root.sentences]
     modules = {command.callback.__module__ for command in commands if command and command.callback}
     assert not modules & set(loaded)
 
 
-@pytest.mark.parametrize("name", SENTENCES)
+@pytest.mark.parametrize("name", root.sentences)
 def test_the_list_of_commands_says_what_the_command_says_of_itself(name: str) -> None:
     command = root.get_command(click.Context(root), name)
 
     assert command is not None
     assert command.name == name
-    assert (command.help or "").split("\n")[0] == SENTENCES[name]
+    assert (command.help or "").split("\n")[0] == root.sentences[name]
 
 
-@pytest.mark.parametrize("name", sorted(set(SENTENCES) - {"mcp"}))
+@pytest.mark.parametrize("name", sorted(set(root.sentences) - {"mcp"}))
 def test_every_command_can_answer_in_json(name: str) -> None:
     command = root.get_command(click.Context(root), name)
 

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from tests.house.tree import ROOT
-from toolyard.cli.group import SENTENCES
+from toolyard.cli.entry import root
 from toolyard.settings import SETTINGS
 
 
@@ -26,7 +26,7 @@ def test_every_command_and_setting_has_its_place() -> None:
     commands = Path(pages / "cli.md").read_text("utf-8")
     settings = Path(pages / "settings.md").read_text("utf-8")
 
-    assert [name for name in SENTENCES if f"\n## {name}\n" not in commands] == []
+    assert [name for name in root.sentences if f"\n## {name}\n" not in commands] == []
     assert [each.name for each in SETTINGS if f"`{each.variable}`" not in settings] == []
 
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from toolyard import app
+from toolyard.feature import Feature
+from toolyard.features import FEATURES
 from toolyard.links.opening import Patience
 from toolyard.settings import read_settings
 
@@ -261,6 +263,7 @@ async def open_doors(
     home: Path,
     servers: Mapping[str, Any] | str | None = None,
     patience: Patience = Patience(),  # noqa: B008 - frozen
+    features: Sequence[Feature] = FEATURES,
     **changes: Any,
 ) -> AsyncIterator[Doors]:
     """Run a whole hub in this loop, in front of these servers, or with this text as its file."""
@@ -271,7 +274,8 @@ async def open_doors(
     settings = replace(settings, **{**fixed, **changes})
     opened: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     async with asyncio.TaskGroup() as group:
-        running = group.create_task(app.run(settings, ready=opened.set_result, patience=patience))
+        hub = app.run(settings, ready=opened.set_result, patience=patience, features=features)
+        running = group.create_task(hub)
         async with asyncio.timeout(PATIENCE):
             url = await opened
         try:

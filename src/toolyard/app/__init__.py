@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Final
 
 from toolyard.app.doors import bind_door, open_doors, say_unfindable
 from toolyard.app.house import House
 from toolyard.core.errors import StoreError
+from toolyard.feature import Feature
+from toolyard.features import FEATURES
 from toolyard.links.opening import Patience
 from toolyard.settings import Settings
 from toolyard.stores.runfile import RunDir
@@ -27,6 +29,7 @@ async def run(
     stdio: Mapping[str, str] | None = None,
     ready: Callable[[str], None] | None = None,
     patience: Patience = Patience(),  # noqa: B008 - frozen
+    features: Sequence[Feature] = FEATURES,
 ) -> None:
     """Serve until told to stop; `stdio` is what the one client on our stdin and stdout wishes.
 
@@ -37,14 +40,14 @@ async def run(
         ConfigError: The address cannot be used.
     """
     if stdio is not None:
-        house = House(settings, patience)
+        house = House(settings, patience, features)
         await house.live(lambda: serve_stdio(house.relay, settings.client_message_limit, stdio))
         return
     place = RunDir(settings.runtime_dir)
     with _held(place) as trouble:
         token = settings.token or place.token()
         sock = bind_door(settings)
-        house = House(settings, patience)
+        house = House(settings, patience, features)
         if trouble is not None:
             say_unfindable(house, place, str(trouble))
         try:

@@ -17,7 +17,6 @@ from toolyard.app.house import House
 from toolyard.core import watches
 from toolyard.core.errors import ConfigError, StoreError
 from toolyard.core.model import Problem, Report
-from toolyard.features import FEATURES
 from toolyard.settings import Settings, in_force
 from toolyard.stores.runfile import HubState, RunDir
 from toolyard.surfaces.address import EVERYWHERE, local_url, open_url, problems_of
@@ -192,7 +191,7 @@ def _make_rest(
     operations += RunsDoor(house.hub, house.agents, house.tokens, door.dismiss).operations()
     operations += TryingDoor(house.relay, house.inputs, house.stopping).operations()
     operations += SharingDoor(house.shareable).operations()
-    for feature in FEATURES:
+    for feature in house.features:
         operations += bind_operations(feature.load_operations(), house.yard)
     operations += HistoryDoor(house.history, house.relay).operations()
     operations.append(Metrics(house.hub, house.relay, house.history).operation())

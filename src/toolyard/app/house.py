@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -26,6 +26,7 @@ from toolyard.core.model import (
 from toolyard.core.ports import Source
 from toolyard.executors.local import Local
 from toolyard.executors.usage import memory_of
+from toolyard.feature import Feature
 from toolyard.features import FEATURES
 from toolyard.hub import Hub
 from toolyard.hub.agents import Agents
@@ -89,8 +90,11 @@ BACKUP_SECONDS: Final = 86400.0
 class House:
     """Every room, built and wired, not yet running."""
 
-    def __init__(self, settings: Settings, patience: Patience) -> None:
+    def __init__(
+        self, settings: Settings, patience: Patience, features: Sequence[Feature] = FEATURES
+    ) -> None:
         self.settings = settings
+        self.features = features
         self._patience = replace(
             patience,
             open=settings.start_timeout,
@@ -208,10 +212,12 @@ class House:
     def _build_features(self) -> None:
         """What features add: parts of the yard, and sources whose first report stands at once."""
         self.yard = Yard(self.board, Parts([self.settings, self.relay]))
-        for feature in FEATURES:
+        for feature in self.features:
             for part in feature.make_parts(self.yard):
                 self.yard.parts.add(part)
-        self.feature_sources = [s for each in FEATURES for s in each.make_sources(self.yard)]
+        self.feature_sources = [
+            source for feature in self.features for source in feature.make_sources(self.yard)
+        ]
         for source in self.feature_sources:
             self._post(source.report)
 

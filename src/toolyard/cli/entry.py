@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+from collections.abc import Iterable
 
 import click
 
@@ -14,21 +15,32 @@ from toolyard.console.context import CliContext, json_option
 from toolyard.console.exits import Exit
 from toolyard.console.terminal import Terminal
 from toolyard.core.errors import ConfigError, ToolyardError, UnknownNameError
+from toolyard.feature import Feature
+from toolyard.features import FEATURES
 
 
-@click.group(
-    cls=LazyGroup,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Every command has its own --help. Start with: toolyard up",
-)
-@click.version_option(__version__, "--version", "-V", prog_name="toolyard")
-@json_option
-def root() -> None:
-    """One address in front of all the MCP servers you have."""
+def make_root(features: Iterable[Feature] = FEATURES) -> LazyGroup:
+    """The command that all others stand below."""
+
+    @click.group(
+        cls=LazyGroup,
+        features=tuple(features),
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+        epilog="Every command has its own --help. Start with: toolyard up",
+    )
+    @click.version_option(__version__, "--version", "-V", prog_name="toolyard")
+    @json_option
+    def command() -> None:
+        """One address in front of all the MCP servers you have."""
+
+    return command
 
 
-def run(words: list[str]) -> int:
-    """Run one command line; give the exit code."""
+root = make_root()
+
+
+def run(words: list[str], root: LazyGroup = root) -> int:
+    """Run one command line; return the exit code."""
     terminal = Terminal(as_json=_wants_json(words))
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

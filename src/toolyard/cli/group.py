@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib
-from typing import Final
+from collections.abc import Iterable
+from typing import Any, Final
 
 import click
 
+from toolyard.feature import Feature
 from toolyard.features import FEATURES
 
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
@@ -68,26 +70,30 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "completions": ("shell", "Print the script that completes commands in a shell."),
 }
 """Name to module and first sentence of its help; a test holds the sentences together."""
-_OF_FEATURES: Final = {
-    command.name: (feature, command) for feature in FEATURES for command in feature.commands
-}
-SENTENCES: Final = {name: text for name, (_, text) in COMMANDS.items()} | {
-    name: command.summary for name, (_, command) in _OF_FEATURES.items()
-}
-"""The first sentence of every command's help, in the order in which people need them."""
 
 
 class LazyGroup(click.Group):
     """A group that knows its commands' names and sentences without importing any of them."""
 
+    def __init__(self, *args: Any, features: Iterable[Feature] = FEATURES, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self._features = {
+            command.name: feature for feature in features for command in feature.commands
+        }
+        own = {name: text for name, (_, text) in COMMANDS.items()}
+        self.sentences = own | {
+            command.name: command.summary for feature in features for command in feature.commands
+        }
+        """The first sentence of every command's help, in the order in which people need them."""
+
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Give the names in the order in which people need them."""
-        return list(SENTENCES)
+        """Return the names in the order in which people need them."""
+        return list(self.sentences)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import a command."""
-        if cmd_name in _OF_FEATURES:
-            return _OF_FEATURES[cmd_name][0].load_command(cmd_name)
+        if cmd_name in self._features:
+            return self._features[cmd_name].load_command(cmd_name)
         if cmd_name not in COMMANDS:
             return None
         module = importlib.import_module(f"toolyard.cli.{COMMANDS[cmd_name][0]}")
@@ -97,13 +103,13 @@ class LazyGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands from the table alone."""
         with formatter.section("Commands"):
-            formatter.write_dl(list(SENTENCES.items()))
+            formatter.write_dl(list(self.sentences.items()))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command, or say which one was perhaps meant."""
         name = args[0]
-        if name in SENTENCES or name.startswith("-") or ctx.resilient_parsing:
+        if name in self.sentences or name.startswith("-") or ctx.resilient_parsing:
             return super().resolve_command(ctx, args)
-        raise click.exceptions.NoSuchCommand(name, possibilities=SENTENCES, ctx=ctx)
+        raise click.exceptions.NoSuchCommand(name, possibilities=self.sentences, ctx=ctx)
