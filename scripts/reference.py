@@ -19,6 +19,7 @@ from toolyard.cli.entry import root
 from toolyard.cli.group import LazyGroup
 from toolyard.console.exits import MEANINGS
 from toolyard.core.known_clients import TABLE
+from toolyard.core.problems import ProblemCode
 from toolyard.settings import HOME, SETTINGS, Settings
 
 PAGES = Path(__file__).resolve().parents[1] / "docs" / "reference"
@@ -124,6 +125,13 @@ def passports_table() -> str:
     return "\n".join(rows)
 
 
+def problems_table() -> str:
+    """The table of all problems."""
+    rows = ["| Code | Meaning | What to do |", "|---|---|---|"]
+    rows += [f"| `{code}` | {code.meaning} | {code.remedy} |" for code in sorted(ProblemCode)]
+    return "\n".join(rows)
+
+
 def with_part(page: str, part: str) -> str:
     """A page with what is between its marks replaced."""
     before, begin, rest = page.partition(BEGIN)
@@ -136,12 +144,13 @@ def with_part(page: str, part: str) -> str:
 def pages() -> dict[Path, str]:
     """Every page as it should be."""
     settings, exits = PAGES / "settings.md", PAGES / "exit-codes.md"
-    passports = PAGES / "passports.md"
+    passports, problems = PAGES / "passports.md", PAGES / "problems.md"
     return {
         PAGES / "cli.md": commands_page(),
         settings: with_part(settings.read_text("utf-8"), settings_table()),
         exits: with_part(exits.read_text("utf-8"), exits_table()),
         passports: with_part(passports.read_text("utf-8"), passports_table()),
+        problems: with_part(problems.read_text("utf-8"), problems_table()),
     }
 
 

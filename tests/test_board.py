@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 from toolyard.board import Board
-from toolyard.core.model import Command, Report, Server, ServerId, Snapshot
+from toolyard.core.model import Command, Event, Report, Server, ServerId, Snapshot
 
 
 def report(*names: str) -> Report:
@@ -70,3 +71,46 @@ async def test_a_change_between_two_waits_is_not_missed() -> None:
 
     assert seen[-1] == 20
     assert seen == sorted(set(seen))
+
+
+async def test_every_event_passes_the_stages_in_their_order_and_then_the_fold() -> None:
+    passed: list[tuple[str, int]] = []
+
+    def only_first(picture: Snapshot, event: Event) -> Event:
+        assert isinstance(event, Report)
+        passed.append(("only first", picture.revision))
+        return Report(event.source, event.servers[:1])
+
+    def switch_off(picture: Snapshot, event: Event) -> Event:
+        assert isinstance(event, Report)
+        passed.append(("switch off", len(event.servers)))
+        return Report(event.source, tuple(replace(s, enabled=False) for s in event.servers))
+
+    board = Board(stages=[only_first, switch_off])
+    board.post(report("a", "b"))
+
+    assert passed == [("only first", 0), ("switch off", 1)]
+    (entry,) = board.snapshot.entries.values()
+    assert entry.server.id.name == "a" and not entry.server.enabled
+
+
+async def test_waiting_for_what_holds_already_does_not_wait() -> None:
+    board = Board()
+    board.post(report("a"))
+    assert await board.wait_until(lambda picture: picture.revision == 1, seconds=0)
+
+
+async def test_waiting_ends_with_the_picture_that_shows_it() -> None:
+    board = Board()
+    async with asyncio.timeout(20), asyncio.TaskGroup() as group:
+        waiting = group.create_task(board.wait_until(lambda p: len(p.entries) == 2, seconds=20))
+        for names in (("a",), ("a", "b")):
+            await asyncio.sleep(0)
+            assert not waiting.done()
+            board.post(report(*names))
+
+    assert waiting.result() is True
+
+
+async def test_waiting_says_when_its_time_is_up() -> None:
+    assert await Board().wait_until(lambda picture: bool(picture.entries), seconds=0.01) is False

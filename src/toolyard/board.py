@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Final
 
 from toolyard.core.fold import fold
 from toolyard.core.model import Event, Snapshot
+
+NOTICE_SECONDS: Final = 3.0
+"""How long an order waits until the picture shows it; sources notice within one second."""
+
+Stage = Callable[[Snapshot, Event], Event]
+"""Returns an event as it is to be folded in: completed, or judged. It never awaits."""
 
 
 class Board:
     """The one mutable cell of the house.
 
-    One thread, one writer: `post` never awaits, so no reader can see half a
-    change and no lock is needed.
+    One thread, one writer: `post` is the only way in and never awaits, so no
+    reader can see half a change and no lock is needed.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, stages: Sequence[Stage] = ()) -> None:
+        """Begin with an empty picture; every event passes the stages, in this order."""
+        self._stages = tuple(stages)
         self._snapshot = Snapshot()
         self._changed = asyncio.Event()
 
@@ -26,7 +35,9 @@ class Board:
         return self._snapshot
 
     def post(self, event: Event) -> None:
-        """Fold `event` into the picture."""
+        """Take `event` through the stages, and fold what comes out into the picture."""
+        for stage in self._stages:
+            event = stage(self._snapshot, event)
         after = fold(self._snapshot, event)
         if after is self._snapshot:
             return
@@ -40,8 +51,10 @@ class Board:
             await self._changed.wait()
         return self._snapshot
 
-    async def wait_until(self, holds: Callable[[Snapshot], bool], seconds: float) -> bool:
-        """Wait until a picture holds; return False if none did in time."""
+    async def wait_until(
+        self, holds: Callable[[Snapshot], bool], seconds: float = NOTICE_SECONDS
+    ) -> bool:
+        """Wait until something holds of the picture; return False if time is up before it does."""
         try:
             async with asyncio.timeout(seconds):
                 while not holds(self._snapshot):

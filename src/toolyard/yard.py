@@ -10,8 +10,6 @@ from toolyard.board import Board
 from toolyard.core.model import Snapshot
 
 Part = TypeVar("Part")
-NOTICE_SECONDS: Final = 3.0
-"""How long an order waits until the picture shows it; records are noticed within one second."""
 ANY_VERSION: Final[frozenset[str]] = frozenset()
 
 
@@ -60,4 +58,4 @@ class Yard:
 
     async def seen(self, holds: Callable[[Snapshot], bool]) -> bool:
         """Wait until the picture shows it; return False if that takes too long."""
-        return self.is_live and await self.board.wait_until(holds, NOTICE_SECONDS)
+        return self.is_live and await self.board.wait_until(holds)

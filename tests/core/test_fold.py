@@ -26,11 +26,13 @@ from toolyard.core.model import (
     Url,
 )
 from toolyard.core.owners import Owners
+from toolyard.core.problems import ProblemCode
 
 ACME = ServerId("acme", "configured")
 OFFERS = Offers(tools=(Offer("echo", b'{"name":"echo"}'),))
 PEER = Peer("modern", "2026-07-28", name="acme")
-TROUBLE = Problem("server-link", "it broke", "mend it", subject=str(ACME))
+TROUBLE = Problem(ProblemCode.SERVER_LINK, "it broke", "mend it", subject=str(ACME))
+UNSET = Problem(ProblemCode.CONFIG_UNSET, "TOKEN is not set", "set it")
 
 
 def server(name: str = "acme", source: str = "configured", **more: object) -> Server:
@@ -130,9 +132,7 @@ def test_another_endpoint_is_another_server_of_which_nothing_is_known(
     assert (entry.status, entry.offers, entry.peer) == (Status.KNOWN, NO_OFFERS, None)
 
 
-@pytest.mark.parametrize(
-    "unusable", [server(enabled=False), server(problem=Problem("server-variable", "unset", "set"))]
-)
+@pytest.mark.parametrize("unusable", [server(enabled=False), server(problem=UNSET)])
 def test_a_server_that_may_not_or_cannot_be_used_is_neither_ready_nor_failing(
     unusable: Server,
 ) -> None:

@@ -27,6 +27,7 @@ from tests.links.company import (
 )
 from toolyard.core.errors import LinkError, UnknownNameError
 from toolyard.core.model import Command, Problem, Report, Server, ServerId, Status
+from toolyard.core.problems import ProblemCode
 from toolyard.executors.local import Local, Patience
 from toolyard.links import pool as pool_module
 from toolyard.links.http import SessionLostError
@@ -102,7 +103,7 @@ async def test_a_forgotten_session_is_opened_anew(really: Open) -> None:
 
 async def test_servers_that_leave_or_may_not_be_used_are_ended() -> None:
     landlord = Landlord({"tools/list": tools("a")})
-    broken = Problem("server-variable", "TOKEN is not set", "set it")
+    broken = Problem(ProblemCode.CONFIG_UNSET, "TOKEN is not set", "set it")
     servers = [declared(name) for name in ("acme", "bolt", "cask", "dill")]
     async with pooled(landlord, *servers) as (board, pool):
         for server in servers:

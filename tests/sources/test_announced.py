@@ -14,7 +14,8 @@ import pytest
 
 from toolyard.announce import Announcements
 from toolyard.core.model import Command, Report, ServerId, Url
-from toolyard.sources.announced import UNREADABLE, WAITS, Announced
+from toolyard.core.problems import ProblemCode
+from toolyard.sources.announced import Announced
 
 ROOT = Path(__file__).resolve().parents[2]
 SERVING = ROOT / "tests" / "announce" / "serving.py"
@@ -283,7 +284,7 @@ async def test_what_is_not_to_be_trusted_is_shown_and_waits(project: Path, why: 
         report = await reports.until(lambda r: bool(r.problems))
     assert report.servers == ()
     [problem] = report.problems
-    assert problem.code == WAITS
+    assert problem.code == ProblemCode.ANNOUNCED_WAITS
     assert why in problem.text
     assert "toolyard adopt nabu" in problem.hint
     assert problem.subject == "nabu@announced"
@@ -353,7 +354,7 @@ async def test_a_broken_file_is_a_problem_and_the_last_servers_stand(
         await reports.names("nabu")
         file(project).path.write_text("{")
         report = await reports.until(lambda r: bool(r.problems))
-        assert [problem.code for problem in report.problems] == [UNREADABLE]
+        assert [problem.code for problem in report.problems] == [ProblemCode.ANNOUNCED_UNREADABLE]
         assert [server.id.name for server in report.servers] == ["nabu"]
         file(project).register_server("b", entry(f"http://127.0.0.1:{listen()}/", name="b"))
         await reports.until(lambda r: not r.problems)

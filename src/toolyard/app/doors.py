@@ -17,6 +17,7 @@ from toolyard.app.house import House
 from toolyard.core import watches
 from toolyard.core.errors import ConfigError, StoreError
 from toolyard.core.model import Problem, Report
+from toolyard.core.problems import ProblemCode
 from toolyard.settings import Settings, in_force
 from toolyard.stores.runfile import HubState, RunDir
 from toolyard.surfaces.address import EVERYWHERE, local_url, open_url, problems_of
@@ -53,8 +54,6 @@ log = logging.getLogger(__name__)
 PORTS_TRIED: Final = 20
 PICTURE_SECONDS: Final = 2.0
 """How long the doors stay shut for files that cannot be read in time."""
-RUN_DIR: Final = "run-dir"
-"""The problem of a run directory that cannot be written."""
 
 
 async def open_doors(
@@ -128,8 +127,8 @@ def say_unfindable(house: House, place: RunDir, why: str) -> None:
     """Tell that others may not find this hub; whoever knows its address is served."""
     text = f"{why}; HTTP is served, but `toolyard mcp` and other commands may not find this hub"
     hint = "make that directory writable or free some space, then start the hub again"
-    problem = Problem(RUN_DIR, text, hint, str(place.path))
-    house.board.post(Report(RUN_DIR, problems=(problem,)))
+    problem = Problem(ProblemCode.RUN_DIR, text, hint, str(place.path))
+    house.board.post(Report("run-dir", problems=(problem,)))
 
 
 async def _be_found(
@@ -163,12 +162,10 @@ def _state(house: House, port: int) -> HubState:
 
 async def _wait_first_picture(house: House) -> None:
     """Wait until the files have been read: whoever comes in then sees all that is known."""
-    board, files = house.board, {"configured", "catalog"}
-    try:
-        async with asyncio.timeout(PICTURE_SECONDS):
-            while not files <= board.snapshot.sources.keys():
-                await board.wait_after(board.snapshot.revision)
-    except TimeoutError:
+    files = {"configured", "catalog"}
+    if not await house.board.wait_until(
+        lambda snapshot: files <= snapshot.sources.keys(), PICTURE_SECONDS
+    ):
         log.warning("the doors open before all files were read")
 
 

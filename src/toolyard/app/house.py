@@ -16,7 +16,6 @@ from toolyard.board import Board
 from toolyard.core.errors import SecretError
 from toolyard.core.model import (
     Endpoint,
-    Event,
     Remembered,
     Report,
     Server,
@@ -30,13 +29,13 @@ from toolyard.feature import Feature
 from toolyard.features import FEATURES
 from toolyard.hub import Hub
 from toolyard.hub.agents import Agents
+from toolyard.hub.approvals import Approvals
 from toolyard.hub.asking import AskingServers
 from toolyard.hub.checks import Checks
 from toolyard.hub.executors import Executors
 from toolyard.hub.logins import Logins
 from toolyard.hub.orders import Orders
 from toolyard.hub.packages import Packages
-from toolyard.hub.pins import Pins
 from toolyard.hub.shareable import Shareable
 from toolyard.links.budget import RunningBudget
 from toolyard.links.credentials import Credentials
@@ -72,10 +71,10 @@ from toolyard.stores.history import History
 from toolyard.stores.identity import hub_identity
 from toolyard.stores.inputs import InputsFile
 from toolyard.stores.inventory import with_link
+from toolyard.stores.offer_cache import OfferCache
 from toolyard.stores.packages import PackagesFolder
 from toolyard.stores.passports import FILE, PassportsFile
 from toolyard.stores.pins import PinStore
-from toolyard.stores.recall import Recall
 from toolyard.stores.secrets import Secrets
 from toolyard.stores.servers import ServersFile
 from toolyard.stores.sharing import SharingStore
@@ -104,10 +103,13 @@ class House:
         self.stopping = asyncio.Event()
         self.comes_back = False
         """Whether the hub that stops is started again at once."""
-        self.board = Board()
         self.state = open_state(settings.state_dir)
         self.database = self.state.database
         self.backups = Backups(settings.state_dir)
+        self.offer_cache = OfferCache(settings.cache_dir / "known")
+        pins = PinStore(self.database) if self.database else None
+        self.approvals = Approvals(pins, rules(settings, self.state.is_whole))
+        self.board = Board(stages=[self.offer_cache.remember, self.approvals.judge])
         if self.state.problem is not None:
             self.board.post(Report("database", problems=(self.state.problem,)))
         self.addresses = self._recall_addresses()
@@ -137,7 +139,6 @@ class House:
         self.local = Local(logs, fetches=settings.cache_dir / "fetching")
         identity = hub_identity(settings.state_dir)
         self.sites = Sites(self.local, identity, logs, lambda: self.board.snapshot.roster)
-        self.recall = Recall(settings.cache_dir / "known")
         self.packages = Packages(
             self.board,
             PackagesFolder(settings.cache_dir / "packages"),
@@ -146,8 +147,6 @@ class House:
             settings.start_timeout,
             on=settings.pin_launchers == "on",
         )
-        store = PinStore(self.database) if self.database else None
-        self.pins = Pins(self.board, store, rules(settings, self.state.is_whole))
         self.weights = Weights(self.sites)
         self.budget = RunningBudget(
             limits(settings),
@@ -155,13 +154,7 @@ class House:
             site=lambda name: self.board.snapshot.roster.sites.get(name),
             weight=self.weights.of,
         )
-        self.pool = Pool(
-            self.board,
-            self._open,
-            self._patience,
-            post=self.pins.post,
-            budget=self.budget,
-        )
+        self.pool = Pool(self.board, self._open, self._patience, budget=self.budget)
         self.sharing = SharingStore(self.database)
         self.asking = AskingServers(self.board, self.sharing)
         self.departures = Departures(self.budget.keepers)
@@ -189,9 +182,9 @@ class House:
         """What the user keeps in files, and the orders that change them."""
         settings = self.settings
         self.catalog = Catalog(settings.data_dir / "catalog")
-        self.catalog.approve = self.pins.approve_definition
+        self.catalog.approve = self.approvals.approve_definition
         words = self.local.last_words
-        self.checks = Checks(self.hub, self.pins, self.catalog, words, self._open, os.environ)
+        self.checks = Checks(self.hub, self.approvals, self.catalog, words, self._open, os.environ)
         passports = PassportsFile(settings.config_file.parent / FILE)
         servers = ServersFile(settings.config_file)
         self.orders = Orders(self.hub, servers, passports)
@@ -207,7 +200,7 @@ class House:
         self.agents = Agents(self.hub, records, self.executors)
         self.shareable = Shareable(self.hub, self._open, self.sharing)
         self.roster = AgentsSource(records, os.environ)
-        self._post(self.roster.report)
+        self.board.post(self.roster.report)
 
     def _build_features(self) -> None:
         """What features add: parts of the yard, and sources whose first report stands at once."""
@@ -219,7 +212,7 @@ class House:
             source for feature in self.features for source in feature.make_sources(self.yard)
         ]
         for source in self.feature_sources:
-            self._post(source.report)
+            self.board.post(source.report)
 
     def _recall_addresses(self) -> AddressStore | None:
         """Read which addresses are whose, before any server lists one."""
@@ -229,10 +222,6 @@ class House:
         self.board.post(Remembered(store.kept))
         return store
 
-    def _post(self, event: Event) -> None:
-        """Post what a source says, with what its servers offered when last seen."""
-        self.pins.post(self.recall.fill(event) if isinstance(event, Report) else event)
-
     async def _remember(self) -> None:
         """Keep what servers offer, and whose addresses are whose, until cancelled."""
         revision = -1
@@ -240,8 +229,8 @@ class House:
             snapshot = await self.board.wait_after(revision)
             revision = snapshot.revision
             for entry in snapshot.entries.values():
-                if entry.status is Status.READY and self.recall.is_news(entry):
-                    await asyncio.to_thread(self.recall.keep, entry)
+                if entry.status is Status.READY and self.offer_cache.is_news(entry):
+                    await asyncio.to_thread(self.offer_cache.keep, entry)
             if self.addresses is not None and self.addresses.is_news(snapshot.owners):
                 await asyncio.to_thread(self.addresses.keep, snapshot.owners)
 
@@ -336,7 +325,9 @@ class House:
         """Run every room around the doors; leave when they do."""
         try:
             async with asyncio.TaskGroup() as group:
-                tasks = [group.create_task(tend(source, self._post)) for source in self.sources]
+                tasks = [
+                    group.create_task(tend(source, self.board.post)) for source in self.sources
+                ]
                 rooms = (
                     self.pool.run(),
                     self.instances.run(),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolyard.hub.pins import Rules
+from toolyard.hub.approvals import Rules
 from toolyard.links.budget import RunningLimits
 from toolyard.relay.view_key import ViewKey
 from toolyard.settings import Settings

@@ -11,6 +11,7 @@ from typing import Final
 from toolyard.core.errors import ToolyardError
 from toolyard.core.model import Event, Problem, SourceFailed
 from toolyard.core.ports import Source
+from toolyard.core.problems import ProblemCode
 
 log = logging.getLogger(__name__)
 
@@ -27,12 +28,15 @@ async def tend(source: Source, post: Callable[[Event], None]) -> None:
             await source.run(post)
             return
         except ToolyardError as error:
-            problem = Problem("source-failed", str(error), error.hint, source.name)
+            problem = Problem(ProblemCode.SOURCE_FAILED, str(error), error.hint, source.name)
         except Exception as error:
             log.exception("a source failed", extra={"source": source.name})
             text = f"source {source.name!r} failed: {error!r}"
             problem = Problem(
-                "source-failed", text, "it is started again; please report this", source.name
+                ProblemCode.SOURCE_FAILED,
+                text,
+                "it is started again; please report this",
+                source.name,
             )
         post(SourceFailed(source.name, problem))
         pause = (

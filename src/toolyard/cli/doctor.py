@@ -17,6 +17,7 @@ from toolyard.console.context import CliContext, config_option, json_option
 from toolyard.console.exits import Exit
 from toolyard.console.terminal import clean
 from toolyard.core.errors import StoreError, ToolyardError
+from toolyard.core.problems import ProblemCode
 
 if TYPE_CHECKING:
     from toolyard.console.control import Control
@@ -68,7 +69,7 @@ def _examine(context: CliContext) -> Iterator[Finding]:
     try:
         status = _settled(hub)
     except ToolyardError as error:
-        yield Finding(False, str(error), error.hint, "hub-unreachable")
+        yield Finding(False, str(error), error.hint, ProblemCode.HUB_UNREACHABLE)
         yield from _examine_file(context)
         return
     yield from _examine_hub(status)
@@ -94,7 +95,7 @@ def _examine_places(context: CliContext) -> Iterator[Finding]:
         yield Finding(True, f"clients attach to {context.run_dir.socket}")
         context.run_dir.token()
     except StoreError as error:
-        yield Finding(False, str(error), error.hint, "run-dir")
+        yield Finding(False, str(error), error.hint, ProblemCode.RUN_DIR)
 
 
 def _examine_state(context: CliContext) -> Iterator[Finding]:
@@ -112,7 +113,9 @@ def _examine_file(context: CliContext) -> Iterator[Finding]:
     file = context.settings.config_file
     if not file.exists():
         hint = "add a server with: toolyard add"
-        yield Finding(not context.told_config, f"there is no {file} yet", hint, "config-missing")
+        yield Finding(
+            not context.told_config, f"there is no {file} yet", hint, ProblemCode.CONFIG_MISSING
+        )
         return
     loaded = context.servers_file.load()
     for each in loaded.problems:
@@ -133,7 +136,7 @@ def _examine_server(server: Server) -> Finding:
     if isinstance(server.endpoint, Command) and not _can_start(server.endpoint):
         text = f"server '{name}': the program '{server.endpoint.argv[0]}' is not found"
         return Finding(
-            False, text, "install it, or give its full path", "not-found", str(server.id)
+            False, text, "install it, or give its full path", ProblemCode.NOT_FOUND, str(server.id)
         )
     return Finding(True, f"server '{name}' can be tried")
 
@@ -153,7 +156,7 @@ def _examine_hub(status: dict[str, Any]) -> Iterator[Finding]:
     yield Finding(True, f"a hub is running at {status['url']} (pid {status['pid']})")
     if status["version"] != __version__:
         text = f"the hub is of version {status['version']}, this is {__version__}"
-        yield Finding(False, text, "run: toolyard restart", "version")
+        yield Finding(False, text, "run: toolyard restart", ProblemCode.VERSION)
     for problem in status["problems"]:
         yield _told(problem)
     for server in status["servers"]:

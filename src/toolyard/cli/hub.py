@@ -21,6 +21,7 @@ from toolyard.console.context import (
 )
 from toolyard.console.errors import CommandError
 from toolyard.console.exits import Exit
+from toolyard.core.problems import ProblemCode
 
 if TYPE_CHECKING:
     from toolyard.stores.runfile import HubState
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 STOP_PATIENCE = 20.0
 """Seconds; the hub itself gives its servers 15."""
 PAUSE = 0.05
-LOUD = frozenset({"port-moved", "clear-text"})
+LOUD = frozenset({ProblemCode.PORT_MOVED, ProblemCode.CLEAR_TEXT})
 """Problems of the address itself, which are said at the start."""
 
 _FLAGS = (
@@ -220,7 +221,7 @@ def _held_by(context: CliContext, code: str) -> str:
     """Who has taken the port, where the system tells."""
     from toolyard.cli.holder import find_holder
 
-    holder = find_holder(context.settings.port) if code == "port-moved" else ""
+    holder = find_holder(context.settings.port) if code == ProblemCode.PORT_MOVED else ""
     return f"; it is held by {holder}" if holder else ""
 
 

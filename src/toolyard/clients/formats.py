@@ -12,12 +12,10 @@ from toolyard.clients.shapes import Entry, Raw, Shape
 from toolyard.clients.toml import parse_toml, remove_table, set_table
 from toolyard.core.errors import ConfigError
 from toolyard.core.model import Problem
+from toolyard.core.problems import ProblemCode
 from toolyard.records.edit import remove_member, set_member
 from toolyard.records.jsonc import Document, Member, parse
 from toolyard.stores.entries import EntryError
-
-CLIENT_ENTRY = "client-entry"
-"""One entry of a client's file cannot be used."""
 
 Keys = tuple[str, ...]
 
@@ -46,7 +44,7 @@ def read(shape: Shape, data: bytes, keys: Keys = ()) -> Read:
         except EntryError as error:
             where = f"line {line}" if line else ""
             text = f"server '{name}' cannot be used: {error}"
-            problems.append(Problem(CLIENT_ENTRY, text, error.hint, where))
+            problems.append(Problem(ProblemCode.CLIENT_ENTRY, text, error.hint, where))
     return Read(tuple(entries), tuple(problems))
 
 

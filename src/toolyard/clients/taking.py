@@ -24,11 +24,10 @@ from toolyard.clients.shapes import Entry, change_texts
 from toolyard.clients.untaken import Untaken
 from toolyard.core.errors import ToolyardError
 from toolyard.core.model import Command, Endpoint, Problem
+from toolyard.core.problems import ProblemCode
 from toolyard.records.files import read_bounded
 from toolyard.stores.entries import write_timeout
 
-CLIENT_FILE: Final = "client-file"
-"""The file of a client cannot be read."""
 NAME_LONGEST: Final = 64
 _ODD: Final = re.compile(r"[^A-Za-z0-9_.-]+")
 _WORKSPACE: Final = "${workspaceFolder}"
@@ -111,7 +110,7 @@ def _read(place: Place) -> tuple[list[Entry], list[Problem]]:
     except (OSError, ToolyardError) as error:
         text = f"'{place.path}' cannot be read: {error}"
         hint = getattr(error, "hint", "") or "correct the file"
-        return [], [Problem(CLIENT_FILE, text, hint, str(place.path))]
+        return [], [Problem(ProblemCode.CLIENT_FILE, text, hint, str(place.path))]
     problems = [
         replace(each, text=f"'{place.path}' {each.subject}: {each.text}", subject=str(place.path))
         for each in found.problems

@@ -24,6 +24,7 @@ from toolyard.core.model import (
     Status,
 )
 from toolyard.core.names import aliases
+from toolyard.core.problems import ProblemCode
 from toolyard.core.shapes import unfit
 
 FIRST = "configured"
@@ -32,8 +33,6 @@ order of their names, so that it does not matter who reports first."""
 
 
 OFFER_KINDS = ("tools", "prompts", "resources", "templates")
-LAUNCH_HELD = "pin-launch"
-"""The problem of a server whose launch waits for approval."""
 
 
 def fold(before: Snapshot, event: Event) -> Snapshot:
@@ -129,7 +128,11 @@ def _judgement(before: Snapshot, judged: Judgement) -> Snapshot:
     if entry is None:
         return before
     server = entry.server
-    if judged.launch and server.problem is not None and server.problem.code == LAUNCH_HELD:
+    if (
+        judged.launch
+        and server.problem is not None
+        and server.problem.code == ProblemCode.PIN_LAUNCH
+    ):
         server = replace(server, problem=None)
     server = replace(server, held=judged.held)
     after = replace(entry, server=server, held=judged.held)

@@ -14,6 +14,7 @@ from typing import Literal
 from toolyard.core.agents import Roster
 from toolyard.core.owners import NO_OWNERS, Owners
 from toolyard.core.passport import Override
+from toolyard.core.problems import ProblemCode
 from toolyard.core.profiles import Profile
 from toolyard.core.sites import ANYWHERE, Placement
 
@@ -58,7 +59,7 @@ Endpoint = Command | Url
 class Problem:
     """Trouble a person should know of: what it is, what happened, what to do next."""
 
-    code: str
+    code: ProblemCode
     text: str
     hint: str
     subject: str = ""

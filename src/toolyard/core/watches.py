@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from toolyard.core.apps import MISSES, MISSES_MOST, App, check_port, check_variant_name
 from toolyard.core.errors import ConfigError
 from toolyard.core.model import Problem
+from toolyard.core.problems import ProblemCode
 
 INTERVAL_MS: Final = 5000
 SHORTEST_MS: Final = 100
@@ -18,8 +19,6 @@ LOOPBACK: Final = "127.0.0.1"
 """Never the name `localhost`: somebody else may hold the other address it stands for."""
 LEGACY: Final = "legacy"
 """The variant that a single address is treated as."""
-APP_SETTING: Final = "app-setting"
-"""An environment variable of an app cannot be read; the default is used."""
 
 _YES: Final = frozenset({"true", "1", "yes", "on"})
 _NO: Final = frozenset({"false", "0", "no", "off"})
@@ -174,7 +173,9 @@ class _Hearing:
     def _trouble(self, variable: str, text: str, hint: str) -> None:
         # An address may hold a password.
         shown = "is not an address" if variable.endswith("URL") else f"cannot be {text[:80]!r}"
-        self.problems.append(Problem(APP_SETTING, f"{variable} {shown}", hint, variable))
+        self.problems.append(
+            Problem(ProblemCode.APP_SETTING, f"{variable} {shown}", hint, variable)
+        )
 
 
 def _port(part: str, known: tuple[Variant, ...]) -> tuple[str, int]:

@@ -25,6 +25,7 @@ from toolyard.core.model import (
 )
 from toolyard.core.names import closest, quoted
 from toolyard.core.parts import spell
+from toolyard.core.problems import ProblemCode
 from toolyard.core.roster import asking_of, listed_by
 from toolyard.hub.addresses import address_problems
 from toolyard.links.instances import Instances
@@ -34,12 +35,6 @@ from toolyard.sources.apps import Apps, describe_app
 from toolyard.sources.scan import Scan
 from toolyard.stores.clear import without_passwords
 
-PIN_CHANGED: Final = "pin-changed"
-"""Tools of a server changed since they were approved, or are new where that waits too."""
-PIN_RESTLESS: Final = "pin-restless"
-"""A part of a server changes again and again."""
-TOOL_SHAPE: Final = "tool-shape"
-"""Tools of a server are of no use to any client, and left out."""
 NAMED: Final = 10
 """How many tools a sentence names."""
 
@@ -269,7 +264,7 @@ def _waiting(entry: Entry) -> Problem | None:
         return None
     what = "tools" if all(kind == "tools" for kind, _ in entry.held.parts) else "parts"
     return Problem(
-        PIN_CHANGED,
+        ProblemCode.PIN_CHANGED,
         f"{what} of {entry.alias!r} wait for approval: {_named(map(spell, entry.held.parts))}",
         f"look with: toolyard changes {entry.alias}; then: toolyard approve {entry.alias}",
         subject=str(entry.server.id),
@@ -282,7 +277,7 @@ def _restless(entry: Entry) -> Problem | None:
         return None
     names = _named(map(spell, entry.held.restless))
     return Problem(
-        PIN_RESTLESS,
+        ProblemCode.PIN_RESTLESS,
         f"{names} of {entry.alias!r}: the text changes at nearly every start",
         f"if any text will do: toolyard approve {entry.alias} {_first(entry)} --any-text",
         subject=str(entry.server.id),
@@ -301,7 +296,7 @@ def _left_out(entry: Entry) -> Problem | None:
     if not entry.unfit:
         return None
     return Problem(
-        TOOL_SHAPE,
+        ProblemCode.TOOL_SHAPE,
         f"tools of {entry.alias!r} are left out, for their inputSchema is not of type object: "
         + _named(entry.unfit),
         "their author has to correct them; all other tools work",

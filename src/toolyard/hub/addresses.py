@@ -7,9 +7,8 @@ from typing import Final
 
 from toolyard.core.addresses import address, address_of_template, is_ours, wrap
 from toolyard.core.model import Entry, Offers, Problem, Snapshot
+from toolyard.core.problems import ProblemCode
 
-CLASH: Final = "address-clash"
-RESERVED: Final = "address-reserved"
 NAMED: Final = 3
 """Addresses that a sentence names."""
 CHARS: Final = 100
@@ -46,7 +45,7 @@ def _clash(entry: Entry, clashes: dict[str, Entry]) -> Problem:
     first = next(iter(clashes))
     owners = ", ".join(sorted({repr(other.alias) for other in clashes.values()}))
     return Problem(
-        CLASH,
+        ProblemCode.ADDRESS_CLASH,
         f"{entry.alias!r} lists addresses that {owners} had first: {_named(list(clashes))}; "
         f"they go by others, such as {_brief(wrap(entry.alias, first))}",
         f"nothing is lost; {entry.alias!r} alone, by its own addresses, is at /mcp/s/{entry.alias}",
@@ -56,7 +55,7 @@ def _clash(entry: Entry, clashes: dict[str, Entry]) -> Problem:
 
 def _reserved(entry: Entry, reserved: list[str]) -> Problem:
     return Problem(
-        RESERVED,
+        ProblemCode.ADDRESS_RESERVED,
         f"{entry.alias!r} lists addresses that only the hub gives: {_named(reserved)}; "
         "they are left out",
         "ask its author to use a scheme other than toolyard",

@@ -35,11 +35,9 @@ from toolyard.hub.preview import (
 from toolyard.hub.why import Story, tell
 from toolyard.stores.agents import ANY, AgentStore, Records
 
-NOTICE_SECONDS: Final = 3.0
-"""How long an order waits until it is seen; the source looks several times a second."""
 TRIES: Final = 20
 """How often a change of a part is tried again because somebody else was quicker."""
-Holds = Callable[[Roster], bool]
+Holds = Callable[[Snapshot], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,8 +185,8 @@ class Agents:
             raise FaultsError(checked.faults)
         config = read_config(self.roster.agent(agent).id, said)
 
-        def holds(roster: Roster) -> bool:
-            return roster.configs.get(config.agent) == config
+        def holds(picture: Snapshot) -> bool:
+            return picture.roster.configs.get(config.agent) == config
 
         return await self._order(self._store.put_config, config, seen, holds, checked.warnings)
 
@@ -224,8 +222,8 @@ class Agents:
         who, where = self.roster.agent(agent).id, self.roster.executor(executor)
         override = read_override(who, where, said)
 
-        def holds(roster: Roster) -> bool:
-            return roster.overrides.get((who, where)) == override
+        def holds(picture: Snapshot) -> bool:
+            return picture.roster.overrides.get((who, where)) == override
 
         put = self._store.put_override
         return await self._order(put, override, seen, holds, checked.warnings)
@@ -237,7 +235,10 @@ class Agents:
         def put(policy: Policy, seen: frozenset[str]) -> int:
             return self._store.put_policy(where, policy, seen)
 
-        return await self._order(put, policy, seen, lambda r: r.policies.get(where) == policy)
+        def holds(picture: Snapshot) -> bool:
+            return picture.roster.policies.get(where) == policy
+
+        return await self._order(put, policy, seen, holds)
 
     async def put_agent(self, agent: str, said: Any, seen: frozenset[str] = ANY) -> Saved:
         """Define an agent.
@@ -246,9 +247,11 @@ class Agents:
             FaultsError: It cannot be used.
         """
         made = read_agent(agent, said)
-        return await self._order(
-            self._store.put_agent, made, seen, lambda r: r.agents.get(made.id) == made
-        )
+
+        def holds(picture: Snapshot) -> bool:
+            return picture.roster.agents.get(made.id) == made
+
+        return await self._order(self._store.put_agent, made, seen, holds)
 
     async def remove_agent(self, agent: str, seen: frozenset[str] = ANY) -> bool:
         """Forget an agent that a user defined.
@@ -258,7 +261,12 @@ class Agents:
         """
         who = self.roster.agent(agent).id
         await asyncio.to_thread(self._store.remove_agent, who, seen)
-        return await self._noticed(lambda r: who not in r.agents or not r.agents[who].own)
+
+        def holds(picture: Snapshot) -> bool:
+            agent = picture.roster.agents.get(who)
+            return agent is None or not agent.own
+
+        return await self._hub.board.wait_until(holds)
 
     async def remove_override(self, agent: str, executor: str, seen: frozenset[str] = ANY) -> bool:
         """Let an agent be with an executor as with any other.
@@ -268,7 +276,9 @@ class Agents:
         """
         who, where = self.roster.agent(agent).id, self.roster.executor(executor)
         await asyncio.to_thread(self._store.remove_override, who, where, seen)
-        return await self._noticed(lambda roster: (who, where) not in roster.overrides)
+        return await self._hub.board.wait_until(
+            lambda picture: (who, where) not in picture.roster.overrides
+        )
 
     async def remove_policy(self, executor: str, seen: frozenset[str] = ANY) -> bool:
         """Let an executor be as its kind is, or as usual.
@@ -278,7 +288,9 @@ class Agents:
         """
         where = self.roster.executor(executor)
         await asyncio.to_thread(self._store.remove_policy, where, seen)
-        return await self._noticed(lambda roster: where not in roster.policies)
+        return await self._hub.board.wait_until(
+            lambda picture: where not in picture.roster.policies
+        )
 
     async def _order(
         self,
@@ -289,14 +301,4 @@ class Agents:
         warnings: tuple[Fault, ...] = (),
     ) -> Saved:
         version = await asyncio.to_thread(put, value, seen)
-        return Saved(str(version), await self._noticed(holds), warnings)
-
-    async def _noticed(self, holds: Holds) -> bool:
-        snapshot = self._hub.snapshot
-        try:
-            async with asyncio.timeout(NOTICE_SECONDS):
-                while not holds(snapshot.roster):
-                    snapshot = await self._hub.board.wait_after(snapshot.revision)
-        except TimeoutError:
-            return False
-        return True
+        return Saved(str(version), await self._hub.board.wait_until(holds), warnings)

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import Final
 
+from toolyard.board import NOTICE_SECONDS
 from toolyard.core.apps import App, read_app
 from toolyard.core.errors import NotOursError, StoreError
 from toolyard.hub import Hub
 from toolyard.sources.apps import Apps
 from toolyard.stores.apps import AppsFolder
-
-NOTICE_SECONDS: Final = 3.0
-"""How long an order waits until it is seen; the source looks twice a second."""
 
 
 class AppOrders:
@@ -67,6 +64,7 @@ class AppOrders:
         return scan.watch.app if scan is not None else None
 
     async def _noticed(self, holds: Callable[[], bool]) -> bool:
+        """Wait until the scans are as ordered; definitions of apps are not on the picture."""
         try:
             async with asyncio.timeout(NOTICE_SECONDS):
                 while not holds():

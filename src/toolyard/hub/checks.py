@@ -10,14 +10,14 @@ from typing import Final
 
 from toolyard.core.catalog import Package, Verification
 from toolyard.core.errors import ConfigError, LinkError, TakenError, UnknownNameError
-from toolyard.core.fold import LAUNCH_HELD
 from toolyard.core.locks import Locked
 from toolyard.core.model import Held, Part, Server, ServerId
 from toolyard.core.names import closest, quoted
 from toolyard.core.parts import parts_of
 from toolyard.core.pins import Change, differences, spelled_out
+from toolyard.core.problems import ProblemCode
 from toolyard.hub import Hub
-from toolyard.hub.pins import Pins
+from toolyard.hub.approvals import Approvals
 from toolyard.hub.verify import SECONDS, Verified, leased, opened_alone, verify
 from toolyard.links.instances import OpenFor
 from toolyard.sources.catalog import make_server
@@ -54,14 +54,14 @@ class Checks:
     def __init__(
         self,
         hub: Hub,
-        pins: Pins,
+        approvals: Approvals,
         catalog: Catalog,
         words: Words,
         open_for: OpenFor,
         env: Mapping[str, str],
     ) -> None:
         self._hub = hub
-        self._pins = pins
+        self._approvals = approvals
         self._catalog = catalog
         self._words = words
         self._open = open_for
@@ -116,8 +116,8 @@ class Checks:
 
     def _unlike(self, id_: ServerId, parts: dict[Part, bytes]) -> tuple[Change, ...]:
         """How parts differ from what was approved, or from what was listed though nobody looked."""
-        unseen = self._pins.pinned(id_).unseen
-        found = differences(self._pins.definitions(id_), parts)
+        unseen = self._approvals.pinned(id_).unseen
+        found = differences(self._approvals.definitions(id_), parts)
         changed = {change.part for change in found}
         told = [each for each in found if each.kind != "missing" or each.part not in unseen]
         fresh = differences({}, {p: raw for p, raw in parts.items() if p in unseen - changed})
@@ -154,13 +154,13 @@ class Checks:
         """
         entry = self._hub.entry(alias)
         problem, id_ = entry.server.problem, entry.server.id
-        held, pinned = entry.held, self._pins.pinned(id_)
+        held, pinned = entry.held, self._approvals.pinned(id_)
         is_judged = bool(held.parts or pinned.parts)
         parts = parts_of(entry.offers, entry.peer) if is_judged else {}
         return Differences(
             alias=entry.alias,
-            mark=self._pins.mark(entry),
-            launch=problem is not None and problem.code == LAUNCH_HELD,
+            mark=self._approvals.mark(entry),
+            launch=problem is not None and problem.code == ProblemCode.PIN_LAUNCH,
             held=held,
             pinned=pinned,
             changes=tuple(
@@ -197,10 +197,12 @@ class Checks:
         if any_text and not parts:
             text = "any text can be approved for parts that are named, not for a whole server"
             raise ConfigError(text, "name the tool")
-        if mark and mark != self._pins.mark(entry):
+        if mark and mark != self._approvals.mark(entry):
             text = f"{alias!r} has changed since you looked"
             raise MovedOnError(text, f"look again with: toolyard changes {alias}")
-        return tuple(sorted(self._pins.approve(entry, frozenset(parts), any_text=any_text)))
+        judgement = self._approvals.approve(entry, frozenset(parts), any_text=any_text)
+        self._hub.board.post(judgement)
+        return tuple(sorted(entry.held.parts - judgement.held.parts))
 
     def lock(self) -> dict[str, Locked]:
         """What a lock file would say of the yard as it is: the servers that people chose.
@@ -213,7 +215,7 @@ class Checks:
             package = ""
             if id_.source == CATALOG and id_.name in shelf:
                 package = _package(shelf[id_.name].definition.package)
-            locked = self._pins.locked(entry, package) if entry.server.enabled else None
+            locked = self._approvals.locked(entry, package) if entry.server.enabled else None
             if locked is not None:
                 found[str(id_)] = locked
         return found

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from toolyard.core.agents import EXECUTORS, Roster, spelled
+from toolyard.core.agents import EXECUTORS, spelled
 from toolyard.core.errors import ConfigError, StartError, TakenError, UnknownNameError
 from toolyard.core.model import Command
 from toolyard.core.names import closest
@@ -19,7 +18,6 @@ from toolyard.links.sites import LOCAL, Sites, Trial, make_executor
 from toolyard.stores.agents import ANY, AgentStore
 from toolyard.stores.records import read_site
 
-NOTICE_SECONDS: Final = 3.0
 REACH_SECONDS: Final = 15.0
 
 
@@ -72,7 +70,9 @@ class Executors:
             raise ConfigError(str(error), error.hint) from error
         await asyncio.to_thread(self._store.put_site, site, ANY)
         self._reached.pop(id_, None)
-        return await self._noticed(lambda roster: roster.sites.get(id_) == site)
+        return await self._hub.board.wait_until(
+            lambda picture: picture.roster.sites.get(id_) == site
+        )
 
     async def remove(self, name: str) -> bool:
         """Forget an executor; what runs there ends with its servers.
@@ -83,7 +83,7 @@ class Executors:
         id_ = self.site(name).name
         await asyncio.to_thread(self._store.remove_site, id_, ANY)
         self._reached.pop(id_, None)
-        return await self._noticed(lambda roster: id_ not in roster.sites)
+        return await self._hub.board.wait_until(lambda picture: id_ not in picture.roster.sites)
 
     async def try_out(self, name: str, placement: Placement) -> Trial:
         """Start a tiny server there, call it, remove it, and say what failed.
@@ -142,13 +142,3 @@ class Executors:
 
     def _port(self) -> int:
         return urlsplit(self._hub.url).port or 0
-
-    async def _noticed(self, holds: Callable[[Roster], bool]) -> bool:
-        snapshot = self._hub.snapshot
-        try:
-            async with asyncio.timeout(NOTICE_SECONDS):
-                while not holds(snapshot.roster):
-                    snapshot = await self._hub.board.wait_after(snapshot.revision)
-        except TimeoutError:
-            return False
-        return True

@@ -8,6 +8,7 @@ from typing import Final
 from toolyard.core.errors import ToolyardError
 from toolyard.core.model import Command, Endpoint, Problem, Server, ServerId
 from toolyard.core.packages import Package, installation_name, recognise
+from toolyard.core.problems import ProblemCode
 from toolyard.stores.packages import Installation
 
 HERE: Final = ("", "local")
@@ -39,7 +40,7 @@ def faulty(kept: Installation) -> Problem:
     """It did not start, where its launcher did."""
     text = f"{kept.package!r} {kept.version} as installed did not start, so its launcher does it"
     return Problem(
-        "package-start",
+        ProblemCode.PACKAGE_START,
         f"{text}: {kept.fault}",
         f"install it anew: toolyard packages update {kept.name}",
         kept.path,
@@ -49,14 +50,16 @@ def faulty(kept: Installation) -> Problem:
 def gone(kept: Installation) -> Problem:
     """Somebody removed it."""
     text = f"{kept.package!r} {kept.version} was installed at '{kept.path}' and is gone"
-    return Problem("package-gone", text, "it is installed again once it was started", kept.path)
+    return Problem(
+        ProblemCode.PACKAGE_GONE, text, "it is installed again once it was started", kept.path
+    )
 
 
 def not_installed(launch: Launch, error: Exception) -> Problem:
     """It could not be installed."""
     why = str(error) if isinstance(error, ToolyardError) else repr(error)
     return Problem(
-        "package-install",
+        ProblemCode.PACKAGE_INSTALL,
         f"{launch.package.spec!r} was not installed, so its launcher starts it each time: {why}",
         f"try again: toolyard packages update {launch.name}",
         str(launch.server),

@@ -11,6 +11,7 @@ from typing import Final, Literal
 
 from toolyard.core.errors import ConfigError, LinkError, ToolyardError
 from toolyard.core.model import Entry, Url
+from toolyard.core.problems import ProblemCode
 from toolyard.hub import Hub
 from toolyard.links.oauth import login
 from toolyard.stores.expand import Lookup, expand
@@ -69,7 +70,7 @@ class Logins:
         grant = listed.get(key)
         attempt = self._attempts.get(entry.alias, "")
         if grant is None:
-            needed = entry.problem is not None and entry.problem.code == "auth-needed"
+            needed = entry.problem is not None and entry.problem.code == ProblemCode.AUTH_NEEDED
             return LoginState(entry.alias, key, "needed" if needed else "none", attempt=attempt)
         return LoginState(
             entry.alias,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Any
 
 from toolyard.core.errors import NotOursError, TakenError
 from toolyard.core.model import Server, ServerId, Snapshot
@@ -12,9 +12,6 @@ from toolyard.core.passport import Override
 from toolyard.hub import Hub
 from toolyard.stores.passports import PassportsFile
 from toolyard.stores.servers import SOURCE, ServersFile
-
-NOTICE_SECONDS: Final = 3.0
-"""How long an order waits until it is seen; sources notice within one second."""
 
 
 class Orders:
@@ -65,7 +62,7 @@ class Orders:
         name = self._name(alias)
         await asyncio.to_thread(self._servers.remove, name)
         id_ = ServerId(name, SOURCE)
-        return await self._noticed(lambda snapshot: id_ not in snapshot.entries)
+        return await self._hub.board.wait_until(lambda snapshot: id_ not in snapshot.entries)
 
     async def enable_server(self, alias: str, enabled: bool) -> bool:
         """Switch a server on or off.
@@ -93,7 +90,7 @@ class Orders:
             entry = snapshot.entries.get(wanted.id)
             return entry is not None and _facts(entry.server) == _facts(wanted)
 
-        return await self._noticed(holds)
+        return await self._hub.board.wait_until(holds)
 
     def _name(self, alias: str) -> str:
         """The name in the file of a server.
@@ -125,7 +122,7 @@ class Orders:
             found = snapshot.overrides.get(override.name)
             return found is not None and wanted <= found.said.items()
 
-        return await self._noticed(holds)
+        return await self._hub.board.wait_until(holds)
 
     async def remove_passport(self, name: str) -> bool:
         """Take back what was said of a client.
@@ -135,17 +132,7 @@ class Orders:
             ConfigError, StoreError: The file cannot be read or written.
         """
         await asyncio.to_thread(self._passports.remove, name)
-        return await self._noticed(lambda snapshot: name not in snapshot.overrides)
-
-    async def _noticed(self, holds: Callable[[Snapshot], bool]) -> bool:
-        snapshot = self._hub.snapshot
-        try:
-            async with asyncio.timeout(NOTICE_SECONDS):
-                while not holds(snapshot):
-                    snapshot = await self._hub.board.wait_after(snapshot.revision)
-        except TimeoutError:
-            return False
-        return True
+        return await self._hub.board.wait_until(lambda snapshot: name not in snapshot.overrides)
 
 
 def _facts(server: Server) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -33,7 +33,6 @@ from toolyard.wire import era, jsonrpc
 from toolyard.wire.jsonrpc import Message
 
 ANSWER_SECONDS: Final = 10.0
-NOTICE_SECONDS: Final = 3.0
 ASKED: Final = 20
 """Questions of one kind that are asked."""
 Question = tuple[str, str, dict[str, Any]]
@@ -110,16 +109,11 @@ class Shareable:
         server = self._hub.entry(alias).server
         evidence = await self._tried(server, calls or {})
         await asyncio.to_thread(self._store.put, evidence)
-        await self._noticed(evidence)
+        # So that what is asked next counts on it.
+        await self._hub.board.wait_until(
+            lambda snapshot: snapshot.roster.tried.get(evidence.server) == evidence.gist
+        )
         return evidence
-
-    async def _noticed(self, evidence: Evidence) -> None:
-        """Wait a moment until the picture shows it, so that what is asked next counts on it."""
-        snapshot = self._hub.snapshot
-        with suppress(TimeoutError):
-            async with asyncio.timeout(NOTICE_SECONDS):
-                while snapshot.roster.tried.get(evidence.server) != evidence.gist:
-                    snapshot = await self._hub.board.wait_after(snapshot.revision)
 
     async def _tried(self, server: Server, calls: Mapping[str, Any]) -> Evidence:
         async with self._open(server, None, EVERYBODY) as link:

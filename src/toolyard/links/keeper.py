@@ -16,6 +16,7 @@ from typing import Final, Protocol
 
 from toolyard.core.errors import LinkError, SecretError, StartError, ToolyardError
 from toolyard.core.model import NO_OFFERS, Command, Observation, Offers, Problem, Server, Status
+from toolyard.core.problems import ProblemCode
 from toolyard.links.link import Link, RefusedError
 from toolyard.links.listening import Listening
 from toolyard.links.listing import KINDS, list_offers
@@ -40,10 +41,10 @@ TOLD_SECONDS: Final = 0.05
 SETTLE_SECONDS: Final = 0.05
 """A server that changes often within a moment is asked once."""
 
-CODES: Final[tuple[tuple[type[ToolyardError], str], ...]] = (
-    (AuthNeededError, "auth-needed"),
-    (SecretError, "secret-missing"),
-    (StartError, "server-start"),
+CODES: Final[tuple[tuple[type[ToolyardError], ProblemCode], ...]] = (
+    (AuthNeededError, ProblemCode.AUTH_NEEDED),
+    (SecretError, ProblemCode.SECRET_MISSING),
+    (StartError, ProblemCode.SERVER_START),
 )
 """What a server may fail of, and the codes of these problems; all else is `server-link`."""
 
@@ -239,7 +240,7 @@ class Keeper:
 
     def lack(self, error: ToolyardError) -> None:
         """It serves, but wants more rights for some calls: say so until `free`."""
-        self._say_lacking(_problem(self.server, "auth-needed", error))
+        self._say_lacking(_problem(self.server, ProblemCode.AUTH_NEEDED, error))
 
     def _say_lacking(self, problem: Problem | None) -> None:
         changed, self._lacking = problem != self._lacking, problem
@@ -427,7 +428,9 @@ class Keeper:
             try:
                 self._offers = await self._list(link, kinds)
             except LinkError as error:
-                self._observe(Status.READY, link, _problem(self.server, "server-lists", error))
+                self._observe(
+                    Status.READY, link, _problem(self.server, ProblemCode.SERVER_LISTS, error)
+                )
             else:
                 self._observe(Status.READY, link)
 
@@ -471,7 +474,9 @@ class Keeper:
         error.args, error.hint = (MASK.hide(str(error)),), MASK.hide(error.hint)
         self._error = error
         self.failing_since = self.failing_since or time.time()
-        code = next((code for kind, code in CODES if isinstance(error, kind)), "server-link")
+        code = next(
+            (code for kind, code in CODES if isinstance(error, kind)), ProblemCode.SERVER_LINK
+        )
         self._trouble = self.last_error = _problem(self.server, code, error)
         self._observe(Status.FAILING, problem=self._trouble)
         if self._grace is None and not self.server.steady:
@@ -502,7 +507,7 @@ def _announces(link: Link) -> bool:
     )
 
 
-def _problem(server: Server, code: str, error: ToolyardError) -> Problem:
+def _problem(server: Server, code: ProblemCode, error: ToolyardError) -> Problem:
     return Problem(code, str(error), error.hint or _next_step(server), subject=str(server.id))
 
 

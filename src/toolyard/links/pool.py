@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from toolyard.board import Board
 from toolyard.core.errors import UnknownNameError
-from toolyard.core.model import NO_OFFERS, Entry, Observation, ServerId, Snapshot
+from toolyard.core.model import NO_OFFERS, Entry, ServerId, Snapshot
 from toolyard.links.budget import RunningBudget
 from toolyard.links.keeper import Keeper, Notice, Open, Ready
 from toolyard.links.link import Link
@@ -33,11 +32,9 @@ class Pool:
         open_link: Open,
         patience: Patience,
         *,
-        post: Callable[[Observation], None] | None = None,
         budget: RunningBudget | None = None,
     ) -> None:
         self._board = board
-        self._post = post or board.post
         self.budget = budget or RunningBudget()
         self.budget.count(lambda: [kept.keeper for kept in self._kept.values()])
         self._open = open_link
@@ -90,7 +87,7 @@ class Pool:
         keeper = Keeper(
             entry.server,
             self._open,
-            self._post,
+            self._board.post,
             self.starts,
             self._patience,
             self,

@@ -18,6 +18,7 @@ from toolyard.core.errors import ConfigError, StartError, ToolyardError
 from toolyard.core.model import Problem, Report
 from toolyard.core.placement import Run
 from toolyard.core.ports import Executor
+from toolyard.core.problems import ProblemCode
 from toolyard.core.sites import Placement, Site
 from toolyard.core.tiny import TINY
 from toolyard.links.link import Link
@@ -238,4 +239,4 @@ def _unreached(name: str, error: BaseException) -> Problem:
     why = str(error) or f"no answer within {SWEEP_SECONDS:g} s"
     hint = getattr(error, "hint", "") or f"try it: toolyard executor test {name}"
     text = f"executor {name!r} was not looked at for leftovers: {why}"
-    return Problem("executor-unreached", text, hint, name)
+    return Problem(ProblemCode.EXECUTOR_UNREACHED, text, hint, name)

@@ -8,14 +8,13 @@ from dataclasses import replace
 from typing import Final
 
 from toolyard.core.model import Problem, Report, Server
+from toolyard.core.problems import ProblemCode
 from toolyard.core.roster import SOURCE, declared
 from toolyard.stores.agents import AgentStore, Records
 from toolyard.stores.expand import Lookup, explain, find_unset
 
 LOOK_SECONDS: Final = 0.2
 """How often to look for changes of other processes; it is one number in one row."""
-UNSET: Final = "agents-unset"
-"""The problem of a server that refers to what is not set."""
 
 
 class Agents:
@@ -62,4 +61,6 @@ class Agents:
         text, hint = explain(unset)
         who = ", ".join(sorted(server.agents))
         text = f"server '{server.id.name}' of {who} refers to what is {text}"
-        return replace(server, problem=Problem(UNSET, text, hint, str(server.id)))
+        return replace(
+            server, problem=Problem(ProblemCode.AGENTS_UNSET, text, hint, str(server.id))
+        )

@@ -32,14 +32,13 @@ from toolyard.announce import (
     user_path,
 )
 from toolyard.core.model import Command, Endpoint, Problem, Report, Server, ServerId, Url
+from toolyard.core.problems import ProblemCode
 from toolyard.sources.holders import holds
 from toolyard.sources.listeners import Listener, read_listeners
 
 log = logging.getLogger(__name__)
 
 SOURCE = "announced"
-WAITS = "announced-waits"
-UNREADABLE = "announced-unreadable"
 SILENT = "nobody listens on port"
 STEP_MS = 50
 """Quiet that ends a burst of changes; a write is one rename."""
@@ -177,7 +176,9 @@ class Announced:
             reading = file.read()
             if reading.problem:
                 hint = "correct or remove it; the next server that announces itself sets it aside"
-                problems.append(Problem(UNREADABLE, reading.problem, hint, str(path)))
+                problems.append(
+                    Problem(ProblemCode.ANNOUNCED_UNREADABLE, reading.problem, hint, str(path))
+                )
             found += self._living(path, reading.servers)
         servers: dict[tuple[Any, Endpoint], Server] = {}
         ports = Ports(read_listeners() if found else None)
@@ -288,7 +289,7 @@ def _waiting(name: str, found: Found, why: str) -> Problem:
     hint = f"if you trust it: toolyard adopt {name}"
     if why.startswith(SILENT):
         hint = "it is offered as soon as it listens there"
-    return Problem(WAITS, text, hint, f"{name}@{SOURCE}")
+    return Problem(ProblemCode.ANNOUNCED_WAITS, text, hint, f"{name}@{SOURCE}")
 
 
 def _endpoint(found: Found, ports: Ports) -> Endpoint | str | None:

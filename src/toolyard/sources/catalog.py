@@ -18,6 +18,7 @@ import watchfiles
 from toolyard.core.catalog import Definition
 from toolyard.core.errors import SourceError, StoreError
 from toolyard.core.model import Command, Endpoint, Pairs, Problem, Report, Server, ServerId
+from toolyard.core.problems import ProblemCode
 from toolyard.stores.added import Addition
 from toolyard.stores.catalog import Catalog, Shelf
 from toolyard.stores.expand import Lookup, find_unset
@@ -25,8 +26,6 @@ from toolyard.stores.expand import Lookup, find_unset
 log = logging.getLogger(__name__)
 
 SOURCE: Final = "catalog"
-CATALOG_UNSET: Final = "catalog-unset"
-"""A server of the catalog needs something that is not set."""
 STEP_MS: Final = 50
 DEBOUNCE_MS: Final = 200
 LOOK_MS: Final = 500
@@ -197,4 +196,4 @@ def _unset(definition: Definition, endpoint: Endpoint, env: Mapping[str, str]) -
         f"run: {keep}toolyard catalog add {definition.name} {give}"
     )
     text = f"server '{definition.name}' needs what is not set: {', '.join(names)}"
-    return Problem(CATALOG_UNSET, text, hint, f"{definition.name}@{SOURCE}")
+    return Problem(ProblemCode.CATALOG_UNSET, text, hint, f"{definition.name}@{SOURCE}")

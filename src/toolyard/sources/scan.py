@@ -16,6 +16,7 @@ from typing import Final
 
 from toolyard.core.errors import StartError, ToolyardError
 from toolyard.core.model import Peer, Problem, Report, Server, ServerId, Url
+from toolyard.core.problems import ProblemCode
 from toolyard.core.watches import Variant, Watch
 from toolyard.sources.listeners import Listener, on_port, read_listeners
 
@@ -26,10 +27,6 @@ STALL_SECONDS: Final = 1.0
 PATIENT_SCANS: Final = 12
 """The longest pause until an unclear listener is asked again, in scans: about a minute."""
 REFRESH_SECONDS: Final = 10.0
-SCAN_FOREIGN: Final = "scan-foreign"
-"""Another user listens on the port of a variant."""
-SCAN_CONFLICT: Final = "scan-conflict"
-"""Something else answers on the port of a variant."""
 
 Probe = Callable[[str, float], Awaitable[Peer]]
 """Asks an address who it is; leaves nothing behind there. Raises ToolyardError."""
@@ -294,12 +291,14 @@ class Scan:
         port, subject = track.variant.port, str(track.id)
         if track.owner is not None:
             text, hint = _foreign(port, track.owner)
-            return Problem(SCAN_FOREIGN, text, hint, subject)
+            return Problem(ProblemCode.SCAN_FOREIGN, text, hint, subject)
         # Once may be an app that is just starting.
         if track.said and (track.pause < 0 or track.tries > 1):
             title = self.watch.app.title
             text = f"port {port} of {title} {track.variant.name} is taken: {track.said}"
-            return Problem(SCAN_CONFLICT, text, "stop what has the port, or move it", subject)
+            return Problem(
+                ProblemCode.SCAN_CONFLICT, text, "stop what has the port, or move it", subject
+            )
         return None
 
 

@@ -11,12 +11,11 @@ from typing import Any, Final
 from toolyard.core.catalog import DefinitionError
 from toolyard.core.errors import ConfigError, StoreError, UnknownNameError
 from toolyard.core.model import Pairs, Problem
+from toolyard.core.problems import ProblemCode
 from toolyard.records.edit import remove_member, set_member
 from toolyard.records.files import locked, read_bounded, write_atomic
 from toolyard.records.jsonc import parse
 
-CATALOG_ADDED: Final = "catalog-added"
-"""The list of added servers cannot be read."""
 TOP: Final = "servers"
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 
@@ -119,7 +118,7 @@ class AddedFile:
             self._known, self._problems = {}, ()
         except (StoreError, ConfigError) as error:
             text = f"'{self.path}' cannot be used: {error}"
-            self._problems = (Problem(CATALOG_ADDED, text, error.hint, str(self.path)),)
+            self._problems = (Problem(ProblemCode.CATALOG_ADDED, text, error.hint, str(self.path)),)
 
 
 def _read(text: bytes) -> dict[str, Addition]:

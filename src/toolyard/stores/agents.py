@@ -22,6 +22,7 @@ from toolyard.core.errors import (
 )
 from toolyard.core.model import Problem
 from toolyard.core.names import closest
+from toolyard.core.problems import ProblemCode
 from toolyard.core.sites import Site
 from toolyard.records.database import Database
 from toolyard.stores.records import (
@@ -45,8 +46,6 @@ CREATE TABLE roster (
 CREATE TABLE roster_revision (revision INTEGER NOT NULL);
 INSERT INTO roster_revision VALUES (0)
 """
-DAMAGED: Final = "agents-record"
-"""The problem of a record that cannot be read."""
 _HINTS: Final[dict[Kind, str]] = {
     "agent": "define it again: toolyard agent add {0} --transport stdio",
     "config": "write it again: toolyard agent set {0} FILE",
@@ -86,7 +85,7 @@ class AgentStore:
             self.load()
         except StoreError as error:
             hint = error.hint or "restore the database, or move it away"
-            problem = Problem("agents-failed", str(error), hint, "agents")
+            problem = Problem(ProblemCode.AGENTS_FAILED, str(error), hint, "agents")
             self.records = Records(NEVER, problems=(problem,))
 
     def revision(self) -> int:
@@ -256,7 +255,9 @@ def _spell(key: Key) -> str:
 
 def _damaged(key: Key, error: Exception) -> Problem:
     text = f"the {_spell(key)} cannot be read: {error}"
-    return Problem(DAMAGED, text, _HINTS[key[0]].format(key[1]), f"{key[0]} {key[1]}")
+    return Problem(
+        ProblemCode.AGENTS_RECORD, text, _HINTS[key[0]].format(key[1]), f"{key[0]} {key[1]}"
+    )
 
 
 def _fold(revision: int, values: Mapping[Key, tuple[int, Value | None, Problem | None]]) -> Records:

@@ -14,6 +14,7 @@ from typing import Final
 from toolyard.core.apps import App, check_app_name, read_app, write_app
 from toolyard.core.errors import ConfigError, StoreError, UnknownNameError
 from toolyard.core.model import Problem
+from toolyard.core.problems import ProblemCode
 from toolyard.records.files import read_bounded, write_atomic
 from toolyard.records.jsonc import parse
 
@@ -21,8 +22,6 @@ SHIPPED: Final = Path(__file__).with_name("shipped")
 LARGEST: Final = 256 * 1024
 MOST: Final = 100
 """Definitions that are read; who has more has another problem."""
-APP_FILE: Final = "app-file"
-"""A definition cannot be used."""
 
 Mark = tuple[tuple[str, int, int, int], ...]
 """What changes whenever a definition does."""
@@ -52,7 +51,7 @@ class AppsFolder:
             except (ConfigError, StoreError, OSError) as error:
                 text = f"'{path}' defines no app: {error}"
                 hint = getattr(error, "hint", "") or "correct or remove the file"
-                problems.append(Problem(APP_FILE, text, hint, str(path)))
+                problems.append(Problem(ProblemCode.APP_FILE, text, hint, str(path)))
             else:
                 apps[app.name] = app
         return LoadedApps(tuple(apps.values()), tuple(problems))

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final
 
 import msgspec
 
@@ -23,15 +22,11 @@ from toolyard.core.definitions import read_definition
 from toolyard.core.errors import StoreError, UnknownNameError
 from toolyard.core.model import Problem
 from toolyard.core.names import closest
+from toolyard.core.problems import ProblemCode
 from toolyard.records.files import READ_LIMIT, locked, read_bounded, write_atomic
 from toolyard.stores.added import AddedFile, Addition
 from toolyard.stores.definitions import FileState, read_file, read_text, record_into
 from toolyard.stores.stock import SHIPPED, restock
-
-CATALOG_DUPLICATE: Final = "catalog-duplicate"
-"""Two files of one folder define the same server."""
-CATALOG_MISSING: Final = "catalog-missing"
-"""A server was added, and its definition is gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,10 +278,12 @@ def _is_definition(name: str) -> bool:
 
 def _duplicate(path: Path, twin: Shelved) -> Problem:
     text = f"'{path}' defines '{twin.definition.name}' as '{twin.path.name}' does; it is ignored"
-    return Problem(CATALOG_DUPLICATE, text, "rename one of them, or delete it", str(path))
+    return Problem(
+        ProblemCode.CATALOG_DUPLICATE, text, "rename one of them, or delete it", str(path)
+    )
 
 
 def _missing(name: str, root: Path) -> Problem:
     text = f"server '{name}' was added, but the catalog has no usable definition of it"
     hint = f"run: toolyard catalog remove {name}"
-    return Problem(CATALOG_MISSING, text, hint, str(root / "added.json"))
+    return Problem(ProblemCode.CATALOG_MISSING, text, hint, str(root / "added.json"))

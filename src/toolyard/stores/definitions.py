@@ -16,18 +16,11 @@ from toolyard.core.definitions import read_definition
 from toolyard.core.errors import ConfigError, StoreError
 from toolyard.core.lists import OFFER_LIMIT
 from toolyard.core.model import Problem
+from toolyard.core.problems import ProblemCode
 from toolyard.records.edit import remove_member, set_member
 from toolyard.records.files import read_bounded
 from toolyard.records.jsonc import Document, JsoncError, Node, parse
 
-CATALOG_UNREADABLE: Final = "catalog-unreadable"
-"""A file of the catalog is there and cannot be read."""
-CATALOG_SYNTAX: Final = "catalog-syntax"
-"""A file of the catalog is not JSON."""
-CATALOG_DEFINITION: Final = "catalog-definition"
-"""A definition cannot be used."""
-CATALOG_OFFER: Final = "catalog-offer"
-"""A part of a list of a definition is left out."""
 NOTES_TOLD: Final = 5
 """Who has more broken tools than that has one mistake, not many."""
 _RECORD: Final = (
@@ -64,17 +57,23 @@ def read_file(path: Path, before: FileState | None = None) -> FileState | None:
     except OSError as error:
         text = f"cannot read '{path}': {error.strerror}"
         hint = "check that the file is readable for you"
-        return FileState((), None, (Problem(CATALOG_UNREADABLE, text, hint, str(path)),))
+        return FileState(
+            (), None, (Problem(ProblemCode.CATALOG_UNREADABLE, text, hint, str(path)),)
+        )
     except StoreError as error:
-        problem = Problem(CATALOG_UNREADABLE, str(error), error.hint, str(path))
+        problem = Problem(ProblemCode.CATALOG_UNREADABLE, str(error), error.hint, str(path))
         return FileState(mark, None, (problem,))
     except JsoncError as error:
         text = f"'{path}' is not valid: {error}"
         subject = f"{path}:{error.line}"
-        return FileState(mark, None, (Problem(CATALOG_SYNTAX, text, error.hint, subject),))
+        return FileState(
+            mark, None, (Problem(ProblemCode.CATALOG_SYNTAX, text, error.hint, subject),)
+        )
     except ConfigError as error:
         text = f"'{path}' cannot be used: {error}"
-        return FileState(mark, None, (Problem(CATALOG_DEFINITION, text, error.hint, str(path)),))
+        return FileState(
+            mark, None, (Problem(ProblemCode.CATALOG_DEFINITION, text, error.hint, str(path)),)
+        )
     return FileState(mark, definition, tuple(_notes(path, definition)))
 
 
@@ -109,10 +108,13 @@ def _strict(document: Document, node: Node) -> bytes:
 def _notes(path: Path, definition: Definition) -> list[Problem]:
     hint = f"verify it again, with: toolyard verify {definition.name}"
     notes = definition.notes
-    told = [Problem(CATALOG_OFFER, f"'{path}': {e}", hint, str(path)) for e in notes[:NOTES_TOLD]]
+    told = [
+        Problem(ProblemCode.CATALOG_OFFER, f"'{path}': {e}", hint, str(path))
+        for e in notes[:NOTES_TOLD]
+    ]
     if len(notes) > NOTES_TOLD:
         text = f"'{path}': {len(notes) - NOTES_TOLD} more are left out"
-        told.append(Problem(CATALOG_OFFER, text, hint, str(path)))
+        told.append(Problem(ProblemCode.CATALOG_OFFER, text, hint, str(path)))
     return told
 
 

@@ -13,13 +13,12 @@ from typing import Any, Final
 from toolyard.core.errors import ConfigError, StoreError
 from toolyard.core.model import Problem
 from toolyard.core.passport import OVERRIDES, Override, read_override, unknown_passport
+from toolyard.core.problems import ProblemCode
 from toolyard.records.files import locked, read_bounded, write_atomic
 from toolyard.records.jsonc import parse
 
 FILE: Final = "passports.json"
 LARGEST: Final = 256 * 1024
-PASSPORTS_FILE: Final = "passports-file"
-"""What is said of a client cannot be used."""
 
 Mark = tuple[int, int, int, int]
 """What changes whenever the file does; zeros while there is none."""
@@ -111,5 +110,8 @@ class PassportsFile:
     def _problem(self, error: ConfigError | StoreError) -> Problem:
         text = str(error) if str(self.path) in str(error) else f"in '{self.path}': {error}"
         return Problem(
-            PASSPORTS_FILE, text, error.hint or "correct or remove the file", str(self.path)
+            ProblemCode.PASSPORTS_FILE,
+            text,
+            error.hint or "correct or remove the file",
+            str(self.path),
         )

@@ -15,6 +15,7 @@ from pathlib import Path
 from toolyard.core.errors import ConfigError, StoreError, UnknownNameError
 from toolyard.core.model import Problem, Server, ServerId
 from toolyard.core.names import closest
+from toolyard.core.problems import ProblemCode
 from toolyard.records.edit import remove_member, set_member
 from toolyard.records.files import locked, read_bounded, write_atomic
 from toolyard.records.jsonc import Document, JsoncError, Member, parse
@@ -26,20 +27,6 @@ SOURCE = "configured"
 TOP_KEYS = ("mcpServers", "servers", "mcp")
 """Where servers stand; a name under several of them counts at the first."""
 
-CONFIG_UNREADABLE = "config-unreadable"
-"""The file is there and cannot be read."""
-CONFIG_SHARED = "config-shared"
-"""Somebody else can change the file, and so decide what is run."""
-CONFIG_SYNTAX = "config-syntax"
-"""The file is not JSON, so nothing of it can be used."""
-CONFIG_ENTRY = "config-entry"
-"""One entry cannot be used."""
-CONFIG_NAME = "config-name"
-"""The name of an entry cannot be used."""
-CONFIG_DUPLICATE = "config-duplicate"
-"""A key or a name stands there twice."""
-CONFIG_UNSET = "config-unset"
-"""A server refers to something that is not set."""
 
 DUPLICATES_TOLD = 20
 """Who repeats more keys than that has one mistake, not many."""
@@ -80,16 +67,18 @@ class ServersFile:
         except FileNotFoundError:
             return Loaded()
         except StoreError as error:
-            return self._unreadable(CONFIG_UNREADABLE, str(error), error.hint, None)
+            return self._unreadable(ProblemCode.CONFIG_UNREADABLE, str(error), error.hint, None)
         except ConfigError as error:
-            return self._unreadable(CONFIG_SHARED, str(error), error.hint, None)
+            return self._unreadable(ProblemCode.CONFIG_SHARED, str(error), error.hint, None)
         try:
             document = parse(data)
         except JsoncError as error:
-            return self._unreadable(CONFIG_SYNTAX, str(error), error.hint, error.line)
+            return self._unreadable(ProblemCode.CONFIG_SYNTAX, str(error), error.hint, error.line)
         if document.root is None or document.root.kind != "object":
             text = "it holds no object at line 1, column 1"
-            return self._unreadable(CONFIG_SYNTAX, text, 'write {"mcpServers": {}} into it', 1)
+            return self._unreadable(
+                ProblemCode.CONFIG_SYNTAX, text, 'write {"mcpServers": {}} into it', 1
+            )
         return _Loading(self.path, document, self._env).run()
 
     def put(self, name: str, entry: Mapping[str, object]) -> None:
@@ -175,9 +164,9 @@ class ServersFile:
             if new != data:
                 write_atomic(target, new)
 
-    def _unreadable(self, code: str, text: str, hint: str, line: int | None) -> Loaded:
+    def _unreadable(self, code: ProblemCode, text: str, hint: str, line: int | None) -> Loaded:
         subject = f"{self.path}:{line}" if line else str(self.path)
-        if code == CONFIG_SYNTAX:
+        if code == ProblemCode.CONFIG_SYNTAX:
             text = f"'{self.path}' is not valid: {text}"
         return Loaded(problems=(Problem(code, text, hint, subject),), readable=False)
 
@@ -196,7 +185,7 @@ class _Loading:
     def run(self) -> Loaded:
         for each in self._document.duplicates[:DUPLICATES_TOLD]:
             text = f"'{each.key}' stands there twice; the last counts"
-            self._trouble(CONFIG_DUPLICATE, text, "keep one of them", each.start)
+            self._trouble(ProblemCode.CONFIG_DUPLICATE, text, "keep one of them", each.start)
         tops = _tops(self._document)
         for top in tops:
             self._read_top(top)
@@ -207,16 +196,18 @@ class _Loading:
     def _read_top(self, top: Member) -> None:
         if top.node.kind != "object":
             text = f"'{top.key}' is not an object"
-            return self._trouble(CONFIG_ENTRY, text, 'write it as {"name": {...}}', top.start)
+            return self._trouble(
+                ProblemCode.CONFIG_ENTRY, text, 'write it as {"name": {...}}', top.start
+            )
         for name in dict.fromkeys(each.key for each in top.node.members):
             member = top.node.member(name)
             assert member is not None
             if not NAME.fullmatch(name):
                 text = f"{name[:80]!r} cannot name a server"
-                self._trouble(CONFIG_NAME, text, NAME_HINT, member.start)
+                self._trouble(ProblemCode.CONFIG_NAME, text, NAME_HINT, member.start)
             elif name in self._servers:
                 text = f"'{name}' stands under several keys; the one under '{top.key}' is ignored"
-                self._trouble(CONFIG_DUPLICATE, text, "keep one of them", member.start)
+                self._trouble(ProblemCode.CONFIG_DUPLICATE, text, "keep one of them", member.start)
             else:
                 self._read_server(name, member)
         return None
@@ -226,13 +217,13 @@ class _Loading:
             entry = read_entry(self._document, member.node)
         except EntryError as error:
             text = f"server '{name}' cannot be used: {error}"
-            return self._trouble(CONFIG_ENTRY, text, error.hint, error.offset)
+            return self._trouble(ProblemCode.CONFIG_ENTRY, text, error.hint, error.offset)
         problem = None
         if unset := find_unset(entry.endpoint, self._lookup):
             text, hint = explain(unset)
             subject = self._subject(member.start)
             problem = Problem(
-                CONFIG_UNSET, f"server '{name}' refers to what is {text}", hint, subject
+                ProblemCode.CONFIG_UNSET, f"server '{name}' refers to what is {text}", hint, subject
             )
         self._servers[name] = Server(
             id=ServerId(name, SOURCE),
@@ -253,10 +244,10 @@ class _Loading:
             if any(each.node.member(key) for key in ENDPOINT_KEYS):
                 text = f"'{each.key}' looks like a server but stands outside of 'mcpServers'"
                 hint = 'put it into {"mcpServers": {...}}'
-                return self._trouble(CONFIG_ENTRY, text, hint, each.start)
+                return self._trouble(ProblemCode.CONFIG_ENTRY, text, hint, each.start)
         return None
 
-    def _trouble(self, code: str, text: str, hint: str, offset: int) -> None:
+    def _trouble(self, code: ProblemCode, text: str, hint: str, offset: int) -> None:
         self._problems.append(Problem(code, text, hint, self._subject(offset)))
 
     def _subject(self, offset: int) -> str:

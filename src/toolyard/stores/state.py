@@ -13,6 +13,7 @@ from typing import Final
 
 from toolyard.core.errors import StoreError
 from toolyard.core.model import Problem
+from toolyard.core.problems import ProblemCode
 from toolyard.records.database import READ_ONLY_HINT, Database
 from toolyard.records.files import read_bounded, write_atomic
 from toolyard.stores.schema import MIGRATIONS
@@ -21,12 +22,6 @@ log = logging.getLogger(__name__)
 
 DATABASE: Final = "toolyard.db"
 MARK: Final = "database-id"
-FAILED: Final = "database-failed"
-"""The problem of a database that cannot be opened."""
-READ_ONLY: Final = "database-read-only"
-"""The problem of one that can be read, and not written."""
-LOST: Final = "database-lost"
-"""The problem of one that is not the one which was there before."""
 _WAITS: Final = "so tools of your servers wait"
 _RESTORE: Final = (
     "put the newest copy back with: toolyard restore;"
@@ -117,12 +112,12 @@ def _look(path: Path, error: StoreError) -> State:
         f"{error}; it is only read: what was approved is served, what is new waits, and nothing"
         " is recorded"
     )
-    return State(database, Problem(READ_ONLY, text, READ_ONLY_HINT, str(path)))
+    return State(database, Problem(ProblemCode.DATABASE_READ_ONLY, text, READ_ONLY_HINT, str(path)))
 
 
 def _failed(path: Path, error: StoreError) -> Problem:
     text = f"{error}; nothing tells what was approved, {_WAITS}"
-    return Problem(FAILED, text, error.hint, str(path))
+    return Problem(ProblemCode.DATABASE_FAILED, text, error.hint, str(path))
 
 
 def _lost(path: Path) -> Problem:
@@ -130,4 +125,4 @@ def _lost(path: Path) -> Problem:
         f"{path} was removed, emptied or replaced: what you approved and the lists of your agents"
         f" are not in it, {_WAITS}"
     )
-    return Problem(LOST, text, _RESTORE, str(path))
+    return Problem(ProblemCode.DATABASE_LOST, text, _RESTORE, str(path))

@@ -19,6 +19,7 @@ from typing import Any, Final
 from toolyard.core.errors import ConfigError, StoreError, TakenError, UnknownNameError
 from toolyard.core.model import Problem
 from toolyard.core.names import closest
+from toolyard.core.problems import ProblemCode
 from toolyard.records.files import locked, read_bounded, write_atomic
 
 NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
@@ -31,8 +32,6 @@ RESERVED: Final = frozenset({"control", "page"})
 """What the hub itself and its page are called where callers are told apart."""
 VERSION: Final = 1
 """Of the file; what a later one means is not known here."""
-TOKENS_FILE: Final = "tokens-file"
-"""The problem of a file that cannot be read, so that no agent's token is known."""
 
 Mark = tuple[int, ...] | None
 
@@ -91,7 +90,7 @@ class TokensFile:
             self._read()
         except StoreError as error:
             text = f"{error}; agents with tokens of their own are not let in"
-            return (Problem(TOKENS_FILE, text, error.hint, str(self.path)),)
+            return (Problem(ProblemCode.TOKENS_FILE, text, error.hint, str(self.path)),)
         return ()
 
     def create(

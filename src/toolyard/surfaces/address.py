@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import Final
 
 from toolyard.core.model import Problem
+from toolyard.core.problems import ProblemCode
 from toolyard.links.addresses import is_loopback_name
 from toolyard.settings import Settings
 
@@ -67,7 +68,7 @@ def problems_of(settings: Settings, port: int) -> Iterator[Problem]:
     url = local_url(settings, port)
     if port != settings.port and not settings.port_fixed:
         yield Problem(
-            "port-moved",
+            ProblemCode.PORT_MOVED,
             f"port {settings.port} was in use, so the hub listens on {port}",
             f"clients that were told {settings.port} send their token to whoever listens there: "
             "free that port and run `toolyard restart`, or choose one with --port and connect "
@@ -78,7 +79,7 @@ def problems_of(settings: Settings, port: int) -> Iterator[Problem]:
         return
     where = "all addresses of this machine" if settings.host in EVERYWHERE else settings.host
     yield Problem(
-        "clear-text",
+        ProblemCode.CLEAR_TEXT,
         f"the hub listens on {where}, and tokens and calls travel there unencrypted",
         "put a proxy with TLS in front, or see to it that nobody else is on that network",
         url,

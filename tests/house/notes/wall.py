@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from toolyard.core.model import Problem, Report
+from toolyard.core.problems import ProblemCode
 from toolyard.settings import Settings
 from toolyard.yard import Yard
 
@@ -40,7 +41,10 @@ class WallSource:
     @property
     def report(self) -> Report:
         """Every note there is."""
-        notes = (Problem("source-failed", text, "read it", "notes") for text in self._wall.read())
+        notes = (
+            Problem(ProblemCode.SOURCE_FAILED, text, "read it", "notes")
+            for text in self._wall.read()
+        )
         return Report(self.name, problems=tuple(notes))
 
     async def run(self, post: Callable[[Report], None]) -> None:

@@ -13,6 +13,7 @@ from typing import Final
 
 from toolyard.core.errors import ConfigError, StoreError, UnknownNameError
 from toolyard.core.model import Problem
+from toolyard.core.problems import ProblemCode
 from toolyard.core.profiles import Profile, unknown_profile
 from toolyard.features.profiles.model import check_profile_name, read_profile, write_profile
 from toolyard.records.files import locked, read_bounded, write_atomic
@@ -21,8 +22,6 @@ from toolyard.records.jsonc import parse
 LARGEST: Final = 1024 * 1024
 MOST: Final = 200
 """Profiles that are read; who has more has another problem."""
-PROFILE_FILE: Final = "profile-file"
-"""A profile cannot be used."""
 
 Mark = tuple[tuple[str, int, int, int, int], ...]
 """What changes whenever a profile does."""
@@ -57,7 +56,7 @@ class ProfilesFolder:
             except (ConfigError, StoreError) as error:
                 text = f"'{path}' is no profile: {error}"
                 hint = error.hint or "correct or remove the file"
-                problems.append(Problem(PROFILE_FILE, text, hint, str(path)))
+                problems.append(Problem(ProblemCode.PROFILE_FILE, text, hint, str(path)))
                 broken.add(path.stem)
         return LoadedProfiles(tuple(profiles), tuple(problems), frozenset(broken))
 

@@ -1,7 +1,7 @@
-"""Remembers what servers offered, so that a hub that starts again can list it at once.
+"""The cache of what servers offered, so that a hub that starts again can list it at once.
 
-Only a memory: a server is asked again as soon as it runs. An entry counts only
-for the very declaration it was made with.
+A server is asked again as soon as it runs. An entry counts only for the very
+declaration it was made with.
 """
 
 from __future__ import annotations
@@ -21,12 +21,14 @@ from toolyard.core.model import (
     Command,
     Endpoint,
     Entry,
+    Event,
     Offer,
     Offers,
     Peer,
     Report,
     Server,
     ServerId,
+    Snapshot,
 )
 
 KINDS: Final = ("tools", "prompts", "resources", "templates")
@@ -52,18 +54,20 @@ _decode: Final = msgspec.json.Decoder(_Memory).decode
 _VERSION: Final = 1
 
 
-class Recall:
-    """One small file per server in a directory of ours."""
+class OfferCache:
+    """One small file per server in a directory of ours; a stage of the board."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._kept: dict[ServerId, tuple[Endpoint, Offers]] = {}
 
-    def fill(self, report: Report) -> Report:
-        """The same report, its servers with what they offered when last seen."""
-        return replace(report, servers=tuple(self._recalled(server) for server in report.servers))
+    def remember(self, _snapshot: Snapshot, event: Event) -> Event:
+        """Return a report with what its servers offered when last seen; all else as it is."""
+        if not isinstance(event, Report) or not event.servers:
+            return event
+        return replace(event, servers=tuple(self._remembered(server) for server in event.servers))
 
-    def _recalled(self, server: Server) -> Server:
+    def _remembered(self, server: Server) -> Server:
         if server.offers is not None:
             return server
         memory = self._read(server)

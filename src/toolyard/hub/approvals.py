@@ -7,10 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from toolyard.board import Board
 from toolyard.core.catalog import Definition
 from toolyard.core.errors import ConfigError, StoreError
-from toolyard.core.fold import LAUNCH_HELD
 from toolyard.core.locks import LOCKED_KINDS, Lock, Locked
 from toolyard.core.model import (
     NOTHING_HELD,
@@ -24,9 +22,11 @@ from toolyard.core.model import (
     Report,
     Server,
     ServerId,
+    Snapshot,
 )
 from toolyard.core.parts import LOOSE, loose_hash, part_hash, parts_of
 from toolyard.core.pins import New, judge, launch_hash, offers_hash
+from toolyard.core.problems import ProblemCode
 from toolyard.stores.pins import Pinned, PinStore
 
 log = logging.getLogger(__name__)
@@ -36,8 +36,6 @@ DECLARED: Final = frozenset({"configured", CATALOG, "agents"})
 """Sources of servers that people chose. All others find servers, which are under development more
 often than not; the bundled one is ours and changes with us."""
 OURS: Final = "bundled"
-LOCK_DIFFERS: Final = "pin-lock"
-"""The problem of a server that is not as the lock file has it."""
 _HASHES: Final = 20_000
 
 Launches = Literal["catalog", "all", "off"]
@@ -70,28 +68,27 @@ class Rules:
         return self.judges(source) and (self.launches != "off" or self.lock is not None)
 
 
-class Pins:
+class Approvals:
     """Holds back what changed since it was approved.
 
-    It stands between those who know of servers and the board, so that there is
-    no moment in which something changed is on the picture and not yet held.
+    A stage of the board: there is no moment in which something changed is on
+    the picture and not yet held.
     """
 
-    def __init__(self, board: Board, store: PinStore | None, rules: Rules | None = None) -> None:
-        self._board = board
+    def __init__(self, store: PinStore | None, rules: Rules = Rules()) -> None:  # noqa: B008 - frozen
         self._store = store
-        self._rules = rules or Rules()
+        self._rules = rules
         self._hashes: dict[tuple[bool, bytes], str] = {}
 
-    def post(self, event: Event) -> None:
-        """Judge an event and post it."""
-        if isinstance(event, Report):
+    def judge(self, _snapshot: Snapshot, event: Event) -> Event:
+        """Return an event with what of it waits for approval."""
+        if isinstance(event, Report) and event.servers:
             servers = tuple(self._declared(server) for server in event.servers)
-            event = replace(event, servers=servers)
-        elif isinstance(event, Observation):
+            return replace(event, servers=servers)
+        if isinstance(event, Observation):
             parts = parts_of(event.offers, event.peer)
-            event = replace(event, held=self._held(event.id, parts, observed=True))
-        self._board.post(event)
+            return replace(event, held=self._held(event.id, parts, observed=True))
+        return event
 
     def _declared(self, server: Server) -> Server:
         """A server as it may be used; what it offered when last seen, or on file, is judged too."""
@@ -208,8 +205,8 @@ class Pins:
 
     def approve(
         self, entry: Entry, parts: frozenset[Part] = frozenset(), *, any_text: bool = False
-    ) -> frozenset[Part]:
-        """Approve what a server offers and how it is started, or some parts; return what waited.
+    ) -> Judgement:
+        """Approve what a server offers and how it is started, or some parts; return what is left.
 
         With `any_text`, descriptions and titles of these parts may change from now on.
 
@@ -232,8 +229,7 @@ class Pins:
             store.approve_launch(name, launch_mark(entry.server))
         restless = store.get(name).restless & offered.keys()
         left = Held(entry.held.parts - chosen.keys(), restless)
-        self._board.post(Judgement(entry.server.id, left, not parts))
-        return entry.held.parts & chosen.keys()
+        return Judgement(entry.server.id, left, launch=not parts)
 
     def approve_definition(self, definition: Definition) -> None:
         """The user wrote this definition through us, and so approves how it is started.
@@ -286,7 +282,7 @@ def launch_mark(server: Server) -> str:
 
 def _changed_launch(id_: ServerId) -> Problem:
     return Problem(
-        LAUNCH_HELD,
+        ProblemCode.PIN_LAUNCH,
         f"the way {id_.name!r} is started was changed outside of toolyard",
         f"look at it with: toolyard changes {id_.name}; then: toolyard approve {id_.name}",
         subject=str(id_),
@@ -295,7 +291,7 @@ def _changed_launch(id_: ServerId) -> Problem:
 
 def _unknown_launch(id_: ServerId) -> Problem:
     return Problem(
-        LAUNCH_HELD,
+        ProblemCode.PIN_LAUNCH,
         f"nothing tells how {id_.name!r} was started when it was approved",
         f"look at it with: toolyard changes {id_.name}; then: toolyard approve {id_.name}",
         subject=str(id_),
@@ -305,7 +301,7 @@ def _unknown_launch(id_: ServerId) -> Problem:
 def _not_locked(id_: ServerId, locked: Locked | None) -> Problem:
     what = "is started in another way than the lock file has it"
     return Problem(
-        LOCK_DIFFERS,
+        ProblemCode.PIN_LOCK,
         f"{id_.name!r} {what if locked else 'is not in the lock file'}, and the hub is frozen",
         "see: toolyard lock --check",
         subject=str(id_),
