@@ -22,8 +22,9 @@ from toolyard.core.definitions import read_definition
 from toolyard.core.errors import ToolyardError
 from toolyard.core.model import NO_OFFERS, Command
 from toolyard.executors.local import Local
+from toolyard.links.connecting import open_link
 from toolyard.links.listing import list_offers
-from toolyard.links.opening import Patience, open_link
+from toolyard.links.patience import Patience
 from toolyard.stores.expand import Lookup, expand
 
 OFFICIAL = Path(__file__).resolve().parents[1] / "src" / "toolyard" / "catalog" / "official"

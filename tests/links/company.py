@@ -18,11 +18,12 @@ from toolyard.board import Board
 from toolyard.core.errors import LinkError
 from toolyard.core.model import Command, Endpoint, Entry, Peer, Report, Server, ServerId, Url
 from toolyard.executors.local import Local
+from toolyard.links.connecting import open_link
 from toolyard.links.flight import Flight
 from toolyard.links.greeting import own_params
 from toolyard.links.keeper import Open
 from toolyard.links.link import Link
-from toolyard.links.opening import Patience, open_link
+from toolyard.links.patience import Patience
 from toolyard.links.pool import Pool
 from toolyard.wire.era import Era
 from toolyard.wire.jsonrpc import Message

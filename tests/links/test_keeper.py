@@ -23,9 +23,9 @@ from tests.links.company import (
 )
 from toolyard.core.errors import LinkError, StartError
 from toolyard.core.model import NO_OFFERS, Entry, ServerId, Status
+from toolyard.links.connecting import ProbeFatalError
 from toolyard.links.link import RefusedError
 from toolyard.links.listening import RESOURCES
-from toolyard.links.opening import ProbeFatalError
 from toolyard.wire.era import Era
 from toolyard.wire.jsonrpc import Fault
 

@@ -1,265 +1,164 @@
-"""Links open to servers of both eras over every transport, and every wait has an end."""
+"""A link is opened in ordered steps; each may change what the next one gets."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterator
-from contextlib import ExitStack
-from pathlib import Path
+import threading
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
 
 import pytest
 
-from tests.fixtures.stub_run import recorded, running_http_stub, wait_recorded
-from tests.links.company import OLD_TIMER, call, linked, python, record, said, stub, talking, url
-from toolyard.core.errors import LinkError, StartError, ToolyardError
-from toolyard.core.model import NO_OFFERS, Command, Endpoint
-from toolyard.links.http import SessionLostError
-from toolyard.links.link import RefusedError
-from toolyard.links.listing import list_offers
-from toolyard.links.opening import Patience, ProbeFatalError
-from toolyard.links.refusals import HttpStatusError
-
-HASTY = Patience(probe=0.15, open=1.0, list=1.0, call=5.0)
-
-
-@pytest.fixture
-def stack() -> Iterator[ExitStack]:
-    with ExitStack() as stack:
-        yield stack
-
-
-def endpoint(stack: ExitStack, transport: str, *flags: str) -> Endpoint:
-    if transport == "stdio":
-        return stub(*flags)
-    if transport == "http+sse":
-        address = stack.enter_context(running_http_stub("--http-sse", *flags))
-        return url(address, kind="sse")
-    return url(stack.enter_context(running_http_stub(*flags)))
-
-
-@pytest.mark.parametrize(
-    ("transport", "flags", "era", "version"),
-    [
-        ("stdio", (), "modern", "2026-07-28"),
-        ("stdio", ("--era", "modern"), "modern", "2026-07-28"),
-        ("stdio", ("--era", "legacy"), "legacy", "2025-11-25"),
-        ("stdio", ("--era", "legacy", "--protocol", "2024-11-05"), "legacy", "2024-11-05"),
-        ("stdio", ("--banner",), "modern", "2026-07-28"),
-        ("stdio", ("--twice", "--era", "legacy"), "legacy", "2025-11-25"),
-        ("http", (), "modern", "2026-07-28"),
-        ("http", ("--era", "modern", "--sse"), "modern", "2026-07-28"),
-        ("http", ("--era", "legacy"), "legacy", "2025-11-25"),
-        ("http", ("--era", "legacy", "--sse-lines"), "legacy", "2025-11-25"),
-        ("http", ("--era", "legacy", "--no-get"), "legacy", "2025-11-25"),
-        ("http+sse", ("--era", "legacy"), "legacy", "2025-11-25"),
-    ],
+from tests.links.company import LIMIT, PATIENCE, declared, stub
+from toolyard.core.errors import SecretError, StartError
+from toolyard.core.model import Command, Endpoint, Identity, Peer, Server, Url
+from toolyard.executors.local import Local
+from toolyard.executors.local import Patience as Manners
+from toolyard.links.link import Link
+from toolyard.links.opening import (
+    Connect,
+    FillIn,
+    FindAgain,
+    Opener,
+    Opening,
+    Proceed,
+    Recognise,
+    Step,
 )
-async def test_a_link_opens_lists_and_calls(
-    stack: ExitStack, transport: str, flags: tuple[str, ...], era: str, version: str
+
+HERE = Url("http://127.0.0.1:1/mcp")
+THERE = Url("http://127.0.0.1:2/mcp")
+
+
+class End:
+    """The last step: notes what arrives there, and whether the link was closed again."""
+
+    def __init__(self) -> None:
+        self.openings: list[Opening] = []
+        self.closed = 0
+
+    @asynccontextmanager
+    async def __call__(self, opening: Opening) -> AsyncIterator[Link]:
+        self.openings.append(opening)
+        link = Link(opening.server.id.name, 1.0)
+        link.peer = Peer("legacy", "v", name="what answers")
+        try:
+            yield link
+        finally:
+            self.closed += 1
+            link.lose("was stopped")
+            await link.tasks.close()
+
+
+async def arrived(server: Server, *steps: Step) -> Opening:
+    """What arrives at the end of these steps."""
+    end = End()
+    async with Opener(steps, end)(server, "legacy"):
+        (opening,) = end.openings
+    assert end.closed == 1
+    return opening
+
+
+def renaming(text: str) -> Step:
+    """A step that puts a word behind the command."""
+
+    def step(opening: Opening, proceed: Proceed) -> AbstractAsyncContextManager[Link]:
+        assert isinstance(opening.endpoint, Command)
+        argv = (*opening.endpoint.argv, text)
+        return proceed(replace(opening, endpoint=Command(argv)))
+
+    return step
+
+
+async def test_steps_are_taken_in_their_order_and_know_server_and_hint() -> None:
+    server = declared("acme", Command(("run",)))
+    opening = await arrived(server, renaming("first"), renaming("second"))
+    assert opening.endpoint == Command(("run", "first", "second"))
+    assert opening.server is server and opening.hint == "legacy"
+
+
+def fill_in(threads: list[int], *, secrets: bool) -> FillIn:
+    def expand(server: Server) -> Endpoint:
+        threads.append(threading.get_ident())
+        if server.id.name == "lost":
+            raise SecretError("there is no secret 'x'", "set it")
+        return Command(("value",))
+
+    def explain(server: Server, error: SecretError) -> SecretError:
+        return SecretError(f"{error} for {server.id.name}", error.hint)
+
+    return FillIn(expand, lambda _server: secrets, explain)
+
+
+@pytest.mark.parametrize("secrets", [True, False])
+async def test_values_take_the_place_of_references_and_a_keyring_blocks_nobody(
+    secrets: bool,
 ) -> None:
-    target = endpoint(stack, transport, "--name", "yard", "--tools", "5", "--page", "2", *flags)
-    async with linked(target) as link:
-        offers = await list_offers(link, 5, NO_OFFERS)
-        text = await said(call(link, "echo", {"text": "hello"}))
-
-        assert (link.peer.era, link.peer.version) == (era, version)
-        assert (link.peer.name, link.peer.release) == ("yard", "1.0")
-        assert link.peer.instructions == "This is the stub yard."
-        assert b'"kept":true' in link.peer.capabilities
-        assert [offer.key for offer in offers.tools[-5:]] == [f"tool_{n}" for n in range(5)]
-        assert [offer.key for offer in offers.prompts] == ["greet", "plain"]
-        assert len(offers.resources) == 3
-        assert offers.templates
-        assert text == "hello"
-    assert link.closed.done()
+    threads: list[int] = []
+    opening = await arrived(declared("acme"), fill_in(threads, secrets=secrets))
+    assert opening.endpoint == Command(("value",))
+    assert (threads == [threading.get_ident()]) is not secrets
 
 
-async def test_an_address_with_only_the_old_transport_is_found_out() -> None:
-    with running_http_stub("--http-sse", "--era", "legacy") as address:
-        async with linked(url(address)) as link:
-            assert await said(call(link, "echo", {"text": "old"})) == "old"
+async def test_a_secret_that_is_missing_is_explained_and_nothing_is_opened() -> None:
+    end = End()
+    opener = Opener([fill_in([], secrets=True)], end)
+    with pytest.raises(SecretError, match="no secret 'x' for lost"):
+        async with opener(declared("lost"), None):
+            raise AssertionError("it was opened")
+    assert end.openings == []
 
 
-@pytest.mark.parametrize("manner", ["silent", "-32601", "-32602", "-32022", "-32000"])
-async def test_a_server_that_does_not_know_the_probe_is_greeted_the_old_way(manner: str) -> None:
-    patience = HASTY if manner == "silent" else Patience(probe=5.0, open=5.0)
-    async with linked(python(OLD_TIMER, manner), patience=patience) as link:
-        assert (link.peer.era, link.peer.name) == ("legacy", "old")
-
-
-async def test_a_server_that_dies_of_the_probe_is_told_apart_and_lives_with_the_hint() -> None:
-    target = python(OLD_TIMER, "die")
-    with pytest.raises(ProbeFatalError) as caught:
-        async with linked(target):
-            pass
-    assert "farewell" in caught.value.hint
-
-    async with linked(target, hint="legacy") as link:
-        assert link.peer.name == "old"
-
-
-@pytest.mark.parametrize("era", ["legacy", "modern", "dual"])
-async def test_a_slow_start_does_not_hide_the_era(era: str) -> None:
-    patience = Patience(probe=0.1, open=10.0)
-    async with linked(stub("--delay-init", "400", "--era", era), patience=patience) as link:
-        assert link.peer.era == ("legacy" if era == "legacy" else "modern")
-        assert await said(call(link, "echo", {"text": "late"})) == "late"
-
-
-async def test_a_remembered_era_saves_the_probe(tmp_path: Path) -> None:
-    file, flags = record(tmp_path)
-    async with linked(stub("--record-all", *flags), hint="legacy") as link:
-        assert link.peer.era == "legacy"
-    methods = [line["message"].get("method") for line in recorded(file, "message")]
-
-    assert methods == ["initialize", "notifications/initialized"]
-
-
-async def refusal(target: Endpoint, patience: Patience = HASTY) -> ToolyardError:
-    """Why a server cannot be linked to, which must be known in time."""
-    with pytest.raises((LinkError, StartError)) as caught:
-        async with asyncio.timeout(20), linked(target, patience=patience):
-            pass
-    return caught.value
-
-
-async def test_a_server_that_never_answers_is_given_up_with_its_last_words() -> None:
-    mute = "import sys, time; print('still loading', file=sys.stderr, flush=True); sys.stdin.read()"
-    error = await refusal(python(mute))
-
-    assert "did not answer within 1 s" in str(error)
-    assert "still loading" in error.hint
-
-
-async def test_an_address_that_never_answers_is_given_up() -> None:
-    with running_http_stub("--hang", "all") as address:
-        assert "did not answer within 1 s" in str(await refusal(url(address)))
-    with running_http_stub("--http-sse", "--hang", "all") as address:
-        assert "did not answer within 1 s" in str(await refusal(url(address, kind="sse")))
-
-
-async def test_a_server_that_ends_at_once_is_given_up_with_its_last_words() -> None:
-    error = await refusal(stub("--exit-at-once", "3"), Patience())
-
-    assert isinstance(error, ProbeFatalError)
-    assert "told to exit at once" in error.hint
-
-
-async def test_a_program_that_is_not_there_is_a_start_error() -> None:
-    assert isinstance(await refusal(Command(("no-such-program",))), StartError)
-
-
-async def test_a_line_without_end_is_given_up() -> None:
-    error = await refusal(stub("--huge-line", "3", "--huge-at", "init"), Patience())
-
-    assert "more than 1048576 bytes" in str(error)
-
-
-async def test_answers_with_foreign_ids_are_no_answers() -> None:
-    assert "did not answer" in str(await refusal(stub("--wrong-ids")))
+async def find_there(url: Url, identity: Identity) -> Url:
+    return THERE if identity.name == "moved" else url
 
 
 @pytest.mark.parametrize(
-    ("flags", "status", "text"),
+    ("server", "found"),
     [
-        (("--token", "secret"), 401, "wants authorization"),
-        (("--status", "403"), 403, "wants authorization"),
-        (("--status", "500"), 500, "HTTP 500"),
-        (("--status", "404"), 404, "HTTP 404"),
-        (("--status", "308"), 308, "has moved"),
+        (declared("acme", HERE, identity=Identity("/bin/x", "moved")), THERE),
+        (declared("acme", HERE, identity=Identity("/bin/x", "same")), HERE),
+        (declared("acme", HERE), HERE),
+        (declared("acme", Command(("x",)), identity=Identity("x", "moved")), Command(("x",))),
     ],
 )
-async def test_a_refusal_over_http_is_said_with_its_status(
-    flags: tuple[str, ...], status: int, text: str
+async def test_an_adopted_address_alone_is_looked_for(server: Server, found: Endpoint) -> None:
+    assert (await arrived(server, FindAgain(find_there))).endpoint == found
+
+
+def refuse(*_: object) -> None:
+    raise StartError("it is somebody else", "")
+
+
+def admit(*_: object) -> None:
+    return None
+
+
+async def test_who_may_not_be_reached_is_not_opened_and_who_is_another_is_closed_again() -> None:
+    end = End()
+    for step in (Recognise(refuse, admit), Recognise(admit, refuse)):
+        with pytest.raises(StartError, match="somebody else"):
+            async with Opener([step], end)(declared("acme"), None):
+                raise AssertionError("it was given away")
+    assert len(end.openings) == end.closed == 1
+
+
+@pytest.mark.parametrize(("timeout", "patience"), [(None, PATIENCE.call), (2.5, 2.5)])
+async def test_the_end_is_a_greeted_server_with_the_patience_of_its_entry(
+    timeout: float | None, patience: float
 ) -> None:
-    with running_http_stub(*flags) as address:
-        error = await refusal(url(address), Patience())
+    local = Local(patience=Manners(eof=0.5, term=0.5))
+    places: list[str] = []
 
-    assert isinstance(error, HttpStatusError)
-    assert error.status == status
-    assert text in str(error)
+    def place(name: str) -> Local:
+        places.append(name)
+        return local
 
-
-async def test_headers_of_the_entry_are_sent_and_none_can_add_lines() -> None:
-    with running_http_stub("--token", "t") as address:
-        headers = (("Authorization", "Bearer t"), ("X-Evil", "a\r\nX-Added: b"), ("Host", "evil"))
-        async with linked(url(address, headers=headers)) as link:
-            seen = await said(call(link, "headers"))
-
-    assert '"authorization": "Bearer t"' in seen
-    assert "x-added" not in seen
-    assert '"host": "127.0.0.1' in seen
-
-
-async def test_nobody_at_the_address_is_known_at_once() -> None:
-    with running_http_stub() as address:
-        pass
-    for kind in ("http", "sse"):
-        assert "cannot connect" in str(await refusal(url(address, kind=kind), Patience()))
-
-
-@pytest.mark.parametrize("kind", ["http", "sse"])
-@pytest.mark.parametrize("address", ["ftp://h/", "http://h/a b", "http://bücher.example/ü"])
-async def test_what_is_no_address_is_a_start_error(kind: str, address: str) -> None:
-    assert isinstance(await refusal(url(address, kind=kind)), StartError)
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        '"error": {"code": "many", "message": ["odd"]}',
-        '"error": 7',
-        '"result": 7',
-        '"result": {"protocolVersion": 1e400}',
-        '"result": {"protocolVersion": 20250618}',
-        '"result": {"supportedVersions": 1e999, "protocolVersion": 1e999}',
-    ],
-)
-async def test_an_odd_answer_to_the_greeting_is_a_link_error(answer: str) -> None:
-    code = (
-        "import json, sys\n"
-        "for line in sys.stdin:\n"
-        "    id_ = json.loads(line).get('id')\n"
-        '    print(\'{"jsonrpc": "2.0", "id": %s, \' % id_ + sys.argv[1] + \'}\', flush=True)'
-    )
-    error = await refusal(python(code, answer), Patience(probe=5.0, open=5.0))
-
-    assert "'acme'" in str(error)
-
-
-async def test_a_modern_only_server_refuses_the_old_greeting_in_words() -> None:
-    with pytest.raises(RefusedError) as caught:
-        async with linked(stub("--era", "modern"), hint="legacy"):
-            pass
-    assert caught.value.fault.code == -32022
-
-
-async def test_a_forgotten_session_fails_the_call_as_one_that_may_be_sent_again() -> None:
-    with running_http_stub("--era", "legacy", "--lose-session-after", "2") as address:
-        async with linked(url(address)) as link:
-            assert await said(call(link, "echo", {"text": "a"})) == "a"
-            with pytest.raises(SessionLostError):
-                await call(link, "echo", {"text": "b"}).answer
-            async with asyncio.timeout(20):
-                assert "session" in await link.closed
-
-
-async def test_a_session_is_ended_politely(tmp_path: Path) -> None:
-    file, flags = record(tmp_path)
-    with running_http_stub("--era", "legacy", *flags) as address:
-        async with linked(url(address)):
-            pass
-        await wait_recorded(file, "session deleted")
-
-
-async def test_an_endpoint_elsewhere_is_not_followed() -> None:
-    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
-        writer.write(head + b"event: endpoint\ndata: http://elsewhere.example/messages\n\n")
-        await reader.read()
-
-    async with talking(talk) as address:
-        error = await refusal(url(f"{address}/sse", kind="sse"))
-
-    assert "elsewhere.example" in str(error)
+    opener = Opener([], Connect(place, PATIENCE, LIMIT))
+    try:
+        async with opener(declared("acme", stub(), timeout=timeout), None) as link:
+            assert link.patience == patience
+            assert link.peer.name and link.pid
+    finally:
+        await local.close()
+    assert places == [""]

@@ -30,10 +30,10 @@ from toolyard.core.model import Command, Problem, Report, Server, ServerId, Stat
 from toolyard.core.problems import ProblemCode
 from toolyard.executors.local import Local, Patience
 from toolyard.links import pool as pool_module
+from toolyard.links.connecting import open_link
 from toolyard.links.http import SessionLostError
 from toolyard.links.keeper import Open
 from toolyard.links.link import Link
-from toolyard.links.opening import open_link
 from toolyard.wire.era import Era
 
 ACME, BOLT = ServerId("acme", "t"), ServerId("bolt", "t")

@@ -7,7 +7,7 @@ import shutil
 import sys
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -16,13 +16,15 @@ from tests.fixtures.stub_run import STUB
 from tests.packages.shop import Shop, processes
 from toolyard.board import Board
 from toolyard.core.errors import StartError, ToolyardError, UnknownNameError
-from toolyard.core.model import Command, Endpoint, Pairs, Report, Server, ServerId
+from toolyard.core.model import Command, Pairs, Report, Server, ServerId
 from toolyard.core.sites import Placement
 from toolyard.executors.local import Local
 from toolyard.hub import problems
 from toolyard.hub.packages import Packages
+from toolyard.links.connecting import ProbeFatalError
 from toolyard.links.link import Link
-from toolyard.links.opening import Patience, ProbeFatalError, open_link
+from toolyard.links.opening import Connect, Opener
+from toolyard.links.patience import Patience
 from toolyard.stores.packages import PackagesFolder
 from toolyard.wire.era import Era
 
@@ -55,10 +57,8 @@ class Bench:
     ) -> AsyncIterator[Link]:
         server = argv if isinstance(argv, Server) else self.server(argv)
 
-        def start(place: Endpoint) -> AbstractAsyncContextManager[Link]:
-            return open_link("hello", place, self.local, PATIENCE, 1 << 20, hint)
-
-        async with self.packages.open(server, server.endpoint, start) as link:
+        connect = Connect(lambda _name: self.local, PATIENCE, 1 << 20)
+        async with Opener([self.packages.prefer_installed], connect)(server, hint) as link:
             yield link
 
     async def until(self, holds: Callable[[], object], seconds: float = 30) -> None:

@@ -13,10 +13,11 @@ import pytest
 
 from tests.packages.shop import Shop, processes
 from tests.packages.test_packages import Bench, living
-from toolyard.core.model import NO_OFFERS, Command, Endpoint
+from toolyard.core.model import NO_OFFERS, Command
 from toolyard.links.link import Link
 from toolyard.links.listing import list_offers
-from toolyard.links.opening import Patience, open_link
+from toolyard.links.opening import Connect, Opener, Opening
+from toolyard.links.patience import Patience
 
 pytestmark = [pytest.mark.executors, pytest.mark.timeout(240)]
 
@@ -42,14 +43,15 @@ SERVERS = {
 @asynccontextmanager
 async def started(bench: Bench, argv: tuple[str, ...], *wrap: str) -> AsyncIterator[Link]:
     """A start of a real server, within another program that becomes it."""
-    server = bench.server(argv)
+    connect = Connect(lambda _name: bench.local, COLD, 1 << 20)
 
-    def start(place: Endpoint) -> AbstractAsyncContextManager[Link]:
-        assert isinstance(place, Command)
-        wrapped = replace(place, argv=(*wrap, *place.argv))
-        return open_link("hello", wrapped, bench.local, COLD, 1 << 20, None)
+    def within(opening: Opening) -> AbstractAsyncContextManager[Link]:
+        assert isinstance(opening.endpoint, Command)
+        command = replace(opening.endpoint, argv=(*wrap, *opening.endpoint.argv))
+        return connect(replace(opening, endpoint=command))
 
-    async with bench.packages.open(server, server.endpoint, start) as link:
+    opener = Opener([bench.packages.prefer_installed], within)
+    async with opener(bench.server(argv), None) as link:
         yield link
 
 

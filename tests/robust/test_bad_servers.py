@@ -19,7 +19,7 @@ from tests.e2e.hub import running_hub, stdio_stub
 from tests.e2e.talk import talking, text_of
 from tests.fixtures.stub_run import recorded
 from tests.surfaces.doors import Doors, open_doors
-from toolyard.links.opening import Patience
+from toolyard.links.patience import Patience
 
 FEW = ("--tools-only", "--only", "echo,sleep,counter,where,payload,log,add_tool,cancellable")
 MIB = 1 << 20

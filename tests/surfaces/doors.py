@@ -13,7 +13,7 @@ from typing import Any
 from toolyard import app
 from toolyard.feature import Feature
 from toolyard.features import FEATURES
-from toolyard.links.opening import Patience
+from toolyard.links.patience import Patience
 from toolyard.settings import read_settings
 
 Json = dict[str, Any]

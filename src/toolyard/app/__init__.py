@@ -12,7 +12,7 @@ from toolyard.app.house import House
 from toolyard.core.errors import StoreError
 from toolyard.feature import Feature
 from toolyard.features import FEATURES
-from toolyard.links.opening import Patience
+from toolyard.links.patience import Patience
 from toolyard.settings import Settings
 from toolyard.stores.runfile import RunDir
 from toolyard.surfaces.lines import serve_stdio

@@ -77,8 +77,8 @@ async def open_doors(
         settings.allowed_origins,
         is_page=sessions.admits,
         find_agent=house.tokens.find,
+        is_reached_as=house.sites.is_reached_as,
     )
-    house.sites.on_reached = gate.admit_host
     door = HttpDoor(
         house.relay, sessions=settings.session_limit, idle_seconds=settings.session_idle
     )

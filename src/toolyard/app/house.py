@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -13,17 +12,10 @@ from typing import Final
 from toolyard.app.measures import bounds, limits, rules, view_key
 from toolyard.app.tending import tend
 from toolyard.board import Board
-from toolyard.core.errors import SecretError
-from toolyard.core.model import (
-    Endpoint,
-    Remembered,
-    Report,
-    Server,
-    Status,
-    Url,
-)
+from toolyard.core.model import Endpoint, Remembered, Report, Server, Status
 from toolyard.core.ports import Source
 from toolyard.executors.local import Local
+from toolyard.executors.making import make_executor
 from toolyard.executors.usage import memory_of
 from toolyard.feature import Feature
 from toolyard.features import FEATURES
@@ -37,18 +29,16 @@ from toolyard.hub.logins import Logins
 from toolyard.hub.orders import Orders
 from toolyard.hub.packages import Packages
 from toolyard.hub.shareable import Shareable
+from toolyard.hub.sweep import find_again
 from toolyard.links.budget import RunningBudget
 from toolyard.links.credentials import Credentials
 from toolyard.links.departures import Departures
-from toolyard.links.flight import Caller
 from toolyard.links.instances import Instances
-from toolyard.links.link import Link
-from toolyard.links.opening import Patience, open_link, wait_for_folders
-from toolyard.links.owner import EVERYBODY, Owner
+from toolyard.links.opening import Connect, FillIn, FindAgain, Opener, Recognise
+from toolyard.links.patience import Patience
 from toolyard.links.pool import Pool
 from toolyard.links.probe import probe
 from toolyard.links.sites import Sites
-from toolyard.links.sweep import find_again
 from toolyard.links.weights import Weights
 from toolyard.relay.relay import Relay
 from toolyard.settings import Settings
@@ -58,6 +48,7 @@ from toolyard.sources.apps import Apps
 from toolyard.sources.bundled import Bundled
 from toolyard.sources.catalog import Added
 from toolyard.sources.configured import Configured
+from toolyard.sources.listeners import read_listeners
 from toolyard.sources.passports import follow_passports
 from toolyard.sources.tokens import follow_tokens
 from toolyard.stores.addresses import AddressStore
@@ -80,7 +71,6 @@ from toolyard.stores.servers import ServersFile
 from toolyard.stores.sharing import SharingStore
 from toolyard.stores.state import open_state
 from toolyard.stores.tokens import TokensFile
-from toolyard.wire.era import Era
 from toolyard.yard import Parts, Yard
 
 BACKUP_SECONDS: Final = 86400.0
@@ -138,12 +128,16 @@ class House:
         logs = settings.state_dir / "log"
         self.local = Local(logs, fetches=settings.cache_dir / "fetching")
         identity = hub_identity(settings.state_dir)
-        self.sites = Sites(self.local, identity, logs, lambda: self.board.snapshot.roster)
+        self.sites = Sites(
+            self.local,
+            lambda site: make_executor(site, identity, logs),
+            lambda: self.board.snapshot.roster,
+        )
         self.packages = Packages(
             self.board,
             PackagesFolder(settings.cache_dir / "packages"),
             self.local,
-            lambda server: expand(server.endpoint, Lookup(os.environ, server.folder)),
+            _expand,
             settings.start_timeout,
             on=settings.pin_launchers == "on",
         )
@@ -154,24 +148,49 @@ class House:
             site=lambda name: self.board.snapshot.roster.sites.get(name),
             weight=self.weights.of,
         )
-        self.pool = Pool(self.board, self._open, self._patience, budget=self.budget)
         self.sharing = SharingStore(self.database)
-        self.asking = AskingServers(self.board, self.sharing)
-        self.departures = Departures(self.budget.keepers)
+        self.asking = AskingServers(self.board, self.sharing, lambda: self.relay.folders)
+        self.secrets, self.grants = Secrets(settings.state_dir), Grants(settings.state_dir)
+        self.credentials = Credentials(
+            self.grants, self.secrets, lambda: self.pool.keepers, lambda: self.board.snapshot
+        )
+        self.apps = Apps(
+            AppsFolder(settings.apps_dir),
+            os.environ,
+            probe,
+            lambda id_, why, since: self.pool.replaced(id_, why, since),
+        )
+        self.catalog = Catalog(settings.data_dir / "catalog")
+        self.open = self._make_opener()
+        self.pool = Pool(self.board, self.open, self._patience, budget=self.budget)
+        self.departures = Departures(self.budget.keepers, _read_ports)
         self.instances = Instances(
-            self.board, self.pool, self._open, self._patience, settings.session_idle
+            self.board, self.pool, self.open, self._patience, settings.session_idle
+        )
+
+    def _make_opener(self) -> Opener:
+        """The way to every link, step by step."""
+        return Opener(
+            [
+                self.asking.prepare,
+                FillIn(
+                    _expand,
+                    lambda server: bool(find_secrets(server.endpoint)),
+                    partial(with_link, self.catalog),
+                ),
+                FindAgain(find_again),
+                Recognise(self.apps.admit, self.apps.recognise),
+                self.credentials.log_in,
+                self.packages.prefer_installed,
+            ],
+            Connect(self.sites.get, self._patience, self.settings.server_message_limit),
         )
 
     def _build_hub(self) -> None:
         """What answers clients, and what it knows of apps, logins and past calls."""
         settings = self.settings
-        self.apps = Apps(AppsFolder(settings.apps_dir), os.environ, probe, self.pool.replaced)
         self.hub = Hub(self.board, self.pool, self.instances, self.apps)
         self.hub.installed = self.packages.installed
-        self.secrets, self.grants = Secrets(settings.state_dir), Grants(settings.state_dir)
-        self.credentials = Credentials(
-            self.grants, self.secrets, self.pool, lambda: self.board.snapshot
-        )
         self.logins = Logins(self.hub, self.grants)
         self.relay = Relay(self.hub, view_key(settings))
         kept = self.database if settings.history == "on" else None
@@ -181,10 +200,9 @@ class House:
     def _build_files(self) -> None:
         """What the user keeps in files, and the orders that change them."""
         settings = self.settings
-        self.catalog = Catalog(settings.data_dir / "catalog")
         self.catalog.approve = self.approvals.approve_definition
         words = self.local.last_words
-        self.checks = Checks(self.hub, self.approvals, self.catalog, words, self._open, os.environ)
+        self.checks = Checks(self.hub, self.approvals, self.catalog, words, self.open, os.environ)
         passports = PassportsFile(settings.config_file.parent / FILE)
         servers = ServersFile(settings.config_file)
         self.orders = Orders(self.hub, servers, passports)
@@ -198,7 +216,7 @@ class House:
         records = AgentStore(self.database)
         self.executors = Executors(self.hub, records, self.sites)
         self.agents = Agents(self.hub, records, self.executors)
-        self.shareable = Shareable(self.hub, self._open, self.sharing)
+        self.shareable = Shareable(self.hub, self.open, self.sharing)
         self.roster = AgentsSource(records, os.environ)
         self.board.post(self.roster.report)
 
@@ -248,74 +266,6 @@ class House:
             self.backups.make()
         self.database.close()
 
-    @asynccontextmanager
-    async def _open(
-        self, server: Server, hint: Era | None, owner: Owner = EVERYBODY
-    ) -> AsyncIterator[Link]:
-        """Open a link: references become values here, and nowhere else."""
-        owner = replace(owner, asked=partial(self._asked, server, owner))
-        lookup = Lookup(os.environ, server.folder)
-        if find_secrets(server.endpoint):
-            # A keyring may ask the user to unlock it; the house goes on meanwhile.
-            try:
-                endpoint = await asyncio.to_thread(expand, server.endpoint, lookup)
-            except SecretError as error:
-                raise await asyncio.to_thread(with_link, self.catalog, server, error) from error
-        else:
-            endpoint = expand(server.endpoint, lookup)
-        limit = self.settings.server_message_limit
-        if server.identity is not None and isinstance(endpoint, Url):
-            endpoint = await find_again(endpoint, server.identity)
-        scan = self.apps.scans.get(server.id.source)
-        if scan is not None:
-            scan.admit(server)
-
-        def opened(place: Endpoint) -> AbstractAsyncContextManager[Link]:
-            executor = self.sites.get(server.placement.executor)
-            return open_link(
-                server.id.name,
-                place,
-                executor,
-                self._patience,
-                limit,
-                hint,
-                owner,
-                server.placement,
-            )
-
-        def installed(place: Endpoint) -> AbstractAsyncContextManager[Link]:
-            return self.packages.open(server, place, opened)
-
-        async with self.credentials.open(server, endpoint, installed) as link:
-            if scan is not None:
-                scan.recognise(server, link.peer)
-            if server.timeout is not None:
-                link.patience = server.timeout
-            await self._prepare_for_questions(link, server, owner)
-            yield link
-
-    async def _prepare_for_questions(self, link: Link, server: Server, owner: Owner) -> None:
-        """Let a link be used as what its server was seen to ask demands."""
-        asking = self.asking.of(server)
-        if asking is None or link.is_modern:
-            return
-        if asking.question:
-            link.take_turns()
-        if not asking.roots:
-            return
-        link.keeps_folders = True
-        if "roots" in (owner.capabilities or {}) or self.relay.folders.only(server.id):
-            await wait_for_folders(link)
-
-    def _asked(
-        self, server: Server, owner: Owner, method: str, outside: bool, callers: list[Caller]
-    ) -> Caller | None:
-        """A server asked something without saying whom; say who answers if no call can."""
-        self.asking.note(server, "" if outside else method)
-        if not outside or owner != EVERYBODY:
-            return None
-        return self.relay.folders.asked(server.id, callers)
-
     def stop(self, comes_back: bool) -> None:
         """Let all doors close, and then everything behind them."""
         self.comes_back = comes_back
@@ -351,6 +301,17 @@ class House:
             await self.local.close()
             self.history.flush()
             await asyncio.to_thread(self._close_database)
+
+
+def _expand(server: Server) -> Endpoint:
+    """How a server is started or reached, with values in place of references."""
+    return expand(server.endpoint, Lookup(os.environ, server.folder))
+
+
+def _read_ports() -> set[int] | None:
+    """The ports of this machine that somebody listens on; None if the kernel does not tell."""
+    listeners = read_listeners()
+    return None if listeners is None else {listener.port for listener in listeners}
 
 
 def _others(board: Board, hub: Hub) -> Callable[[], Awaitable[bool]]:

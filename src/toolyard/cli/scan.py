@@ -13,7 +13,7 @@ from toolyard.console.errors import CommandError
 from toolyard.console.exits import Exit
 
 if TYPE_CHECKING:
-    from toolyard.links.sweep import Found
+    from toolyard.hub.sweep import Found
 
 TITLES = ("name", "port", "process", "era", "server", "tools", "address")
 
@@ -118,7 +118,7 @@ def _confirm(context: CliContext, name: str, place: str, yes: bool) -> None:
 
 
 def _sweep(context: CliContext, ports: tuple[int, ...]) -> tuple[Found, ...]:
-    from toolyard.links.sweep import sweep
+    from toolyard.hub.sweep import sweep
 
     state = context.run_dir.read()
     ours = frozenset({state.port} if state is not None else ())

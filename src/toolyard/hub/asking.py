@@ -8,31 +8,90 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import Final
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
+from typing import Final, Protocol
 
 from toolyard.board import Board
 from toolyard.core.errors import StoreError
-from toolyard.core.model import Server
+from toolyard.core.model import Server, ServerId
 from toolyard.core.pins import launch_hash
 from toolyard.core.roster import asking_of
 from toolyard.core.sharing import Asking
+from toolyard.links.flight import Caller
+from toolyard.links.link import Link
+from toolyard.links.opening import Opening, Proceed
+from toolyard.links.owner import EVERYBODY, Owner
 from toolyard.stores.sharing import SharingStore
 from toolyard.wire.tasks import Tasks
 
 log = logging.getLogger(__name__)
 
 WRITTEN_SECONDS: Final = 2.0
+FOLDERS_SECONDS: Final = 2.0
+FOLDERS_SETTLE_SECONDS: Final = 0.05
+
+
+class FolderOwners(Protocol):
+    """Knows who is attached, for servers that ask for folders."""
+
+    def only(self, server: ServerId) -> object | None:
+        """The one client that is attached, if it has folders and shares the server."""
+        ...
+
+    def asked(self, server: ServerId, callers: list[Caller]) -> Caller | None:
+        """Who answers for the folders of a shared server, if there is no doubt."""
+        ...
 
 
 class AskingServers:
     """Takes note of questions, and tells what is known of a server."""
 
-    def __init__(self, board: Board, store: SharingStore) -> None:
+    def __init__(
+        self, board: Board, store: SharingStore, folders: Callable[[], FolderOwners]
+    ) -> None:
         self._board = board
         self._store = store
+        self._folders = folders
         self._noted: dict[str, Asking] = {}
         """What was seen since the start, by `name@source`."""
         self._tasks = Tasks()
+
+    @asynccontextmanager
+    async def prepare(self, opening: Opening, proceed: Proceed) -> AsyncIterator[Link]:
+        """Step: go on with somebody who hears questions, and use the link as they demand."""
+        owner = opening.owner
+        asked = partial(self._asked, opening.server, is_shared=owner == EVERYBODY)
+        async with proceed(replace(opening, owner=replace(owner, asked=asked))) as link:
+            await self._prepare(link, opening.server, owner)
+            yield link
+
+    def _asked(
+        self,
+        server: Server,
+        method: str,
+        outside: bool,
+        callers: list[Caller],
+        *,
+        is_shared: bool,
+    ) -> Caller | None:
+        """A server asked something without saying whom; say who answers if no call can."""
+        self.note(server, "" if outside else method)
+        return self._folders().asked(server.id, callers) if outside and is_shared else None
+
+    async def _prepare(self, link: Link, server: Server, owner: Owner) -> None:
+        asking = self.of(server)
+        if asking is None or link.is_modern:
+            return
+        if asking.question:
+            link.take_turns()
+        if not asking.roots:
+            return
+        link.keeps_folders = True
+        if "roots" in (owner.capabilities or {}) or self._folders().only(server.id):
+            await _wait_for_folders(link)
 
     def of(self, server: Server) -> Asking | None:
         """What a server was seen to ask, started as it is now."""
@@ -69,3 +128,13 @@ class AskingServers:
         """Wait for what is being written."""
         await self._tasks.settle(WRITTEN_SECONDS)
         await self._tasks.close()
+
+
+async def _wait_for_folders(link: Link) -> None:
+    """Wait a moment until a server that asks for folders has got them, and looked at them."""
+    try:
+        async with asyncio.timeout(FOLDERS_SECONDS):
+            await link.heard_outside.wait()
+    except TimeoutError:
+        return
+    await asyncio.sleep(FOLDERS_SETTLE_SECONDS)

@@ -14,7 +14,7 @@ from toolyard.core.placement import Run
 from toolyard.core.plans import Resolution
 from toolyard.core.sites import Placement, Site
 from toolyard.hub import Hub
-from toolyard.links.sites import LOCAL, Sites, Trial, make_executor
+from toolyard.links.sites import LOCAL, Sites, Trial
 from toolyard.stores.agents import ANY, AgentStore
 from toolyard.stores.records import read_site
 
@@ -65,7 +65,7 @@ class Executors:
         if site.type == LOCAL:
             raise ConfigError("this machine is an executor already", "leave 'executor' out")
         try:
-            make_executor(site, "", self._sites.logs)
+            self._sites.make(site)
         except StartError as error:
             raise ConfigError(str(error), error.hint) from error
         await asyncio.to_thread(self._store.put_site, site, ANY)

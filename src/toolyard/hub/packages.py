@@ -14,7 +14,8 @@ import sys
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from typing import Any, Final
 
 import msgspec
@@ -26,15 +27,15 @@ from toolyard.core.packages import start_installed
 from toolyard.executors.installing import install, is_at_hand, path_with
 from toolyard.executors.local import Local
 from toolyard.hub.launches import Launch, faulty, gone, not_installed, read_launch
+from toolyard.links.connecting import ProbeFatalError
 from toolyard.links.link import Link
-from toolyard.links.opening import ProbeFatalError
+from toolyard.links.opening import Opening, Proceed
 from toolyard.stores.packages import Installation, PackagesFolder, size_of
 
 log = logging.getLogger(__name__)
 
 SOURCE: Final = "packages"
 Row = dict[str, Any]
-Start = Callable[[Endpoint], AbstractAsyncContextManager[Link]]
 Expand = Callable[[Server], Endpoint]
 
 
@@ -71,34 +72,33 @@ class Packages:
     # Starting.
 
     @asynccontextmanager
-    async def open(self, server: Server, place: Endpoint, start: Start) -> AsyncIterator[Link]:
-        """Open a link to what is installed, if it is; else as declared, and install it after.
-
-        Raises:
-            StartError, LinkError: It cannot be opened.
-        """
+    async def prefer_installed(self, opening: Opening, proceed: Proceed) -> AsyncIterator[Link]:
+        """Step: go on with what is installed, if it is; else as declared, and install it after."""
+        server = opening.server
         # What is only tried, and in no yard, leaves nothing behind.
         is_ours = server.id in self._board.snapshot.entries
-        launch = read_launch(server, place) if self.on and is_ours else None
+        launch = read_launch(server, opening.endpoint) if self.on and is_ours else None
         if launch is None or is_at_hand(launch.package, launch.command.cwd):
-            async with start(place) as link:
+            async with proceed(opening) as link:
                 yield link
             return
         self._launches[launch.name] = launch
         async with AsyncExitStack() as stack:
-            yield await self._enter(stack, launch, start)
+            yield await self._enter(stack, launch, opening, proceed)
 
-    async def _enter(self, stack: AsyncExitStack, launch: Launch, start: Start) -> Link:
+    async def _enter(
+        self, stack: AsyncExitStack, launch: Launch, opening: Opening, proceed: Proceed
+    ) -> Link:
         kept, failed = self._usable(launch), None
         if kept is not None:
             began = time.monotonic()
             try:
-                return await self._enter_installed(stack, launch, kept, start)
+                return await self._enter_installed(stack, launch, kept, opening, proceed)
             except (StartError, LinkError) as error:
                 if not self._may_blame(kept, error, time.monotonic() - began):
                     raise
                 failed = error
-        link = await stack.enter_async_context(start(launch.command))
+        link = await stack.enter_async_context(proceed(opening))
         if kept is not None and failed is not None:
             await self._set_aside(kept, failed)
         elif launch.name not in self._kept:
@@ -106,14 +106,19 @@ class Packages:
         return link
 
     async def _enter_installed(
-        self, stack: AsyncExitStack, launch: Launch, kept: Installation, start: Start
+        self,
+        stack: AsyncExitStack,
+        launch: Launch,
+        kept: Installation,
+        opening: Opening,
+        proceed: Proceed,
     ) -> Link:
         for counter, key in ((self._used, kept.path), (self._running, kept.name)):
             counter[key] += 1
             stack.callback(counter.subtract, (key,))
         path = path_with(kept.program, launch.command)
         command = start_installed(launch.command, launch.package, kept.program, path)
-        link = await stack.enter_async_context(start(command))
+        link = await stack.enter_async_context(proceed(replace(opening, endpoint=command)))
         link.where = f"{link.where}, {kept.package} {kept.version} as installed"
         return link
 

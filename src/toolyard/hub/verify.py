@@ -14,10 +14,10 @@ from toolyard.core.errors import LinkError, LinkTimeoutError, ToolyardError
 from toolyard.core.model import NO_OFFERS, Offers, Part, Peer, Server, ServerId
 from toolyard.core.parts import parts_of
 from toolyard.core.pins import Change, schema_tokens
+from toolyard.links.connecting import ProbeFatalError
 from toolyard.links.instances import OpenFor
 from toolyard.links.link import Link
 from toolyard.links.listing import KINDS, list_offers
-from toolyard.links.opening import ProbeFatalError
 from toolyard.links.owner import EVERYBODY
 from toolyard.links.pool import Pool
 

@@ -10,18 +10,18 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from toolyard.core.errors import LinkError, StoreError, ToolyardError, UnknownNameError
-from toolyard.core.model import Endpoint, Server, ServerId, Snapshot, Url
+from toolyard.core.errors import LinkError, StoreError, ToolyardError
+from toolyard.core.model import Server, ServerId, Snapshot, Url
 from toolyard.links.http import with_authorization
 from toolyard.links.keeper import Keeper
 from toolyard.links.link import Link
-from toolyard.links.pool import Pool
+from toolyard.links.opening import Opening, Proceed
 from toolyard.links.refresh import refresh
 from toolyard.links.refusals import AuthNeededError, ScopeNeededError
 from toolyard.stores.expand import find_secrets
@@ -35,18 +35,20 @@ LOOK_SECONDS: Final = 0.5
 FIRST_PAUSE: Final = 2.0
 LONGEST_PAUSE: Final = 300.0
 
-Opener = Callable[[Endpoint], AbstractAsyncContextManager[Link]]
-
 
 class Credentials:
     """The logins of all servers, as their links need them."""
 
     def __init__(
-        self, grants: Grants, secrets: Secrets, pool: Pool, picture: Callable[[], Snapshot]
+        self,
+        grants: Grants,
+        secrets: Secrets,
+        keepers: Callable[[], Mapping[ServerId, Keeper]],
+        picture: Callable[[], Snapshot],
     ) -> None:
         self._grants = grants
         self._secrets = secrets
-        self._pool = pool
+        self._keepers = keepers
         self._picture = picture
         self._listed: dict[str, Listed] = {}
         self._known: dict[str, Kept] = {}
@@ -62,21 +64,21 @@ class Credentials:
         self._reread()
 
     @asynccontextmanager
-    async def open(self, server: Server, endpoint: Endpoint, opener: Opener) -> AsyncIterator[Link]:
-        """Open a link with what its server lets us in with, if it is an address.
+    async def log_in(self, opening: Opening, proceed: Proceed) -> AsyncIterator[Link]:
+        """Step: go on with what the server lets us in with, if it is an address.
 
         Raises:
             AuthNeededError: A person has to log in.
-            StartError, LinkError: It cannot be opened.
         """
+        server, endpoint = opening.server, opening.endpoint
         if not isinstance(endpoint, Url):
-            async with opener(endpoint) as link:
+            async with proceed(opening) as link:
                 yield link
             return
         key = server_key(endpoint.url)
         self._servers.setdefault(key, set()).add(server.id)
         async with AsyncExitStack() as stack:
-            link = await self._enter(stack, server, endpoint, opener)
+            link = await self._enter(stack, opening, endpoint, proceed)
             link.on_unauthorized = partial(self._refused, server.id, key, _is_told(endpoint))
             links = self._links.setdefault(key, set())
             links.add(link)
@@ -84,20 +86,20 @@ class Credentials:
             yield link
 
     async def _enter(
-        self, stack: AsyncExitStack, server: Server, endpoint: Url, opener: Opener
+        self, stack: AsyncExitStack, opening: Opening, endpoint: Url, proceed: Proceed
     ) -> Link:
         """Open it; one refusal of a login that can be renewed is met with a new one."""
-        grant = None if _is_told(endpoint) else await self._grant(server, endpoint)
+        grant = None if _is_told(endpoint) else await self._grant(opening.server, endpoint)
         if grant is None:
-            return await stack.enter_async_context(opener(endpoint))
+            return await stack.enter_async_context(proceed(opening))
         try:
-            return await stack.enter_async_context(opener(_with(endpoint, grant)))
+            return await stack.enter_async_context(proceed(_with(opening, endpoint, grant)))
         except ScopeNeededError as error:
             await self._note_scope(server_key(endpoint.url), error)
             raise
         except AuthNeededError as error:
             grant = await self._renew_or(error, server_key(endpoint.url), grant)
-        return await stack.enter_async_context(opener(_with(endpoint, grant)))
+        return await stack.enter_async_context(proceed(_with(opening, endpoint, grant)))
 
     async def _renew_or(self, refusal: AuthNeededError, key: str, grant: Grant) -> Grant:
         try:
@@ -206,7 +208,7 @@ class Credentials:
     async def _lacks_scope(self, id_: ServerId, key: str, error: ScopeNeededError) -> None:
         """Tell people; what the login is good for goes on working."""
         await self._note_scope(key, error)
-        keeper = self._keeper(id_)
+        keeper = self._keepers().get(id_)
         if keeper is not None:
             keeper.lack(error)
 
@@ -217,20 +219,14 @@ class Credentials:
             log.warning("a scope that a server wants cannot be noted: %s", failure)
 
     def _park(self, id_: ServerId, error: LinkError) -> LinkError:
-        keeper = self._keeper(id_)
+        keeper = self._keepers().get(id_)
         if keeper is not None and isinstance(error, AuthNeededError):
             keeper.park(error)
         return error
 
-    def _keeper(self, id_: ServerId) -> Keeper | None:
-        try:
-            return self._pool.keeper(id_)
-        except UnknownNameError:
-            return None
-
-    def _keepers(self, key: str) -> list[Keeper]:
-        found = (self._keeper(id_) for id_ in self._servers.get(key, ()))
-        return [keeper for keeper in found if keeper is not None]
+    def _keepers_at(self, key: str) -> list[Keeper]:
+        keepers = self._keepers()
+        return [keepers[id_] for id_ in self._servers.get(key, ()) if id_ in keepers]
 
     # The one task.
 
@@ -275,11 +271,11 @@ class Credentials:
             log.warning("a login cannot be read: %s", error)
             return
         if grant is None:
-            for keeper in self._keepers(key):
+            for keeper in self._keepers_at(key):
                 keeper.renew("was logged out of")
         elif before is None or grant.access_token != before.access_token:
             self._adopt(key, grant)
-            for keeper in self._keepers(key):
+            for keeper in self._keepers_at(key):
                 keeper.free()
         else:
             self._held[key] = grant  # our own renewal
@@ -287,9 +283,10 @@ class Credentials:
     def _secrets_changed(self, kept: set[Kept], names: set[str]) -> None:
         """Servers that use them start anew with the next call, and at once if they failed."""
         changed = {each.reference[2:-1] for each in kept if each.name in names}
+        keepers = self._keepers()
         for id_, entry in self._picture().entries.items():
             used = find_secrets(entry.server.endpoint, entry.server.folder)
-            keeper = self._keeper(id_) if changed.intersection(used) else None
+            keeper = keepers.get(id_) if changed.intersection(used) else None
             if keeper is not None:
                 keeper.rest()
                 keeper.free()
@@ -298,7 +295,7 @@ class Credentials:
         now = time.time()
         for key, grant in self._held.items():
             listed = self._listed.get(key)
-            if listed is None or not self._keepers(key) or not grant.expires_at:
+            if listed is None or not self._keepers_at(key) or not grant.expires_at:
                 continue
             if listed.ended or not grant.refresh_token:
                 if now >= grant.expires_at:
@@ -308,7 +305,7 @@ class Credentials:
                     self._tasks.start(self._ahead(key, grant))
 
     def _park_all(self, key: str) -> None:
-        for keeper in self._keepers(key):
+        for keeper in self._keepers_at(key):
             if keeper.failing_since is None:
                 keeper.park(_needed(keeper.server.id.name))
 
@@ -324,9 +321,10 @@ def _is_told(endpoint: Url) -> bool:
     return any(name.lower() == "authorization" for name, _ in endpoint.headers)
 
 
-def _with(endpoint: Url, grant: Grant) -> Url:
+def _with(opening: Opening, endpoint: Url, grant: Grant) -> Opening:
     value = f"Bearer {grant.access_token}"
-    return replace(endpoint, headers=with_authorization(endpoint.headers, value))
+    headers = with_authorization(endpoint.headers, value)
+    return replace(opening, endpoint=replace(endpoint, headers=headers))
 
 
 def _needed(name: str) -> AuthNeededError:

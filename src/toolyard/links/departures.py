@@ -14,7 +14,6 @@ from weakref import WeakSet
 
 from toolyard.links.keeper import Keeper
 from toolyard.links.link import Link
-from toolyard.sources.listeners import read_listeners
 
 LOOK_SECONDS: Final = 1.0
 DIAL_SECONDS: Final = 1.0
@@ -26,8 +25,14 @@ _NOBODY: Final = frozenset({errno.ECONNREFUSED, errno.EADDRNOTAVAIL, errno.ENETU
 class Departures:
     """Looks who still listens, while there are links to ports of this machine."""
 
-    def __init__(self, keepers: Callable[[], Iterable[Keeper]]) -> None:
+    def __init__(
+        self,
+        keepers: Callable[[], Iterable[Keeper]],
+        read_ports: Callable[[], set[int] | None],
+    ) -> None:
+        """Look at the links of these keepers; `read_ports` may block, and give None: untold."""
         self._keepers = keepers
+        self._read_ports = read_ports
         self._forwarded: WeakSet[Link] = WeakSet()
         """Links to ports that take connections although nobody is known to listen."""
 
@@ -39,10 +44,10 @@ class Departures:
             links = [link for link in links if link.local is not None]
             if not links:
                 continue
-            listeners = await asyncio.to_thread(read_listeners)
-            if listeners is None:
+            ports = await asyncio.to_thread(self._read_ports)
+            if ports is None:
                 return
-            await self._look(links, {listener.port for listener in listeners})
+            await self._look(links, ports)
 
     async def _look(self, links: list[Link], ports: set[int]) -> None:
         for link in links:

@@ -18,8 +18,8 @@ from toolyard.core.errors import LinkError, StartError, UnknownNameError
 from toolyard.core.model import Observation, Server, Snapshot, Status
 from toolyard.links.keeper import Keeper
 from toolyard.links.link import Link
-from toolyard.links.opening import Patience
 from toolyard.links.owner import EVERYBODY, Apart, Owner
+from toolyard.links.patience import Patience
 from toolyard.links.pool import Pool
 from toolyard.wire.era import Era
 from toolyard.wire.tasks import Tasks

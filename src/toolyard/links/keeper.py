@@ -17,10 +17,11 @@ from typing import Final, Protocol
 from toolyard.core.errors import LinkError, SecretError, StartError, ToolyardError
 from toolyard.core.model import NO_OFFERS, Command, Observation, Offers, Problem, Server, Status
 from toolyard.core.problems import ProblemCode
+from toolyard.links.connecting import ProbeFatalError
 from toolyard.links.link import Link, RefusedError
 from toolyard.links.listening import Listening
 from toolyard.links.listing import KINDS, list_offers
-from toolyard.links.opening import Patience, ProbeFatalError
+from toolyard.links.patience import Patience
 from toolyard.links.refusals import AuthNeededError
 from toolyard.stores.mask import MASK
 from toolyard.wire import era

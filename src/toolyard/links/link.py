@@ -45,10 +45,19 @@ ASKS_ALLOWED: Final = 32
 class Link:
     """Requests go out under our own numbers; answers come back to whoever waits."""
 
-    def __init__(self, name: str, patience: float) -> None:
+    def __init__(
+        self,
+        name: str,
+        patience: float,
+        *,
+        where: str = "",
+        declares: dict[str, Any] | None = None,
+        home: Caller | None = None,
+        on_asked: Asked = ignore_question,
+    ) -> None:
         self.name = name
         self.patience = patience
-        self.where = ""
+        self.where = where
         """Where the server runs, in words for people; empty if nobody here started it."""
         self.peer = Peer(era="legacy", version="")
         self.capabilities: dict[str, Any] = {}
@@ -63,11 +72,11 @@ class Link:
         """When a client last asked something of it, by the loop's clock."""
         self.greeted_after = 0.0
         """Seconds from the start of the server, or the first request to it, to its greeting."""
-        self.declares: dict[str, Any] | None = None
+        self.declares = declares
         """What the server is told its client can do, if it is one client's alone."""
-        self.home: Caller | None = None
+        self.home = home
         """Who hears what belongs to no call, if the server runs for one client alone."""
-        self.on_asked: Asked = ignore_question
+        self.on_asked = on_asked
         """Hears of every question that names no call."""
         self.turns: Turns | None = None
         """In which order clients call, if the server asks without saying whom."""

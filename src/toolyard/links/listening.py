@@ -8,7 +8,7 @@ from typing import Any, Final
 from toolyard.links.flight import Flight
 from toolyard.links.greeting import own_params
 from toolyard.links.link import Link
-from toolyard.links.opening import Patience
+from toolyard.links.patience import Patience
 from toolyard.wire import era, jsonrpc
 
 RESOURCES: Final = "resourceSubscriptions"

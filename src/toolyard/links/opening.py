@@ -1,328 +1,170 @@
-"""Opens links: starts or reaches the server, finds out which era it speaks, shakes hands.
+"""The way to a link, in ordered steps; each may change what the next one gets, and see the link.
 
-A probe that is not understood must never cost a server its life for good: what
-dies of `server/discover` is started once more and greeted the old way.
+    fill in -> find again -> recognise -> log in -> installed package -> place, connect, greet
+
+A step is handed the opening and the rest of the way. What a step needs of other rooms is given to
+its constructor as plain callables.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, replace
 
-from toolyard.core.errors import LinkError, StartError, ToolyardError
-from toolyard.core.model import Command, Endpoint, Peer, Url
-from toolyard.core.placement import Run
-from toolyard.core.ports import Address, Executor, Pipes
-from toolyard.core.sites import ANYWHERE, Placement
-from toolyard.links.eventstream import EventStreamChannel
-from toolyard.links.flight import Flight
-from toolyard.links.greeting import (
-    CAPABILITIES,
-    adopt,
-    initialize,
-    is_refused_as_old,
-    send_greeting,
-    send_probe,
-    succeeded,
-    welcome,
-)
-from toolyard.links.http import HttpChannel, Post
+from toolyard.core.errors import SecretError
+from toolyard.core.model import Endpoint, Identity, Peer, Server, Url
+from toolyard.core.ports import Executor
+from toolyard.links.connecting import open_link
 from toolyard.links.link import Link
 from toolyard.links.owner import EVERYBODY, Owner
-from toolyard.links.refusals import HttpStatusError
-from toolyard.links.stdio import StdioChannel
-from toolyard.wire import era
-
-FOLDERS_SECONDS: Final = 2.0
-FOLDERS_SETTLE_SECONDS: Final = 0.05
+from toolyard.links.patience import Patience
+from toolyard.wire.era import Era
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
-    """How long to wait for what, in seconds."""
+class Opening:
+    """A link that is to be opened."""
 
-    probe: float = 2.0
-    open: float = 60.0
-    """Enough for a package runner that downloads first."""
-    list: float = 15.0
-    call: float = 120.0
-    idle: float = 600.0
-    """After so long without a call a process is ended; 0 means never."""
-    first_pause: float = 1.0
-    """Between a failed start and the next; each pause is twice the one before."""
-    longest_pause: float = 60.0
-    grace: float = 10.0
-    """How long the offers of a server that was lost stay listed."""
-    slot: float = 5.0
-    """A start that takes longer waits for something else than the processor."""
-    let_in: float = 0.1
-    """Starting processes takes the processor; the first client at an open door comes first."""
+    server: Server
+    endpoint: Endpoint
+    """How the server is started or reached, as far as the steps until now have found out."""
+    hint: Era | None
+    """The era that the server spoke the last time."""
+    owner: Owner
 
 
-@asynccontextmanager
-async def open_link(
-    name: str,
-    endpoint: Endpoint,
-    executor: Executor,
-    patience: Patience,
-    limit: int,
-    hint: era.Era | None,
-    owner: Owner = EVERYBODY,
-    placement: Placement = ANYWHERE,
-) -> AsyncIterator[Link]:
-    """Give a link that is ready for requests; leaving ends it and what was started for it.
+Proceed = Callable[[Opening], AbstractAsyncContextManager[Link]]
+"""The rest of the way: gives a link that is ready for requests; leaving ends it."""
+Step = Callable[[Opening, Proceed], AbstractAsyncContextManager[Link]]
 
-    Raises:
-        StartError: The server could not be started or reached.
-        LinkError: It did not answer as an MCP server does.
+
+class Opener:
+    """Opens links by its steps, in their order; `connect` is the last one."""
+
+    def __init__(self, steps: Sequence[Step], connect: Proceed) -> None:
+        self._begin = connect
+        for step in reversed(steps):
+            self._begin = _followed(step, self._begin)
+
+    def __call__(
+        self, server: Server, hint: Era | None, owner: Owner = EVERYBODY
+    ) -> AbstractAsyncContextManager[Link]:
+        """Give a link that is ready for requests; leaving ends it and what was started for it.
+
+        Raises:
+            SecretError: A reference stands for nothing.
+            StartError: The server could not be started or reached.
+            LinkError: It did not answer as an MCP server does.
+        """
+        return self._begin(Opening(server, server.endpoint, hint, owner))
+
+
+def _followed(step: Step, rest: Proceed) -> Proceed:
+    return lambda opening: step(opening, rest)
+
+
+class FillIn:
+    """Step: references become values here, and nowhere else.
+
+    Args:
+        expand: Returns how a server is started or reached, with values; it may block.
+        has_secrets: Tells whether a keyring or a file has to be read for that.
+        explain: Returns the error with all that is known of what is missing; it blocks.
     """
-    if isinstance(endpoint, Command):
-        run = Run(name, endpoint, placement, owner.name)
-        opened = open_run(run, executor, patience, limit, hint, owner)
-    else:
-        opened = open_url(name, endpoint, patience, limit, hint, owner)
-    async with opened as link:
-        yield link
 
+    def __init__(
+        self,
+        expand: Callable[[Server], Endpoint],
+        has_secrets: Callable[[Server], bool],
+        explain: Callable[[Server, SecretError], SecretError],
+    ) -> None:
+        self._expand = expand
+        self._has_secrets = has_secrets
+        self._explain = explain
 
-@asynccontextmanager
-async def open_run(
-    run: Run,
-    executor: Executor,
-    patience: Patience,
-    limit: int,
-    hint: era.Era | None,
-    owner: Owner = EVERYBODY,
-) -> AsyncIterator[Link]:
-    """Give a link to a server that is started for it; leaving stops the server.
-
-    Raises:
-        StartError: The server could not be started or reached.
-        LinkError: It did not answer as an MCP server does.
-    """
-    running: Pipes | Address | None = None
-    try:
-        async with executor.open(run) as running:
-            if isinstance(running, Address):
-                opened = open_url(run.name, running.url, patience, limit, hint, owner)
-            else:
-                opened = _over_pipes(run.name, running, patience, limit, hint, owner)
-            async with opened as link:
-                link.where = running.where
-                yield link
-    except ToolyardError as error:
-        # Its process has ended, so all that it wrote has been read by now.
-        if running is not None and not isinstance(running, Address):
-            error.trace = running.stderr
-        raise
-
-
-@asynccontextmanager
-async def open_url(
-    name: str,
-    url: Url,
-    patience: Patience,
-    limit: int,
-    hint: era.Era | None,
-    owner: Owner = EVERYBODY,
-) -> AsyncIterator[Link]:
-    """Give a link to an address that is ready for requests; leaving ends it.
-
-    Raises:
-        StartError: The server could not be reached.
-        LinkError: It did not answer as an MCP server does.
-    """
-    if url.kind == "sse":
-        opened = _over_event_stream(name, url, patience, limit, owner)
-    else:
-        opened = _over_http(name, url, patience, limit, hint, owner)
-    async with opened as link:
-        yield link
-
-
-@asynccontextmanager
-async def _over_pipes(
-    name: str, pipes: Pipes, patience: Patience, limit: int, hint: era.Era | None, owner: Owner
-) -> AsyncIterator[Link]:
-    link = _link(name, patience, owner)
-    channel = StdioChannel(link, pipes, limit)
-    try:
-        await _greet_over_pipes(link, patience, hint)
-        yield link
-    finally:
-        link.lose("was stopped")
-        channel.close()
-        await link.tasks.close()
-
-
-async def _greet_over_pipes(link: Link, patience: Patience, hint: era.Era | None) -> None:
-    """Probe, and greet the old way as soon as the probe fails, or stays unanswered for long."""
-    async with _bounded(link, patience.open):
-        if hint == "legacy":
-            await initialize(link, patience.open)
-            return
-        probe = send_probe(link, patience.open)
-        await asyncio.wait(
-            (probe.answer, link.closed), timeout=patience.probe, return_when=asyncio.FIRST_COMPLETED
-        )
-        if link.closed.done():
-            raise ProbeFatalError(f"{link.name!r} {link.closed.result()}", _last(link))
-        if probe.answer.done():
-            if not adopt(link, probe.answer.result()):
-                await initialize(link, patience.open)
-            return
-        # Slow, or silent because it waits for `initialize`: whichever it answers decides.
-        greeting = send_greeting(link, patience.open)
-        await asyncio.wait((probe.answer, greeting.answer), return_when=asyncio.FIRST_COMPLETED)
-        if not probe.answer.done() and is_refused_as_old(greeting):
-            await asyncio.wait((probe.answer,))
-        if probe.answer.done() and succeeded(probe) and adopt(link, probe.answer.result()):
-            return
-        welcome(link, await greeting.answer)
-        link.notify("notifications/initialized")
-
-
-class ProbeFatalError(LinkError):
-    """The server ended when it was probed; it may live if greeted the old way."""
-
-
-@asynccontextmanager
-async def _over_http(
-    name: str, url: Url, patience: Patience, limit: int, hint: era.Era | None, owner: Owner
-) -> AsyncIterator[Link]:
-    link = _link(name, patience, owner)
-    channel = _http_channel(link, url, limit)
-    try:
-        async with _bounded(link, patience.open):
-            fallback = await _greet_over_http(link, channel, patience, hint)
-        if not fallback:
+    @asynccontextmanager
+    async def __call__(self, opening: Opening, proceed: Proceed) -> AsyncIterator[Link]:
+        """Go on with values in place of references."""
+        endpoint = await self._filled_in(opening.server)
+        async with proceed(replace(opening, endpoint=endpoint)) as link:
             yield link
-    finally:
-        link.lose("was stopped")
-        await channel.close()
-        await link.tasks.close()
-    if fallback:
-        async with _over_event_stream(name, url, patience, limit, owner) as older:
-            yield older
+
+    async def _filled_in(self, server: Server) -> Endpoint:
+        if not self._has_secrets(server):
+            return self._expand(server)
+        try:
+            # A keyring may ask the user to unlock it; the house goes on meanwhile.
+            return await asyncio.to_thread(self._expand, server)
+        except SecretError as error:
+            raise await asyncio.to_thread(self._explain, server, error) from error
 
 
-def _http_channel(link: Link, url: Url, limit: int) -> HttpChannel:
-    try:
-        return HttpChannel(link, url, limit)
-    except ValueError as error:
-        raise StartError(str(error), "correct its address") from error
+class FindAgain:
+    """Step: an adopted server is looked for where it is now."""
+
+    def __init__(self, find: Callable[[Url, Identity], Awaitable[Url]]) -> None:
+        self._find = find
+
+    @asynccontextmanager
+    async def __call__(self, opening: Opening, proceed: Proceed) -> AsyncIterator[Link]:
+        """Go on with the address at which the server was found."""
+        identity = opening.server.identity
+        if identity is not None and isinstance(opening.endpoint, Url):
+            opening = replace(opening, endpoint=await self._find(opening.endpoint, identity))
+        async with proceed(opening) as link:
+            yield link
 
 
-async def _greet_over_http(
-    link: Link, channel: HttpChannel, patience: Patience, hint: era.Era | None
-) -> bool:
-    """Shake hands; true means that only the older HTTP+SSE transport can be there."""
-    if hint != "legacy" and await _probe_over_http(link, channel, patience):
-        return False
-    channel.settle("", "")
-    link.peer = Peer(era="legacy", version="")
-    greeting = send_greeting(link, patience.open)
-    try:
-        message = await greeting.answer
-    except HttpStatusError as error:
-        if error.status in (400, 404, 405, 406, 415):
-            return True
-        raise
-    welcome(link, message)
-    channel.settle(_session_of(greeting), link.peer.version)
-    link.notify("notifications/initialized")
-    channel.listen()
-    return False
+class Recognise:
+    """Step: what was found on a port must be what was looked for, before and after the greeting.
+
+    Args:
+        admit: Raises StartError if the port is somebody else's by now.
+        recognise: Raises StartError if who answers is not who was looked for.
+    """
+
+    def __init__(
+        self, admit: Callable[[Server], None], recognise: Callable[[Server, Peer], None]
+    ) -> None:
+        self._admit = admit
+        self._recognise = recognise
+
+    @asynccontextmanager
+    async def __call__(self, opening: Opening, proceed: Proceed) -> AsyncIterator[Link]:
+        """Go on if the server may be reached, and with the link if it is the right one."""
+        self._admit(opening.server)
+        async with proceed(opening) as link:
+            self._recognise(opening.server, link.peer)
+            yield link
 
 
-def _session_of(flight: Flight) -> str:
-    """The session that the answer to a request began; empty if none."""
-    headers = flight.tag.headers if isinstance(flight.tag, Post) else {}
-    return headers.get(b"mcp-session-id", b"").decode("latin-1")
+class Connect:
+    """The last step: starts or reaches the server at its place, and greets it.
 
+    Args:
+        place: Returns the executor of a name; raises StartError if there is none.
+        limit: Bytes of one message.
+    """
 
-async def _probe_over_http(link: Link, channel: HttpChannel, patience: Patience) -> bool:
-    channel.settle("", era.MODERN)
-    link.peer = Peer(era="modern", version=era.MODERN)
-    probe = send_probe(link, patience.open)
-    is_modern = await _is_adopted(link, probe, patience)
-    session = _session_of(probe)
-    if session and not is_modern:
-        # Older servers begin one for whatever they are asked, and would keep it.
-        channel.end_session(session)
-    return is_modern
+    def __init__(self, place: Callable[[str], Executor], patience: Patience, limit: int) -> None:
+        self._place = place
+        self._patience = patience
+        self._limit = limit
 
-
-async def _is_adopted(link: Link, probe: Flight, patience: Patience) -> bool:
-    """Whether the answer to a probe proves a modern server."""
-    await asyncio.wait((probe.answer,), timeout=patience.probe * 2)
-    if not probe.answer.done():
-        # Some servers never answer what they do not know.
-        link.cancel(probe, "no answer")
-        return False
-    try:
-        message = await probe.answer
-    except HttpStatusError as error:
-        if error.status in (401, 403):
-            raise
-        return False
-    return adopt(link, message)
-
-
-@asynccontextmanager
-async def _over_event_stream(
-    name: str, url: Url, patience: Patience, limit: int, owner: Owner
-) -> AsyncIterator[Link]:
-    link = _link(name, patience, owner)
-    try:
-        channel = EventStreamChannel(link, url, limit)
-    except ValueError as error:
-        raise StartError(str(error), "correct its address") from error
-    try:
-        await channel.open(patience.list)
-        async with _bounded(link, patience.open):
-            await initialize(link, patience.open)
-        yield link
-    finally:
-        link.lose("was stopped")
-        await channel.close()
-        await link.tasks.close()
-
-
-def _link(name: str, patience: Patience, owner: Owner) -> Link:
-    """A link that knows whom it is for before the server says its first word."""
-    link = Link(name, patience.call)
-    link.home, link.on_asked = owner.home, owner.asked
-    if owner.capabilities is not None:
-        link.declares = {
-            key: owner.capabilities[key] for key in CAPABILITIES.keys() & owner.capabilities.keys()
-        }
-    return link
-
-
-async def wait_for_folders(link: Link) -> None:
-    """Wait a moment until a server that asks for folders has got them, and looked at them."""
-    try:
-        async with asyncio.timeout(FOLDERS_SECONDS):
-            await link.heard_outside.wait()
-    except TimeoutError:
-        return
-    await asyncio.sleep(FOLDERS_SETTLE_SECONDS)
-
-
-def _last(link: Link) -> str:
-    return f"last words on its stderr: {' | '.join(link.trace[-3:])}" if link.trace else ""
-
-
-@asynccontextmanager
-async def _bounded(link: Link, seconds: float) -> AsyncIterator[None]:
-    try:
-        async with asyncio.timeout(seconds):
-            yield
-    except TimeoutError:
-        raise LinkError(
-            f"{link.name!r} did not answer within {seconds:g} s of its start", _last(link)
-        ) from None
+    def __call__(self, opening: Opening) -> AbstractAsyncContextManager[Link]:
+        """Give a link that is ready for requests."""
+        server, patience = opening.server, self._patience
+        if server.timeout is not None:
+            patience = replace(patience, call=server.timeout)
+        return open_link(
+            server.id.name,
+            opening.endpoint,
+            self._place(server.placement.executor),
+            patience,
+            self._limit,
+            opening.hint,
+            opening.owner,
+            server.placement,
+        )

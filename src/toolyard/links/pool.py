@@ -11,7 +11,7 @@ from toolyard.core.model import NO_OFFERS, Entry, ServerId, Snapshot
 from toolyard.links.budget import RunningBudget
 from toolyard.links.keeper import Keeper, Notice, Open, Ready
 from toolyard.links.link import Link
-from toolyard.links.opening import Patience
+from toolyard.links.patience import Patience
 
 STARTS_AT_ONCE = 8
 """Twenty servers that start together would starve each other; eight do not."""

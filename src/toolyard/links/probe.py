@@ -9,9 +9,10 @@ from typing import Final, Literal
 
 from toolyard.core.errors import LinkError
 from toolyard.core.model import NO_OFFERS, Offers, Peer, Url
+from toolyard.links.connecting import open_url
 from toolyard.links.link import Link
 from toolyard.links.listing import list_offers
-from toolyard.links.opening import Patience, open_url
+from toolyard.links.patience import Patience
 from toolyard.links.refusals import HttpStatusError
 
 LIMIT: Final = 4 << 20

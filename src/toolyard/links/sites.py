@@ -7,22 +7,22 @@ import logging
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from time import monotonic
 from typing import Final, Protocol, runtime_checkable
 
 from msgspec import Raw
 
 from toolyard.core.agents import Roster
-from toolyard.core.errors import ConfigError, StartError, ToolyardError
+from toolyard.core.errors import StartError, ToolyardError
 from toolyard.core.model import Problem, Report
 from toolyard.core.placement import Run
 from toolyard.core.ports import Executor
 from toolyard.core.problems import ProblemCode
 from toolyard.core.sites import Placement, Site
 from toolyard.core.tiny import TINY
+from toolyard.links.connecting import open_run
 from toolyard.links.link import Link
-from toolyard.links.opening import Patience, open_run
+from toolyard.links.patience import Patience
 from toolyard.wire import jsonrpc
 
 log = logging.getLogger(__name__)
@@ -66,16 +66,20 @@ class _Opened:
 class Sites:
     """Every executor by name; one that changed is made anew for what starts from then on."""
 
-    def __init__(self, local: Executor, hub: str, logs: Path, roster: Callable[[], Roster]) -> None:
+    def __init__(
+        self,
+        local: Executor,
+        make: Callable[[Site], Executor],
+        roster: Callable[[], Roster],
+    ) -> None:
+        """Begin with this machine alone; `make` builds an executor, or raises StartError."""
         self._local = local
-        self._hub = hub
-        self.logs = logs
+        self.make = make
         self._roster = roster
         self._opened: dict[str, _Opened] = {}
         self._old: list[_Opened] = []
         self._reaching = asyncio.Lock()
-        self.on_reached: Callable[[str], None] = lambda _place: None
-        """Hears under which host and port the hub is reached from elsewhere."""
+        self._reached: set[str] = set()
 
     def get(self, name: str) -> Executor:
         """The executor of that name; this machine without one.
@@ -99,7 +103,7 @@ class Sites:
         if found is None or found.site != site:
             if found is not None:
                 self._old.append(found)
-            found = self._opened[name] = _Opened(site, make_executor(site, self._hub, self.logs))
+            found = self._opened[name] = _Opened(site, self.make(site))
         return found
 
     async def reach(self, name: str, port: int) -> str:
@@ -115,8 +119,12 @@ class Sites:
             if port not in opened.reached:
                 way = opened.executor.reach(port)
                 opened.reached[port] = await opened.doors.enter_async_context(way)
-                self.on_reached(opened.reached[port])
+                self._reached.add(opened.reached[port].lower())
             return opened.reached[port]
+
+    def is_reached_as(self, host: str) -> bool:
+        """Tell whether the hub is, or was, reached from elsewhere under a host and port."""
+        return host in self._reached
 
     async def memory(self, name: str) -> dict[str, int]:
         """Bytes in memory per server at a place, by its `where`; {} if that cannot be told."""
@@ -196,30 +204,6 @@ class Sites:
 def is_here(name: str) -> bool:
     """Whether an executor's name stands for this machine."""
     return name in ("", LOCAL)
-
-
-def make_executor(site: Site, hub: str, logs: Path) -> Executor:
-    """An executor of a site's type; its library is imported here and not before.
-
-    Raises:
-        StartError: It cannot be used as configured.
-    """
-    try:
-        if site.type == "docker":
-            from toolyard.executors.docker import Docker
-
-            return Docker(site, hub, logs=logs)
-        if site.type == "ssh":
-            from toolyard.executors.ssh import Ssh
-
-            return Ssh(site, hub, logs=logs)
-        if site.type == "kubernetes":
-            from toolyard.executors.kubernetes import Kubernetes
-
-            return Kubernetes(site, hub, logs=logs)
-    except ConfigError as error:
-        raise StartError(f"executor {site.name!r}: {error}", error.hint) from error
-    raise StartError(f"executor {site.name!r} is of no type that runs servers", "add it anew")
 
 
 async def _call(link: Link, tool: str, arguments: dict[str, str], expected: str) -> str:

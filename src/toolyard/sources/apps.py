@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from toolyard.core.apps import App
-from toolyard.core.model import Report, ServerId, Snapshot, Status
+from toolyard.core.model import Peer, Report, Server, ServerId, Snapshot, Status
 from toolyard.core.watches import settle
 from toolyard.sources.scan import Probe, Replaced, Scan, Sight
 from toolyard.stores.apps import AppsFolder, LoadedApps
@@ -80,6 +80,26 @@ class Apps:
     async def wait_followed(self) -> None:
         """Wait until the definitions have been read anew."""
         await self._followed.wait()
+
+    def admit(self, server: Server) -> None:
+        """See that a link to a variant may be opened; other servers are no matter of an app.
+
+        Raises:
+            StartError: The port is somebody else's by now.
+        """
+        scan = self.scans.get(server.id.source)
+        if scan is not None:
+            scan.admit(server)
+
+    def recognise(self, server: Server, peer: Peer) -> None:
+        """See that who answers for a variant is the app.
+
+        Raises:
+            StartError: It is not.
+        """
+        scan = self.scans.get(server.id.source)
+        if scan is not None:
+            scan.recognise(server, peer)
 
     def _with_last_good(self, loaded: LoadedApps) -> LoadedApps:
         """A definition that cannot be read just now stands as it was: a slip must end no link."""

@@ -75,19 +75,21 @@ class Gate:
         origins: Iterable[str] = (),
         is_page: Callable[[bytes], bool] = lambda _key: False,
         find_agent: Callable[[bytes], AgentToken | None] = lambda _token: None,
+        is_reached_as: Callable[[str], bool] = lambda _host: False,
     ) -> None:
+        """Let in who comes to `host` and `port`, to one of `hosts`, or by a way that was opened.
+
+        `is_reached_as` tells whether a host and port, in lower case, are such a way.
+        """
         self._bearer = _SCHEME + token.encode()
         self._find_agent = find_agent
         self._is_page = is_page
+        self._is_reached_as = is_reached_as
         own = [f"{name}:{port}" for name in (*NAMES, bracketed(host))]
         self._hosts = frozenset(host.lower().encode() for host in (*own, *hosts))
         self._origins = frozenset(
             o.encode() for o in (*(f"http://{host}" for host in own), *origins)
         )
-
-    def admit_host(self, host: str) -> None:
-        """The hub is reached under another host and port too, by a way that was opened for it."""
-        self._hosts |= {host.lower().encode()}
 
     def judge(
         self, path: str, headers: Pairs, authority: bytes = b"", here: bytes = b""
@@ -123,7 +125,9 @@ class Gate:
         return self._identify(path, bearer)
 
     def _is_own(self, host: bytes, here: bytes) -> bool:
-        return host in self._hosts or (host == here and host != b"")
+        if host in self._hosts or (host == here and host != b""):
+            return True
+        return self._is_reached_as(host.decode("latin-1"))
 
     def _is_own_origin(self, origin: bytes, here: bytes) -> bool:
         return origin in self._origins or (origin == b"http://" + here and here != b"")
