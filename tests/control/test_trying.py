@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -13,8 +12,9 @@ import pytest
 import pytest_asyncio
 
 from tests.control.company import entry, send
+from tests.control.watching import Watching
 from tests.fixtures.stub_run import wait_recorded
-from tests.surfaces.doors import PATIENCE, Doors, Json, Raw, open_doors
+from tests.surfaces.doors import Doors, Json, open_doors
 
 CALLS = "/api/v1/calls"
 SLOW = "ask,cancellable,echo,fail,progress"
@@ -27,36 +27,6 @@ async def yard(home: Path) -> AsyncIterator[Doors]:
     async with open_doors(home, {"one": entry("one", *flags)}) as doors:
         await doors.settled()
         yield doors
-
-
-class Watching:
-    """A call that is watched."""
-
-    def __init__(self, raw: Raw) -> None:
-        self._raw = raw
-        self._chunks = raw.chunks()
-        self._text = ""
-
-    async def next(self) -> tuple[str, Any] | None:
-        """The next event; None after the last."""
-        async with asyncio.timeout(PATIENCE):
-            while "\n\n" not in self._text:
-                chunk = await anext(self._chunks, None)
-                if chunk is None:
-                    return None
-                self._text += chunk.decode()
-        event, _, self._text = self._text.partition("\n\n")
-        if event.startswith(":"):
-            return await self.next()
-        fields = dict(line.split(": ", 1) for line in event.split("\n"))
-        return fields["event"], json.loads(fields["data"])
-
-    async def wait(self, kind: str) -> Any:
-        """What the next event of that kind says."""
-        while (found := await self.next()) is not None:
-            if found[0] == kind:
-                return found[1]
-        raise AssertionError(f"the stream ended without {kind!r}")
 
 
 @asynccontextmanager
