@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,10 @@ from msgspec import Raw
 from toolyard.core.errors import ConfigError, LinkError, StoreError, UnknownNameError
 from toolyard.records import database as database_module
 from toolyard.records.database import Database
-from toolyard.stores.history import Bounds, History, Search
+from toolyard.stores.call_endings import TOO_LARGE
+from toolyard.stores.call_log import Bounds, CallLog
+from toolyard.stores.history import History, Search
 from toolyard.stores.schema import MIGRATIONS
-from toolyard.stores.taken import TOO_LARGE, Taken
-from toolyard.stores.tally import Tally
 from toolyard.wire import jsonrpc
 from toolyard.wire.jsonrpc import Message
 
@@ -31,26 +31,29 @@ def database(home: Path) -> Iterator[Database]:
     opened.close()
 
 
+def keeping(database: Database | None, **bounds: Any) -> History:
+    return History(CallLog(database, Bounds(**bounds)))
+
+
 def record(history: History, answer: Message | BaseException = FINE, **told: Any) -> None:
     usual = {"agent": "codex", "server": "files", "tool": "read", "asked": Raw(b'{"path":"a"}')}
-    history.record(**{**usual, "began": time.monotonic(), **told}, answer=answer)
+    history.log.record(**{**usual, "began": time.monotonic(), **told}, answer=answer)
 
 
 def said(result: Any) -> Message:
     return Message(result=Raw(jsonrpc.encode(result)))
 
 
-def found(history: History, **wanted: Any) -> list[Any]:
-    history.flush()
-    return history.search(Search(**wanted))
+async def found(history: History, **wanted: Any) -> list[Any]:
+    return await history.search(Search(**wanted))
 
 
 async def test_a_call_is_recorded_with_all_that_is_known_of_it(database: Database) -> None:
-    history = History(database, Bounds())
+    history = keeping(database)
 
     record(history, began=time.monotonic() - 0.2)
 
-    (call,) = found(history)
+    (call,) = await found(history)
     assert (call.agent, call.server, call.tool, call.outcome) == ("codex", "files", "read", "ok")
     assert call.caller == ""
     assert (call.asked, call.answered, call.error) == (12, len(FINE.result), "")
@@ -61,12 +64,12 @@ async def test_a_call_is_recorded_with_all_that_is_known_of_it(database: Databas
 async def test_an_agent_of_the_modern_era_is_known_by_its_raw_description(
     database: Database,
 ) -> None:
-    history = History(database, Bounds())
+    history = keeping(database)
 
     record(history, agent=b'{"name":"cursor","version":"1"}')
     record(history, agent=b"no JSON")
 
-    assert [call.agent for call in found(history)] == ["", "cursor"]
+    assert [call.agent for call in await found(history)] == ["", "cursor"]
 
 
 @pytest.mark.parametrize(
@@ -90,11 +93,11 @@ async def test_an_agent_of_the_modern_era_is_known_by_its_raw_description(
 async def test_how_a_call_ended_is_told_by_its_answer(
     database: Database, answer: Message | BaseException, outcome: str, error: str
 ) -> None:
-    history = History(database, Bounds())
+    history = keeping(database)
 
     record(history, answer)
 
-    (call,) = found(history)
+    (call,) = await found(history)
     assert (call.outcome, call.error) == (outcome, error)
 
 
@@ -102,99 +105,114 @@ async def test_how_a_call_ended_is_told_by_its_answer(
 async def test_the_mark_of_an_error_is_seen_at_both_ends_of_a_large_answer(
     database: Database, order: tuple[str, str]
 ) -> None:
-    history = History(database, Bounds())
+    history = keeping(database)
     members = {"content": [{"type": "text", "text": "why " * 50_000}], "isError": True}
 
     record(history, said({key: members[key] for key in order}))
 
-    (call,) = found(history)
+    (call,) = await found(history)
     assert call.outcome == "tool-error"
     assert "why" in call.error
     assert len(call.error) == 200
 
 
 async def test_calls_are_searched_by_everything_and_page_by_page(database: Database) -> None:
-    history = History(database, Bounds())
+    history = keeping(database)
     record(history, agent="cursor", server="web")
     record(history, LinkError("no 100% luck"), tool="write")
     record(history, asyncio.CancelledError())
     for _ in range(3):
         record(history)
 
-    assert [call.tool for call in found(history, outcome="failed")] == ["write"]
-    assert [call.outcome for call in found(history, outcome="cancelled")] == ["cancelled"]
-    assert [call.agent for call in found(history, server="web")] == ["cursor"]
-    assert len(found(history, agent="codex", tool="read")) == 4
-    assert [call.tool for call in found(history, text="100%")] == ["write"]
-    assert found(history, text="1_0") == []
-    assert found(history, since=time.time() + 60) == []
-    first = found(history, limit=4)
-    rest = found(history, limit=4, before=first[-1].id)
+    assert [call.tool for call in await found(history, outcome="failed")] == ["write"]
+    assert [call.outcome for call in await found(history, outcome="cancelled")] == ["cancelled"]
+    assert [call.agent for call in await found(history, server="web")] == ["cursor"]
+    assert len(await found(history, agent="codex", tool="read")) == 4
+    assert [call.tool for call in await found(history, text="100%")] == ["write"]
+    assert await found(history, text="1_0") == []
+    assert await found(history, since=time.time() + 60) == []
+    first = await found(history, limit=4)
+    rest = await found(history, limit=4, before=first[-1].id)
     assert [call.id for call in (*first, *rest)] == [6, 5, 4, 3, 2, 1]
 
 
+async def test_a_search_reads_on_until_it_has_enough_or_all_is_read(database: Database) -> None:
+    history = History(CallLog(database, Bounds()), stride=3)
+    for number in range(10):
+        record(history, tool="even" if number % 2 == 0 else "odd")
+
+    assert [call.id for call in await found(history, tool="odd", limit=3)] == [10, 8, 6]
+    assert [call.id for call in await found(history, tool="even")] == [9, 7, 5, 3, 1]
+    assert [call.id for call in await found(history, before=5, limit=2)] == [4, 3]
+
+
+async def test_text_is_found_whatever_its_case_in_any_alphabet(database: Database) -> None:
+    history = keeping(database, bodies=True)
+    record(history, LinkError("KEINE LÖSUNG"), asked=Raw('{"was":"Größe"}'.encode()))
+    record(history)
+
+    assert [call.id for call in await found(history, text="Lösung")] == [1]
+    assert [call.id for call in await found(history, text="GRÖSSE")] == [1]
+    assert [call.id for call in await found(history, text="files READ")] == [2, 1]
+
+
 async def test_statistics_are_fed_by_the_same_search(database: Database) -> None:
-    history = History(database, Bounds())
+    history = keeping(database)
     record(history)
     record(history, LinkError("no"), tool="write")
 
-    history.flush()
+    lines = await history.statistics(Search(server="files"))
 
-    assert {(t.tool, t.outcome) for t in history.timings(Search(server="files"))} == {
-        ("read", "ok"),
-        ("write", "error"),
-    }
-    assert history.timings(Search(server="web")) == []
+    assert [(line.tool, line.calls, line.errors) for line in lines] == [
+        ("", 2, 1),
+        ("read", 1, 0),
+        ("write", 1, 1),
+    ]
+    assert await history.statistics(Search(server="web")) == []
 
 
 async def test_no_more_calls_are_shown_than_may_be_kept(database: Database) -> None:
-    history = History(database, Bounds(rows=10))
+    history = keeping(database, rows=10)
     for _ in range(25):
         record(history)
 
-    assert [call.id for call in found(history)] == list(range(25, 15, -1))
+    assert [call.id for call in await found(history)] == list(range(25, 15, -1))
 
 
 async def test_calls_of_long_ago_are_forgotten(database: Database) -> None:
-    history = History(database, Bounds(days=2))
+    history = keeping(database, days=2)
     record(history, began=time.monotonic() - 3 * 86400)
     record(history)
 
-    assert [call.id for call in found(history)] == [2]
+    assert [call.id for call in await found(history)] == [2]
 
 
 async def test_arguments_and_results_are_not_kept_unless_wanted(database: Database) -> None:
-    history = History(database, Bounds())
+    history = keeping(database)
     record(history)
-    history.flush()
-
-    kept = history.get(1)
+    kept = await history.get(1)
 
     assert (kept.arguments, kept.result) == (None, None)
     assert b'"path"' not in (database.path.read_bytes() + _wal(database))
 
 
 async def test_wanted_bodies_are_kept_without_their_secrets(database: Database) -> None:
-    history = History(database, Bounds(bodies=True))
+    history = keeping(database, bodies=True)
     record(history, said({"content": [], "token": "hush"}), asked=Raw(b'{"a":1,"api_key":"hush"}'))
-    history.flush()
-
-    kept = history.get(1)
+    kept = await history.get(1)
 
     assert jsonrpc.to_python(kept.arguments or b"") == {"a": 1, "api_key": "[redacted]"}
     assert jsonrpc.to_python(kept.result or b"") == {"content": [], "token": "[redacted]"}
     assert b"hush" not in (database.path.read_bytes() + _wal(database))
-    assert len(found(history, text="api_key")) == 1
+    assert len(await found(history, text="api_key")) == 1
 
 
 async def test_bodies_that_are_too_large_or_no_json_are_not_kept(database: Database) -> None:
-    history = History(database, Bounds(bodies=True))
+    history = keeping(database, bodies=True)
     record(history, said({"content": ["x" * 70_000]}), asked=Raw(b"{broken"))
-    history.flush()
+    kept = await history.get(1)
 
-    kept = history.get(1)
-
-    assert kept.result == TOO_LARGE
+    assert kept.result == TOO_LARGE.encode()
     assert kept.arguments is not None
     assert b"broken" not in kept.arguments
     assert kept.call.answered > 70_000
@@ -202,74 +220,69 @@ async def test_bodies_that_are_too_large_or_no_json_are_not_kept(database: Datab
 
 async def test_an_id_that_is_not_there_is_refused(database: Database) -> None:
     with pytest.raises(UnknownNameError, match="no call 7"):
-        History(database, Bounds()).get(7)
+        await keeping(database).get(7)
 
 
 async def test_without_a_database_calls_are_counted_and_questions_refused() -> None:
-    history = History(None, Bounds(bodies=True))
+    history = keeping(None, bodies=True)
     record(history)
 
     with pytest.raises(ConfigError, match="keeps no history"):
-        found(history)
+        await found(history)
 
-    assert history.tally.servers["files"].outcomes["ok"] == 1
-    assert history.dropped == 0
+    assert history.log.counters.servers["files"].outcomes["ok"] == 1
+    assert history.log.dropped == 0
 
 
 async def test_calls_are_handed_over_by_themselves_after_a_moment() -> None:
-    counted = asyncio.Event()
-
-    class Telling(Tally):
-        def add(self, calls: Sequence[Taken], odd: bool) -> None:
-            super().add(calls, odd)
-            counted.set()
-
-    history = History(None, Bounds())
-    history.tally = Telling()
+    heard = asyncio.Event()
+    history = keeping(None)
+    history.log.listeners.append(lambda calls: heard.set())
     record(history)
 
     async with asyncio.timeout(10):
-        await counted.wait()
+        await heard.wait()
+    assert history.log.passed == 1
 
 
 async def test_a_crowd_of_calls_is_written_whole_and_in_order(database: Database) -> None:
-    history = History(database, Bounds())
+    history = keeping(database)
     for number in range(2537):
         record(history, tool=f"t{number}")
 
-    tools = [call.tool for call in found(history, limit=5000)]
+    tools = [call.tool for call in await found(history, limit=5000)]
 
     assert tools == [f"t{number}" for number in range(2536, -1, -1)]
-    assert history.tally.servers["files"].outcomes["ok"] == 2537
+    assert history.log.counters.servers["files"].outcomes["ok"] == 2537
 
 
 async def test_calls_beyond_what_may_wait_are_dropped_and_counted(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(database_module, "WAITING", 5)
-    history = History(database, Bounds())
+    history = keeping(database)
     for _ in range(6):
         record(history)
 
-    assert found(history) == []
-    assert history.dropped == 6
-    assert history.tally.servers["files"].outcomes["ok"] == 6
+    assert await found(history) == []
+    assert history.log.dropped == 6
+    assert history.log.counters.servers["files"].outcomes["ok"] == 6
 
 
 async def test_rows_that_cannot_be_written_are_counted_and_the_next_ones_are(
     database: Database,
 ) -> None:
-    history = History(database, Bounds())
-    database.write("ALTER TABLE calls RENAME TO away")
+    history = keeping(database)
+    database.write("ALTER TABLE call_log RENAME TO away")
     record(history)
-    history.flush()
+    history.log.flush()
     database.settle()
-    database.write("ALTER TABLE away RENAME TO calls")
+    database.write("ALTER TABLE away RENAME TO call_log")
     record(history, tool="later")
 
-    assert [call.tool for call in found(history)] == ["later"]
+    assert [call.tool for call in await found(history)] == ["later"]
     # The call, and the two orders to forget old ones.
-    assert history.dropped == 3
+    assert history.log.dropped == 3
 
 
 def test_a_file_that_is_no_database_is_refused_with_a_hint(home: Path) -> None:

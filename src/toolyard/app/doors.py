@@ -191,7 +191,7 @@ def _make_rest(
     for feature in house.features:
         operations += bind_operations(feature.load_operations(), house.yard)
     operations += HistoryDoor(house.history, house.relay).operations()
-    operations.append(Metrics(house.hub, house.relay, house.history).operation())
+    operations.append(Metrics(house.hub, house.relay, house.call_log).operation())
     operations += yard_parts(
         house.hub,
         house.history,

@@ -55,6 +55,7 @@ from toolyard.stores.addresses import AddressStore
 from toolyard.stores.agents import AgentStore
 from toolyard.stores.apps import AppsFolder
 from toolyard.stores.backups import Backups
+from toolyard.stores.call_log import CallLog
 from toolyard.stores.catalog import Catalog
 from toolyard.stores.expand import Lookup, expand, find_secrets
 from toolyard.stores.grants import Grants
@@ -194,8 +195,9 @@ class House:
         self.logins = Logins(self.hub, self.grants)
         self.relay = Relay(self.hub, view_key(settings))
         kept = self.database if settings.history == "on" else None
-        self.history = History(kept, bounds(settings))
-        self.relay.calls.record = self.history.record
+        self.call_log = CallLog(kept, bounds(settings))
+        self.history = History(self.call_log)
+        self.relay.calls.record = self.call_log.record
 
     def _build_files(self) -> None:
         """What the user keeps in files, and the orders that change them."""
@@ -299,7 +301,7 @@ class House:
             await self.asking.close()
             await self.sites.close()
             await self.local.close()
-            self.history.flush()
+            self.call_log.flush()
             await asyncio.to_thread(self._close_database)
 
 

@@ -9,6 +9,8 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any, Final
 
+import msgspec
+
 from toolyard.core.errors import ConfigError
 
 ERROR_LENGTH: Final = 200
@@ -72,6 +74,32 @@ class Call:
     """Bytes of the result, or of the error."""
     outcome: Outcome
     error: str = ""
+
+
+Bodies = tuple[bytes | None, bytes | None]
+"""Arguments and result of a call as they were sent; None for one that is too large to be kept."""
+
+
+class LoggedCall(msgspec.Struct, frozen=True, gc=False):
+    """One call that is over, as it is noted while clients are answered."""
+
+    agent: str
+    caller: str
+    server: str
+    tool: str
+    began: float
+    """On the clock of this process, as its end."""
+    ended: float
+    asked: int
+    answered: int
+    outcome: Outcome = Outcome.OK
+    error: str = ""
+    bodies: Bodies | None = None
+
+    @property
+    def ms(self) -> float:
+        """How long it took, in milliseconds."""
+        return round((self.ended - self.began) * 1000, 3)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from toolyard.core.errors import StoreError
 from toolyard.records.files import locked
@@ -35,18 +35,22 @@ OPEN_SECONDS: Final = 30.0
 READ_ONLY_HINT: Final = "make its directory writable or free some space, then run: toolyard restart"
 
 Row = tuple[Any, ...]
+Value = TypeVar("Value")
 Migration = str | Callable[[sqlite3.Connection], None]
 """A script, or a function where SQL alone cannot say what is to be done."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """Rows that wait to be written; `make` finishes each, in the writer's thread."""
+    """Rows that wait to be written, or what `make` turns into rows in the writer's thread."""
 
     sql: str
-    rows: Sequence[Row]
-    make: Callable[[Row], Row] | None
-    count: int
+    rows: Sequence[Any]
+    make: Callable[[Sequence[Any]], Sequence[Row]] | None = None
+
+    @property
+    def count(self) -> int:
+        return len(self.rows)
 
 
 class Database:
@@ -139,27 +143,23 @@ class Database:
 
     def later(self, sql: str, values: Row) -> None:
         """Write soon, from a thread of its own; never blocks, drops rather than grows."""
-        self.later_all(sql, (values,))
+        self._give(_Rows(sql, (values,)))
 
     def later_all(
-        self,
-        sql: str,
-        rows: Sequence[Row],
-        make: Callable[[Row], Row] | None = None,
-        count: int = 0,
+        self, sql: str, values: Sequence[Value], make: Callable[[Sequence[Value]], Sequence[Row]]
     ) -> bool:
-        """Write many rows soon; `make` turns what was given into a row, in the thread.
-
-        Where a row holds several things, `count` says how many.
+        """Write many rows soon; `make` turns values into rows, one each, in the thread.
 
         False if they are dropped, because too many wait already or nothing can be written.
         """
-        count = count or len(rows)
-        if self.is_read_only or self._given - self._taken + count > WAITING:
-            self.dropped += count
+        return self._give(_Rows(sql, values, make))
+
+    def _give(self, rows: _Rows) -> bool:
+        if self.is_read_only or self._given - self._taken + rows.count > WAITING:
+            self.dropped += rows.count
             return False
-        self._given += count
-        self._pass_on(_Rows(sql, rows, make, count))
+        self._given += rows.count
+        self._pass_on(rows)
         return True
 
     def settle(self) -> None:
@@ -200,10 +200,11 @@ class Database:
     def _write(self, batch: list[_Rows]) -> None:
         if not batch:
             return
+        # What takes long is done before others have to wait for the connection.
+        made = [(each.sql, each.make(each.rows) if each.make else each.rows) for each in batch]
         with self.change() as connection:
-            for each in batch:
-                rows = map(each.make, each.rows) if each.make is not None else each.rows
-                connection.executemany(each.sql, rows)
+            for sql, rows in made:
+                connection.executemany(sql, rows)
 
     def _batch(
         self, item: _Rows | threading.Event | None
@@ -240,8 +241,14 @@ def _connect(name: str) -> sqlite3.Connection:
     with _closed_on_error(connection):
         for pragma in ("busy_timeout=5000", "foreign_keys=ON", f"cache_size=-{CACHE}"):
             connection.execute(f"PRAGMA {pragma}")
+        # SQLite's own `lower` knows ASCII alone.
+        connection.create_function("casefold", 1, _casefold, deterministic=True)
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()  # is it one at all?
     return connection
+
+
+def _casefold(text: str | None) -> str | None:
+    return text.casefold() if text is not None else None
 
 
 def _connect_read_only(path: Path) -> sqlite3.Connection:

@@ -9,10 +9,10 @@ from typing import Final
 
 from toolyard.records.database import Migration
 from toolyard.stores import addresses, agents, pins, sharing
-from toolyard.stores.oldcalls import add_callers, pack_calls
+from toolyard.stores.call_migrations import unpack_calls
 
-# Calls that are over, many to a row: one row each would cost more than all the rest of recording.
-# `rows` and `bodies` are MessagePack; see stores/taken.py. Ids run on from `first`.
+# Calls that are over as they were kept once, many to a row: `rows` and `bodies` are MessagePack,
+# ids run on from `first`. The last word on them is `unpack_calls`.
 _CALLS: Final = """
 CREATE TABLE calls (
     first INTEGER PRIMARY KEY,
@@ -31,15 +31,20 @@ CREATE TABLE identity (id TEXT NOT NULL);
 INSERT INTO identity VALUES (lower(hex(randomblob(16))))
 """
 
+# Steps that changed how calls were packed; `unpack_calls` reads what was there before them, too.
+_PACKED_CALLS: Final = "SELECT 1"
+_CALLERS: Final = "SELECT 1"
+
 MIGRATIONS: Final[tuple[Migration, ...]] = (
     _CALLS,
     pins.MIGRATION,
     agents.MIGRATION,
     sharing.MIGRATION,
-    pack_calls,
+    _PACKED_CALLS,
     sharing.ASKING_MIGRATION,
     _IDENTITY,
-    add_callers,
+    _CALLERS,
     addresses.MIGRATION,
     pins.PARTS_MIGRATION,
+    unpack_calls,
 )

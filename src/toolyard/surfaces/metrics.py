@@ -13,8 +13,8 @@ from toolyard.core.model import Status
 from toolyard.hub import Hub, problems
 from toolyard.hub.running import census
 from toolyard.relay.relay import Relay
-from toolyard.stores.history import History
-from toolyard.stores.tally import BOUNDS, Counts
+from toolyard.stores.call_counters import BOUNDS, ServerCounters
+from toolyard.stores.call_log import CallLog
 from toolyard.surfaces.control.api import Call, Operation
 
 MEDIA: Final = "text/plain; version=0.0.4; charset=utf-8"
@@ -25,10 +25,10 @@ Sample = tuple[str, float]
 class Metrics:
     """Gives every number there is, as it is now."""
 
-    def __init__(self, hub: Hub, relay: Relay, history: History) -> None:
+    def __init__(self, hub: Hub, relay: Relay, call_log: CallLog) -> None:
         self._hub = hub
         self._relay = relay
-        self._history = history
+        self._call_log = call_log
 
     def operation(self) -> Operation:
         """The one thing it can do."""
@@ -38,11 +38,11 @@ class Metrics:
         )
 
     async def _give(self, call: Call) -> Response:
-        self._history.flush()
+        self._call_log.flush()
         return Response("\n".join([*self._lines(), ""]), media_type=MEDIA)
 
     def _lines(self) -> Iterator[str]:
-        servers = sorted(self._history.tally.servers.items())
+        servers = sorted(self._call_log.counters.servers.items())
         yield from _family("info", "gauge", "The version.", [(_labels(version=__version__), 1)])
         yield from _family("calls_total", "counter", "Tool calls that are over.", _calls(servers))
         yield from _family(
@@ -57,7 +57,7 @@ class Metrics:
         sessions = len(self._relay.subscriptions.sessions)
         yield from _family("sessions", "gauge", "Clients with a session.", [("", sessions)])
         yield from _family("problems", "gauge", "Problems by code.", self._problems())
-        dropped = self._history.dropped
+        dropped = self._call_log.dropped
         text = "Calls that could not be recorded."
         yield from _family("history_dropped_total", "counter", text, [("", dropped)])
 
@@ -83,13 +83,13 @@ class Metrics:
             yield _labels(code=code), count
 
 
-def _calls(servers: list[tuple[str, Counts]]) -> Iterator[Sample]:
+def _calls(servers: list[tuple[str, ServerCounters]]) -> Iterator[Sample]:
     for server, counts in servers:
         for outcome, count in counts.outcomes.items():
             yield _labels(server=server, outcome=outcome), count
 
 
-def _durations(servers: list[tuple[str, Counts]]) -> Iterator[Sample]:
+def _durations(servers: list[tuple[str, ServerCounters]]) -> Iterator[Sample]:
     for server, counts in servers:
         so_far = 0
         bounds = [f"{bound:g}" for bound in BOUNDS]

@@ -10,12 +10,11 @@ from typing import Any, Final
 import msgspec
 from starlette.responses import Response, StreamingResponse
 
-from toolyard.core.history import Outcome
+from toolyard.core.history import LoggedCall, Outcome
 from toolyard.core.model import Snapshot
 from toolyard.hub import Hub, problems
 from toolyard.hub.running import running
-from toolyard.stores.history import History
-from toolyard.stores.taken import PLAIN, Taken
+from toolyard.stores.call_log import CallLog
 from toolyard.surfaces.control.api import Call, Operation
 from toolyard.wire import jsonrpc
 
@@ -59,20 +58,20 @@ class Heard:
         self._since = self._upto = passed
         self.groups: dict[tuple[str, str], CallGroup] = {}
 
-    def __call__(self, taken: Sequence[Taken]) -> None:
+    def __call__(self, calls: Sequence[LoggedCall]) -> None:
         """Calls are over."""
-        self._upto += len(taken)
-        for each in taken:
-            key = each[0], each[1]
+        self._upto += len(calls)
+        for call in calls:
+            key = call.agent, call.server
             group = self.groups.get(key)
             if group is None:
                 if len(self.groups) >= GROUPS_KEPT:
                     continue
                 group = self.groups[key] = CallGroup(*key)
             group.calls += 1
-            group.errors += len(each) > PLAIN and each[PLAIN] != Outcome.CANCELLED
+            group.errors += call.outcome in (Outcome.ERROR, Outcome.TOOL_ERROR)
             if len(group.ms) < TIMES_KEPT:
-                group.ms.append(round((each[4] - each[3]) * 1000, 1))
+                group.ms.append(round(call.ms, 1))
 
     def take(self) -> bytes:
         """What was heard, as an event."""
@@ -86,10 +85,10 @@ class EventsDoor:
     """Tells of every new picture, until the client leaves or the hub stops."""
 
     def __init__(
-        self, hub: Hub, history: History, stopping: asyncio.Event, present: Present
+        self, hub: Hub, call_log: CallLog, stopping: asyncio.Event, present: Present
     ) -> None:
         self._hub = hub
-        self._history = history
+        self._call_log = call_log
         self._stopping = stopping
         self._present = present
 
@@ -107,13 +106,13 @@ class EventsDoor:
         return StreamingResponse(self._stream(last), 200, headers, media_type=MEDIA)
 
     async def _stream(self, last: int) -> AsyncIterator[bytes]:
-        heard = Heard(self._history.passed)
-        self._history.listeners.append(heard)
+        heard = Heard(self._call_log.passed)
+        self._call_log.listeners.append(heard)
         try:
             async for event in self._tell(last, heard):
                 yield event
         finally:
-            self._history.listeners.remove(heard)
+            self._call_log.listeners.remove(heard)
 
     async def _tell(self, last: int, heard: Heard) -> AsyncIterator[bytes]:
         loop = asyncio.get_running_loop()

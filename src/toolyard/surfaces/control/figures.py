@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections import Counter
 from collections.abc import Iterable
@@ -85,9 +84,11 @@ class FiguresDoor:
         ]
 
     async def _figures(self, call: Call) -> Figures:
-        self._history.flush()
-        now, passed = datetime.now(UTC), self._history.passed
-        calls = await asyncio.to_thread(self._recent, now.timestamp() - MINUTES * 60)
+        log = self._history.log
+        log.flush()
+        now, passed, is_kept = datetime.now(UTC), log.passed, log.database is not None
+        recent = Search(since=now.timestamp() - MINUTES * 60, limit=MOST)
+        calls = await self._history.search(recent) if is_kept else []
         by_server: dict[str, list[Recorded]] = {}
         for each in calls:
             by_server.setdefault(each.server, []).append(each)
@@ -95,12 +96,7 @@ class FiguresDoor:
             self._row(entry.alias, by_server.get(entry.alias, []), now)
             for entry in self._hub.snapshot.entries.values()
         ]
-        return Figures(now, passed, self._history.is_kept, rows)
-
-    def _recent(self, since: float) -> list[Recorded]:
-        if not self._history.is_kept:
-            return []
-        return self._history.search(Search(since=since, limit=MOST))
+        return Figures(now, passed, is_kept, rows)
 
     def _row(self, alias: str, calls: list[Recorded], now: datetime) -> ServerFigures:
         entry = self._hub.entry(alias)

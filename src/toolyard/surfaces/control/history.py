@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
@@ -11,10 +10,10 @@ from msgspec import Raw
 
 from toolyard.core.errors import ConfigError, LinkError, UnknownNameError
 from toolyard.core.history import Call as Recorded
-from toolyard.core.history import Statistic, is_redacted, moment, statistics
+from toolyard.core.history import Statistic, is_redacted, moment
 from toolyard.relay.relay import Relay
 from toolyard.relay.session import Exchange, Session
-from toolyard.stores.history import History, Kept, Search
+from toolyard.stores.history import CallRecord, History, Search
 from toolyard.surfaces.control.api import Call, Operation
 from toolyard.wire import jsonrpc
 
@@ -115,34 +114,35 @@ class HistoryDoor:
         asked: HistoryQuery = call.query
         fields = {name: getattr(asked, name) for name in asked.__struct_fields__}
         wanted = Search(**{**fields, "since": _since(asked.since)})
-        self._history.flush()
-        found = await asyncio.to_thread(self._history.search, wanted)
-        return CallPage(found, found[-1].id if len(found) == asked.limit else None)
+        calls = await self._history.search(wanted)
+        return CallPage(calls, calls[-1].id if len(calls) == asked.limit else None)
 
     async def _stats(self, call: Call) -> StatsPage:
         asked: StatsQuery = call.query
         named = asked.server, asked.tool, asked.agent, asked.caller
         wanted = Search(*named, since=_since(asked.since))
-        self._history.flush()
-        return await asyncio.to_thread(lambda: StatsPage(statistics(self._history.timings(wanted))))
+        return StatsPage(await self._history.statistics(wanted))
 
     async def _one(self, call: Call) -> WholeCall:
-        kept = await self._kept(call)
-        return WholeCall(kept.call, _value(kept.arguments), _value(kept.result))
+        record = await self._record(call)
+        return WholeCall(record.call, _value(record.arguments), _value(record.result))
 
-    async def _kept(self, call: Call) -> Kept:
+    async def _record(self, call: Call) -> CallRecord:
         written = call.path["id"]
         if not (written.isascii() and written.isdigit() and int(written) < 2**63):
             raise UnknownNameError(f"{written!r} is no id of a call", "an id is a number")
-        self._history.flush()
-        return await asyncio.to_thread(self._history.get, int(written))
+        return await self._history.get(int(written))
 
     async def _replay(self, call: Call) -> bytes:
-        kept = await self._kept(call)
-        arguments = self._arguments(kept)
+        record = await self._record(call)
+        arguments = self._arguments(record)
         session = Session("control", _drop, is_stateless=True)
         session.agent, session.caller = "replay", "control"
-        asked = {"server": kept.call.server, "tool": kept.call.tool, "arguments": Raw(arguments)}
+        asked = {
+            "server": record.call.server,
+            "tool": record.call.tool,
+            "arguments": Raw(arguments),
+        }
         fields = {"arguments": Raw(jsonrpc.encode(asked))}
         exchange, view = Exchange(session, b"0", _drop), self._relay.view()
         message = await self._relay.answers.call(exchange, "toolyard_call", fields, view)
@@ -150,27 +150,27 @@ class HistoryDoor:
             raise LinkError(jsonrpc.read_fault(message.error).message)
         return bytes(message.result)
 
-    def _arguments(self, kept: Kept) -> bytes:
+    def _arguments(self, record: CallRecord) -> bytes:
         """The arguments of a call, if they are all there.
 
         Raises:
             ConfigError: They are not.
         """
-        which = f"call {kept.call.id}"
-        if kept.arguments is None:
+        which = f"call {record.call.id}"
+        if record.arguments is None:
             hint = (
                 "start the hub with TOOLYARD_HISTORY_BODIES=on; calls from then on can be repeated"
             )
             raise ConfigError(f"{which} was recorded without its arguments", hint)
-        value = jsonrpc.to_python(kept.arguments)
-        hint = "call it anew: toolyard call " + f"{kept.call.server} {kept.call.tool} …"
+        value = jsonrpc.to_python(record.arguments)
+        hint = "call it anew: toolyard call " + f"{record.call.server} {record.call.tool} …"
         if is_redacted(value):
             raise ConfigError(f"{which} had secrets in its arguments, which are not kept", hint)
         if value is None:
             return b"{}"
         if not isinstance(value, dict):
             raise ConfigError(f"the arguments of {which} were too large to be kept", hint)
-        return kept.arguments
+        return record.arguments
 
 
 def _since(text: str) -> float:

@@ -50,7 +50,7 @@ def yard_parts(
         AppsDoor(hub),
         InstancesDoor(hub),
         ClientsDoor(lambda: _connecting(settings, hub.url, tokens, dismiss)),
-        EventsDoor(hub, history, stopping, present),
+        EventsDoor(hub, history.log, stopping, present),
         FiguresDoor(hub, history),
     )
     return [operation for door in doors for operation in door.operations()]

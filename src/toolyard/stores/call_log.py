@@ -1,0 +1,210 @@
+"""Calls that are over: noted while clients are answered, written many at a time by a thread.
+
+Noting one costs an object and an append. The database's own thread leaves secrets out of what
+is kept of arguments and results, and writes a plain row for each call.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from time import monotonic, time
+from typing import Final
+
+from msgspec import Raw
+
+from toolyard.core.history import Bodies, LoggedCall, Outcome
+from toolyard.records.database import Database, Row
+from toolyard.stores.call_counters import CallCounters
+from toolyard.stores.call_endings import agent_name, looks_failed, read_failure, without_secrets
+from toolyard.wire.jsonrpc import Message
+
+BATCH: Final = 1000
+BATCH_SECONDS: Final = 1.0
+"""What a crash may cost; each batch costs a transaction, however small it is."""
+BATCH_BYTES: Final = 4 * 1024 * 1024
+BODY_BYTES: Final = 64 * 1024
+"""The largest arguments, or result, that are kept."""
+WAITING_BYTES: Final = 32 * 1024 * 1024
+"""Arguments and results that may wait; beyond this, calls are recorded without them."""
+PRUNE_EVERY: Final = 10_000
+DAYS_SECONDS: Final = 3600.0
+"""How often calls that are too old are looked for, which reads all."""
+
+Listener = Callable[[Sequence[LoggedCall]], None]
+
+# Calls in the order in which they ended. What a search looks at stands before the bodies, so that
+# it need not read over them; an index would cost more with every call than searches gain.
+MIGRATION: Final = """
+CREATE TABLE call_log (
+    id INTEGER PRIMARY KEY,
+    at REAL NOT NULL,
+    agent TEXT NOT NULL,
+    caller TEXT NOT NULL,
+    server TEXT NOT NULL,
+    tool TEXT NOT NULL,
+    ms REAL NOT NULL,
+    asked INTEGER NOT NULL,
+    answered INTEGER NOT NULL,
+    outcome TEXT NOT NULL,
+    error TEXT NOT NULL,
+    arguments TEXT,
+    result TEXT
+)
+"""
+_COLUMNS: Final = "at, agent, caller, server, tool, ms, asked, answered, outcome, error"
+_INSERT: Final = f"INSERT INTO call_log ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608
+_INSERT_WITH_BODIES: Final = (
+    f"INSERT INTO call_log ({_COLUMNS}, arguments, result)"  # noqa: S608
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_PRUNE_ROWS: Final = "DELETE FROM call_log WHERE id <= (SELECT max(id) FROM call_log) - ?"
+_PRUNE_DAYS: Final = "DELETE FROM call_log WHERE at < ?"
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How much is kept."""
+
+    rows: int = 100_000
+    days: int = 30
+    bodies: bool = False
+    """Whether arguments and results are kept, without their secrets."""
+
+    @property
+    def oldest(self) -> float:
+        """The time before which calls are forgotten."""
+        return time() - self.days * 86400.0
+
+
+class CallLog:
+    """Counts calls that are over, tells listeners, and writes them if there is a database."""
+
+    def __init__(self, database: Database | None, bounds: Bounds) -> None:
+        self.database = database
+        self.bounds = bounds
+        self.counters = CallCounters()
+        self.listeners: list[Listener] = []
+        """Hear of calls that are over, many at a time."""
+        self.passed = 0
+        """How many calls listeners have heard of since the start, one after the other."""
+        self._calls: list[LoggedCall] = []
+        self._bytes = 0
+        """Bytes of bodies among them."""
+        self._given_bytes = self._written_bytes = 0
+        """Bytes of bodies since the start: given to the database, and taken up by its thread."""
+        self._is_due = False
+        self._unpruned = PRUNE_EVERY
+        self._days_due = 0.0
+
+    @property
+    def dropped(self) -> int:
+        """How many calls could not be recorded."""
+        return self.database.dropped if self.database is not None else 0
+
+    def record(
+        self,
+        agent: str | bytes,
+        server: str,
+        tool: str,
+        asked: Raw | bytes,
+        began: float,
+        answer: Message | BaseException,
+        caller: str = "",
+    ) -> None:
+        """Note a call that is over; `agent` is a name or a raw `clientInfo`."""
+        ended = monotonic()
+        if isinstance(agent, bytes):
+            agent = agent_name(agent)
+        if isinstance(answer, Message) and not answer.error and not looks_failed(answer.result):
+            size, outcome, error = len(answer.result), Outcome.OK, ""
+        else:
+            size, outcome, error = read_failure(answer)
+        bodies = self._bodies(asked, answer) if self.bounds.bodies else None
+        call = LoggedCall(
+            agent, caller, server, tool, began, ended, len(asked), size, outcome, error, bodies
+        )
+        self._calls.append(call)
+        if len(self._calls) >= BATCH or self._bytes > BATCH_BYTES:
+            self.flush()
+        elif not self._is_due:
+            self._is_due = True
+            asyncio.get_running_loop().call_later(BATCH_SECONDS, self._flush_due)
+
+    def _bodies(self, asked: Raw | bytes, answer: Message | BaseException) -> Bodies | None:
+        """Arguments and result as they were sent, without what is too large to be kept."""
+        waiting = self._bytes + self._given_bytes - self._written_bytes
+        if waiting > WAITING_BYTES or self.database is None:
+            return None
+        said = (answer.error or answer.result) if isinstance(answer, Message) else b""
+        arguments = bytes(asked) if len(asked) <= BODY_BYTES else None
+        result = bytes(said) if len(said) <= BODY_BYTES else None
+        self._bytes += len(arguments or b"") + len(result or b"")
+        return arguments, result
+
+    def _flush_due(self) -> None:
+        self._is_due = False
+        self.flush()
+
+    def flush(self) -> None:
+        """Count the calls noted so far, tell listeners, and hand them to the database."""
+        calls, self._calls = self._calls, []
+        size, self._bytes = self._bytes, 0
+        if not calls:
+            return
+        self.counters.add(calls)
+        self.passed += len(calls)
+        for listener in self.listeners:
+            listener(calls)
+        if self.database is not None:
+            self._write(self.database, calls, size)
+            self._prune(self.database, len(calls))
+
+    def _write(self, database: Database, calls: list[LoggedCall], size: int) -> None:
+        epoch = time() - monotonic()
+        if not self.bounds.bodies:
+            # Binding two NULLs would cost as much as binding all the rest.
+            database.later_all(_INSERT, calls, lambda calls: [_row(epoch, call) for call in calls])
+        elif database.later_all(_INSERT_WITH_BODIES, calls, partial(self._rows, epoch, size)):
+            self._given_bytes += size
+
+    def _rows(self, epoch: float, size: int, calls: Sequence[LoggedCall]) -> list[Row]:
+        """Make rows with bodies, in the database's thread; `epoch` is when their clock began."""
+        self._written_bytes += size
+        return [(*_row(epoch, call), *_readable(call.bodies)) for call in calls]
+
+    def _prune(self, database: Database, added: int) -> None:
+        """Forget what is beyond the bounds, now and then; a search keeps to them exactly."""
+        self._unpruned += added
+        if self._unpruned < PRUNE_EVERY:
+            return
+        self._unpruned = 0
+        database.later(_PRUNE_ROWS, (self.bounds.rows,))
+        if monotonic() > self._days_due:
+            self._days_due = monotonic() + DAYS_SECONDS
+            database.later(_PRUNE_DAYS, (self.bounds.oldest,))
+
+
+def _row(epoch: float, call: LoggedCall) -> Row:
+    return (
+        epoch + call.began,
+        call.agent,
+        call.caller,
+        call.server,
+        call.tool,
+        call.ms,
+        call.asked,
+        call.answered,
+        str(call.outcome),
+        call.error,
+    )
+
+
+def _readable(bodies: Bodies | None) -> tuple[str | None, str | None]:
+    """Return arguments and result as they may be kept."""
+    if bodies is None:
+        return None, None
+    arguments, result = bodies
+    return without_secrets(arguments), without_secrets(result)

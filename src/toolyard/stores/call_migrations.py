@@ -1,0 +1,59 @@
+"""Calls as older versions kept them, made plain rows of the call log.
+
+First each was a row of `calls`; then many were packed into one as MessagePack, without and later
+with who made them.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+
+from toolyard.stores.call_log import MIGRATION
+
+PACKED: Final = 7
+"""Values of a packed call that ended well, before its caller was one of them."""
+_INSERT: Final = "INSERT INTO call_log VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_COPY: Final = """
+INSERT INTO call_log
+SELECT id, at, agent, '', server, tool, ms, asked, answered, outcome, coalesce(error, ''),
+    CAST(arguments AS TEXT), CAST(result AS TEXT)
+FROM calls
+"""
+_unpack_bodies: Final = msgspec.msgpack.Decoder(list[tuple[int, bytes, bytes]]).decode
+_unpack: Final = msgspec.msgpack.Decoder(list[list[Any]]).decode
+
+
+def unpack_calls(connection: sqlite3.Connection) -> None:
+    """Move what stands in `calls`, whichever shape it has, to the call log."""
+    connection.execute(MIGRATION)
+    columns = [row[1] for row in connection.execute("PRAGMA table_info(calls)")]
+    if "id" in columns:
+        connection.execute(_COPY)
+    else:
+        batches = connection.execute("SELECT first, epoch, rows, bodies FROM calls ORDER BY first")
+        connection.executemany(_INSERT, _rows(batches))
+    connection.execute("DROP TABLE calls")
+
+
+def _rows(batches: sqlite3.Cursor) -> Iterator[tuple[Any, ...]]:
+    for first, epoch, packed, packed_bodies in batches:
+        bodies = {
+            place: (arguments.decode(), result.decode())
+            for place, arguments, result in (_unpack_bodies(packed_bodies) if packed_bodies else ())
+        }
+        for place, call in enumerate(_unpack(packed)):
+            yield (first + place, *_values(epoch, call), *bodies.get(place, (None, None)))
+
+
+def _values(epoch: float, call: list[Any]) -> tuple[Any, ...]:
+    """Read a packed call: two more values tell of one that did not end well."""
+    has_caller = len(call) in (PACKED + 1, PACKED + 3)
+    caller = call.pop(PACKED) if has_caller else ""
+    agent, server, tool, began, ended, asked, answered, *ending = call
+    outcome, error = ending or ("ok", "")
+    ms = round((ended - began) * 1000, 3)
+    return (epoch + began, agent, caller, server, tool, ms, asked, answered, outcome, error)
