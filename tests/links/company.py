@@ -19,11 +19,11 @@ from toolyard.core.errors import LinkError
 from toolyard.core.model import Command, Endpoint, Entry, Peer, Report, Server, ServerId, Url
 from toolyard.executors.local import Local
 from toolyard.links.connecting import open_link
-from toolyard.links.flight import Flight
 from toolyard.links.greeting import own_params
 from toolyard.links.keeper import Open
 from toolyard.links.link import Link
 from toolyard.links.patience import Patience
+from toolyard.links.pending import PendingRequest
 from toolyard.links.pool import Pool
 from toolyard.wire.era import Era
 from toolyard.wire.jsonrpc import Message
@@ -132,7 +132,7 @@ class Guest:
         self.told.append((method, json.loads(params or b"{}")))
         self.news.set()
 
-    async def ask(self, flight: Flight, method: str, params: bytes) -> Message:
+    async def ask(self, pending: PendingRequest, method: str, params: bytes) -> Message:
         self.asked.append((method, json.loads(params)))
         self.news.set()
         if self.answer is None:
@@ -148,7 +148,7 @@ def call(
     *,
     progress: bool = False,
     patience: float | None = None,
-) -> Flight:
+) -> PendingRequest:
     """Call a tool the way the relay does."""
     params: Json = {"name": tool, "arguments": arguments or {}}
     if link.is_modern:
@@ -161,9 +161,9 @@ def call(
     )
 
 
-async def said(flight: Flight) -> str:
+async def said(pending: PendingRequest) -> str:
     """The text a tool answered with."""
-    message = await flight.answer
+    message = await pending.answer
     assert message.result, bytes(message.error)
     text: str = json.loads(bytes(message.result))["content"][0]["text"]
     return text
@@ -191,19 +191,19 @@ class Indoors:
         self.link = link
         self.answers = answers or {}
         self.heard: list[Json] = []
-        self.dropped: list[Flight] = []
+        self.dropped: list[PendingRequest] = []
         link.attach(self)
 
-    def send(self, message: bytes, flight: Flight | None, head: bytes) -> None:
+    def send(self, message: bytes, pending: PendingRequest | None, head: bytes) -> None:
         heard: Json = json.loads(message)
         self.heard.append(heard)
         if "id" in heard and "method" in heard:
             self._respond(heard)
 
-    def drop(self, flight: Flight) -> None:
-        self.dropped.append(flight)
+    def drop(self, pending: PendingRequest) -> None:
+        self.dropped.append(pending)
 
-    def say(self, message: Json, via: Flight | None = None) -> None:
+    def say(self, message: Json, via: PendingRequest | None = None) -> None:
         """Speak to the link."""
         self.link.receive(json.dumps({"jsonrpc": "2.0", **message}).encode(), via)
 

@@ -49,12 +49,12 @@ async def test_a_call_given_up_is_cancelled_at_the_server(
 ) -> None:
     file, flags = record(tmp_path)
     async with linked(target(stack, transport, era, *flags)) as link:
-        flight = call(link, "cancellable")
+        pending = call(link, "cancellable")
         await wait_recorded(file, "waiting")
-        link.cancel(flight, "no longer needed")
+        link.cancel(pending, "no longer needed")
         cancelled = await wait_recorded(file, "cancelled")
 
-        assert (cancelled["id"], cancelled["method"]) == (flight.number, "tools/call")
+        assert (cancelled["id"], cancelled["method"]) == (pending.number, "tools/call")
         assert await said(call(link, "echo", {"text": "still here"})) == "still here"
 
 
@@ -65,9 +65,9 @@ async def test_progress_reaches_the_caller_and_keeps_the_call_alive(
     guest = Guest()
     async with linked(target(stack, transport, era)) as link:
         arguments = {"n": 3, "ms": 250}
-        flight = call(link, "progress", arguments, guest, progress=True, patience=0.7)
+        pending = call(link, "progress", arguments, guest, progress=True, patience=0.7)
 
-        assert await said(flight) == "3 steps"
+        assert await said(pending) == "3 steps"
         assert [told["progress"] for _, told in guest.told] == [1, 2, 3]
         with pytest.raises(LinkTimeoutError):
             await call(link, "progress", arguments, patience=0.4).answer
@@ -78,9 +78,9 @@ async def test_many_calls_at_once_get_their_own_answers(
     stack: ExitStack, transport: str, era: str
 ) -> None:
     async with linked(target(stack, transport, era)) as link:
-        flights = [call(link, "echo", {"text": str(n)}) for n in range(40)]
+        requests = [call(link, "echo", {"text": str(n)}) for n in range(40)]
 
-        assert [await said(flight) for flight in flights] == [str(n) for n in range(40)]
+        assert [await said(pending) for pending in requests] == [str(n) for n in range(40)]
 
 
 @pytest.mark.parametrize("transport", ["stdio", "http", "http+sse"])
@@ -99,8 +99,8 @@ async def test_over_http_two_clients_questions_are_told_apart_by_their_streams()
     guests = [Guest(name, answer={"action": "accept", "content": {"name": name}}) for name in "ab"]
     with running_http_stub("--era", "legacy") as address:
         async with linked(url(address)) as link:
-            flights = [call(link, "ask", guest=guest) for guest in guests]
-            texts = [json.loads(await said(flight)) for flight in flights]
+            requests = [call(link, "ask", guest=guest) for guest in guests]
+            texts = [json.loads(await said(pending)) for pending in requests]
 
     assert [text["content"]["name"] for text in texts] == ["a", "b"]
 
@@ -122,9 +122,9 @@ async def test_a_crash_fails_the_calls_under_way_at_once_with_the_last_words(era
     async with linked(stub("--era", era)) as link:
         waiting = call(link, "cancellable")
         crashing = call(link, "exit", {"code": 7})
-        for flight in (waiting, crashing):
+        for pending in (waiting, crashing):
             with pytest.raises(LinkError):
-                await flight.answer
+                await pending.answer
 
         assert link.closed.done()
         assert "7" in link.closed.result()
@@ -192,13 +192,13 @@ async def test_a_server_that_does_not_read_gets_no_more_than_a_bound(
     from tests.links.company import python
 
     async with linked(python(deaf)) as link:
-        flights = [call(link, "echo", {"text": "x" * 100_000}) for _ in range(8)]
-        broken = [flight for flight in flights if flight.answer.done()]
+        requests = [call(link, "echo", {"text": "x" * 100_000}) for _ in range(8)]
+        broken = [pending for pending in requests if pending.answer.done()]
 
         assert broken
-        for flight in broken:
+        for pending in broken:
             with pytest.raises(BusyError):
-                await flight.answer
+                await pending.answer
 
 
 async def test_a_message_with_odd_line_ends_is_one_line_for_the_server() -> None:

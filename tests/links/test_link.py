@@ -17,13 +17,13 @@ PING = {"method": "ping"}
 
 async def test_answers_find_their_askers_in_any_order() -> None:
     server = indoors({"tools/call": None})
-    flights = [call(server.link, "x") for _ in range(3)]
+    requests = [call(server.link, "x") for _ in range(3)]
     assert server.link.load == 3
-    for flight in reversed(flights):
-        server.say({"id": flight.number, "result": {"for": flight.number}})
+    for pending in reversed(requests):
+        server.say({"id": pending.number, "result": {"for": pending.number}})
 
-    for flight in flights:
-        assert json.loads(bytes((await flight.answer).result)) == {"for": flight.number}
+    for pending in requests:
+        assert json.loads(bytes((await pending.answer).result)) == {"for": pending.number}
     assert server.link.load == 0
 
 
@@ -40,11 +40,11 @@ async def test_answers_find_their_askers_in_any_order() -> None:
 )
 async def test_what_answers_nothing_is_counted_and_ends_no_call(nonsense: dict) -> None:
     server = indoors({"tools/call": None})
-    flight = call(server.link, "x")
+    pending = call(server.link, "x")
     server.say(nonsense)
 
     assert server.link.violations == 1
-    assert not flight.answer.done()
+    assert not pending.answer.done()
 
 
 async def test_an_answer_on_the_stream_of_another_request_is_not_believed() -> None:
@@ -60,11 +60,11 @@ async def test_an_answer_on_the_stream_of_another_request_is_not_believed() -> N
 
 async def test_a_second_answer_changes_nothing() -> None:
     server = indoors({"tools/call": None})
-    flight = call(server.link, "x")
-    server.say({"id": flight.number, "result": {"n": 1}})
-    server.say({"id": flight.number, "result": {"n": 2}})
+    pending = call(server.link, "x")
+    server.say({"id": pending.number, "result": {"n": 1}})
+    server.say({"id": pending.number, "result": {"n": 2}})
 
-    assert bytes((await flight.answer).result) == b'{"n": 1}'
+    assert bytes((await pending.answer).result) == b'{"n": 1}'
     assert server.link.violations == 1
 
 
@@ -108,30 +108,30 @@ async def test_an_odd_error_is_a_refusal_too() -> None:
 
 async def test_a_lost_link_fails_every_call_at_once_and_takes_no_more() -> None:
     server = indoors({"tools/call": None})
-    flights = [call(server.link, "x") for _ in range(3)]
+    requests = [call(server.link, "x") for _ in range(3)]
     server.link.lose("exited with code 1")
     server.link.lose("again")
-    flights.append(call(server.link, "late"))
+    requests.append(call(server.link, "late"))
 
-    for flight in flights:
+    for pending in requests:
         with pytest.raises(LinkError, match="exited with code 1"):
-            await flight.answer
-    error = flights[0].answer.exception()
+            await pending.answer
+    error = requests[0].answer.exception()
     assert isinstance(error, LinkError) and "its last words" in error.hint
     assert await server.link.closed == "exited with code 1"
 
 
 async def test_a_cancelled_call_is_named_to_the_server_and_its_late_answer_ignored() -> None:
     server = indoors({"tools/call": None})
-    flight = call(server.link, "x")
-    server.link.cancel(flight, "changed my mind")
-    server.link.cancel(flight, "again")
-    server.say({"id": flight.number, "result": {}})
+    pending = call(server.link, "x")
+    server.link.cancel(pending, "changed my mind")
+    server.link.cancel(pending, "again")
+    server.say({"id": pending.number, "result": {}})
 
-    assert flight.answer.cancelled()
-    assert server.dropped == [flight]
+    assert pending.answer.cancelled()
+    assert server.dropped == [pending]
     assert [heard.get("params") for heard in server.heard[1:]] == [
-        {"requestId": flight.number, "reason": "changed my mind"}
+        {"requestId": pending.number, "reason": "changed my mind"}
     ]
     assert server.link.load == 0
 
@@ -147,10 +147,10 @@ async def test_who_stops_asking_cancels() -> None:
 
 async def test_a_late_answer_is_a_timeout_that_is_told_to_the_server() -> None:
     server = indoors({"tools/call": None})
-    flight = call(server.link, "x", patience=0.05)
+    pending = call(server.link, "x", patience=0.05)
     async with asyncio.timeout(20):
         with pytest.raises(LinkTimeoutError, match=r"did not answer tools/call within 0\.05 s"):
-            await flight.answer
+            await pending.answer
 
     assert server.heard[-1]["method"] == "notifications/cancelled"
 
@@ -182,23 +182,23 @@ async def test_progress_keeps_a_call_alive_but_not_for_ever(
     server, guest = indoors({"tools/call": None}), Guest()
     loop = asyncio.get_running_loop()
     began = loop.time()
-    flight = call(server.link, "x", guest=guest, progress=True, patience=0.3)
+    pending = call(server.link, "x", guest=guest, progress=True, patience=0.3)
 
     async def report() -> None:
-        while not flight.answer.done():
-            token = {"progressToken": flight.number, "progress": 1}
+        while not pending.answer.done():
+            token = {"progressToken": pending.number, "progress": 1}
             server.say({"method": "notifications/progress", "params": token})
             await asyncio.sleep(0.05)
 
     async with asyncio.timeout(20), asyncio.TaskGroup() as group:
         group.create_task(report())
         with pytest.raises(LinkTimeoutError):
-            await flight.answer
+            await pending.answer
 
     assert loop.time() - began > 0.7
     assert guest.told[0] == (
         "notifications/progress",
-        {"progressToken": flight.number, "progress": 1},
+        {"progressToken": pending.number, "progress": 1},
     )
 
 
@@ -268,9 +268,9 @@ async def test_a_client_that_waits_for_an_answer_may_have_caused_the_next_questi
 async def test_a_question_on_a_call_s_own_stream_is_that_call_s() -> None:
     server = indoors({"tools/call": None})
     mine, other = Guest("one", answer={}), Guest("two")
-    flight = call(server.link, "x", guest=mine)
+    pending = call(server.link, "x", guest=mine)
     call(server.link, "x", guest=other)
-    server.say(QUESTION, via=flight)
+    server.say(QUESTION, via=pending)
     await until(lambda: mine.asked)
 
     assert other.asked == []

@@ -109,8 +109,8 @@ class Verbatim(Indoors):
         super().__init__(server({}).link)
         self.answer = answer
 
-    def send(self, message: bytes, flight: Any, head: bytes) -> None:
-        self.link.receive(b'{"jsonrpc":"2.0","id":%d,%b}' % (flight.number, self.answer))
+    def send(self, message: bytes, pending: Any, head: bytes) -> None:
+        self.link.receive(b'{"jsonrpc":"2.0","id":%d,%b}' % (pending.number, self.answer))
 
 
 @pytest.mark.parametrize("page", [b'{"nextCursor":1e400,"tools":[]}', b'{"nextCursor":"\xff"}'])

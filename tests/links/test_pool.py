@@ -62,14 +62,14 @@ async def test_a_server_that_did_not_change_keeps_its_process_and_its_calls(real
     async with pooled(really, acme, bolt) as (board, pool):
         link, other = await pool.lease(ACME), await pool.lease(BOLT)
         before, others = await pid(link), await pid(other)
-        flight = call(link, "sleep", {"ms": 300})
+        pending = call(link, "sleep", {"ms": 300})
         changed = replace(bolt, endpoint=stub("--name", "bolt2", "--only", "where"))
         titled = replace(acme, title="Acme")
         board.post(Report("t", (titled, changed, declared("cask", stub("--only", "where")))))
         await shown(board, lambda e: e.peer is not None and e.peer.name == "bolt2", "bolt")
 
         assert pool.ready(ACME) is link
-        assert await said(flight) == "slept"
+        assert await said(pending) == "slept"
         assert await pid(await pool.lease(ACME)) == before
         assert await pid(await pool.lease(BOLT)) != others
         assert other.closed.done()

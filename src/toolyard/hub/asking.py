@@ -1,4 +1,4 @@
-"""Remembers which servers ask their callers without saying whom.
+"""Remembers which servers ask their requesters without saying whom.
 
 It is known at once in this hub, and kept for the next one with what else was found out about
 sharing processes.
@@ -20,10 +20,10 @@ from toolyard.core.model import Server, ServerId
 from toolyard.core.pins import launch_hash
 from toolyard.core.roster import asking_of
 from toolyard.core.sharing import Asking
-from toolyard.links.flight import Caller
 from toolyard.links.link import Link
 from toolyard.links.opening import Opening, Proceed
 from toolyard.links.owner import EVERYBODY, Owner
+from toolyard.links.pending import Requester
 from toolyard.stores.sharing import SharingStore
 from toolyard.wire.tasks import Tasks
 
@@ -41,7 +41,7 @@ class FolderOwners(Protocol):
         """The one client that is attached, if it has folders and shares the server."""
         ...
 
-    def asked(self, server: ServerId, callers: list[Caller]) -> Caller | None:
+    def asked(self, server: ServerId, requesters: list[Requester]) -> Requester | None:
         """Who answers for the folders of a shared server, if there is no doubt."""
         ...
 
@@ -73,13 +73,13 @@ class AskingServers:
         server: Server,
         method: str,
         outside: bool,
-        callers: list[Caller],
+        requesters: list[Requester],
         *,
         is_shared: bool,
-    ) -> Caller | None:
+    ) -> Requester | None:
         """A server asked something without saying whom; say who answers if no call can."""
         self.note(server, "" if outside else method)
-        return self._folders().asked(server.id, callers) if outside and is_shared else None
+        return self._folders().asked(server.id, requesters) if outside and is_shared else None
 
     async def _prepare(self, link: Link, server: Server, owner: Owner) -> None:
         asking = self.of(server)

@@ -22,12 +22,12 @@ from toolyard.core.names import closest
 from toolyard.core.pins import launch_hash
 from toolyard.core.sharing import Evidence, Trial
 from toolyard.hub import Hub
-from toolyard.links.flight import Flight
 from toolyard.links.greeting import own_params
 from toolyard.links.instances import OpenFor
 from toolyard.links.link import Link
 from toolyard.links.listing import list_offers
 from toolyard.links.owner import EVERYBODY
+from toolyard.links.pending import PendingRequest
 from toolyard.stores.sharing import SharingStore
 from toolyard.wire import era, jsonrpc
 from toolyard.wire.jsonrpc import Message
@@ -52,7 +52,7 @@ class Probe:
         if not self.busy:
             self.heard.append(method)
 
-    async def ask(self, flight: Flight, method: str, params: bytes) -> Message:
+    async def ask(self, pending: PendingRequest, method: str, params: bytes) -> Message:
         """Refuse: there is nobody to ask."""
         text = "nobody is there: this is a trial"
         return Message(error=Raw(jsonrpc.fault(era.METHOD_NOT_FOUND, text)))
@@ -62,9 +62,9 @@ class Probe:
         _, method, fields = question
         self.busy = True
         params = own_params(link, fields)
-        flight = link.request(method, params, self, patience=ANSWER_SECONDS)
+        pending = link.request(method, params, self, patience=ANSWER_SECONDS)
         try:
-            message = await flight.answer
+            message = await pending.answer
         except LinkError as error:
             return str(error).encode()
         finally:
@@ -177,9 +177,9 @@ async def _greet_again(link: Link, server: Server) -> str:
         return ""
     who = {"name": "toolyard", "version": "0"}
     params = {"protocolVersion": link.peer.version, "capabilities": {}, "clientInfo": who}
-    flight = link.request("initialize", jsonrpc.encode(params), patience=ANSWER_SECONDS)
+    pending = link.request("initialize", jsonrpc.encode(params), patience=ANSWER_SECONDS)
     try:
-        message = await flight.answer
+        message = await pending.answer
     except LinkError as error:
         return f"failed: {error}"
     if message.error:

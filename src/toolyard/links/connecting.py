@@ -16,7 +16,6 @@ from toolyard.core.placement import Run
 from toolyard.core.ports import Address, Executor, Pipes
 from toolyard.core.sites import ANYWHERE, Placement
 from toolyard.links.eventstream import EventStreamChannel
-from toolyard.links.flight import Flight
 from toolyard.links.greeting import (
     CAPABILITIES,
     adopt,
@@ -31,6 +30,7 @@ from toolyard.links.http import HttpChannel, Post
 from toolyard.links.link import Link
 from toolyard.links.owner import EVERYBODY, Owner
 from toolyard.links.patience import Patience
+from toolyard.links.pending import PendingRequest
 from toolyard.links.refusals import HttpStatusError
 from toolyard.links.stdio import StdioChannel
 from toolyard.wire import era
@@ -221,9 +221,9 @@ async def _greet_over_http(
     return False
 
 
-def _session_of(flight: Flight) -> str:
+def _session_of(pending: PendingRequest) -> str:
     """The session that the answer to a request began; empty if none."""
-    headers = flight.tag.headers if isinstance(flight.tag, Post) else {}
+    headers = pending.tag.headers if isinstance(pending.tag, Post) else {}
     return headers.get(b"mcp-session-id", b"").decode("latin-1")
 
 
@@ -239,7 +239,7 @@ async def _probe_over_http(link: Link, channel: HttpChannel, patience: Patience)
     return is_modern
 
 
-async def _is_adopted(link: Link, probe: Flight, patience: Patience) -> bool:
+async def _is_adopted(link: Link, probe: PendingRequest, patience: Patience) -> bool:
     """Whether the answer to a probe proves a modern server."""
     await asyncio.wait((probe.answer,), timeout=patience.probe * 2)
     if not probe.answer.done():

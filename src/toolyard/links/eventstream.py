@@ -11,7 +11,6 @@ from urllib.parse import urljoin, urlsplit
 
 from toolyard.core.errors import LinkError, StartError
 from toolyard.core.model import Url
-from toolyard.links.flight import Flight
 from toolyard.links.http import (
     Farewell,
     authorization_of,
@@ -21,6 +20,7 @@ from toolyard.links.http import (
     with_authorization,
 )
 from toolyard.links.link import Link
+from toolyard.links.pending import PendingRequest
 from toolyard.links.refusals import AuthNeededError, HttpStatusError, refusal
 from toolyard.wire.http1 import Connection, Headers, Pool, parse_address
 from toolyard.wire.sse import Events, ServerEvent, TooLongError
@@ -88,13 +88,13 @@ class EventStreamChannel:
         self._post = self._head()
 
     def send(
-        self, message: bytes, flight: Flight | None, head: bytes, is_retry: bool = False
+        self, message: bytes, pending: PendingRequest | None, head: bytes, is_retry: bool = False
     ) -> None:
         """POST one message."""
         payload = b"%b%bcontent-length: %d\r\n\r\n%b" % (self._post, head, len(message), message)
-        self._pool.send(payload, Receipt(self, (message, head), flight, is_retry))
+        self._pool.send(payload, Receipt(self, (message, head), pending, is_retry))
 
-    def drop(self, flight: Flight) -> None:
+    def drop(self, pending: PendingRequest) -> None:
         """Nothing to hang up: the stream is everybody's."""
 
     async def close(self) -> None:
@@ -153,40 +153,40 @@ class Receipt(Farewell):
         self,
         channel: EventStreamChannel,
         request: tuple[bytes, bytes],
-        flight: Flight | None,
+        pending: PendingRequest | None,
         is_retry: bool,
     ) -> None:
         super().__init__()
         self._channel = channel
         self._request = request
-        self._flight = flight
+        self._pending = pending
         self._is_retry = is_retry
         self._sent_with = channel.credential
 
     def head(self, status: int, headers: Headers) -> None:
         """A refused POST will never be answered."""
-        flight, link = self._flight, self._channel.link
-        if status < 400 or flight is None:
+        pending, link = self._pending, self._channel.link
+        if status < 400 or pending is None:
             return
         error = HttpStatusError(f"{link.name!r} answered with HTTP {status}", status)
         if status in (401, 403):
             error = refusal(link.name, status, headers)
         if isinstance(error, AuthNeededError):
-            link.tasks.start(let_in(link, flight, error, self._send_again, self._is_retry))
+            link.tasks.start(let_in(link, pending, error, self._send_again, self._is_retry))
         else:
-            link.fail(flight, error)
+            link.fail(pending, error)
 
-    def _send_again(self, flight: Flight) -> bool:
+    def _send_again(self, pending: PendingRequest) -> bool:
         """Send the message with what we are let in with now; false if that is nothing new."""
         if self._sent_with == self._channel.credential:
             return False
         message, head = self._request
-        self._channel.send(message, flight, head, is_retry=True)
+        self._channel.send(message, pending, head, is_retry=True)
         return True
 
     def lost(self, why: str) -> None:
         """Nor will one that never arrived."""
-        if self._flight is not None:
+        if self._pending is not None:
             link = self._channel.link
-            link.fail(self._flight, LinkError(f"{link.name!r}: {why}"))
+            link.fail(self._pending, LinkError(f"{link.name!r}: {why}"))
         self.done()

@@ -8,8 +8,8 @@ from typing import Any, Final
 from toolyard import __version__
 from toolyard.core.errors import LinkError
 from toolyard.core.model import Peer
-from toolyard.links.flight import Flight
 from toolyard.links.link import Link, RefusedError
+from toolyard.links.pending import PendingRequest
 from toolyard.wire import era, jsonrpc
 from toolyard.wire.jsonrpc import Message
 
@@ -32,13 +32,13 @@ def own_params(link: Link, fields: dict[str, Any], able: dict[str, Any] | None =
     return jsonrpc.encode({**fields, "_meta": envelope} if link.is_modern else fields)
 
 
-def send_probe(link: Link, seconds: float) -> Flight:
+def send_probe(link: Link, seconds: float) -> PendingRequest:
     """Ask a server the modern way what it is."""
     params = jsonrpc.encode({"_meta": ENVELOPE})
     return _heard(link.request("server/discover", params, patience=seconds))
 
 
-def send_greeting(link: Link, seconds: float) -> Flight:
+def send_greeting(link: Link, seconds: float) -> PendingRequest:
     """Say hello the legacy way; the answer is for `welcome`."""
     params = {
         "protocolVersion": era.LATEST_LEGACY,
@@ -110,12 +110,12 @@ def _text(value: Any, limit: int = 200) -> str:
     return value[:limit] if isinstance(value, str) else ""
 
 
-def succeeded(flight: Flight) -> bool:
+def succeeded(pending: PendingRequest) -> bool:
     """Whether an answer has come, be it a refusal."""
-    return not flight.answer.cancelled() and flight.answer.exception() is None
+    return not pending.answer.cancelled() and pending.answer.exception() is None
 
 
-def is_refused_as_old(greeting: Flight) -> bool:
+def is_refused_as_old(greeting: PendingRequest) -> bool:
     """Whether only a modern server can have said so: one that is slow, and yet to answer."""
     if not greeting.answer.done() or not succeeded(greeting):
         return False
@@ -123,10 +123,10 @@ def is_refused_as_old(greeting: Flight) -> bool:
     return bool(error) and jsonrpc.read_fault(error).code == era.UNSUPPORTED_VERSION
 
 
-def _heard(flight: Flight) -> Flight:
+def _heard(pending: PendingRequest) -> PendingRequest:
     """Of two greetings only one answer matters; the other may fail unseen."""
-    flight.answer.add_done_callback(_look_away)
-    return flight
+    pending.answer.add_done_callback(_look_away)
+    return pending
 
 
 def _look_away(answer: asyncio.Future[Message]) -> None:

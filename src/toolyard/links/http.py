@@ -14,8 +14,8 @@ from typing import Final
 from toolyard.core.errors import LinkError
 from toolyard.core.model import Pairs, Url
 from toolyard.links.addresses import is_loopback_name
-from toolyard.links.flight import Flight
 from toolyard.links.link import Link
+from toolyard.links.pending import PendingRequest
 from toolyard.links.refusals import AuthNeededError, HttpStatusError, refusal
 from toolyard.wire import jsonrpc
 from toolyard.wire.http1 import Address, Connection, Headers, Pool, parse_address
@@ -88,30 +88,30 @@ class HttpChannel:
         return not self.link.is_modern
 
     def send(
-        self, message: bytes, flight: Flight | None, head: bytes, is_retry: bool = False
+        self, message: bytes, pending: PendingRequest | None, head: bytes, is_retry: bool = False
     ) -> None:
         """POST one message."""
-        post = Post(self, flight)
+        post = Post(self, pending)
         if self.credential:
             # Refused for an old token, it is sent once more with a new one.
             post.sent_with, post.request, post.is_retry = self.credential, (message, head), is_retry
-        if flight is not None and self.link.is_modern:
-            head = b"mcp-method: %b\r\n%b" % (flight.method.encode(), head)
+        if pending is not None and self.link.is_modern:
+            head = b"mcp-method: %b\r\n%b" % (pending.method.encode(), head)
         payload = b"%b%bcontent-length: %d\r\n\r\n%b" % (self._post, head, len(message), message)
         post.connection = self.pool.send(payload, post)
-        if flight is not None:
-            flight.tag = post
+        if pending is not None:
+            pending.tag = post
 
-    def drop(self, flight: Flight) -> None:
+    def drop(self, pending: PendingRequest) -> None:
         """Hang up on the stream of a request nobody waits for."""
-        if isinstance(flight.tag, Post):
-            flight.tag.abandon()
+        if isinstance(pending.tag, Post):
+            pending.tag.abandon()
 
-    def resume(self, flight: Flight, last_id: bytes) -> None:
+    def resume(self, pending: PendingRequest, last_id: bytes) -> None:
         """Ask for the rest of a stream that ended before its answer."""
-        post = Post(self, flight)
+        post = Post(self, pending)
         post.last_id = last_id
-        flight.tag = post
+        pending.tag = post
         post.connection = self.pool.send(self._get + b"last-event-id: %b\r\n\r\n" % last_id, post)
 
     def listen(self) -> None:
@@ -144,7 +144,7 @@ class Post:
         "_body",
         "_channel",
         "_events",
-        "_flight",
+        "_pending",
         "_status",
         "connection",
         "headers",
@@ -155,9 +155,9 @@ class Post:
         "sent_with",
     )
 
-    def __init__(self, channel: HttpChannel, flight: Flight | None) -> None:
+    def __init__(self, channel: HttpChannel, pending: PendingRequest | None) -> None:
         self._channel = channel
-        self._flight = flight
+        self._pending = pending
         self._events: Events | None = None
         self._body = Pieces()
         self._status = 0
@@ -190,36 +190,36 @@ class Post:
         for event in events:
             self.last_id = event.id or self.last_id
             if event.type == b"message" and event.data:
-                self._channel.link.receive(event.data, self._flight)
+                self._channel.link.receive(event.data, self._pending)
 
     def done(self) -> None:
         """The answer is complete; see whether it held what we wanted."""
-        flight, channel = self._flight, self._channel
-        self._flight = None  # it leads here, and a large answer must not wait for the collector
+        pending, channel = self._pending, self._channel
+        self._pending = None  # it leads here, and a large answer must not wait for the collector
         self.connection = None  # from now on it may carry somebody else's request
-        if self._events is None and self._body.size and flight is not None:
+        if self._events is None and self._body.size and pending is not None:
             body = self._body.take()
             if self._status == 200 or self._is_answer(body):
-                channel.link.receive(body, flight)
-        if flight is None:
+                channel.link.receive(body, pending)
+        if pending is None:
             self._listened()
-        elif not flight.answer.done():
-            self._unanswered(flight)
+        elif not pending.answer.done():
+            self._unanswered(pending)
 
     def lost(self, why: str) -> None:
         """The connection broke."""
-        flight, self._flight = self._flight, None
-        if flight is None:
+        pending, self._pending = self._pending, None
+        if pending is None:
             self._listened()
-        elif not flight.answer.done():
+        elif not pending.answer.done():
             if self._events is not None and self.last_id and not self._channel.link.is_modern:
-                self._resume_later(flight)
+                self._resume_later(pending)
             else:
-                self._channel.link.fail(flight, LinkError(f"{self._channel.link.name!r}: {why}"))
+                self._channel.link.fail(pending, LinkError(f"{self._channel.link.name!r}: {why}"))
 
     def abandon(self) -> None:
         """Hang up."""
-        self._flight = None
+        self._pending = None
         self.listening = False
         if self.connection is not None:
             self.connection.abandon()
@@ -238,26 +238,26 @@ class Post:
         """The status alone says so, whatever the body says."""
         return self._status == 404 and bool(self._channel.session)
 
-    def _unanswered(self, flight: Flight) -> None:
+    def _unanswered(self, pending: PendingRequest) -> None:
         link = self._channel.link
         if self._is_session_lost():
-            link.fail(flight, SessionLostError(f"{link.name!r} forgot our session"))
+            link.fail(pending, SessionLostError(f"{link.name!r} forgot our session"))
             link.lose("forgot our session")
         elif self._events is not None and self.last_id and not link.is_modern:
-            self._resume_later(flight)
+            self._resume_later(pending)
         else:
             error = self._status_error()
             if isinstance(error, AuthNeededError):
-                link.tasks.start(let_in(link, flight, error, self._send_again, self.is_retry))
+                link.tasks.start(let_in(link, pending, error, self._send_again, self.is_retry))
             else:
-                link.fail(flight, error)
+                link.fail(pending, error)
 
-    def _send_again(self, flight: Flight) -> bool:
+    def _send_again(self, pending: PendingRequest) -> bool:
         """Send the request with what we are let in with now; false if that is nothing new."""
         if self.request is None or self.sent_with == self._channel.credential:
             return False
         message, head = self.request
-        self._channel.send(message, flight, head, is_retry=True)
+        self._channel.send(message, pending, head, is_retry=True)
         return True
 
     def _status_error(self) -> HttpStatusError:
@@ -273,13 +273,13 @@ class Post:
             return HttpStatusError(f"{name!r} ended its answer without one", status)
         return HttpStatusError(f"{name!r} answered with HTTP {status}", status)
 
-    def _resume_later(self, flight: Flight) -> None:
+    def _resume_later(self, pending: PendingRequest) -> None:
         loop = asyncio.get_running_loop()
-        loop.call_later(RETRY_SECONDS, self._resume, flight)
+        loop.call_later(RETRY_SECONDS, self._resume, pending)
 
-    def _resume(self, flight: Flight) -> None:
-        if not flight.answer.done() and not self._channel.link.closed.done():
-            self._channel.resume(flight, self.last_id)
+    def _resume(self, pending: PendingRequest) -> None:
+        if not pending.answer.done() and not self._channel.link.closed.done():
+            self._channel.resume(pending, self.last_id)
 
     def _listened(self) -> None:
         """A listening stream that worked is opened again; one that was refused is not."""
@@ -289,12 +289,12 @@ class Post:
             asyncio.get_running_loop().call_later(LISTEN_AGAIN_SECONDS, self._channel.listen)
 
     def _too_long(self) -> None:
-        flight, link = self._flight, self._channel.link
+        pending, link = self._pending, self._channel.link
         self._body.take()
         self.abandon()
-        if flight is not None:
+        if pending is not None:
             link.fail(
-                flight,
+                pending,
                 LinkError(f"{link.name!r} sent a message of more than {self._channel.limit} bytes"),
             )
 
@@ -323,24 +323,24 @@ class Farewell:
 
 async def let_in(
     link: Link,
-    flight: Flight,
+    pending: PendingRequest,
     error: AuthNeededError,
-    send_again: Callable[[Flight], bool],
+    send_again: Callable[[PendingRequest], bool],
     is_retry: bool,
 ) -> None:
     """Send a request again that was refused, once, if there is something newer to show; or fail it.
 
     A request that was refused was not looked at, so this cannot do anything twice.
     """
-    if not is_retry and send_again(flight):
+    if not is_retry and send_again(pending):
         return  # another request was refused before, and had the token renewed
     try:
         await link.on_unauthorized(error, is_retry)
     except LinkError as failure:
-        link.fail(flight, failure)
+        link.fail(pending, failure)
         return
-    if not flight.answer.done() and (is_retry or not send_again(flight)):
-        link.fail(flight, error)
+    if not pending.answer.done() and (is_retry or not send_again(pending)):
+        link.fail(pending, error)
 
 
 def authorization_of(headers: Pairs) -> str:

@@ -17,7 +17,13 @@ from msgspec import Raw
 
 from toolyard.core.errors import LinkError, LinkTimeoutError
 from toolyard.core.model import Peer
-from toolyard.links.flight import Asked, Caller, Channel, Flight, ignore_question
+from toolyard.links.pending import (
+    Channel,
+    PendingRequest,
+    QuestionHook,
+    Requester,
+    ignore_question,
+)
 from toolyard.links.suspects import Suspects
 from toolyard.links.turns import Turns
 from toolyard.wire import era, jsonrpc
@@ -52,8 +58,8 @@ class Link:
         *,
         where: str = "",
         declares: dict[str, Any] | None = None,
-        home: Caller | None = None,
-        on_asked: Asked = ignore_question,
+        home: Requester | None = None,
+        on_asked: QuestionHook = ignore_question,
     ) -> None:
         self.name = name
         self.patience = patience
@@ -94,9 +100,9 @@ class Link:
         self._channel: Channel
         self.local: tuple[str, int] | None = None
         """The host and port that it listens on, if it is a server of this machine that does."""
-        self._flights: dict[bytes, Flight] = {}
+        self._pending: dict[bytes, PendingRequest] = {}
         self._number = 0
-        self._questions: dict[bytes, tuple[Flight, asyncio.Task[Any]]] = {}
+        self._questions: dict[bytes, tuple[PendingRequest, asyncio.Task[Any]]] = {}
         self._clock: asyncio.TimerHandle | None = None
         self._tick_at = 0.0
         self._room = float(NOTICES_AT_ONCE)
@@ -115,13 +121,13 @@ class Link:
     @property
     def load(self) -> int:
         """How many requests are under way."""
-        return len(self._flights)
+        return len(self._pending)
 
     @property
     def calls(self) -> int:
         """How many requests of clients are under way, or wait for their turn."""
         waiting = self.turns.waiting if self.turns is not None else 0
-        return len(self._callers()) + waiting
+        return len(self._requesters()) + waiting
 
     @property
     def is_asking(self) -> bool:
@@ -132,10 +138,10 @@ class Link:
         """Let one client call at a time: the server's questions do not say whom they are for."""
         if self.turns is not None or self.is_modern:
             return
-        self.turns = Turns(self.name, [caller.turn for caller in self._callers()])
-        for flight in self._flights.values():
-            if flight.caller is not None:
-                flight.answer.add_done_callback(self.turns.leave)
+        self.turns = Turns(self.name, [requester.turn for requester in self._requesters()])
+        for pending in self._pending.values():
+            if pending.requester is not None:
+                pending.answer.add_done_callback(self.turns.leave)
 
     @property
     def pid(self) -> int:
@@ -155,32 +161,33 @@ class Link:
         self,
         method: str,
         params: bytes,
-        caller: Caller | None = None,
+        requester: Requester | None = None,
         *,
         head: bytes = b"",
         patience: float | None = None,
-    ) -> Flight:
-        """Send a request; the answer arrives in the flight's future.
+    ) -> PendingRequest:
+        """Send a request; the answer arrives in its future.
 
         A patience of 0 means that the request may stay open for ever.
         """
         self._number += 1
         number = self._number
-        flight = Flight(number, method, caller, self._loop.create_future())
+        pending = PendingRequest(number, method, requester, self._loop.create_future())
         if self.closed.done():
-            _break(flight, LinkError(f"{self.name!r} {self.closed.result()}"))
-            return flight
-        self._flights[b"%d" % number] = flight
+            _break(pending, LinkError(f"{self.name!r} {self.closed.result()}"))
+            return pending
+        self._pending[b"%d" % number] = pending
         wait = self.patience if patience is None else patience
         if wait:
             now = self._loop.time()
-            if caller is not None:
+            if requester is not None:
                 self.used_at = now
-            flight.patience, flight.deadline, flight.cap = wait, now + wait, now + HARD_CAP_SECONDS
+            pending.patience, pending.deadline = wait, now + wait
+            pending.cap = now + HARD_CAP_SECONDS
             if self._clock is None:
                 self._tick_in(min(wait, TICK_SECONDS), now)
-        self._channel.send(jsonrpc.request(number, method, params), flight, head)
-        return flight
+        self._channel.send(jsonrpc.request(number, method, params), pending, head)
+        return pending
 
     def notify(self, method: str, params: bytes = b"") -> None:
         """Send a notification."""
@@ -193,35 +200,35 @@ class Link:
         Raises:
             LinkError: The server refused, failed or was late.
         """
-        flight = self.request(method, params, patience=patience)
+        pending = self.request(method, params, patience=patience)
         try:
-            message = await flight.answer
+            message = await pending.answer
         except asyncio.CancelledError:
-            self.cancel(flight, "no longer needed")
+            self.cancel(pending, "no longer needed")
             raise
         if message.error:
             raise RefusedError(self.name, method, jsonrpc.read_fault(message.error))
         return bytes(message.result)
 
-    def cancel(self, flight: Flight, reason: str) -> None:
+    def cancel(self, pending: PendingRequest, reason: str) -> None:
         """Stop waiting, and tell the server that nobody waits."""
-        key = b"%d" % flight.number
-        if self._flights.pop(key, None) is None:
+        key = b"%d" % pending.number
+        if self._pending.pop(key, None) is None:
             return
         if self._suspects is not None and key in self._suspects:
             self._suspects = None  # whether its answer would have come, nobody will know
-        if not flight.answer.done():
-            flight.answer.cancel()
+        if not pending.answer.done():
+            pending.answer.cancel()
         if self._channel.cancel_by_message:
-            params = b'{"requestId":%d,"reason":%b}' % (flight.number, jsonrpc.encode(reason))
+            params = b'{"requestId":%d,"reason":%b}' % (pending.number, jsonrpc.encode(reason))
             self.notify("notifications/cancelled", params)
-        self._drop_questions(flight, reason)
-        self._channel.drop(flight)
+        self._drop_questions(pending, reason)
+        self._channel.drop(pending)
 
-    def fail(self, flight: Flight, error: LinkError) -> None:
+    def fail(self, pending: PendingRequest, error: LinkError) -> None:
         """End a request that the channel could not carry."""
-        if self._flights.pop(b"%d" % flight.number, None) is not None:
-            _break(flight, error)
+        if self._pending.pop(b"%d" % pending.number, None) is not None:
+            _break(pending, error)
 
     def lose(self, why: str, hint: str = "") -> None:
         """The connection has ended: every open request fails, once."""
@@ -230,13 +237,13 @@ class Link:
         self.closed.set_result(why)
         if self._clock is not None:
             self._clock.cancel()
-        flights, self._flights = self._flights, {}
-        for flight in flights.values():
-            _break(flight, LinkError(f"{self.name!r} {why}", hint or _tail(self.trace)))
+        unanswered, self._pending = self._pending, {}
+        for pending in unanswered.values():
+            _break(pending, LinkError(f"{self.name!r} {why}", hint or _tail(self.trace)))
 
     # What the server says.
 
-    def receive(self, raw: bytes, via: Flight | None = None) -> None:
+    def receive(self, raw: bytes, via: PendingRequest | None = None) -> None:
         """Take one message; `via` is the request on whose own stream it came, if it has one."""
         try:
             message = jsonrpc.read(raw)
@@ -250,102 +257,102 @@ class Link:
         else:
             self._noticed(message, via)
 
-    def _malformed(self, raw: bytes, via: Flight | None) -> None:
+    def _malformed(self, raw: bytes, via: PendingRequest | None) -> None:
         """Note it; a request that it begins to answer gets no other answer, and fails at once."""
-        flight = self._flights.get(jsonrpc.claimed_id(raw))
-        if flight is not None and via in (None, flight):
+        pending = self._pending.get(jsonrpc.claimed_id(raw))
+        if pending is not None and via in (None, pending):
             text = (
-                f"{self.name!r} answered {flight.method} with what is not JSON, or nests too deep"
+                f"{self.name!r} answered {pending.method} with what is not JSON, or nests too deep"
             )
-            self.fail(flight, LinkError(text, "report it to whoever makes the server"))
-        self._violated()
+            self.fail(pending, LinkError(text, "report it to whoever makes the server"))
+        self._count_violation()
 
-    def _answered(self, message: Message, via: Flight | None) -> None:
+    def _answered(self, message: Message, via: PendingRequest | None) -> None:
         key = bytes(message.id)
-        flight = self._flights.get(key)
-        if flight is None or (via is not None and via is not flight):
+        pending = self._pending.get(key)
+        if pending is None or (via is not None and via is not pending):
             # An error without an id answers the request whose stream it came on.
             if via is None or key not in (b"", b"null") or not message.error:
-                self._violated()
+                self._count_violation()
                 return
-            flight, key = via, b"%d" % via.number
+            pending, key = via, b"%d" % via.number
         if not (message.result or message.error):
-            self._violated()
+            self._count_violation()
             return
-        self._flights.pop(key, None)
+        self._pending.pop(key, None)
         if self._suspects is not None:
             self._suspects.clear(key)
             self._look_at(self._suspects)
         # It does talk to us: a line of chatter beside each answer must not add up to a breach.
         self.violations = 0
-        if not flight.answer.done():
-            flight.answer.set_result(message)
+        if not pending.answer.done():
+            pending.answer.set_result(message)
 
-    def skip(self, seen: jsonrpc.Glimpse, limit: int, *, is_over: bool) -> bool:
+    def skip(self, glimpse: jsonrpc.Glimpse, limit: int, *, is_over: bool) -> bool:
         """A message is too long to be read; only the call whose answer it is fails.
 
         False if its end may tell more.
         """
-        is_answer = seen.is_answer is not False
-        if not is_over and not (is_answer and (seen.id or len(self._flights) == 1)):
+        is_answer = glimpse.is_answer is not False
+        if not is_over and not (is_answer and (glimpse.id or len(self._pending) == 1)):
             return False
         self.dropped += 1
-        if is_answer and seen.id:
-            self._fail_dropped({seen.id}, limit)
-        elif is_answer and self._flights:
+        if is_answer and glimpse.id:
+            self._fail_dropped({glimpse.id}, limit)
+        elif is_answer and self._pending:
             self._suspects = self._suspects or Suspects(limit)
-            self._suspects.add(self._flights)
+            self._suspects.add(self._pending)
             self._look_at(self._suspects)
-        elif seen.id:
-            self._refuse(seen.id, f"the question is larger than {limit} bytes")
+        elif glimpse.id:
+            self._refuse(glimpse.id, f"the question is larger than {limit} bytes")
         return True
 
     def _look_at(self, suspects: Suspects) -> None:
         """Fail the calls whose answers must have been dropped, as soon as that is certain."""
-        if found := suspects.found:
+        if dropped := suspects.found:
             self._suspects = None
-            self._fail_dropped(found, suspects.limit)
+            self._fail_dropped(dropped, suspects.limit)
 
     def _fail_dropped(self, calls: set[bytes], limit: int) -> None:
         text = f"{self.name!r} sent a message of more than {limit} bytes"
-        for flight in [self._flights[call] for call in calls if call in self._flights]:
+        for pending in [self._pending[call] for call in calls if call in self._pending]:
             self.fail(
-                flight, LinkError(text, "ask for less at once, or raise server_message_limit")
+                pending, LinkError(text, "ask for less at once, or raise server_message_limit")
             )
 
-    def _noticed(self, message: Message, via: Flight | None) -> None:
+    def _noticed(self, message: Message, via: PendingRequest | None) -> None:
         method, params = message.method, bytes(message.params)
         if method in _FOR_THE_HUB:
             self.on_notice(method, params)
         elif method == "notifications/progress":
             self._progressed(params)
         elif method == "notifications/cancelled":
-            if self._has_room(None):
+            if self._within_rate(None):
                 self._withdrawn(params)
         else:
-            self._said(method, params, via or self._attribute())
+            self._pass_on(method, params, via or self._attribute())
 
-    def _said(self, method: str, params: bytes, flight: Flight | None) -> None:
-        caller = flight.caller if flight is not None else None
-        caller = caller or self.home
-        if not self._has_room(flight):
+    def _pass_on(self, method: str, params: bytes, pending: PendingRequest | None) -> None:
+        requester = pending.requester if pending is not None else None
+        requester = requester or self.home
+        if not self._within_rate(pending):
             return
-        if caller is not None:
-            caller.notify(method, params)
+        if requester is not None:
+            requester.notify(method, params)
             return
         self.unattributed += 1
         self.on_notice(method, params)
 
-    def _has_room(self, flight: Flight | None) -> bool:
-        """Whether one more notification fits: a steady stream and bursts do, a flood does not.
+    def _within_rate(self, pending: PendingRequest | None) -> bool:
+        """Tell whether one more notification fits: a steady stream and bursts do, a flood does not.
 
         What belongs to a call has room of its own, so that many callers do not take each other's.
         """
         now = self._loop.time()
-        if flight is not None and flight.cap:
-            flight.heard += 1
-            since = now - (flight.cap - HARD_CAP_SECONDS)
-            fits = flight.heard <= NOTICES_AT_ONCE + since * NOTICES_PER_SECOND
+        if pending is not None and pending.cap:
+            pending.heard += 1
+            since = now - (pending.cap - HARD_CAP_SECONDS)
+            fits = pending.heard <= NOTICES_AT_ONCE + since * NOTICES_PER_SECOND
         else:
             more = (now - self._room_at) * NOTICES_PER_SECOND
             self._room = min(NOTICES_AT_ONCE, self._room + more)
@@ -359,56 +366,56 @@ class Link:
         try:
             token = bytes(jsonrpc.fields(params).get("progressToken", b""))
         except jsonrpc.MalformedError:
-            self._violated()
+            self._count_violation()
             return
-        flight = self._flights.get(token)
-        if flight is None or flight.caller is None:
+        pending = self._pending.get(token)
+        if pending is None or pending.requester is None:
             self.unattributed += 1
             return
-        if not self._has_room(flight):
+        if not self._within_rate(pending):
             return
-        if flight.patience:
-            flight.deadline = self._loop.time() + flight.patience
-        flight.caller.notify("notifications/progress", params)
+        if pending.patience:
+            pending.deadline = self._loop.time() + pending.patience
+        pending.requester.notify("notifications/progress", params)
 
-    def _asked(self, message: Message, via: Flight | None) -> None:
+    def _asked(self, message: Message, via: PendingRequest | None) -> None:
         if message.method == "ping":
             self._reply(jsonrpc.result(message.id, b"{}"))
             return
-        flight = None if self._is_for_process(message) else via or self._attribute(asks=True)
-        caller = flight.caller if flight is not None else None
-        caller = caller or self.home
-        if via is None or flight is None:
+        pending = None if self._is_for_process(message) else via or self._attribute(asks=True)
+        requester = pending.requester if pending is not None else None
+        requester = requester or self.home
+        if via is None or pending is None:
             other = self._note_question(message.method)
-            caller = caller or other
-        if caller is None:
+            requester = requester or other
+        if requester is None:
             self.unattributed += 1
             self._reply(_unattributed(message))
         elif len(self._questions) >= ASKS_ALLOWED:
             self._refuse(bytes(message.id), "too many open questions")
         elif bytes(message.id) in self._questions:
-            self._violated()
+            self._count_violation()
         else:
             # Outside of all calls it concerns none of them: it gets a number nobody has.
-            flight = flight or Flight(0, "", caller, self._loop.create_future())
-            task = self.tasks.start(self._put(message, flight, caller))
+            pending = pending or PendingRequest(0, "", requester, self._loop.create_future())
+            task = self.tasks.start(self._put(message, pending, requester))
             if task is not None:
-                self._questions[bytes(message.id)] = (flight, task)
+                self._questions[bytes(message.id)] = (pending, task)
 
-    async def _put(self, message: Message, flight: Flight, caller: Caller) -> None:
+    async def _put(self, message: Message, pending: PendingRequest, requester: Requester) -> None:
         # The server waits for a person now; that must not use up its own time.
-        flight.deadline = flight.cap
+        pending.deadline = pending.cap
         try:
-            answer = await caller.ask(flight, message.method, bytes(message.params) or b"{}")
+            answer = await requester.ask(pending, message.method, bytes(message.params) or b"{}")
         except LinkError as error:
             self._refuse(bytes(message.id), str(error))
             return
         finally:
             self._questions.pop(bytes(message.id), None)
-            if not flight.number:
+            if not pending.number:
                 self.heard_outside.set()
-            if not any(other is flight for other, _ in self._questions.values()):
-                flight.deadline = self._loop.time() + flight.patience
+            if not any(other is pending for other, _ in self._questions.values()):
+                pending.deadline = self._loop.time() + pending.patience
         if answer.error:
             self._reply(jsonrpc.error(message.id, answer.error))
         else:
@@ -419,16 +426,16 @@ class Link:
         try:
             id_ = bytes(jsonrpc.fields(params).get("requestId", b""))
         except jsonrpc.MalformedError:
-            self._violated()
+            self._count_violation()
             return
-        found = self._questions.get(id_)
-        if found is not None:
-            found[1].cancel()
+        question = self._questions.get(id_)
+        if question is not None:
+            question[1].cancel()
 
-    def _drop_questions(self, flight: Flight, reason: str) -> None:
+    def _drop_questions(self, pending: PendingRequest, reason: str) -> None:
         """Nobody waits for this call, so nobody will answer its questions."""
         for id_, (asked_for, task) in list(self._questions.items()):
-            if asked_for is flight:
+            if asked_for is pending:
                 task.cancel()
                 self._refuse(id_, reason)
 
@@ -439,37 +446,37 @@ class Link:
         if not self.closed.done():
             self._channel.send(message, None, b"")
 
-    def _attribute(self, *, asks: bool = False) -> Flight | None:
+    def _attribute(self, *, asks: bool = False) -> PendingRequest | None:
         """A call of the client that must have caused a message without an address.
 
         If all calls under way are one client's, the message is theirs; with several nobody can
         tell. One that waits for an answer counts too: it may ask again, or log, at any time.
         """
         last, whose = None, set()
-        for flight in self._flights.values():
-            if flight.caller is not None:
-                last = flight
-                whose.add(flight.caller.turn if asks else flight.caller.client)
+        for pending in self._pending.values():
+            if pending.requester is not None:
+                last = pending
+                whose.add(pending.requester.turn if asks else pending.requester.client)
         return last if len(whose) == 1 else None
 
     def _is_for_process(self, message: Message) -> bool:
-        """Whether a server asks for folders to keep them, so that no call may answer for it."""
+        """Tell whether a server asks for folders to keep them, so that no call may answer for it."""
         return self.keeps_folders and message.method == "roots/list"
 
-    def _note_question(self, method: str) -> Caller | None:
+    def _note_question(self, method: str) -> Requester | None:
         """Remember that the server asks without saying whom, for the calls to come."""
-        callers = self._callers()
-        outside = method == "roots/list" and (self.keeps_folders or not callers)
+        requesters = self._requesters()
+        outside = method == "roots/list" and (self.keeps_folders or not requesters)
         if outside:
             self.keeps_folders = True
         else:
             self.take_turns()
-        return self.on_asked(method, outside, callers)
+        return self.on_asked(method, outside, requesters)
 
-    def _callers(self) -> list[Caller]:
-        return [f.caller for f in self._flights.values() if f.caller is not None]
+    def _requesters(self) -> list[Requester]:
+        return [p.requester for p in self._pending.values() if p.requester is not None]
 
-    def _violated(self) -> None:
+    def _count_violation(self) -> None:
         self.violations += 1
         if self.violations > VIOLATIONS_ALLOWED:
             self.lose(f"sent more than {VIOLATIONS_ALLOWED} messages that make no sense")
@@ -482,11 +489,11 @@ class Link:
         if (paused := now - self._tick_at) > PAUSE_SECONDS:
             self._extend(paused)
         overdue = [
-            f for f in self._flights.values() if f.patience and now >= min(f.deadline, f.cap)
+            p for p in self._pending.values() if p.patience and now >= min(p.deadline, p.cap)
         ]
-        for flight in overdue:
-            self._expire(flight)
-        ends = [min(f.deadline, f.cap) - now for f in self._flights.values() if f.patience]
+        for pending in overdue:
+            self._expire(pending)
+        ends = [min(p.deadline, p.cap) - now for p in self._pending.values() if p.patience]
         self._clock = None
         if ends:
             self._tick_in(max(0.001, min(*ends, TICK_SECONDS)), now)
@@ -497,14 +504,14 @@ class Link:
 
     def _extend(self, seconds: float) -> None:
         """Give every request the time back in which the hub was stopped and could hear nobody."""
-        for flight in self._flights.values():
-            flight.deadline += seconds
-            flight.cap += seconds
+        for pending in self._pending.values():
+            pending.deadline += seconds
+            pending.cap += seconds
 
-    def _expire(self, flight: Flight) -> None:
-        text = f"{self.name!r} did not answer {flight.method} within {flight.patience:g} s"
-        _break(flight, LinkTimeoutError(text, "raise its timeout, or look at its log"))
-        self.cancel(flight, "timed out")
+    def _expire(self, pending: PendingRequest) -> None:
+        text = f"{self.name!r} did not answer {pending.method} within {pending.patience:g} s"
+        _break(pending, LinkTimeoutError(text, "raise its timeout, or look at its log"))
+        self.cancel(pending, "timed out")
 
 
 class RefusedError(LinkError):
@@ -542,11 +549,11 @@ def _tail(lines: tuple[str, ...]) -> str:
     return f"last words on its stderr: {' | '.join(lines[-3:])}" if lines else ""
 
 
-def _break(flight: Flight, error: LinkError) -> None:
+def _break(pending: PendingRequest, error: LinkError) -> None:
     """Fail a request; asked for its error at once, since not everybody waits for the answer."""
-    if not flight.answer.done():
-        flight.answer.set_exception(error)
-        flight.answer.exception()
+    if not pending.answer.done():
+        pending.answer.set_exception(error)
+        pending.answer.exception()
 
 
 def _pass(*_: object) -> None:

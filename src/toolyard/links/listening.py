@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Final
 
-from toolyard.links.flight import Flight
 from toolyard.links.greeting import own_params
 from toolyard.links.link import Link
 from toolyard.links.patience import Patience
+from toolyard.links.pending import PendingRequest
 from toolyard.wire import era, jsonrpc
 
 RESOURCES: Final = "resourceSubscriptions"
@@ -31,8 +31,8 @@ class Listening:
         self._answered = asyncio.Event()
         """Set while the server has answered for what is wanted now."""
         self._renew = asyncio.Event()
-        self._current: Flight | None = None
-        self._former: Flight | None = None
+        self._current: PendingRequest | None = None
+        self._former: PendingRequest | None = None
         """The subscription before; let go when the next one is granted, so that nothing is lost."""
 
     def want(self, topics: Topics) -> None:
@@ -95,10 +95,10 @@ class Listening:
             self._answered.set()
             self._renew.set()
 
-    def _let_go(self, link: Link, flight: Flight | None) -> None:
-        if flight is not None:
-            flight.answer.remove_done_callback(self._ended)
-            link.cancel(flight, "the subscription changed")
+    def _let_go(self, link: Link, pending: PendingRequest | None) -> None:
+        if pending is not None:
+            pending.answer.remove_done_callback(self._ended)
+            link.cancel(pending, "the subscription changed")
 
 
 def _members(topics: Topics) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from toolyard.core.model import Command, Endpoint, ServerId
-from toolyard.links.flight import Asked, Caller, ignore_question
+from toolyard.links.pending import QuestionHook, Requester, ignore_question
 
 SHOWN: Final = 10
 """Characters that tell owners apart without giving away what they are let in with."""
@@ -28,9 +28,9 @@ class Owner:
     """The agent whose list the server is on."""
     capabilities: Mapping[str, Any] | None = None
     """What its client can do; None stands for all that any client may be able to."""
-    home: Caller | None = None
+    home: Requester | None = None
     """Who hears what the server says outside of calls."""
-    asked: Asked = ignore_question
+    asked: QuestionHook = ignore_question
     """Hears of questions that name no call."""
 
     @property

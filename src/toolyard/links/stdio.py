@@ -6,8 +6,8 @@ from typing import Final
 
 from toolyard.core.errors import BusyError
 from toolyard.core.ports import Pipes
-from toolyard.links.flight import Flight
 from toolyard.links.link import Link
+from toolyard.links.pending import PendingRequest
 from toolyard.wire import jsonrpc
 from toolyard.wire.jsonrpc import one_line
 from toolyard.wire.lines import ENDLESS, Lines
@@ -39,15 +39,15 @@ class StdioChannel:
         """Its process."""
         return self._pipes.pid
 
-    def send(self, message: bytes, flight: Flight | None, head: bytes) -> None:
+    def send(self, message: bytes, pending: PendingRequest | None, head: bytes) -> None:
         """Write one line."""
         if self._pipes.unsent > UNSENT_LIMIT:
-            if flight is not None:
-                self._link.fail(flight, BusyError(f"{self._link.name!r} does not read its input"))
+            if pending is not None:
+                self._link.fail(pending, BusyError(f"{self._link.name!r} does not read its input"))
             return
         self._pipes.write(one_line(message) + b"\n")
 
-    def drop(self, flight: Flight) -> None:
+    def drop(self, pending: PendingRequest) -> None:
         """Nothing to hang up: the pipe is everybody's."""
 
     def close(self) -> None:
@@ -55,8 +55,8 @@ class StdioChannel:
         self._lines.close()
 
     def _skip(self, head: bytes, tail: bytes | None) -> bool:
-        seen = jsonrpc.glimpse(head, tail or b"")
-        return self._link.skip(seen, self._limit, is_over=tail is not None)
+        glimpse = jsonrpc.glimpse(head, tail or b"")
+        return self._link.skip(glimpse, self._limit, is_over=tail is not None)
 
     def _endless(self) -> None:
         self._link.lose(f"sent a message without end, beyond {self._limit * ENDLESS} bytes")

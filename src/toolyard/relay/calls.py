@@ -16,11 +16,11 @@ from msgspec import Raw
 
 from toolyard.core.errors import BusyError, LinkError, ToolyardError
 from toolyard.core.model import ServerId
-from toolyard.links.flight import Flight
 from toolyard.links.http import SessionLostError
 from toolyard.links.instances import Instances
 from toolyard.links.link import Link
 from toolyard.links.owner import Owner
+from toolyard.links.pending import PendingRequest
 from toolyard.links.pool import Pool
 from toolyard.links.turns import Turns
 from toolyard.relay.extensions import knows_tasks
@@ -208,11 +208,11 @@ class Calls:
         """Both sides speak the same era: nothing to translate."""
         if "_meta" in fields:
             fields = {**fields, "_meta": _meta(link, exchange, fields["_meta"])}
-        flight = self._start(link, exchange, method, fields, route)
+        pending = self._start(link, exchange, method, fields, route)
         try:
-            message = await flight.answer
+            message = await pending.answer
         except asyncio.CancelledError:
-            link.cancel(flight, "the client went away")
+            link.cancel(pending, "the client went away")
             raise
         if route.wraps and not link.is_modern and message.result:
             return legacy_answer(message, _members(message), wraps=True)
@@ -220,16 +220,16 @@ class Calls:
 
     def _start(
         self, link: Link, exchange: Exchange, method: str, fields: Fields, route: Route
-    ) -> Flight:
+    ) -> PendingRequest:
         head = _head(exchange, fields, route) if link.is_modern else b""
         if exchange.trace:
             head += exchange.trace
-        flight = link.request(method, jsonrpc.encode(fields), exchange, head=head)
+        pending = link.request(method, jsonrpc.encode(fields), exchange, head=head)
         if exchange.turns is not None:
             # Also beyond this request: a parked call goes on with the next one.
-            flight.answer.add_done_callback(exchange.turns.leave)
+            pending.answer.add_done_callback(exchange.turns.leave)
             exchange.turns = None
-        return flight
+        return pending
 
     async def _to_modern(
         self, link: Link, exchange: Exchange, method: str, fields: Fields, route: Route
@@ -237,17 +237,17 @@ class Calls:
         """A legacy client, a modern server: the hub plays the rounds of questions for it."""
         for _ in range(ROUNDS):
             meta = _meta(link, exchange, fields.get("_meta", Raw(b"{}")))
-            flight = self._start(link, exchange, method, {**fields, "_meta": meta}, route)
+            pending = self._start(link, exchange, method, {**fields, "_meta": meta}, route)
             try:
-                message = await flight.answer
+                message = await pending.answer
             except asyncio.CancelledError:
-                link.cancel(flight, "the client went away")
+                link.cancel(pending, "the client went away")
                 raise
             members = _members(message)
             if bytes(members.get("resultType", b"")) != b'"input_required"':
                 return legacy_answer(message, members, wraps=route.wraps)
             fields = {k: v for k, v in fields.items() if k not in _RETRIED}
-            fields |= await _answers(exchange, flight, members)
+            fields |= await _answers(exchange, pending, members)
         raise LinkError(f"{link.name!r} asked more than {ROUNDS} rounds of questions")
 
     async def _to_legacy(
@@ -267,22 +267,22 @@ class Calls:
                 )
             _meta(link, exchange, fields.get("_meta", Raw(b"{}")))
             parked.answer(_responses(fields))
-            flight, link = parked.flight, parked.link
+            pending, link = parked.pending, parked.link
         else:
             plain = {k: v for k, v in fields.items() if k not in _FOREIGN}
             if "_meta" in plain:
                 plain["_meta"] = _meta(link, exchange, plain["_meta"])
                 if bytes(plain["_meta"]) == b"{}":
                     del plain["_meta"]
-            flight = self._start(link, exchange, method, plain, route)
-            parked = self._parking.begin(exchange, flight, link, digest)
+            pending = self._start(link, exchange, method, plain, route)
+            parked = self._parking.begin(exchange, pending, link, digest)
         try:
             return _modernised(method, await parked.wait())
         except asyncio.CancelledError:
-            link.cancel(flight, "the client went away")
+            link.cancel(pending, "the client went away")
             raise
         finally:
-            if flight.answer.done():
+            if pending.answer.done():
                 parked.end()
 
 
@@ -344,14 +344,14 @@ def _members(message: Message) -> Fields:
         return {}
 
 
-async def _answers(exchange: Exchange, flight: Flight, asked: Fields) -> Fields:
+async def _answers(exchange: Exchange, pending: PendingRequest, asked: Fields) -> Fields:
     """Put the questions of a round to a legacy client; return what the next round carries."""
     out: Fields = {}
     responses: dict[str, Raw] = {}
     questions = _decode_map(asked["inputRequests"]) if "inputRequests" in asked else {}
     for key, raw in questions.items():
         question = jsonrpc.decode(raw)
-        message = await exchange.ask(flight, question.method, bytes(question.params) or b"{}")
+        message = await exchange.ask(pending, question.method, bytes(question.params) or b"{}")
         if message.error:
             if question.method != "elicitation/create":
                 fault = jsonrpc.read_fault(message.error)

@@ -13,7 +13,7 @@ from typing import Final
 from toolyard.core.model import ServerId
 from toolyard.core.roster import asking_of
 from toolyard.hub import Hub
-from toolyard.links.flight import Caller
+from toolyard.links.pending import Requester
 from toolyard.relay.session import Home, Session
 
 CHANGED: Final = "notifications/roots/list_changed"
@@ -42,10 +42,12 @@ class Folders:
         (session,) = self._sessions
         return session if session.has_folders and self._shares(session, server) else None
 
-    def asked(self, server: ServerId, callers: list[Caller]) -> Caller | None:
+    def asked(self, server: ServerId, requesters: list[Requester]) -> Requester | None:
         """Who answers for the folders of a shared server, if there is no doubt."""
         session = self.only(server)
-        if session is None or any(caller.client != session.principal for caller in callers):
+        if session is None or any(
+            requester.client != session.principal for requester in requesters
+        ):
             return None
         self.told[server] = session
         return Home(session)

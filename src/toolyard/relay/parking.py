@@ -15,8 +15,8 @@ from typing import Final
 from msgspec import Raw
 
 from toolyard.core.errors import LinkError
-from toolyard.links.flight import Flight
 from toolyard.links.link import HARD_CAP_SECONDS, Link
+from toolyard.links.pending import PendingRequest
 from toolyard.relay.session import Exchange
 from toolyard.wire import era, jsonrpc
 from toolyard.wire.jsonrpc import Fields, Message
@@ -29,9 +29,9 @@ class Parked:
     """One call to a legacy server, and the questions it has raised."""
 
     def __init__(
-        self, lot: Parking, exchange: Exchange, flight: Flight, link: Link, digest: bytes
+        self, lot: Parking, exchange: Exchange, pending: PendingRequest, link: Link, digest: bytes
     ) -> None:
-        self.flight = flight
+        self.pending = pending
         self.link = link
         self.principal = exchange.session.principal
         self.digest = digest
@@ -74,14 +74,14 @@ class Parked:
 
     async def wait(self) -> Message:
         """The server's answer, or an `input_required` result that holds its open questions."""
-        answer = self.flight.answer
+        answer = self.pending.answer
         if not self._open and not self.missing:
             asked = self.exchange.asked = asyncio.get_running_loop().create_future()
             await asyncio.wait((answer, asked), return_when=asyncio.FIRST_COMPLETED)
             self.exchange.asked = None
         if self.missing:
             # The server was refused and may have answered meanwhile; that must not decide.
-            self.link.cancel(self.flight, f"the client does not support {self.missing}")
+            self.link.cancel(self.pending, f"the client does not support {self.missing}")
             return _missing(self.missing)
         if answer.done():
             return answer.result()
@@ -101,7 +101,7 @@ class Parked:
     def expire(self, why: str = "the client did not answer in time") -> None:
         """Nobody will come back."""
         self.end()
-        self.link.cancel(self.flight, why)
+        self.link.cancel(self.pending, why)
         for _, _, answer in self._open.values():
             if not answer.done():
                 answer.set_exception(LinkError(why))
@@ -113,9 +113,11 @@ class Parking:
     def __init__(self) -> None:
         self._parked: dict[str, tuple[Parked, asyncio.TimerHandle]] = {}
 
-    def begin(self, exchange: Exchange, flight: Flight, link: Link, digest: bytes) -> Parked:
+    def begin(
+        self, exchange: Exchange, pending: PendingRequest, link: Link, digest: bytes
+    ) -> Parked:
         """Follow a call that may raise questions."""
-        return Parked(self, exchange, flight, link, digest)
+        return Parked(self, exchange, pending, link, digest)
 
     def park(self, parked: Parked) -> Message:
         """Keep the call under a fresh handle; return what the client is told."""
@@ -124,7 +126,7 @@ class Parking:
             parked.expire()
             return _fault(era.SERVER_ERROR, "too many calls wait for this client's answers")
         # A person may take longer than a server's usual patience.
-        parked.flight.deadline = parked.flight.cap
+        parked.pending.deadline = parked.pending.cap
         handle = secrets.token_urlsafe(24)
         timer = asyncio.get_running_loop().call_later(PARKED_SECONDS, self._expire, handle)
         self._parked[handle] = (parked, timer)
@@ -146,7 +148,7 @@ class Parking:
         del self._parked[handle]
         timer.cancel()
         parked.exchange = exchange
-        parked.flight.caller = exchange
+        parked.pending.requester = exchange
         exchange.parked = parked
         return parked
 

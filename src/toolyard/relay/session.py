@@ -11,7 +11,7 @@ from msgspec import Raw
 
 from toolyard.core.errors import LinkError
 from toolyard.core.passport import Passport
-from toolyard.links.flight import Flight
+from toolyard.links.pending import PendingRequest
 from toolyard.links.turns import Turns
 from toolyard.relay.routes import Route
 from toolyard.relay.view_key import ViewKey
@@ -253,7 +253,7 @@ class Exchange:
             return False
         return level not in LEVELS or LEVELS.index(level) >= LEVELS.index(self.level)
 
-    async def ask(self, flight: Flight, method: str, params: bytes) -> Message:
+    async def ask(self, pending: PendingRequest, method: str, params: bytes) -> Message:
         """Put a question of the server to the client.
 
         A modern client cannot be asked: its call is parked, and answered with the question.
@@ -300,9 +300,9 @@ class Home:
         """Pass on what a server says, as far as the client wants it now."""
         self._exchange().notify(method, params)
 
-    async def ask(self, flight: Flight, method: str, params: bytes) -> Message:
+    async def ask(self, pending: PendingRequest, method: str, params: bytes) -> Message:
         """Put a question to the client, if it can be asked outside of its calls."""
-        return await self._exchange().ask(flight, method, params)
+        return await self._exchange().ask(pending, method, params)
 
     def _exchange(self) -> Exchange:
         return Exchange(self._session, b"", self._session.push)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from toolyard.wire.jsonrpc import Message
 
 
-class Caller(Protocol):
+class Requester(Protocol):
     """Who is behind a call, as the server may reach them."""
 
     @property
@@ -26,46 +27,34 @@ class Caller(Protocol):
         """Pass on something the server said before its answer."""
         ...
 
-    async def ask(self, flight: Flight, method: str, params: bytes) -> Message:
+    async def ask(self, pending: PendingRequest, method: str, params: bytes) -> Message:
         """Put a question of the server to the client; return its answer."""
         ...
 
 
-class Flight:
+@dataclass(slots=True, eq=False)
+class PendingRequest:
     """One request under way to a server."""
 
-    __slots__ = (
-        "answer",
-        "caller",
-        "cap",
-        "deadline",
-        "heard",
-        "method",
-        "number",
-        "patience",
-        "tag",
-    )
-
-    def __init__(
-        self, number: int, method: str, caller: Caller | None, answer: asyncio.Future[Message]
-    ) -> None:
-        self.number = number
-        self.method = method
-        self.caller = caller
-        self.answer = answer
-        self.patience = self.deadline = self.cap = 0.0
-        self.heard = 0
-        """Notifications that belong to it so far."""
-        self.tag: Any = None
-        """What the channel keeps for this request, e.g. its connection."""
+    number: int
+    method: str
+    requester: Requester | None
+    answer: asyncio.Future[Message]
+    patience: float = 0.0
+    deadline: float = 0.0
+    cap: float = 0.0
+    heard: int = 0
+    """Notifications that belong to it so far."""
+    tag: Any = None
+    """What the channel keeps for this request, e.g. its connection."""
 
 
-Asked = Callable[[str, bool, list[Caller]], Caller | None]
+QuestionHook = Callable[[str, bool, list[Requester]], Requester | None]
 """Takes note of a question that names no call: its method, whether it concerns the process rather
 than a call, so that somebody else may answer it, and whose calls are under way."""
 
 
-def ignore_question(_method: str, _outside: bool, _callers: list[Caller]) -> Caller | None:
+def ignore_question(_method: str, _outside: bool, _requesters: list[Requester]) -> Requester | None:
     """Take no note, and know nobody."""
     return None
 
@@ -73,11 +62,11 @@ def ignore_question(_method: str, _outside: bool, _callers: list[Caller]) -> Cal
 class Channel(Protocol):
     """Carries messages to a server; what comes back goes to `Link.receive`."""
 
-    def send(self, message: bytes, flight: Flight | None, head: bytes) -> None:
-        """Send one message; `flight` is its request, `head` are further header lines for HTTP."""
+    def send(self, message: bytes, pending: PendingRequest | None, head: bytes) -> None:
+        """Send one message; `pending` is its request, `head` are further header lines for HTTP."""
         ...
 
-    def drop(self, flight: Flight) -> None:
+    def drop(self, pending: PendingRequest) -> None:
         """Nobody waits for this answer any more."""
         ...
 
