@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from toolyard.relay.session import Exchange, Session
 from toolyard.relay.view_key import ViewKey
-from toolyard.surfaces.gate import Grant
+from toolyard.relay.session import Exchange, Session
+from toolyard.surfaces.gate import Caller
 from toolyard.surfaces.reply import Reply
 from toolyard.surfaces.stream import Stream
 
@@ -18,17 +18,17 @@ JSON: Final = (b"content-type", b"application/json")
 class Client:
     """A legacy session on this door: with a listening stream, and a time it was last seen."""
 
-    __slots__ = ("grant", "hung_up", "listening", "seen", "session", "unheard")
+    __slots__ = ("caller", "hung_up", "listening", "seen", "session", "unheard")
 
-    def __init__(self, principal: str, grant: Grant, view_key: ViewKey | None) -> None:
-        self.grant = grant
+    def __init__(self, principal: str, caller: Caller, view_key: ViewKey | None) -> None:
+        self.caller = caller
         """Who opened it; nobody else may use it."""
         self.hung_up: set[Exchange] = set()
         """Requests under way whose connections have ended."""
         self.session = Session(principal, self.push)
-        self.session.caller = grant.name
+        self.session.caller = caller.name
         self.session.view_key = self.session.base = view_key
-        self.session.account = grant.account
+        self.session.account = caller.account
         self.listening: Stream | None = None
         self.unheard: list[bytes] = []
         self.seen = 0.0

@@ -13,7 +13,7 @@ from typing import Final
 
 from toolyard.stores.tokens import AgentToken
 from toolyard.surfaces.address import bracketed
-from toolyard.surfaces.ways import LOCAL, WHOLE, read_way
+from toolyard.surfaces.path_scope import LOCAL, WHOLE, read_scope
 
 Pairs = list[tuple[bytes, bytes]]
 Refusal = tuple[int, str]
@@ -32,7 +32,7 @@ _SCHEME: Final = b"Bearer "
 
 
 @dataclass(frozen=True, slots=True)
-class Grant:
+class Caller:
     """Who was let in, and with how much."""
 
     name: str
@@ -52,15 +52,15 @@ class Grant:
         return f"token {self.name}" if self.is_agent else self.name
 
 
-CONTROL: Final = Grant("control")
-PAGE: Final = Grant("page")
-NOBODY: Final = Grant("")
+CONTROL: Final = Caller("control")
+PAGE: Final = Caller("page")
+NOBODY: Final = Caller("")
 
 
-def grant_of(agent: AgentToken) -> Grant:
+def caller_of(agent: AgentToken) -> Caller:
     """What the token of an agent gives."""
     limits = agent.servers, agent.profile, agent.agent, agent.executor
-    return Grant(agent.name, *limits, is_agent=True)
+    return Caller(agent.name, *limits, is_agent=True)
 
 
 class Gate:
@@ -93,7 +93,7 @@ class Gate:
 
     def judge(
         self, path: str, headers: Pairs, authority: bytes = b"", here: bytes = b""
-    ) -> Grant | Refusal:
+    ) -> Caller | Refusal:
         """Who sends a request, if it may pass; else why not: status and sentence.
 
         Args:
@@ -132,7 +132,7 @@ class Gate:
     def _is_own_origin(self, origin: bytes, here: bytes) -> bool:
         return origin in self._origins or (origin == b"http://" + here and here != b"")
 
-    def _identify(self, path: str, bearer: bytes) -> Grant | Refusal:
+    def _identify(self, path: str, bearer: bytes) -> Caller | Refusal:
         """Who comes without the hub's own token."""
         if is_open(path):
             return NOBODY
@@ -150,20 +150,20 @@ def is_open(path: str) -> bool:
     return path in OPEN_PATHS or path == SHELL or path.startswith(f"{SHELL}/")
 
 
-def _admit(agent: AgentToken, path: str) -> Grant | Refusal:
+def _admit(agent: AgentToken, path: str) -> Caller | Refusal:
     """An agent's token opens the MCP door and no other, and there what it is for alone."""
     if agent.discovers:
         is_list = path == ANNOUNCED
-        return grant_of(agent) if is_list else (403, f"this token opens {ANNOUNCED} alone")
-    way = read_way(path)
-    if way is None:
+        return caller_of(agent) if is_list else (403, f"this token opens {ANNOUNCED} alone")
+    scope = read_scope(path)
+    if scope is None:
         return 403, "the token of an agent opens the MCP door alone; this needs the hub's own token"
-    if agent.agent and way.agent != agent.agent and way != WHOLE:
+    if agent.agent and scope.agent != agent.agent and scope != WHOLE:
         return 403, f"this token is for the agent {agent.agent!r} alone"
-    if agent.executor and way != WHOLE and (way.executor or LOCAL) != agent.executor:
+    if agent.executor and scope != WHOLE and (scope.executor or LOCAL) != agent.executor:
         return 403, f"this token is for a run at the executor {agent.executor!r} alone"
-    if agent.profile and way != WHOLE and way.profile != agent.profile:
+    if agent.profile and scope != WHOLE and scope.profile != agent.profile:
         return 403, f"this token is for the profile {agent.profile!r} alone"
-    if agent.servers and way.agent:
+    if agent.servers and scope.agent:
         return 403, "this token is for some servers alone, whatever agents are given"
-    return grant_of(agent)
+    return caller_of(agent)

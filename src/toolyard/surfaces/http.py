@@ -10,15 +10,15 @@ from typing import Final
 from msgspec import Raw
 
 from toolyard.core.errors import UnknownNameError
+from toolyard.relay.view_key import ViewKey
 from toolyard.relay.relay import Relay, fault_of
 from toolyard.relay.session import Exchange, Session
-from toolyard.relay.view_key import ViewKey
-from toolyard.surfaces.asked import Asked, disagreement, is_modern, take_envelope
+from toolyard.surfaces.mcp_headers import McpHeaders, disagreement, is_modern, take_envelope
 from toolyard.surfaces.client import JSON, Back, Client
-from toolyard.surfaces.gate import Grant
+from toolyard.surfaces.gate import Caller
 from toolyard.surfaces.reply import Reply, Request
 from toolyard.surfaces.stream import Stream
-from toolyard.surfaces.ways import MCP, PATHS, WHOLE, Way, exposed, read_way
+from toolyard.surfaces.path_scope import MCP, PATHS, WHOLE, PathScope, narrowed, read_scope
 from toolyard.wire import era, jsonrpc
 from toolyard.wire.jsonrpc import Message
 from toolyard.wire.tasks import Tasks
@@ -47,9 +47,9 @@ class HttpDoor:
         self._most = sessions
         self._idle = idle_seconds
         self._clients: dict[bytes, Client] = {}
-        self._listeners: dict[Exchange, Grant] = {}
+        self._listeners: dict[Exchange, Caller] = {}
         """Modern requests that stay open to hear of changes."""
-        self._shown: dict[tuple[str, Grant], ViewKey | None] = {}
+        self._shown: dict[tuple[str, Caller], ViewKey | None] = {}
         """What each path shows to whom, as long as the picture is the same."""
         self._shown_at = -1
         self._tasks = Tasks()
@@ -57,21 +57,21 @@ class HttpDoor:
 
     def serve(self, request: Request, reply: Reply) -> None:
         """Begin to serve one request."""
-        asked = Asked(request.headers, request.grant)
+        headers = McpHeaders(request.headers, request.caller)
         try:
-            asked.view_key = self._view_key(request)
+            headers.view_key = self._view_key(request)
         except UnknownNameError as error:
             _refuse(reply, 404, era.INVALID_REQUEST, f"{error}; {error.hint}")
             return
         method = request.method
         if method == "POST":
-            self._post(asked, request.body, reply)
-        elif is_modern(asked.version):
+            self._post(headers, request.body, reply)
+        elif is_modern(headers.version):
             reply.respond(405, headers=((b"allow", b"POST"),))
         elif method == "GET":
-            self._listen(asked, request, reply)
+            self._listen(headers, request, reply)
         elif method == "DELETE":
-            self._delete(asked, reply)
+            self._delete(headers, reply)
         else:
             reply.respond(405, headers=((b"allow", b"GET, POST, DELETE"),))
 
@@ -81,34 +81,34 @@ class HttpDoor:
         Raises:
             UnknownNameError: There is no such path, profile, agent or server.
         """
-        grant, path = request.grant, request.path
-        if path == MCP and not grant.is_agent:
+        caller, path = request.caller, request.path
+        if path == MCP and not caller.is_agent:
             return None
         revision = self._relay.hub.snapshot.revision
         if revision != self._shown_at or len(self._shown) > self._most:
             self._shown, self._shown_at = {}, revision
-        if (path, grant) not in self._shown:
-            self._shown[path, grant] = self._expose(path, grant)
-        return self._shown[path, grant]
+        if (path, caller) not in self._shown:
+            self._shown[path, caller] = self._expose(path, caller)
+        return self._shown[path, caller]
 
-    def _expose(self, path: str, grant: Grant) -> ViewKey | None:
-        way = read_way(path)
-        if way is None:
+    def _expose(self, path: str, caller: Caller) -> ViewKey | None:
+        scope = read_scope(path)
+        if scope is None:
             raise UnknownNameError("there is nothing at this path", f"there are: {PATHS}")
-        if way == WHOLE:
-            way = Way(profile=grant.profile, agent=grant.agent, executor=grant.executor)
+        if scope == WHOLE:
+            scope = PathScope(profile=caller.profile, agent=caller.agent, executor=caller.executor)
         usual = self._relay.view_key
-        shown = exposed(usual, way, self._relay.hub.snapshot)
-        shown = replace(shown, only=grant.servers)
+        shown = narrowed(usual, scope, self._relay.hub.snapshot)
+        shown = replace(shown, only=caller.servers)
         return shown if shown != usual else None
 
-    def dismiss(self, grant: Grant) -> None:
+    def dismiss(self, caller: Caller) -> None:
         """A token is worthless from now on: what was opened with it ends."""
         for id_, client in list(self._clients.items()):
-            if client.grant == grant:
+            if client.caller == caller:
                 self._end(id_)
         for exchange, used in list(self._listeners.items()):
-            if used == grant:
+            if used == caller:
                 exchange.abandon()
 
     async def sweep(self) -> None:
@@ -139,8 +139,8 @@ class HttpDoor:
 
     # POST.
 
-    def _post(self, asked: Asked, body: bytes, reply: Reply) -> None:
-        if not asked.kind.startswith(b"application/json"):
+    def _post(self, headers: McpHeaders, body: bytes, reply: Reply) -> None:
+        if not headers.kind.startswith(b"application/json"):
             _refuse(reply, 415, era.INVALID_REQUEST, "send application/json")
             return
         try:
@@ -151,23 +151,23 @@ class HttpDoor:
         if jsonrpc.is_too_deep(body, DEPTH):
             text = f"the message nests deeper than {DEPTH} levels"
             _refuse(reply, 400, era.INVALID_REQUEST, text)
-        elif is_modern(asked.version):
-            self._modern(asked, message, reply)
+        elif is_modern(headers.version):
+            self._modern(headers, message, reply)
         else:
-            self._legacy(asked, message, reply)
+            self._legacy(headers, message, reply)
 
     # The legacy era: sessions.
 
-    def _legacy(self, asked: Asked, message: Message, reply: Reply) -> None:
+    def _legacy(self, headers: McpHeaders, message: Message, reply: Reply) -> None:
         if message.method and message.id and not jsonrpc.is_valid_id(message.id):
             _refuse(reply, 400, era.INVALID_REQUEST, _BAD_ID)
             return
         if message.method == "initialize" and message.id:
-            self._tasks.start(self._open(asked, message, reply))
+            self._tasks.start(self._open(headers, message, reply))
             return
-        client = self._client(asked)
+        client = self._client(headers)
         if client is None:
-            _refuse(reply, *_no_session(asked), message.id)
+            _refuse(reply, *_no_session(headers), message.id)
             return
         client.seen = self._loop.time()
         if message.is_answer:
@@ -179,21 +179,21 @@ class HttpDoor:
         else:
             exchange = Exchange(client.session, bytes(message.id), _mute)
             client.session.exchanges[exchange.id] = exchange
-            self._tasks.start(self._serve(client, exchange, message, asked, reply))
+            self._tasks.start(self._serve(client, exchange, message, headers, reply))
 
-    def _client(self, asked: Asked) -> Client | None:
+    def _client(self, headers: McpHeaders) -> Client | None:
         """The session a request belongs to; for others than who opened it, there is none."""
-        client = self._clients.get(asked.session)
-        if client is None or client.grant != asked.grant:
+        client = self._clients.get(headers.session)
+        if client is None or client.caller != headers.caller:
             return None
-        return client if client.session.base == asked.view_key else None
+        return client if client.session.base == headers.view_key else None
 
-    async def _open(self, asked: Asked, message: Message, reply: Reply) -> None:
-        if not self._make_room(asked.grant):
+    async def _open(self, headers: McpHeaders, message: Message, reply: Reply) -> None:
+        if not self._make_room(headers.caller):
             _refuse(reply, 503, era.SERVER_ERROR, _FULL, message.id)
             return
         id_ = secrets.token_urlsafe(24).encode()
-        client = Client(id_.decode(), asked.grant, asked.view_key)
+        client = Client(id_.decode(), headers.caller, headers.view_key)
         client.seen = self._loop.time()
         self._clients[id_] = client
         exchange = Exchange(client.session, bytes(message.id), _mute)
@@ -202,15 +202,15 @@ class HttpDoor:
             self._end(id_)
         reply.respond(200, body, (JSON,) if error else (JSON, (b"mcp-session-id", id_)))
 
-    def _make_room(self, grant: Grant) -> bool:
+    def _make_room(self, caller: Caller) -> bool:
         """Whether a token may have one more session; its own most silent one ends for it.
 
         Nobody's session ends for somebody else's: an agent that opens many is held to a share.
         """
         share = total = self._most
-        if grant.is_agent:
+        if caller.is_agent:
             share, total = max(1, total // SHARE), total - total // RESERVE
-        own = {id_: client for id_, client in self._clients.items() if client.grant == grant}
+        own = {id_: client for id_, client in self._clients.items() if client.caller == caller}
         if len(own) < share and len(self._clients) < total:
             return True
         silent = [(client.seen, id_) for id_, client in own.items() if client.is_idle]
@@ -224,12 +224,12 @@ class HttpDoor:
         if client.listening is not None:
             client.listening.finish()
 
-    def _listen(self, asked: Asked, request: Request, reply: Reply) -> None:
-        client = self._client(asked)
+    def _listen(self, headers: McpHeaders, request: Request, reply: Reply) -> None:
+        client = self._client(headers)
         if client is None:
-            _refuse(reply, *_no_session(asked))
+            _refuse(reply, *_no_session(headers))
             return
-        if not asked.takes_stream:
+        if not headers.takes_stream:
             _refuse(reply, 406, era.INVALID_REQUEST, "accept text/event-stream")
             return
         if any(name == b"last-event-id" and value for name, value in request.headers):
@@ -254,23 +254,23 @@ class HttpDoor:
 
         reply.on_gone = gone
 
-    def _delete(self, asked: Asked, reply: Reply) -> None:
-        if self._client(asked) is not None:
-            self._end(asked.session)
+    def _delete(self, headers: McpHeaders, reply: Reply) -> None:
+        if self._client(headers) is not None:
+            self._end(headers.session)
             reply.respond(200)
         else:
-            _refuse(reply, *_no_session(asked))
+            _refuse(reply, *_no_session(headers))
 
     # The modern era: every request stands alone.
 
-    def _modern(self, asked: Asked, message: Message, reply: Reply) -> None:
+    def _modern(self, headers: McpHeaders, message: Message, reply: Reply) -> None:
         if not message.id and message.method:
             reply.respond(202)
             return
         if message.is_answer or not jsonrpc.is_valid_id(message.id):
             _refuse(reply, 400, era.INVALID_REQUEST, _BAD_ID)
             return
-        wrong = disagreement(asked, message)
+        wrong = disagreement(headers, message)
         if wrong is not None:
             reply.respond(400, jsonrpc.error(message.id, jsonrpc.fault(*wrong)), (JSON,))
             return
@@ -278,18 +278,18 @@ class HttpDoor:
         # Windows of one agent say the same of themselves: it names whose servers and kept results
         # these are, and proves nothing about two requests.
         said = bytes(meta.get(era.META_CLIENT, b"")).decode("utf-8", "replace")
-        account = asked.grant.account
+        account = headers.caller.account
         session = Session(f"{account} modern {said}", _mute, is_modern=True, is_stateless=True)
         session.account = account
-        session.caller = asked.grant.name
-        session.view_key = session.base = asked.view_key
+        session.caller = headers.caller.name
+        session.view_key = session.base = headers.view_key
         session.version = era.MODERN
         exchange = Exchange(session, bytes(message.id), _mute)
         take_envelope(exchange, meta)
         self._relay.passports.apply(session)
-        exchange.params_head = asked.params
+        exchange.params_head = headers.params
         exchange.checks_params = True
-        self._tasks.start(self._serve(None, exchange, message, asked, reply))
+        self._tasks.start(self._serve(None, exchange, message, headers, reply))
 
     # Both.
 
@@ -298,18 +298,18 @@ class HttpDoor:
         client: Client | None,
         exchange: Exchange,
         message: Message,
-        asked: Asked,
+        headers: McpHeaders,
         reply: Reply,
     ) -> None:
         back = Back(reply)
         session = exchange.session
-        exchange.trace = asked.trace
-        if asked.takes_stream:
+        exchange.trace = headers.trace
+        if headers.takes_stream:
             exchange.emit = back.emit
         session.exchanges[exchange.id] = exchange
         reply.on_gone = lambda: _hung_up(client, exchange, back)
         if message.method == "subscriptions/listen":
-            self._listeners[exchange] = asked.grant
+            self._listeners[exchange] = headers.caller
         try:
             if not exchange.begin(asyncio.current_task()):
                 raise asyncio.CancelledError
@@ -353,8 +353,8 @@ _NO_RESUMING: Final = (
 _BAD_ID: Final = "send one request; its id is a string or a number"
 
 
-def _no_session(asked: Asked) -> tuple[int, int, str]:
-    if asked.session:
+def _no_session(headers: McpHeaders) -> tuple[int, int, str]:
+    if headers.session:
         return 404, era.INVALID_REQUEST, "this session is over; initialize again"
     text = "no session: send initialize first, or the modern headers"
     return 400, era.INVALID_REQUEST, text

@@ -18,10 +18,10 @@ from msgspec import Raw
 from toolyard.announce import project_paths
 from toolyard.core.agents import spelled
 from toolyard.core.names import SEPARATORS
+from toolyard.relay.view_key import ViewKey
 from toolyard.relay.relay import Relay, fault_of
 from toolyard.relay.session import Exchange, Session
-from toolyard.relay.view_key import ViewKey
-from toolyard.surfaces.asked import check_envelope, take_envelope
+from toolyard.surfaces.mcp_headers import check_envelope, take_envelope
 from toolyard.surfaces.http import DEPTH
 from toolyard.surfaces.unread import UNREAD_BYTES, Unread
 from toolyard.wire import era, jsonrpc

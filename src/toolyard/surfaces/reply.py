@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from http import HTTPStatus
 from typing import Final, Protocol
 
-from toolyard.surfaces.gate import NOBODY, Grant
+from toolyard.surfaces.gate import NOBODY, Caller
 
 Pairs = list[tuple[bytes, bytes]]
 
@@ -14,7 +14,7 @@ Pairs = list[tuple[bytes, bytes]]
 class Request:
     """One request, complete."""
 
-    __slots__ = ("authority", "body", "grant", "headers", "method", "path", "query")
+    __slots__ = ("authority", "body", "caller", "headers", "method", "path", "query")
 
     def __init__(self, method: str, path: str, query: bytes, headers: Pairs) -> None:
         self.method = method
@@ -25,11 +25,11 @@ class Request:
         self.headers = headers
         """In order; names are lower-case, values stripped."""
         self.body = b""
-        self.grant: Grant = NOBODY
+        self.caller: Caller = NOBODY
         """Who sent it, as the gate has found."""
 
 
-class Way(Protocol):
+class ResponseWriter(Protocol):
     """What an answer needs of the connection it goes over."""
 
     def write(self, data: bytes) -> None:
@@ -48,10 +48,10 @@ class Way(Protocol):
 class Reply:
     """The way back for one request: an answer at once, or a stream."""
 
-    __slots__ = ("_bare", "_keep", "_over", "_plain", "_way", "on_gone", "streaming")
+    __slots__ = ("_bare", "_keep", "_over", "_plain", "_writer", "on_gone", "streaming")
 
-    def __init__(self, way: Way, keep: bool, plain: bool = False, bare: bool = False) -> None:
-        self._way = way
+    def __init__(self, writer: ResponseWriter, keep: bool, plain: bool = False, bare: bool = False) -> None:
+        self._writer = writer
         self._keep = keep
         self._plain = plain
         """Without chunks: the client speaks HTTP/1.0."""
@@ -75,8 +75,8 @@ class Reply:
         answer = b"HTTP/1.1 %b\r\ncontent-length: %d\r\n%b%b\r\n%b" % (*head, shown)
         # Not before: where there is no memory for this answer, a short one takes its place.
         self._over = True
-        self._way.write(answer)
-        self._way.finished(self._keep)
+        self._writer.write(answer)
+        self._writer.finished(self._keep)
 
     def start(self, status: int, headers: Iterable[tuple[bytes, bytes]]) -> None:
         """Begin an answer of unknown length."""
@@ -88,13 +88,13 @@ class Reply:
             self._keep = False
         how = b"transfer-encoding: chunked\r\n" if not self._plain else b""
         close = b"" if self._keep else b"connection: close\r\n"
-        self._way.write(b"HTTP/1.1 %b\r\n%b%b%b\r\n" % (_line(status), lines, how, close))
+        self._writer.write(b"HTTP/1.1 %b\r\n%b%b%b\r\n" % (_line(status), lines, how, close))
 
     def write(self, data: bytes) -> None:
         """Send a piece of a stream; a client that does not read loses the connection."""
         if self._over or self._bare or not data:
             return
-        self._way.write(data if self._plain else b"%x\r\n%b\r\n" % (len(data), data))
+        self._writer.write(data if self._plain else b"%x\r\n%b\r\n" % (len(data), data))
 
     def finish(self) -> None:
         """End a stream."""
@@ -102,12 +102,12 @@ class Reply:
             return
         self._over = True
         if not self._plain and not self._bare:
-            self._way.write(b"0\r\n\r\n")
-        self._way.finished(self._keep)
+            self._writer.write(b"0\r\n\r\n")
+        self._writer.finished(self._keep)
 
     async def drained(self) -> None:
         """Wait until the client has read most of what was sent."""
-        await self._way.drained()
+        await self._writer.drained()
 
     def gone(self) -> None:
         """The client hung up."""

@@ -9,11 +9,11 @@ from typing import Final
 from toolyard.surfaces.accepting import Acceptor
 from toolyard.surfaces.asgi import App, serve_app
 from toolyard.surfaces.connection import Connection
-from toolyard.surfaces.gate import NOBODY, Gate, Grant
+from toolyard.surfaces.gate import NOBODY, Gate, Caller
 from toolyard.surfaces.http import HttpDoor
 from toolyard.surfaces.reply import Reply, Request
 from toolyard.surfaces.unread import Unread
-from toolyard.surfaces.ways import BELOW, MCP
+from toolyard.surfaces.path_scope import BELOW, MCP
 from toolyard.wire import jsonrpc
 from toolyard.wire.tasks import Tasks
 
@@ -87,14 +87,14 @@ class HttpServer:
         if len(self._connections) > self._most:
             return 503, f"more than {self._most} connections are open"
         judged = self._gate.judge(request.path, request.headers, request.authority, connection.here)
-        if not isinstance(judged, Grant):
+        if not isinstance(judged, Caller):
             return judged
         if judged is NOBODY:
             return _unwanted_body(request)
         if not connection.is_known:
             connection.is_known = True
             self._strangers.pop(connection, None)
-        request.grant = judged
+        request.caller = judged
         return None
 
     def refuse(self, reply: Reply, status: int, text: str) -> None:

@@ -23,7 +23,7 @@ from toolyard.surfaces.control.instances import InstancesDoor
 from toolyard.surfaces.control.looking import LookingDoor
 from toolyard.surfaces.control.servers import ServersDoor
 from toolyard.surfaces.control.tokens import TokensDoor
-from toolyard.surfaces.gate import Grant, grant_of
+from toolyard.surfaces.gate import Caller, caller_of
 
 if TYPE_CHECKING:
     from toolyard.clients.connecting import Connecting
@@ -36,7 +36,7 @@ def yard_parts(
     orders: Orders,
     inputs: InputsFile,
     tokens: TokensFile,
-    dismiss: Callable[[Grant], None],
+    dismiss: Callable[[Caller], None],
     stopping: asyncio.Event,
     present: Present,
     living: Callable[[], Mapping[str, Found]],
@@ -57,7 +57,7 @@ def yard_parts(
 
 
 def _connecting(
-    settings: Settings, url: str, tokens: TokensFile, dismiss: Callable[[Grant], None]
+    settings: Settings, url: str, tokens: TokensFile, dismiss: Callable[[Caller], None]
 ) -> Connecting:
     """What connects clients; it is used in a thread, and sessions are ended on the loop."""
     from toolyard.clients.connecting import Connecting
@@ -69,6 +69,6 @@ def _connecting(
         token = tokens.get(name)
         tokens.revoke(name)
         if token:
-            loop.call_soon_threadsafe(dismiss, grant_of(token))
+            loop.call_soon_threadsafe(dismiss, caller_of(token))
 
     return Connecting(settings, Surroundings.here(), url, tokens, revoke)

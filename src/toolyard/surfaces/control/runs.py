@@ -22,7 +22,7 @@ from toolyard.stores.tokens import TokensFile
 from toolyard.surfaces.control.agentrows import Name, RefusalRow
 from toolyard.surfaces.control.api import Call, Done, Operation
 from toolyard.surfaces.control.resolving import refusal_row
-from toolyard.surfaces.gate import Grant, grant_of
+from toolyard.surfaces.gate import Caller, caller_of
 
 TOP = "/api/v1/runs"
 PREFIX = "run-"
@@ -67,7 +67,7 @@ class RunsDoor:
     """Begins and ends runs."""
 
     def __init__(
-        self, hub: Hub, agents: Agents, tokens: TokensFile, dismiss: Callable[[Grant], None]
+        self, hub: Hub, agents: Agents, tokens: TokensFile, dismiss: Callable[[Caller], None]
     ) -> None:
         self._hub = hub
         self._agents = agents
@@ -111,5 +111,5 @@ class RunsDoor:
         if not found:
             raise UnknownNameError(f"there is no run {call.path['session'][:80]!r}", "it has ended")
         await asyncio.to_thread(self._tokens.revoke, name)
-        self._dismiss(grant_of(found[0]))
+        self._dismiss(caller_of(found[0]))
         return Done()

@@ -15,7 +15,7 @@ from toolyard.core.profiles import unknown_profile
 from toolyard.hub import Hub
 from toolyard.stores.tokens import AgentToken, TokensFile
 from toolyard.surfaces.control.api import Call, Done, Operation
-from toolyard.surfaces.gate import Grant, grant_of
+from toolyard.surfaces.gate import Caller, caller_of
 
 TOP = "/api/v1/tokens"
 
@@ -59,7 +59,7 @@ class MadeToken(msgspec.Struct):
 class TokensDoor:
     """Makes, lists and revokes the tokens of agents."""
 
-    def __init__(self, hub: Hub, tokens: TokensFile, dismiss: Callable[[Grant], None]) -> None:
+    def __init__(self, hub: Hub, tokens: TokensFile, dismiss: Callable[[Caller], None]) -> None:
         self._hub = hub
         self._tokens = tokens
         self._dismiss = dismiss
@@ -111,7 +111,7 @@ class TokensDoor:
         await asyncio.to_thread(self._tokens.revoke, name)
         for each in found:
             if each.name == name:
-                self._dismiss(grant_of(each))
+                self._dismiss(caller_of(each))
         return Done()
 
 

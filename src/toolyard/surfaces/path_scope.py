@@ -10,8 +10,8 @@ from toolyard.core.agents import spelled
 from toolyard.core.errors import UnknownNameError
 from toolyard.core.model import Snapshot
 from toolyard.core.profiles import unknown_profile
-from toolyard.relay.view import listed_for
 from toolyard.relay.view_key import ViewKey
+from toolyard.relay.view import listed_for
 
 MCP: Final = "/mcp"
 BELOW: Final = "/mcp/"
@@ -19,8 +19,8 @@ PATHS: Final = "/mcp, /mcp/p/PROFILE, /mcp/s/SERVER, /mcp/a/AGENT[/e/EXECUTOR][/
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """What a path asks for; empty for the whole yard."""
+class PathScope:
+    """The part of the yard that a path asks for; empty for all of it."""
 
     profile: str = ""
     server: str = ""
@@ -28,47 +28,47 @@ class Way:
     executor: str = ""
 
 
-WHOLE: Final = Way()
+WHOLE: Final = PathScope()
 LOCAL: Final = "local"
-"""Where an agent runs whose path does not say it."""
+"""The executor of an agent whose path names none."""
 _MARKS: Final = {"p": "profile", "s": "server", "a": "agent", "e": "executor"}
 _ORDERS: Final = (["p"], ["s"], ["a"], ["a", "s"], ["a", "e"], ["a", "e", "s"])
 
 
-def read_way(path: str) -> Way | None:
-    """What a path of the MCP door asks for; None if it is none of its paths."""
+def read_scope(path: str) -> PathScope | None:
+    """Read a path of the MCP door; None if it is none of its paths."""
     if path == MCP:
         return WHOLE
     words = [unquote(word) for word in path.removeprefix(BELOW).split("/")]
     if len(words) % 2 or words[::2] not in _ORDERS or not all(words):
         return None
     named = dict(zip(words[::2], words[1::2], strict=True))
-    way = Way(**{_MARKS[mark]: name for mark, name in named.items()})
-    return replace(way, agent=spelled(way.agent), executor=spelled(way.executor))
+    scope = PathScope(**{_MARKS[mark]: name for mark, name in named.items()})
+    return replace(scope, agent=spelled(scope.agent), executor=spelled(scope.executor))
 
 
-def exposed(usual: ViewKey, way: Way, snapshot: Snapshot) -> ViewKey:
-    """How the yard is shown to whoever comes this way.
+def narrowed(usual: ViewKey, scope: PathScope, snapshot: Snapshot) -> ViewKey:
+    """Narrow the usual view_key to what a path asks for.
 
     Raises:
         UnknownNameError: It asks for what there is not. Never is everything shown instead.
     """
-    if way.profile:
-        if way.profile not in snapshot.profiles:
-            raise unknown_profile(way.profile, snapshot.profiles)
-        return replace(usual, profile=way.profile)
+    if scope.profile:
+        if scope.profile not in snapshot.profiles:
+            raise unknown_profile(scope.profile, snapshot.profiles)
+        return replace(usual, profile=scope.profile)
     shown = usual
-    if way.agent:
+    if scope.agent:
         roster = snapshot.roster
-        agent, executor = roster.agent(way.agent).id, roster.executor(way.executor)
+        agent, executor = roster.agent(scope.agent).id, roster.executor(scope.executor)
         shown = replace(shown, agent=agent, executor=executor)
-        if way.server and way.server not in listed_for(snapshot, shown):
+        if scope.server and scope.server not in listed_for(snapshot, shown):
             hint = f"see: toolyard resolve --agent {agent}"
-            raise UnknownNameError(f"{agent!r} is given no server {way.server[:80]!r}", hint)
-    elif way.server and way.server not in _aliases(snapshot):
-        raise UnknownNameError(f"unknown server {way.server[:80]!r}", "see: toolyard list")
-    if way.server:
-        shown = replace(shown, server=way.server, separator="")
+            raise UnknownNameError(f"{agent!r} is given no server {scope.server[:80]!r}", hint)
+    elif scope.server and scope.server not in _aliases(snapshot):
+        raise UnknownNameError(f"unknown server {scope.server[:80]!r}", "see: toolyard list")
+    if scope.server:
+        shown = replace(shown, server=scope.server, separator="")
     return shown
 
 

@@ -7,9 +7,9 @@ from typing import Any, Final
 from msgspec import Raw
 
 from toolyard.core.names import QUOTED
-from toolyard.relay.session import LEVELS, Exchange
 from toolyard.relay.view_key import ViewKey
-from toolyard.surfaces.gate import NOBODY, Grant
+from toolyard.relay.session import LEVELS, Exchange
+from toolyard.surfaces.gate import NOBODY, Caller
 from toolyard.wire import era, headers, jsonrpc
 from toolyard.wire.jsonrpc import Fields, Message
 
@@ -17,14 +17,14 @@ Wrong = tuple[int, str, Any]
 """A rule that a request breaks: code, text, details."""
 
 
-class Asked:
+class McpHeaders:
     """The headers of one request that matter here, read in one pass."""
 
     __slots__ = (
         "accept",
         "duplicate",
         "view_key",
-        "grant",
+        "caller",
         "kind",
         "method",
         "name",
@@ -34,8 +34,8 @@ class Asked:
         "version",
     )
 
-    def __init__(self, pairs: list[tuple[bytes, bytes]], grant: Grant = NOBODY) -> None:
-        self.grant = grant
+    def __init__(self, pairs: list[tuple[bytes, bytes]], caller: Caller = NOBODY) -> None:
+        self.caller = caller
         self.view_key: ViewKey | None = None
         """How the yard is shown to whoever asks, if not as to everybody."""
         self.session = self.kind = self.accept = self.trace = b""
@@ -111,25 +111,25 @@ def check_envelope(params: Raw) -> Wrong | None:
     return None
 
 
-def disagreement(asked: Asked, message: Message) -> Wrong | None:
+def disagreement(sent: McpHeaders, message: Message) -> Wrong | None:
     """The first rule of the modern HTTP door that a request breaks."""
     wrong = check_envelope(message.params)
     if wrong is not None and wrong[0] == era.INVALID_PARAMS:
         return wrong
     fields = jsonrpc.fields(message.params)
     version = jsonrpc.to_python(jsonrpc.fields(fields["_meta"])[era.META_VERSION])
-    if asked.duplicate:
-        return era.HEADER_MISMATCH, f"{asked.duplicate} stands more than once", None
-    if asked.version != version:
+    if sent.duplicate:
+        return era.HEADER_MISMATCH, f"{sent.duplicate} stands more than once", None
+    if sent.version != version:
         return era.HEADER_MISMATCH, "MCP-Protocol-Version differs from the body", None
     if wrong is not None:
         return wrong
-    if asked.method != message.method:
+    if sent.method != message.method:
         return era.HEADER_MISMATCH, "Mcp-Method differs from the body", None
     key = era.NAMED.get(message.method)
     named = fields.get(key) if key is not None else None
     if named is not None:
-        sent = headers.decode_value(asked.name) if asked.name is not None else None
-        if sent != jsonrpc.to_python(named):
+        name = headers.decode_value(sent.name) if sent.name is not None else None
+        if name != jsonrpc.to_python(named):
             return era.HEADER_MISMATCH, f"Mcp-Name differs from the body's {key}", None
     return None
