@@ -1,4 +1,4 @@
-"""Remembers which servers ask their requesters without saying whom.
+"""Remembers which servers ask their callers without saying whom.
 
 It is known at once in this hub, and kept for the next one with what else was found out about
 sharing processes.

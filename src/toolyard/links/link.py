@@ -141,7 +141,7 @@ class Link:
         self.turns = Turns(self.name, [requester.turn for requester in self._requesters()])
         for pending in self._pending.values():
             if pending.requester is not None:
-                pending.answer.add_done_callback(self.turns.leave)
+                pending.when_answered(self.turns.leave)
 
     @property
     def pid(self) -> int:
@@ -460,7 +460,7 @@ class Link:
         return last if len(whose) == 1 else None
 
     def _is_for_process(self, message: Message) -> bool:
-        """Tell whether a server asks for folders to keep them, so that no call may answer for it."""
+        """Tell whether a server asks for folders to keep, so that no call may answer for it."""
         return self.keeps_folders and message.method == "roots/list"
 
     def _note_question(self, method: str) -> Requester | None:

@@ -40,6 +40,7 @@ class PendingRequest:
     method: str
     requester: Requester | None
     answer: asyncio.Future[Message]
+    """What is waited for: the server's answer, or what comes before it."""
     patience: float = 0.0
     deadline: float = 0.0
     cap: float = 0.0
@@ -47,6 +48,23 @@ class PendingRequest:
     """Notifications that belong to it so far."""
     tag: Any = None
     """What the channel keeps for this request, e.g. its connection."""
+    _on_answered: Callable[[object], None] | None = None
+
+    def when_answered(self, call: Callable[[object], None]) -> None:
+        """Call this once the server has answered, or never will."""
+        self._on_answered = call
+        self.answer.add_done_callback(call)
+
+    def interrupt(self, message: Message) -> None:
+        """Give this to whoever waits now; the answer of the server is still to come."""
+        waiting = self.answer
+        if waiting.done():
+            return
+        self.answer = waiting.get_loop().create_future()
+        if self._on_answered is not None:
+            waiting.remove_done_callback(self._on_answered)
+            self.answer.add_done_callback(self._on_answered)
+        waiting.set_result(message)
 
 
 QuestionHook = Callable[[str, bool, list[Requester]], Requester | None]

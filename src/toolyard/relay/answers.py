@@ -23,7 +23,7 @@ from toolyard.relay.calls import Calls
 from toolyard.relay.offers import SERVER, introduction
 from toolyard.relay.routes import Route
 from toolyard.relay.schema import complaints, inner_arguments
-from toolyard.relay.session import Exchange
+from toolyard.relay.session import ClientRequest
 from toolyard.relay.status_scope import scope_status
 from toolyard.relay.view import View, make_view
 from toolyard.wire import jsonrpc
@@ -43,7 +43,7 @@ class Answers:
     def __init__(self, hub: Hub, calls: Calls) -> None:
         self._hub = hub
         self._calls = calls
-        self._tools: dict[str, Callable[[Exchange, Fields, View], Awaitable[Message]]] = {
+        self._tools: dict[str, Callable[[ClientRequest, View], Awaitable[Message]]] = {
             "toolyard_status": self._status,
             "toolyard_tools": self._find,
             "toolyard_call": self._call,
@@ -57,18 +57,18 @@ class Answers:
         """How a model works with what a view shows."""
         return introduction(view.filter.separator, own_tools=view.has_own_tools)
 
-    async def call(self, exchange: Exchange, name: str, fields: Fields, view: View) -> Message:
+    async def call(self, request: ClientRequest, name: str, view: View) -> Message:
         """Run one of the hub's own tools."""
         try:
-            return await self._tools[name](exchange, fields, view)
+            return await self._tools[name](request, view)
         except ConfigError as error:
             return error_result(f"{error}. {error.hint}".strip())
 
-    async def _status(self, exchange: Exchange, fields: Fields, view: View) -> Message:
+    async def _status(self, request: ClientRequest, view: View) -> Message:
         status = scope_status(self._hub.status(), view)
         return text_result(format_status(status), status)
 
-    async def _refresh(self, exchange: Exchange, fields: Fields, view: View) -> Message:
+    async def _refresh(self, request: ClientRequest, view: View) -> Message:
         seen = [entry.server.id for entry in view.entries.values()]
         self._hub.refresh(seen if view.key.is_limited else None)
         names = ", ".join(view.entries) or "none yet"
@@ -76,8 +76,8 @@ class Answers:
             f"asked all servers again ({names}); what changed is listed as it arrives"
         )
 
-    async def _find(self, exchange: Exchange, fields: Fields, view: View) -> Message:
-        asked = _arguments(fields)
+    async def _find(self, request: ClientRequest, view: View) -> Message:
+        asked = _arguments(request.params)
         server, query = str(asked.get("server") or ""), str(asked.get("query") or "")
         if server and server not in view.entries:
             return error_result(unknown("server", server, view.entries))
@@ -87,8 +87,8 @@ class Answers:
         found = {"tools": [describe(view, n) for n in names[:most]], "total": len(names)}
         return text_result(jsonrpc.encode(found).decode(), found)
 
-    async def _find_servers(self, exchange: Exchange, fields: Fields, view: View) -> Message:
-        query = str(_arguments(fields).get("query") or "")
+    async def _find_servers(self, request: ClientRequest, view: View) -> Message:
+        query = str(_arguments(request.params).get("query") or "")
         matching: dict[str, list[str]] = {}
         for name in view.search(query):
             matching.setdefault(view.tools[name].alias, []).append(view.tools[name].key)
@@ -108,22 +108,20 @@ class Answers:
         found = {"servers": servers}
         return text_result(jsonrpc.encode(found).decode(), found)
 
-    async def _activate(self, exchange: Exchange, fields: Fields, view: View) -> Message:
-        server = str(_arguments(fields).get("server") or "")
+    async def _activate(self, request: ClientRequest, view: View) -> Message:
+        server = str(_arguments(request.params).get("server") or "")
         if server not in view.entries:
             return error_result(unknown("server", server, view.entries))
         try:
-            await self._calls.link_for(
-                view.route_to(server), exchange.session, exchange.capabilities
-            )
+            await self._calls.link_for(view.route_to(server), request.session, request.capabilities)
         except ToolyardError as error:
             return error_result(f"{error}. {error.hint}".strip())
         view = await self.woken(make_view(self._hub.snapshot, view.key, view), server)
         found = {"server": server, "tools": [describe(view, n) for n in view.search("", server)]}
         return text_result(jsonrpc.encode(found).decode(), found)
 
-    async def _deactivate(self, exchange: Exchange, fields: Fields, view: View) -> Message:
-        server = str(_arguments(fields).get("server") or "")
+    async def _deactivate(self, request: ClientRequest, view: View) -> Message:
+        server = str(_arguments(request.params).get("server") or "")
         if server not in view.entries:
             return error_result(unknown("server", server, view.entries))
         if view.key.is_limited:
@@ -134,8 +132,8 @@ class Answers:
             return error_result(f"{error}. {error.hint}".strip())
         return text_result(f"{server} rests once no call is under way; the next call starts it")
 
-    async def _call(self, exchange: Exchange, fields: Fields, view: View) -> Message:
-        asked = jsonrpc.fields(fields.get("arguments", Raw(b"")))
+    async def _call(self, request: ClientRequest, view: View) -> Message:
+        asked = jsonrpc.fields(request.params.get("arguments", Raw(b"")))
         server, tool = (_string(asked.get(key)) for key in ("server", "tool"))
         if not server or not tool:
             return error_result("toolyard_call needs a server and a tool, both strings")
@@ -151,10 +149,9 @@ class Answers:
                 return error_result(
                     f"the arguments do not fit {server}'s {tool}: " + "; ".join(wrong)
                 )
-        inner = {k: v for k, v in fields.items() if k not in ("name", "arguments")}
-        inner = {"name": route.raw_key, "arguments": arguments, **inner}
+        inner = {**request.params, "name": route.raw_key, "arguments": arguments}
         try:
-            return await self._calls.send(exchange, "tools/call", inner, route, view)
+            return await self._calls.send(request, "tools/call", inner, route, view)
         except ToolyardError as error:
             return error_result(f"{error}. {error.hint}".strip())
 

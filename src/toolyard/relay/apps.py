@@ -20,7 +20,7 @@ from toolyard.relay.appoffers import introduction, shape
 from toolyard.relay.appwords import doctor_text, launched_text, setup_text, status_text
 from toolyard.relay.calls import Calls
 from toolyard.relay.schema import complaints, inner_arguments
-from toolyard.relay.session import Exchange
+from toolyard.relay.session import ClientRequest
 from toolyard.relay.view import View
 from toolyard.relay.view_key import ViewKey
 from toolyard.sources.scan import Scan
@@ -30,7 +30,7 @@ from toolyard.wire.jsonrpc import Fields, Message
 CONNECT_SECONDS: Final = 5.0
 """How long a call waits for a variant that is not connected yet."""
 
-Tool = Callable[[Exchange, Fields, View], Awaitable[Message]]
+Tool = Callable[[ClientRequest, View], Awaitable[Message]]
 
 
 class AppAnswers:
@@ -69,19 +69,19 @@ class AppAnswers:
         """Who answers: the app's hub, by our version."""
         return {"name": self._name, "title": self._app.title, "version": __version__}
 
-    async def call(self, exchange: Exchange, name: str, fields: Fields, view: View) -> Message:
+    async def call(self, request: ClientRequest, name: str, view: View) -> Message:
         """Run one of the app's own tools."""
-        return await self._tools[name](exchange, fields, view)
+        return await self._tools[name](request, view)
 
-    async def _status(self, exchange: Exchange, fields: Fields, view: View) -> Message:
+    async def _status(self, request: ClientRequest, view: View) -> Message:
         return text_result(status_text(self._known(), self._labels()))
 
-    async def _refresh(self, exchange: Exchange, fields: Fields, view: View) -> Message:
+    async def _refresh(self, request: ClientRequest, view: View) -> Message:
         await self._scan.refresh()
         self._hub.pool.catch_up()
         ids = [id_ for id_ in self._hub.snapshot.entries if id_.source == self._name]
         await asyncio.gather(*(self._connect(id_) for id_ in ids), return_exceptions=True)
-        return await self._status(exchange, fields, view)
+        return await self._status(request, view)
 
     async def _connect(self, id_: ServerId) -> None:
         """Wait until a variant is connected, for a moment.
@@ -99,8 +99,8 @@ class AppAnswers:
 
     # Launching.
 
-    async def _launch(self, exchange: Exchange, fields: Fields, view: View) -> Message:
-        wanted = _string(jsonrpc.fields(fields.get("arguments", Raw(b""))).get("variant"))
+    async def _launch(self, request: ClientRequest, view: View) -> Message:
+        wanted = _string(jsonrpc.fields(request.params.get("arguments", Raw(b""))).get("variant"))
         installed = self._installed()
         if not installed:
             return error_result(f"{self._app.title} is not installed on this system.")
@@ -123,8 +123,8 @@ class AppAnswers:
 
     # Calling.
 
-    async def _call(self, exchange: Exchange, fields: Fields, view: View) -> Message:
-        asked = jsonrpc.fields(fields.get("arguments", Raw(b"")))
+    async def _call(self, request: ClientRequest, view: View) -> Message:
+        asked = jsonrpc.fields(request.params.get("arguments", Raw(b"")))
         variant, tool = _string(asked.get("variant")), _string(asked.get("tool"))
         names = self._scan.watch.names
         if variant not in names:
@@ -138,7 +138,7 @@ class AppAnswers:
             return error_result(f"{self._gone(variant)} ({error})")
         if id_ not in self._hub.snapshot.entries:
             return error_result(self._gone(variant))
-        return await self._forward(exchange, fields, asked, self._look(view.key), variant, tool)
+        return await self._forward(request, asked, self._look(view.key), variant, tool)
 
     def _gone(self, variant: str) -> str:
         return (
@@ -156,8 +156,7 @@ class AppAnswers:
 
     async def _forward(
         self,
-        exchange: Exchange,
-        fields: Fields,
+        request: ClientRequest,
         asked: Fields,
         view: View,
         variant: str,
@@ -174,10 +173,9 @@ class AppAnswers:
         wrong = complaints(route.schema, jsonrpc.to_python(arguments))
         if wrong:
             return error_result(f"the arguments do not fit {variant}'s {tool}: " + "; ".join(wrong))
-        inner = {k: v for k, v in fields.items() if k not in ("name", "arguments")}
-        inner = {"name": route.raw_key, "arguments": arguments, **inner}
+        inner = {**request.params, "name": route.raw_key, "arguments": arguments}
         try:
-            return await self._calls.send(exchange, "tools/call", inner, route, view)
+            return await self._calls.send(request, "tools/call", inner, route, view)
         except ToolyardError as error:
             return error_result(f"{error}. {error.hint}".strip())
 

@@ -7,7 +7,8 @@ connection keys of `_meta` are replaced, the rest crosses as the bytes it was.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import re
+from collections.abc import Awaitable, Callable
 from time import monotonic
 from typing import Any, Final
 
@@ -27,10 +28,11 @@ from toolyard.relay.extensions import knows_tasks
 from toolyard.relay.folders import Folders
 from toolyard.relay.given import Given
 from toolyard.relay.legacy import legacy_answer
-from toolyard.relay.parking import Parking, digest_of
+from toolyard.relay.parking import Parking, digest_of, missing
+from toolyard.relay.questions import ASKED
 from toolyard.relay.references import Change, in_result, mention
 from toolyard.relay.routes import Route
-from toolyard.relay.session import Exchange, Home, Session, agent_of
+from toolyard.relay.session import ClientRequest, Home, Session, agent_of
 from toolyard.relay.view import View
 from toolyard.wire import era, headers, jsonrpc
 from toolyard.wire.jsonrpc import Fields, Message
@@ -44,7 +46,8 @@ _RETRIED: Final = frozenset({"inputResponses", "requestState"})
 _FOREIGN: Final = _RETRIED | {"task"}
 """Members of a modern call that a legacy server takes for something else, or not at all."""
 _LONGEST_HANDLE: Final = 1 << 16
-NoteTask = Callable[[Exchange, Route, Message], None]
+_names_task: Final = re.compile(rb'"task"').search
+NoteTask = Callable[[ClientRequest, Route, Message], None]
 """Hears of an answer to a call that may have begun a task."""
 Record = Callable[[str | bytes, str, str, Raw, float, Message | BaseException, str], None]
 """Takes a call of a tool down: agent, server, tool, arguments, when it began, its end, caller."""
@@ -65,7 +68,7 @@ class Calls:
 
     async def send(
         self,
-        exchange: Exchange,
+        request: ClientRequest,
         method: str,
         fields: Fields,
         route: Route,
@@ -81,46 +84,44 @@ class Calls:
         """
         assert route.server is not None
         began = monotonic()
+        session = request.session
         try:
-            apart = route.apart and route.apart_for(exchange.session.has_folders)
+            apart = route.apart and route.apart_for(session.has_folders)
             if apart is None:
                 ready = None if self.folders.told else self._pool.ready(route.server)
-                link = ready or await self._lease_shared(route.server, exchange.session)
+                link = ready or await self._lease_shared(route.server, session)
             else:
-                ready = self._instances.ready(apart, exchange.session.principal)
-                link = ready or await self.link_for(route, exchange.session, exchange.capabilities)
+                ready = self._instances.ready(apart, session.principal)
+                link = ready or await self.link_for(route, session, request.capabilities)
             try:
-                message = await self._over(link, exchange, method, fields, route)
+                message = await self._over(link, request, method, fields, route)
             except SessionLostError:
                 # The server never looked at it, so this cannot do anything twice.
-                link = await self.link_for(route, exchange.session, exchange.capabilities)
-                message = await self._over(link, exchange, method, fields, route)
+                link = await self.link_for(route, session, request.capabilities)
+                message = await self._over(link, request, method, fields, route)
         except BaseException as error:
-            self._note(exchange, method, fields, route, began, error)
+            self._note(session, method, fields, route, began, error)
             raise
-        if self.record is not None and method == "tools/call":
-            # As in `_note`, without the price of a call.
-            session, asked = exchange.session, fields.get("arguments", jsonrpc.NOTHING)
-            who = session.agent or session.info
-            self.record(who, route.alias, route.key, asked, began, message, session.caller)
-        if method == "tools/call" and message.result and _may_begin_task(exchange, fields, message):
-            self.note_task(exchange, route, message)
+        self._note(session, method, fields, route, began, message)
+        if method == "tools/call" and (session.is_modern or "task" in fields):
+            if _may_begin_task(request, message):
+                self.note_task(request, route, message)
         if route.server in view.readable and message.result and mention(message.result):
-            change = self._outward(exchange.session.principal, route, view, shown)
+            change = self._outward(session.principal, route, view, shown)
             message.result = in_result(message.result, change)
         return message
 
     def _outward(self, client: str, route: Route, view: View, shown: str) -> Change:
-        """Turns addresses of a server into those that lead a client to it."""
+        """Return what turns addresses of a server into those that lead a client to it."""
         server = route.server
         assert server is not None
 
         def change(uri: str) -> str:
             if shown and uri == route.key:
                 return shown
-            known = view.shown(server, uri)
-            if known or self.given.note(client, uri, server):
-                return known or uri
+            listed = view.shown(server, uri)
+            if listed or self.given.note(client, uri, server):
+                return listed or uri
             return view.wrapped(server, uri)
 
         return change
@@ -152,63 +153,69 @@ class Calls:
 
     def _note(
         self,
-        exchange: Exchange,
+        session: Session,
         method: str,
         fields: Fields,
         route: Route,
         began: float,
         end: Message | BaseException,
     ) -> None:
+        """Have a call of a tool recorded."""
         if self.record is not None and method == "tools/call":
-            session, asked = exchange.session, fields.get("arguments", jsonrpc.NOTHING)
-            who, caller = session.agent or session.info, session.caller
-            self.record(who, route.alias, route.key, asked, began, end, caller)
+            arguments = fields.get("arguments", jsonrpc.NOTHING)
+            client = session.agent or session.info
+            self.record(client, route.alias, route.key, arguments, began, end, session.caller)
 
     def leave(self, principal: str) -> None:
         """A client is gone, and with it whoever could take up its parked calls."""
         self._parking.leave(principal)
         self.given.leave(principal)
 
-    async def _over(
-        self, link: Link, exchange: Exchange, method: str, fields: Fields, route: Route
-    ) -> Message:
+    def _over(
+        self, link: Link, request: ClientRequest, method: str, fields: Fields, route: Route
+    ) -> Awaitable[Message]:
+        """Choose how a request crosses a link: as it is, in turn, or from one era to the other.
+
+        Raises:
+            BusyError: The server has too much to do.
+        """
         if link.load >= CALLS_PER_SERVER:
             text = f"{link.name!r} has {CALLS_PER_SERVER} calls under way"
             raise BusyError(text, "try again in a moment")
-        if link.turns is not None and not (exchange.is_modern and "requestState" in fields):
-            return await self._in_turn(link, link.turns, exchange, method, fields, route)
-        if exchange.session.is_modern is link.is_modern:
-            return await self._plain(link, exchange, method, fields, route)
-        if link.is_modern:
-            return await self._to_modern(link, exchange, method, fields, route)
-        return await self._to_legacy(link, exchange, method, fields, route)
+        is_modern = request.session.is_modern
+        if link.turns is not None and not (is_modern and "requestState" in fields):
+            return self._in_turn(link, link.turns, request, method, fields, route)
+        if is_modern is link.is_modern:
+            return self._plain(link, request, method, fields, route)
+        cross = self._to_legacy if is_modern else self._to_modern
+        return cross(link, request, method, fields, route)
 
     async def _in_turn(
         self,
         link: Link,
         turns: Turns,
-        exchange: Exchange,
+        request: ClientRequest,
         method: str,
         fields: Fields,
         route: Route,
     ) -> Message:
         """Wait until no call of another client is under way at a legacy server that asks."""
-        await turns.take(exchange.turn, link.patience, ahead=link.is_asking)
-        exchange.turns = turns
-        send = self._to_legacy if exchange.is_modern else self._plain
+        await turns.take(request.turn, link.patience, ahead=link.is_asking)
+        request.turns = turns
+        send = self._to_legacy if request.is_modern else self._plain
         try:
-            return await send(link, exchange, method, fields, route)
+            return await send(link, request, method, fields, route)
         finally:
-            if exchange.turns is not None:
+            if request.turns is not None:
                 turns.leave()  # it was never sent
 
     async def _plain(
-        self, link: Link, exchange: Exchange, method: str, fields: Fields, route: Route
+        self, link: Link, request: ClientRequest, method: str, fields: Fields, route: Route
     ) -> Message:
         """Both sides speak the same era: nothing to translate."""
-        if "_meta" in fields:
-            fields = {**fields, "_meta": _meta(link, exchange, fields["_meta"])}
-        pending = self._start(link, exchange, method, fields, route)
+        if request.meta:
+            fields = {**fields, "_meta": _hop_meta(link, request)}
+        pending = self._start(link, request, method, fields, route)
         try:
             message = await pending.answer
         except asyncio.CancelledError:
@@ -219,25 +226,23 @@ class Calls:
         return message
 
     def _start(
-        self, link: Link, exchange: Exchange, method: str, fields: Fields, route: Route
+        self, link: Link, request: ClientRequest, method: str, fields: Fields, route: Route
     ) -> PendingRequest:
-        head = _head(exchange, fields, route) if link.is_modern else b""
-        if exchange.trace:
-            head += exchange.trace
-        pending = link.request(method, jsonrpc.encode(fields), exchange, head=head)
-        if exchange.turns is not None:
+        head = _head(request, fields, route) if link.is_modern else b""
+        pending = link.request(method, jsonrpc.encode(fields), request, head=head + request.trace)
+        if request.turns is not None:
             # Also beyond this request: a parked call goes on with the next one.
-            pending.answer.add_done_callback(exchange.turns.leave)
-            exchange.turns = None
+            pending.when_answered(request.turns.leave)
+            request.turns = None
         return pending
 
     async def _to_modern(
-        self, link: Link, exchange: Exchange, method: str, fields: Fields, route: Route
+        self, link: Link, request: ClientRequest, method: str, fields: Fields, route: Route
     ) -> Message:
         """A legacy client, a modern server: the hub plays the rounds of questions for it."""
         for _ in range(ROUNDS):
-            meta = _meta(link, exchange, fields.get("_meta", Raw(b"{}")))
-            pending = self._start(link, exchange, method, {**fields, "_meta": meta}, route)
+            meta = _hop_meta(link, request)
+            pending = self._start(link, request, method, {**fields, "_meta": meta}, route)
             try:
                 message = await pending.answer
             except asyncio.CancelledError:
@@ -247,71 +252,90 @@ class Calls:
             if bytes(members.get("resultType", b"")) != b'"input_required"':
                 return legacy_answer(message, members, wraps=route.wraps)
             fields = {k: v for k, v in fields.items() if k not in _RETRIED}
-            fields |= await _answers(exchange, pending, members)
+            fields |= await _answers(request, pending, members)
         raise LinkError(f"{link.name!r} asked more than {ROUNDS} rounds of questions")
 
     async def _to_legacy(
-        self, link: Link, exchange: Exchange, method: str, fields: Fields, route: Route
+        self, link: Link, request: ClientRequest, method: str, fields: Fields, route: Route
     ) -> Message:
         """A modern client, a legacy server: questions become `input_required` results."""
-        digest = digest_of(method, fields)
+        request.may_park = True
         state = fields.get("requestState")
-        if state is not None:
-            handle = jsonrpc.to_python(state)
-            parked = (
-                self._parking.take(handle, exchange, digest) if isinstance(handle, str) else None
-            )
+        if state is None:
+            plain = _legacy_params(link, request, fields)
+            pending = self._start(link, request, method, plain, route)
+        else:
+            parked = self._parking.take(state, request, digest_of(method, fields))
             if parked is None:
                 return _fault(
                     era.INVALID_PARAMS, "this requestState is unknown, used, or not yours"
                 )
-            _meta(link, exchange, fields.get("_meta", Raw(b"{}")))
-            parked.answer(_responses(fields))
-            pending, link = parked.pending, parked.link
-        else:
-            plain = {k: v for k, v in fields.items() if k not in _FOREIGN}
-            if "_meta" in plain:
-                plain["_meta"] = _meta(link, exchange, plain["_meta"])
-                if bytes(plain["_meta"]) == b"{}":
-                    del plain["_meta"]
-            pending = self._start(link, exchange, method, plain, route)
-            parked = self._parking.begin(exchange, pending, link, digest)
+            parked.questions.answer(_responses(fields))
+            pending, link = parked.questions.pending, parked.link
         try:
-            return _modernised(method, await parked.wait())
+            is_asked = request.questions is not None and request.questions.is_waiting
+            message = ASKED if is_asked else await pending.answer
+            if message is ASKED:
+                message = await self._asked(link, request, pending, digest_of(method, fields))
         except asyncio.CancelledError:
             link.cancel(pending, "the client went away")
             raise
         finally:
             if pending.answer.done():
-                parked.end()
+                request.questions = None  # they lead back here: neither shall keep the other
+        return _modernised(method, message)
+
+    async def _asked(
+        self, link: Link, request: ClientRequest, pending: PendingRequest, digest: bytes
+    ) -> Message:
+        """Tell a modern client what its server asks, unless that has the answer by now."""
+        questions = request.questions
+        while questions is None or not questions.is_waiting:  # they were withdrawn meanwhile
+            message = await pending.answer
+            if message is not ASKED:
+                return message
+        if questions.missing:
+            # The server was refused and may have answered meanwhile; that must not decide.
+            link.cancel(pending, f"the client does not support {questions.missing}")
+            return missing(questions.missing)
+        if pending.answer.done():
+            return pending.answer.result()
+        return self._parking.park(request, questions, link, digest)
 
 
-def _may_begin_task(exchange: Exchange, fields: Fields, message: Message) -> bool:
+def _may_begin_task(request: ClientRequest, message: Message) -> bool:
     """Tell whether the answer to a call may be the handle of a task; such an answer is short."""
-    if len(message.result) > _LONGEST_HANDLE:
+    if len(message.result) > _LONGEST_HANDLE or not _names_task(message.result):
         return False
-    return knows_tasks(exchange.capabilities) if exchange.is_modern else "task" in fields
+    return not request.is_modern or knows_tasks(request.capabilities)
 
 
 def _pass(*_: object) -> None:
     return None
 
 
-def _meta(link: Link, exchange: Exchange, raw: Raw) -> Raw:
+def _legacy_params(link: Link, request: ClientRequest, fields: Fields) -> Fields:
+    """The params of a modern call as a legacy server reads them."""
+    plain = dict(fields)
+    for key in _FOREIGN & plain.keys():
+        del plain[key]
+    if request.meta.keys() <= era.CONNECTION_KEYS:
+        plain.pop("_meta", None)
+    else:
+        plain["_meta"] = _hop_meta(link, request)
+    return plain
+
+
+def _hop_meta(link: Link, request: ClientRequest) -> Raw:
     """The `_meta` for the next hop: our progress token, and the envelope its era wants."""
-    try:
-        meta = jsonrpc.fields(raw)
-    except jsonrpc.MalformedError:
-        return raw
-    token = meta.get("progressToken")
-    if token is not None:
-        exchange.token = bytes(token)
+    meta = dict(request.meta)
+    if "progressToken" in meta:
         meta["progressToken"] = Raw(b"%d" % link.next_number())
     if not link.is_modern:
         for key in era.CONNECTION_KEYS & meta.keys():
             del meta[key]
-    elif not exchange.is_modern:
-        session = exchange.session
+    elif not request.is_modern:
+        session = request.session
         meta[era.META_VERSION] = _VERSION
         meta[era.META_CAPABILITIES] = Raw(session.raw_capabilities)
         if session.info:
@@ -321,19 +345,16 @@ def _meta(link: Link, exchange: Exchange, raw: Raw) -> Raw:
     return Raw(jsonrpc.encode(meta))
 
 
-def _head(exchange: Exchange, fields: Fields, route: Route) -> bytes:
+def _head(request: ClientRequest, fields: Fields, route: Route) -> bytes:
     """The header lines that repeat parts of the body for a modern server behind HTTP."""
-    head = route.head
-    marked = route.marked
-    if marked and "arguments" in fields:
-        lines = headers.mirror(marked, jsonrpc.to_python(fields["arguments"]))
-        known = {name.lower() for name, _ in lines}
-        lines += [(k, v) for k, v in exchange.params_head.items() if k.lower() not in known]
-        head += "".join(f"{name}: {value}\r\n" for name, value in lines).encode("latin-1")
-    elif exchange.params_head:
-        lines = list(exchange.params_head.items())
-        head += "".join(f"{name}: {value}\r\n" for name, value in lines).encode("latin-1")
-    return head
+    lines = list((request.mirrored or {}).items())
+    if route.marked and "arguments" in fields:
+        own = headers.mirror(route.marked, jsonrpc.to_python(fields["arguments"]))
+        names = {name.lower() for name, _ in own}
+        lines = own + [(name, value) for name, value in lines if name.lower() not in names]
+    if not lines:
+        return route.head
+    return route.head + "".join(f"{name}: {value}\r\n" for name, value in lines).encode("latin-1")
 
 
 def _members(message: Message) -> Fields:
@@ -344,14 +365,14 @@ def _members(message: Message) -> Fields:
         return {}
 
 
-async def _answers(exchange: Exchange, pending: PendingRequest, asked: Fields) -> Fields:
+async def _answers(request: ClientRequest, pending: PendingRequest, asked: Fields) -> Fields:
     """Put the questions of a round to a legacy client; return what the next round carries."""
     out: Fields = {}
     responses: dict[str, Raw] = {}
     questions = _decode_map(asked["inputRequests"]) if "inputRequests" in asked else {}
     for key, raw in questions.items():
         question = jsonrpc.decode(raw)
-        message = await exchange.ask(pending, question.method, bytes(question.params) or b"{}")
+        message = await request.ask(pending, question.method, bytes(question.params) or b"{}")
         if message.error:
             if question.method != "elicitation/create":
                 fault = jsonrpc.read_fault(message.error)

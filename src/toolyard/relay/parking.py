@@ -10,168 +10,106 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import secrets
+from dataclasses import dataclass
 from typing import Final
 
 from msgspec import Raw
 
-from toolyard.core.errors import LinkError
 from toolyard.links.link import HARD_CAP_SECONDS, Link
-from toolyard.links.pending import PendingRequest
-from toolyard.relay.session import Exchange
+from toolyard.relay.questions import Questions
+from toolyard.relay.session import ClientRequest
 from toolyard.wire import era, jsonrpc
 from toolyard.wire.jsonrpc import Fields, Message
 
 PARKED_PER_CLIENT: Final = 64
 PARKED_SECONDS: Final = HARD_CAP_SECONDS
+_ROUND: Final = ("_meta", "inputResponses", "requestState")
+"""Members of a call that differ from round to round."""
 
 
+@dataclass(frozen=True, slots=True)
 class Parked:
-    """One call to a legacy server, and the questions it has raised."""
+    """A call that waits for its client to come back."""
 
-    def __init__(
-        self, lot: Parking, exchange: Exchange, pending: PendingRequest, link: Link, digest: bytes
-    ) -> None:
-        self.pending = pending
-        self.link = link
-        self.principal = exchange.session.principal
-        self.digest = digest
-        self.exchange = exchange
-        self.handle = ""
-        self.missing = ""
-        self._lot = lot
-        self._open: dict[str, tuple[str, bytes, asyncio.Future[Message]]] = {}
-        self._number = 0
-        exchange.parked = self
+    questions: Questions
+    link: Link
+    principal: str
+    digest: bytes
+    timer: asyncio.TimerHandle
 
-    async def put(self, method: str, params: bytes) -> Message:
-        """Add a question, and wait until a later call of the client answers it."""
-        self._number += 1
-        answer: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
-        key = f"q{self._number}"
-        self._open[key] = (method, params, answer)
-        self._wake()
-        try:
-            return await answer
-        finally:
-            self._open.pop(key, None)
-
-    def miss(self, capability: str) -> None:
-        """The server asked for something that the client cannot do."""
-        self.missing = capability
-        self._wake()
-
-    def _wake(self) -> None:
-        asked = self.exchange.asked
-        if asked is not None and not asked.done():
-            asked.set_result(None)
-
-    def answer(self, responses: Fields) -> None:
-        """Hand the client's answers to the waiting questions."""
-        for key, raw in responses.items():
-            found = self._open.pop(key, None)
-            if found is not None and not found[2].done():
-                found[2].set_result(Message(result=raw))
-
-    async def wait(self) -> Message:
-        """The server's answer, or an `input_required` result that holds its open questions."""
-        answer = self.pending.answer
-        if not self._open and not self.missing:
-            asked = self.exchange.asked = asyncio.get_running_loop().create_future()
-            await asyncio.wait((answer, asked), return_when=asyncio.FIRST_COMPLETED)
-            self.exchange.asked = None
-        if self.missing:
-            # The server was refused and may have answered meanwhile; that must not decide.
-            self.link.cancel(self.pending, f"the client does not support {self.missing}")
-            return _missing(self.missing)
-        if answer.done():
-            return answer.result()
-        return self._lot.park(self)
-
-    def questions(self) -> dict[str, dict[str, object]]:
-        """The open questions, as `inputRequests` wants them."""
-        return {
-            key: {"method": method, "params": Raw(params)}
-            for key, (method, params, _) in self._open.items()
-        }
-
-    def end(self) -> None:
-        """The call is over: let go of its last request, so that neither keeps the other."""
-        self.exchange.parked = None
-
-    def expire(self, why: str = "the client did not answer in time") -> None:
+    def expire(self, why: str) -> None:
         """Nobody will come back."""
-        self.end()
-        self.link.cancel(self.pending, why)
-        for _, _, answer in self._open.values():
-            if not answer.done():
-                answer.set_exception(LinkError(why))
+        self.timer.cancel()
+        give_up(self.link, self.questions, why)
 
 
 class Parking:
     """Every parked call, by its handle."""
 
     def __init__(self) -> None:
-        self._parked: dict[str, tuple[Parked, asyncio.TimerHandle]] = {}
+        self._parked: dict[str, Parked] = {}
 
-    def begin(
-        self, exchange: Exchange, pending: PendingRequest, link: Link, digest: bytes
-    ) -> Parked:
-        """Follow a call that may raise questions."""
-        return Parked(self, exchange, pending, link, digest)
+    def park(self, request: ClientRequest, questions: Questions, link: Link, key: bytes) -> Message:
+        """Keep a call under a fresh handle; return what its client is told.
 
-    def park(self, parked: Parked) -> Message:
-        """Keep the call under a fresh handle; return what the client is told."""
-        mine = sum(1 for other, _ in self._parked.values() if other.principal == parked.principal)
+        `key` is what `digest_of` says of it.
+        """
+        principal = request.session.principal
+        mine = sum(1 for other in self._parked.values() if other.principal == principal)
         if mine >= PARKED_PER_CLIENT:
-            parked.expire()
+            give_up(link, questions, "the client did not answer in time")
             return _fault(era.SERVER_ERROR, "too many calls wait for this client's answers")
         # A person may take longer than a server's usual patience.
-        parked.pending.deadline = parked.pending.cap
+        questions.pending.deadline = questions.pending.cap
         handle = secrets.token_urlsafe(24)
         timer = asyncio.get_running_loop().call_later(PARKED_SECONDS, self._expire, handle)
-        self._parked[handle] = (parked, timer)
+        self._parked[handle] = Parked(questions, link, principal, key, timer)
         body = {
             "resultType": "input_required",
-            "inputRequests": parked.questions(),
+            "inputRequests": questions.listed(),
             "requestState": handle,
         }
         return Message(result=Raw(jsonrpc.encode(body)))
 
-    def take(self, handle: str, exchange: Exchange, digest: bytes) -> Parked | None:
-        """The call parked under a handle, once, for the client and arguments it was made with."""
-        found = self._parked.get(handle)
-        if found is None:
-            return None
-        parked, timer = found
-        if parked.principal != exchange.session.principal or parked.digest != digest:
+    def take(self, state: Raw, request: ClientRequest, key: bytes) -> Parked | None:
+        """Give a parked call to a request, once: of the client and with the arguments it had."""
+        handle = jsonrpc.to_python(state)
+        parked = self._parked.get(handle) if isinstance(handle, str) else None
+        if parked is None or parked.principal != request.session.principal or parked.digest != key:
             return None
         del self._parked[handle]
-        timer.cancel()
-        parked.exchange = exchange
-        parked.pending.requester = exchange
-        exchange.parked = parked
+        parked.timer.cancel()
+        parked.questions.pending.requester = request
+        request.questions = parked.questions
         return parked
 
     def leave(self, principal: str) -> None:
         """A client is gone: nobody will answer for its calls."""
-        for handle, (parked, timer) in list(self._parked.items()):
+        for handle, parked in list(self._parked.items()):
             if parked.principal == principal:
-                timer.cancel()
                 del self._parked[handle]
                 parked.expire("the client went away")
 
     def _expire(self, handle: str) -> None:
-        parked, _ = self._parked.pop(handle)
-        parked.expire()
+        self._parked.pop(handle).expire("the client did not answer in time")
+
+
+def give_up(link: Link, questions: Questions, why: str) -> None:
+    """End a call whose questions nobody will answer."""
+    pending = questions.pending
+    link.cancel(pending, why)
+    pending.requester = None  # it leads back here: neither shall keep the other
+    questions.close(why)
 
 
 def digest_of(method: str, fields: Fields) -> bytes:
-    """What two rounds of the same call have in common."""
-    same = {k: v for k, v in fields.items() if k not in ("_meta", "inputResponses", "requestState")}
+    """Return what two rounds of the same call have in common."""
+    same = {k: v for k, v in fields.items() if k not in _ROUND}
     return hashlib.sha256(method.encode() + b"\0" + jsonrpc.encode(same)).digest()
 
 
-def _missing(capability: str) -> Message:
+def missing(capability: str) -> Message:
+    """The answer to a call whose server asks for what its client cannot do."""
     text = f"this call needs a client that supports {capability}"
     return _fault(era.MISSING_CAPABILITY, text, {"requiredCapabilities": {capability: {}}})
 

@@ -61,9 +61,10 @@ class Passports:
         """The clients that made themselves known since the start, or since an override changed."""
         return list(self._known.values())
 
-    def apply(self, session: Session) -> None:
+    def apply(self, session: Session, info: bytes) -> None:
         """Fit what a session sees to the client that speaks in it."""
-        passport = self._find(session.info).passport
+        session.info = info
+        passport = self._find(info).passport
         if passport is session.passport:
             return
         session.passport = passport
@@ -79,7 +80,7 @@ class Passports:
         moved = []
         for session in list(sessions):
             before = session.view_key
-            self.apply(session)
+            self.apply(session, session.info)
             if session.view_key != before:
                 moved.append(session)
         return moved
@@ -89,12 +90,12 @@ class Passports:
         if state is not self._state or len(self._known) >= REMEMBERED:
             self._known.clear()
             self._state = state
-        found = self._known.get(info)
-        if found is None:
-            client, version = _read(info)
-            passport = passport_for(client, self._hub.snapshot.overrides)
-            found = self._known[info] = Known(info, client, version, passport)
-        return found
+        client = self._known.get(info)
+        if client is None:
+            name, version = _read(info)
+            passport = passport_for(name, self._hub.snapshot.overrides)
+            client = self._known[info] = Known(info, name, version, passport)
+        return client
 
     def _fitted(self, base: ViewKey | None, passport: Passport | None) -> ViewKey | None:
         """What the door shows, within the limits; the very same where none is narrower."""
@@ -112,12 +113,12 @@ class Passports:
         passport = session.passport
         if passport is None or view.key.server or view.key.app:
             return ""
-        said = ONCE if passport.relists is False and view.has_own_tools else ""
+        hints = ONCE if passport.relists is False and view.has_own_tools else ""
         if view.left_out:
             listed = len(view.lists["tools"].items)
-            said += FEWER.format(listed=listed, all=listed + view.left_out, title=passport.title)
-            said += FOUND if view.has_own_tools else ""
-        return said
+            hints += FEWER.format(listed=listed, all=listed + view.left_out, title=passport.title)
+            hints += FOUND if view.has_own_tools else ""
+        return hints
 
     def cut(self, session: Session, result: Raw, *, keeps: bool) -> Raw:
         """A result that is too large for its client, cut."""
@@ -129,10 +130,10 @@ class Passports:
 
 def _read(info: bytes) -> tuple[str, str]:
     try:
-        said = jsonrpc.to_python(info) if info else {}
+        value = jsonrpc.to_python(info) if info else {}
     except jsonrpc.MalformedError:
-        said = {}
-    fields = said if isinstance(said, dict) else {}
+        value = {}
+    fields = value if isinstance(value, dict) else {}
     name, version = fields.get("name"), fields.get("version")
     return (
         name[:100] if isinstance(name, str) else "",

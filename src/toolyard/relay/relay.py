@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import partial
 from typing import Any, Final
 
@@ -36,7 +37,7 @@ from toolyard.relay.offers import OWN
 from toolyard.relay.passports import Passports
 from toolyard.relay.results import PREFIX
 from toolyard.relay.routes import CACHED, Route
-from toolyard.relay.session import LEVELS, Exchange, Session, agent_of
+from toolyard.relay.session import LEVELS, ClientRequest, Responder, Session, agent_of
 from toolyard.relay.subscriptions import (
     CHANGED,
     TASK_CHANGED,
@@ -62,7 +63,7 @@ VIEWS: Final = 100
 """Ways to see one picture that are kept, where nobody is connected who sees it so."""
 _EMPTY: Final = Message(result=Raw(b"{}"))
 
-Answer = Callable[[Exchange, Fields], Awaitable[Message]]
+Answer = Callable[[ClientRequest], Awaitable[Message]]
 
 
 class Relay:
@@ -154,9 +155,9 @@ class Relay:
         Raises:
             UnknownNameError: There is no such app.
         """
-        found = self.hub.scan(app).watch.app
         entries = self.hub.snapshot.entries.values()
-        return own_offers(found, [e for e in entries if e.server.id.source == app])
+        own = [entry for entry in entries if entry.server.id.source == app]
+        return own_offers(self.hub.scan(app).watch.app, own)
 
     def _desk(self, session: Session) -> Answers | AppAnswers:
         """Who answers a session for the hub itself: the hub, or the hub of the one app it wants."""
@@ -168,52 +169,89 @@ class Relay:
             self._apps[app] = AppAnswers(app, self.hub, self.calls, self.view)
         return self._apps[app]
 
-    async def answer(self, exchange: Exchange, message: Message) -> tuple[bytes, Raw]:
-        """The answer to a request as bytes ready to send, and its error, if it is one."""
+    # Requests, as doors bring them.
+
+    def serve(self, request: ClientRequest) -> Coroutine[Any, Any, None]:
+        """Take a request in; what is returned answers it, through its responder."""
+        # Not when it is begun: what the client sends next may take it back already.
+        request.session.requests[request.id] = request
+        return self._serve(request)
+
+    async def _serve(self, request: ClientRequest) -> None:
+        responder = request.responder
         try:
-            reply = await self._answer(exchange, message)
+            request.begin(asyncio.current_task())
+            reply = await self._answer(request)
+            if reply.error:
+                responder.answer(jsonrpc.error(request.id, reply.error), reply.error)
+            else:
+                responder.answer(jsonrpc.result(request.id, reply.result), jsonrpc.NOTHING)
+        except asyncio.CancelledError:
+            responder.cancelled(request.id)
+            raise
+        except BaseException as failure:
+            responder.answer(jsonrpc.error(request.id, _failure(failure)), jsonrpc.NOTHING)
+            raise
+        finally:
+            request.session.requests.pop(request.id, None)
+
+    async def _answer(self, request: ClientRequest) -> Message:
+        """The answer to a request; whatever its server or its client did wrong is one too."""
+        session, method = request.session, request.method
+        if session.is_modern:
+            self.passports.apply(session, request.info)
+        try:
+            kind = _LISTS.get(method)
+            if kind is not None:
+                return self._list(request, kind)
+            own = self._modern if session.is_modern else self._legacy
+            handler = self._both.get(method) or own.get(method) or self._pass_on
+            return await handler(request)
         except ClientRefusedError as error:
-            reply = _error(error.fault.code, str(error))
+            return _error(error.fault.code, str(error))
         except (UnknownNameError, HeldError, ConfigError) as error:
-            reply = _error(era.INVALID_PARAMS, _say(error))
+            return _error(era.INVALID_PARAMS, _say(error))
         except ToolyardError as error:
-            reply = _error(era.SERVER_ERROR, _say(error))
             # Its frames hold the call, which holds it: both would wait for the collector.
             error.__traceback__ = None
+            return _error(era.SERVER_ERROR, _say(error))
         except jsonrpc.MalformedError:
-            reply = _error(era.INVALID_PARAMS, "the params are not what this method takes")
-        if reply.error:
-            return jsonrpc.error(message.id, reply.error), reply.error
-        return jsonrpc.result(message.id, reply.result), reply.error
+            return _error(era.INVALID_PARAMS, "the params are not what this method takes")
 
-    async def _answer(self, exchange: Exchange, message: Message) -> Message:
-        method = exchange.method = message.method
-        kind = _LISTS.get(method)
-        if kind is not None:
-            return self._list(exchange, kind, message.params)
-        own = self._modern if exchange.session.is_modern else self._legacy
-        handler = self._both.get(method) or own.get(method)
-        if handler is None:
-            return await self._pass_on(exchange, message.params)
-        return await handler(exchange, jsonrpc.fields(message.params))
+    async def call(
+        self,
+        session: Session,
+        arguments: Raw,
+        responder: Responder,
+        *,
+        view: View | None = None,
+        meta: Fields | None = None,
+    ) -> Message:
+        """Call a tool for a door that speaks no MCP; `arguments` are those of `toolyard_call`.
 
-    async def _pass_on(self, exchange: Exchange, params: Raw) -> Message:
+        Raises:
+            ToolyardError: The server could not be reached, failed or was late.
+        """
+        params = {"arguments": arguments}
+        request = ClientRequest(session, "tools/call", b"0", params, meta or {}, responder)
+        return await self.answers.call(request, "toolyard_call", view or self.view())
+
+    async def _pass_on(self, request: ClientRequest) -> Message:
         """Take a method that the hub does not know to the one server it can be meant for."""
-        view = self.view(exchange.session.view_key)
-        route = view.route_method(exchange.method)
+        view = self.view(request.session.view_key)
+        route = view.route_method(request.method)
         if route is None:
-            return _unknown_method(exchange.method)
-        fields = jsonrpc.fields(params)
-        return await self.calls.send(exchange, exchange.method, fields, route, view)
+            return _unknown_method(request.method)
+        return await self.calls.send(request, request.method, request.params, route, view)
 
     # Lists, from the picture alone.
 
-    def _list(self, exchange: Exchange, kind: str, params: Raw) -> Message:
-        raw = jsonrpc.fields(params).get("cursor") if params else None
+    def _list(self, request: ClientRequest, kind: str) -> Message:
+        raw = request.params.get("cursor")
         cursor = jsonrpc.to_python(raw) if raw is not None else None
         if cursor is not None and not isinstance(cursor, str):
             return _error(era.INVALID_PARAMS, "a cursor is a string")
-        page = self.view(exchange.session.view_key).lists[kind].page(exchange.is_modern, cursor)
+        page = self.view(request.session.view_key).lists[kind].page(request.is_modern, cursor)
         if page is None:
             return _error(
                 era.INVALID_PARAMS, "this cursor is not of the list as it is now; start again"
@@ -222,67 +260,68 @@ class Relay:
 
     # What leads to servers.
 
-    async def _call_tool(self, exchange: Exchange, fields: Fields) -> Message:
-        view = self.view(exchange.session.view_key)
-        route = self._route(view, view.tools, "tool", fields)
-        if exchange.checks_params and route.marked:
-            wrong = headers.disagreement(route.marked, _arguments(fields), exchange.params_head)
+    async def _call_tool(self, request: ClientRequest) -> Message:
+        session, params = request.session, request.params
+        view = self.view(session.view_key)
+        route = self._route(view, view.tools, "tool", params)
+        if request.mirrored is not None and route.has_marks:
+            wrong = headers.disagreement(route.marked, _arguments(params), request.mirrored)
             if wrong:
                 return _error(era.HEADER_MISMATCH, wrong)
         if route.server is None:
-            context = self._desk(exchange.session)
-            reply = self._signed(exchange, await context.call(exchange, route.key, fields, view))
+            reply = self._signed(request, await self._desk(session).call(request, route.key, view))
         else:
-            fields["name"] = route.raw_key
-            reply = await self.calls.send(exchange, "tools/call", fields, route, view)
-        if len(reply.result) > exchange.session.largest:
+            fields = {**params, "name": route.raw_key}
+            reply = await self.calls.send(request, "tools/call", fields, route, view)
+        if len(reply.result) > session.largest:
             keeps = b'"outputSchema"' in route.offer.raw
-            reply.result = self.passports.cut(exchange.session, reply.result, keeps=keeps)
+            reply.result = self.passports.cut(session, reply.result, keeps=keeps)
         return reply
 
-    async def _get_prompt(self, exchange: Exchange, fields: Fields) -> Message:
-        view = self.view(exchange.session.view_key)
-        route = self._route(view, view.prompts, "prompt", fields)
+    async def _get_prompt(self, request: ClientRequest) -> Message:
+        view = self.view(request.session.view_key)
+        route = self._route(view, view.prompts, "prompt", request.params)
         if route.server is None:
-            said = self._desk(exchange.session).prompt(route.key, view)
-            return self._signed(exchange, Message(result=Raw(said)))
-        fields["name"] = route.raw_key
-        return await self.calls.send(exchange, "prompts/get", fields, route, view)
+            prompt = self._desk(request.session).prompt(route.key, view)
+            return self._signed(request, Message(result=Raw(prompt)))
+        fields = {**request.params, "name": route.raw_key}
+        return await self.calls.send(request, "prompts/get", fields, route, view)
 
-    async def _read(self, exchange: Exchange, fields: Fields) -> Message:
-        view = self.view(exchange.session.view_key)
-        uri = _text(fields.get("uri"))
+    async def _read(self, request: ClientRequest) -> Message:
+        view = self.view(request.session.view_key)
+        uri = _text(request.params.get("uri"))
         check_address(uri)
         if uri.startswith(PREFIX):
-            kept = self.passports.results.read(exchange.session.principal, uri)
-            if kept is None:
-                return _no_resource(exchange, uri, "this result is not kept any more; call again")
-            return self._signed(exchange, Message(result=Raw(kept)), CACHED)
-        route = self._route_uri(exchange, view, uri)
+            result = self.passports.results.read(request.session.principal, uri)
+            if result is None:
+                return _no_resource(request, uri, "this result is not kept any more; call again")
+            return self._signed(request, Message(result=Raw(result)), CACHED)
+        route = self._route_uri(request, view, uri)
         if route is None:
-            return _no_resource(exchange, uri, unknown_resource(self.hub, view, uri))
+            return _no_resource(request, uri, unknown_resource(self.hub, view, uri))
         if route.server is None:
-            message = Message(result=Raw(self._desk(exchange.session).read(uri, view)))
-            return self._signed(exchange, message, CACHED)
-        fields["uri"] = route.raw_key
-        return await self.calls.send(exchange, "resources/read", fields, route, view, uri)
+            message = Message(result=Raw(self._desk(request.session).read(uri, view)))
+            return self._signed(request, message, CACHED)
+        fields = {**request.params, "uri": route.raw_key}
+        return await self.calls.send(request, "resources/read", fields, route, view, uri)
 
-    async def _complete(self, exchange: Exchange, fields: Fields) -> Message:
-        view = self.view(exchange.session.view_key)
-        ref = jsonrpc.fields(fields.get("ref", Raw(b"")))
+    async def _complete(self, request: ClientRequest) -> Message:
+        view = self.view(request.session.view_key)
+        ref = jsonrpc.fields(request.params.get("ref", Raw(b"")))
+        route: Route | None
         if _text(ref.get("type")) == "ref/prompt":
             key, route = "name", self._route(view, view.prompts, "prompt", ref)
         else:
             key, uri = "uri", _text(ref.get("uri"))
-            found = view.templates.get(uri) or self._route_uri(exchange, view, uri)
-            if found is None:
+            route = view.templates.get(uri) or self._route_uri(request, view, uri)
+            if route is None:
                 return _error(era.INVALID_PARAMS, unknown_resource(self.hub, view, uri))
-            route = found
         if route.server is None:
             nothing = Message(result=Raw(b'{"completion":{"values":[]}}'))
-            return self._signed(exchange, nothing)
-        fields["ref"] = Raw(jsonrpc.encode({**ref, key: route.raw_key}))
-        return await self.calls.send(exchange, "completion/complete", fields, route, view)
+            return self._signed(request, nothing)
+        reference = Raw(jsonrpc.encode({**ref, key: route.raw_key}))
+        fields = {**request.params, "ref": reference}
+        return await self.calls.send(request, "completion/complete", fields, route, view)
 
     def _route(self, view: View, table: dict[str, Route], kind: str, fields: Fields) -> Route:
         """Where a name leads.
@@ -304,25 +343,25 @@ class Relay:
             raise reason
         raise UnknownNameError(unknown(kind, name, table))
 
-    def _route_uri(self, exchange: Exchange, view: View, uri: str) -> Route | None:
+    def _route_uri(self, request: ClientRequest, view: View, uri: str) -> Route | None:
         check_address(uri)
-        giver = self.calls.given.server(exchange.session.principal, uri)
+        giver = self.calls.given.server(request.session.principal, uri)
         return view.route_uri(uri, giver)
 
     # The hub's own part of the protocol.
 
-    async def _initialize(self, exchange: Exchange, fields: Fields) -> Message:
-        session = exchange.session
-        asked = _text(fields.get("protocolVersion"))
-        session.version = asked if asked in era.LEGACY_VERSIONS else era.LATEST_LEGACY
-        session.raw_capabilities = bytes(fields.get("capabilities", b"{}"))
-        said = jsonrpc.to_python(session.raw_capabilities)
-        session.capabilities = said if isinstance(said, dict) else {}
+    async def _initialize(self, request: ClientRequest) -> Message:
+        session, params = request.session, request.params
+        wanted = _text(params.get("protocolVersion"))
+        session.version = wanted if wanted in era.LEGACY_VERSIONS else era.LATEST_LEGACY
+        session.raw_capabilities = bytes(params.get("capabilities", b"{}"))
+        declared = jsonrpc.to_python(session.raw_capabilities)
+        session.capabilities = declared if isinstance(declared, dict) else {}
         if knows_tasks(session.capabilities):
             session.raw_capabilities = jsonrpc.encode(without_tasks(session.capabilities))
-        session.info = bytes(fields.get("clientInfo", b""))
-        session.agent = agent_of(session.info)
-        self.passports.apply(session)
+        info = bytes(params.get("clientInfo", b""))
+        session.agent = agent_of(info)
+        self.passports.apply(session, info)
         self.subscriptions.sessions.add(session)
         self.folders.reconsider()
         self.news.expect(session.view_key)
@@ -361,39 +400,39 @@ class Relay:
         foreign = view.filter.profile is None
         return out | view.extensions.capabilities(modern=modern, foreign=foreign)
 
-    async def _discover(self, exchange: Exchange, fields: Fields) -> Message:
+    async def _discover(self, request: ClientRequest) -> Message:
         result = {
             "supportedVersions": [era.MODERN],
-            "capabilities": self._capabilities(exchange.session, modern=True),
-            **self._instructions(exchange.session),
+            "capabilities": self._capabilities(request.session, modern=True),
+            **self._instructions(request.session),
         }
-        return self._signed(exchange, Message(result=Raw(jsonrpc.encode(result))), CACHED)
+        return self._signed(request, Message(result=Raw(jsonrpc.encode(result))), CACHED)
 
-    async def _ping(self, exchange: Exchange, fields: Fields) -> Message:
+    async def _ping(self, request: ClientRequest) -> Message:
         return _EMPTY
 
-    async def _set_level(self, exchange: Exchange, fields: Fields) -> Message:
-        level = _text(fields.get("level"))
+    async def _set_level(self, request: ClientRequest) -> Message:
+        level = _text(request.params.get("level"))
         if level not in LEVELS:
             return _error(
                 era.INVALID_PARAMS, f"unknown level {quoted(level)}; there are: {', '.join(LEVELS)}"
             )
-        exchange.session.log_level = level
+        request.session.log_level = level
         keepers = self.hub.pool.keepers.values()
         told = [self.subscriptions.set_level(k.link) for k in keepers if k.link is not None]
-        for instance in self.hub.instances.of(exchange.session.principal):
+        for instance in self.hub.instances.of(request.session.principal):
             if instance.keeper.link is not None:
-                only = {exchange.session}
+                only = {request.session}
                 told.append(self.subscriptions.set_level(instance.keeper.link, only))
         await until_told(told)
         return _EMPTY
 
-    async def _subscribe(self, exchange: Exchange, fields: Fields) -> Message:
-        view, uri = self.view(exchange.session.view_key), _text(fields.get("uri"))
-        route = self._route_uri(exchange, view, uri)
+    async def _subscribe(self, request: ClientRequest) -> Message:
+        view, uri = self.view(request.session.view_key), _text(request.params.get("uri"))
+        route = self._route_uri(request, view, uri)
         if route is None:
-            return _no_resource(exchange, uri, unknown_resource(self.hub, view, uri))
-        session = exchange.session
+            return _no_resource(request, uri, unknown_resource(self.hub, view, uri))
+        session = request.session
         if uri in session.watched:
             return _EMPTY
         self.subscriptions.check(session, 1)
@@ -405,8 +444,8 @@ class Relay:
             return _error(era.SERVER_ERROR, text)
         return _EMPTY
 
-    async def _unsubscribe(self, exchange: Exchange, fields: Fields) -> Message:
-        self._unwatch(exchange.session, _text(fields.get("uri")))
+    async def _unsubscribe(self, request: ClientRequest) -> Message:
+        self._unwatch(request.session, _text(request.params.get("uri")))
         return _EMPTY
 
     def _unwatch(self, session: Session, uri: str) -> None:
@@ -414,38 +453,38 @@ class Relay:
         if route is not None:
             self.subscriptions.unfollow({(RESOURCES, uri): route}, session)
 
-    async def _listen(self, exchange: Exchange, fields: Fields) -> Message:
-        raw = fields.get("notifications")
+    async def _listen(self, request: ClientRequest) -> Message:
+        raw = request.params.get("notifications")
         wanted = jsonrpc.to_python(raw) if raw is not None else {}
         if not isinstance(wanted, dict):
             return _error(era.INVALID_PARAMS, "notifications must be an object")
-        self.news.expect(exchange.session.view_key)
-        if wanted.get(TASKS) and not knows_tasks(exchange.capabilities):
+        self.news.expect(request.session.view_key)
+        if wanted.get(TASKS) and not knows_tasks(request.capabilities):
             return missing_tasks()
-        view = self.view(exchange.session.view_key)
-        await self.subscriptions.listen(exchange, wanted, partial(self._find, exchange, view))
+        view = self.view(request.session.view_key)
+        await self.subscriptions.listen(request, wanted, partial(self._find, request, view))
         return _EMPTY
 
-    def _find(self, exchange: Exchange, view: View, topic: Topic) -> Route | None:
+    def _find(self, request: ClientRequest, view: View, topic: Topic) -> Route | None:
         """Find what a client wants to follow."""
         member, name = topic
         if member == TASKS:
-            return self.tasks.route(exchange.session.principal, name, view)
-        return self._route_uri(exchange, view, name)
+            return self.tasks.route(request.session.principal, name, view)
+        return self._route_uri(request, view, name)
 
-    async def _follow_task(self, exchange: Exchange, fields: Fields) -> Message:
-        view = self.view(exchange.session.view_key)
-        if not view.extensions.has_tasks(modern=exchange.is_modern):
-            return _unknown_method(exchange.method)
-        if exchange.is_modern and not knows_tasks(exchange.capabilities):
+    async def _follow_task(self, request: ClientRequest) -> Message:
+        view = self.view(request.session.view_key)
+        if not view.extensions.has_tasks(modern=request.is_modern):
+            return _unknown_method(request.method)
+        if request.is_modern and not knows_tasks(request.capabilities):
             return missing_tasks()
-        reply = await self.tasks.follow(exchange, exchange.method, fields, view)
-        if len(reply.result) > exchange.session.largest:
-            reply.result = self.passports.cut(exchange.session, reply.result, keeps=True)
+        reply = await self.tasks.follow(request, view)
+        if len(reply.result) > request.session.largest:
+            reply.result = self.passports.cut(request.session, reply.result, keeps=True)
         return reply
 
-    async def _list_tasks(self, exchange: Exchange, fields: Fields) -> Message:
-        return await self.tasks.list(exchange)
+    async def _list_tasks(self, request: ClientRequest) -> Message:
+        return await self.tasks.list(request)
 
     # Notifications of clients, and of servers.
 
@@ -457,7 +496,7 @@ class Relay:
         elif method == "notifications/cancelled":
             self._cancel(session, message)
         elif method == "notifications/roots/list_changed":
-            own = (each.keeper for each in self.hub.instances.of(session.principal))
+            own = (instance.keeper for instance in self.hub.instances.of(session.principal))
             for keeper in (*self.hub.pool.keepers.values(), *own):
                 if keeper.link is not None and not keeper.link.is_modern:
                     keeper.link.notify(method)
@@ -467,9 +506,9 @@ class Relay:
             id_ = jsonrpc.fields(message.params).get("requestId")
         except jsonrpc.MalformedError:
             return
-        exchange = session.exchanges.get(bytes(id_)) if id_ is not None else None
-        if exchange is not None:
-            exchange.abandon()
+        request = session.requests.get(bytes(id_)) if id_ is not None else None
+        if request is not None:
+            request.abandon()
 
     def leave(self, session: Session) -> None:
         """A client is gone."""
@@ -488,7 +527,8 @@ class Relay:
         self.hub.instances.leave(session.principal)
 
     def back(self, session: Session) -> None:
-        """It did."""
+        """It did, and hears what is said unasked."""
+        session.ready = True
         self.hub.instances.come_back(session.principal)
 
     def _noticed(self, server: Server, link: Link, method: str, params: bytes) -> None:
@@ -528,9 +568,9 @@ class Relay:
         """Tell clients of changed lists, coalesced, until cancelled."""
         await self.news.run()
 
-    def _signed(self, exchange: Exchange, message: Message, extra: bytes = b"") -> Message:
+    def _signed(self, request: ClientRequest, message: Message, extra: bytes = b"") -> Message:
         """An answer of our own, with what the modern era wants in every result."""
-        if not exchange.is_modern or not message.result:
+        if not request.is_modern or not message.result:
             return message
         body = bytes(message.result)
         if b'"resultType"' in body and "resultType" in jsonrpc.fields(body):
@@ -538,7 +578,7 @@ class Relay:
         head = extra or b'"resultType":"complete",'
         inner = body[1:]
         comma = b"" if inner == b"}" else b","
-        meta = _meta(self._desk(exchange.session).identity)
+        meta = _meta(self._desk(request.session).identity)
         return Message(result=Raw(b"{" + head + meta + comma + inner))
 
 
@@ -546,8 +586,8 @@ def _unknown_method(method: str) -> Message:
     return _error(era.METHOD_NOT_FOUND, f"{method[:128]} is not known")
 
 
-def _no_resource(exchange: Exchange, uri: str, text: str) -> Message:
-    code = era.INVALID_PARAMS if exchange.is_modern else era.RESOURCE_NOT_FOUND
+def _no_resource(request: ClientRequest, uri: str, text: str) -> Message:
+    code = era.INVALID_PARAMS if request.is_modern else era.RESOURCE_NOT_FOUND
     return _error(code, text, {"uri": uri})
 
 
@@ -570,7 +610,7 @@ def _say(error: ToolyardError) -> str:
     return f"{error}; {error.hint}" if error.hint else str(error)
 
 
-def fault_of(failure: BaseException) -> bytes:
+def _failure(failure: BaseException) -> bytes:
     """The error for a client whose request the hub itself failed at."""
     if isinstance(failure, MemoryError):
         text = "the hub has no memory for this answer; ask for less at once"

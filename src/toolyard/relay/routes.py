@@ -20,10 +20,10 @@ class Route:
     """Where a name leads: the server, and what it is called there."""
 
     __slots__ = (
-        "_has_marks",
         "_schema",
         "alias",
         "apart",
+        "has_marks",
         "head",
         "key",
         "offer",
@@ -51,7 +51,8 @@ class Route:
         self.offer = offer
         self.wraps = False
         """True if it returns something else than an object; legacy clients get it in one."""
-        self._has_marks = _MARK in offer.raw
+        self.has_marks = _MARK in offer.raw
+        """Whether some of its arguments may travel as headers too."""
         self._schema: tuple[Any, dict[headers.Path, tuple[str, str]]] | None = None
 
     def apart_for(self, has_folders: bool) -> Apart | None:
@@ -67,7 +68,7 @@ class Route:
     @property
     def marked(self) -> dict[headers.Path, tuple[str, str]]:
         """The arguments that travel as headers too; nearly always none."""
-        return self._read()[1] if self._has_marks else {}
+        return self._read()[1] if self.has_marks else {}
 
     def _read(self) -> tuple[Any, dict[headers.Path, tuple[str, str]]]:
         if self._schema is None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any, Final, Protocol
 
 from msgspec import Raw
 
@@ -13,96 +14,95 @@ from toolyard.core.errors import LinkError
 from toolyard.core.passport import Passport
 from toolyard.links.pending import PendingRequest
 from toolyard.links.turns import Turns
+from toolyard.relay.questions import NEEDS, Questions, is_able, refuse_question
 from toolyard.relay.routes import Route
 from toolyard.relay.view_key import ViewKey
 from toolyard.wire import era, jsonrpc
-from toolyard.wire.jsonrpc import Message
+from toolyard.wire.jsonrpc import Fields, Message
 
 ASK_SECONDS: Final = 600.0
 """How long a person may take to answer a server's question."""
 ELICITATIONS_KEPT: Final = 1000
 LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
-NEEDS: Final = {
-    "elicitation/create": "elicitation",
-    "sampling/createMessage": "sampling",
-    "roots/list": "roots",
-}
-"""Which capability a client must have declared to be asked this."""
 
 Send = Callable[[bytes], None]
 
 
+class Responder(Protocol):
+    """The way back to the client of one request, as its door has it."""
+
+    def emit(self, message: bytes) -> None:
+        """Send something before the answer, if the client takes it."""
+        ...
+
+    def answer(self, message: bytes, error: Raw) -> None:
+        """Send the answer; `error` is the error in it, empty if it is a result."""
+        ...
+
+    def cancelled(self, id_: bytes) -> None:
+        """The request was cancelled: there will be no answer."""
+        ...
+
+
+class Outlet:
+    """A responder for what is no request of a client's own: nobody waits for an answer."""
+
+    __slots__ = ("emit",)
+
+    def __init__(self, emit: Send) -> None:
+        self.emit = emit
+
+    def answer(self, message: bytes, error: Raw) -> None:
+        """Whoever made the request has the answer already."""
+
+    def cancelled(self, id_: bytes) -> None:
+        """Whoever made the request knows it."""
+
+
+@dataclass(slots=True, eq=False)
 class Session:
     """One client: what it told us of itself, and the way to speak to it unasked."""
 
-    __slots__ = (
-        "_asked",
-        "account",
-        "agent",
-        "asks",
-        "base",
-        "caller",
-        "capabilities",
-        "elicitations",
-        "exchanges",
-        "view_key",
-        "info",
-        "is_modern",
-        "is_stateless",
-        "largest",
-        "log_level",
-        "passport",
-        "principal",
-        "push",
-        "raw_capabilities",
-        "version",
-        "watched",
-        "ready",
-    )
+    principal: str
+    """Who this is, as the door has established it."""
+    push: Send
+    """Sends the client something unasked."""
+    _: KW_ONLY
+    account: str = ""
+    """Whose servers it counts among: those of its token, or of its connection alone."""
+    caller: str = ""
+    """Whose token it came with; empty for a client on a line, which needs none."""
+    base: ViewKey | None = None
+    """How its door shows servers to it, if not as to everybody."""
+    is_modern: bool = False
+    is_stateless: bool = False
+    """Whether nothing proves that two requests of this principal are one client's."""
+    agent: str = ""
+    capabilities: dict[str, Any] = field(default_factory=dict)
+    raw_capabilities: bytes = b"{}"
+    asked: int = 0
+    """How many questions it was asked, by the hubs before this one too."""
+    view_key: ViewKey | None = field(init=False)
+    """How servers are shown to it, once its passport is known."""
+    version: str = ""
+    info: bytes = b""
+    log_level: str | None = None
+    ready: bool = False
+    passport: Passport | None = None
+    largest: int = sys.maxsize
+    """Bytes of a result it takes; what is larger is cut."""
+    elicitations: set[str] = field(default_factory=set)
+    """Ids of questions it was sent to a web page for."""
+    requests: dict[bytes, ClientRequest] = field(default_factory=dict)
+    """Its requests under way, by raw id."""
+    asks: dict[bytes, asyncio.Future[Message]] = field(default_factory=dict)
+    """Our questions to it, by raw id."""
+    watched: dict[str, Route] = field(default_factory=dict)
+    """The resources it follows, by the URI it knows, and where that led when it began."""
 
-    def __init__(
-        self,
-        principal: str,
-        push: Send,
-        *,
-        is_modern: bool = False,
-        is_stateless: bool = False,
-        asked: int = 0,
-    ) -> None:
-        self.principal = principal
-        """Who this is, as the door has established it."""
-        self.account = principal
-        """Whose servers it counts among: those of its token, or of its connection alone."""
-        self.push = push
-        self.is_modern = is_modern
-        self.is_stateless = is_stateless
-        """Whether nothing proves that two requests of this principal are one client's."""
-        self.version = ""
-        self.capabilities: dict[str, Any] = {}
-        self.raw_capabilities = b"{}"
-        self.info = b""
-        self.agent = ""
-        self.caller = ""
-        """Whose token it came with; empty for a client on a line, which needs none."""
-        self.log_level: str | None = None
-        self.ready = False
-        self.view_key: ViewKey | None = None
-        """How servers are shown to it, if not as to everybody."""
-        self.base: ViewKey | None = None
-        """How its door shows them, before its passport is looked at."""
-        self.passport: Passport | None = None
-        self.largest = sys.maxsize
-        """Bytes of a result it takes; what is larger is cut."""
-        self.elicitations: set[str] = set()
-        """Ids of questions it was sent to a web page for."""
-        self.exchanges: dict[bytes, Exchange] = {}
-        """Its requests under way, by raw id."""
-        self.asks: dict[bytes, asyncio.Future[Message]] = {}
-        """Our questions to it, by raw id."""
-        self.watched: dict[str, Route] = {}
-        """The resources it follows, by the URI it knows, and where that led when it began."""
-        self._asked = asked
-        """How many questions it was asked, by the hubs before this one too."""
+    def __post_init__(self) -> None:
+        self.account = self.account or self.principal
+        self.view_key = self.base
 
     @property
     def has_folders(self) -> bool:
@@ -115,13 +115,13 @@ class Session:
         Raises:
             LinkError: It did not answer in time, or is gone.
         """
-        self._asked += 1
-        key = b"%d" % self._asked
+        self.asked += 1
+        key = b"%d" % self.asked
         answer: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
         self.asks[key] = answer
         if b'"elicitationId"' in params:
             self._note_elicitation(params)
-        send(jsonrpc.request(self._asked, method, params))
+        send(jsonrpc.request(self.asked, method, params))
         try:
             async with asyncio.timeout(ASK_SECONDS):
                 return await answer
@@ -150,54 +150,36 @@ class Session:
         for answer in self.asks.values():
             if not answer.done():
                 answer.set_exception(LinkError("the client is gone"))
-        for exchange in list(self.exchanges.values()):
-            exchange.abandon()
+        for request in list(self.requests.values()):
+            request.abandon()
 
 
-class Exchange:
-    """One request of a client, and the way back to it while it is under way."""
+@dataclass(slots=True, eq=False)
+class ClientRequest:
+    """One request of a client, read once at its door, and the way back to it."""
 
-    __slots__ = (
-        "asked",
-        "capabilities",
-        "checks_params",
-        "dropped",
-        "emit",
-        "id",
-        "level",
-        "method",
-        "params_head",
-        "parked",
-        "session",
-        "task",
-        "token",
-        "trace",
-        "turns",
-    )
-
-    def __init__(self, session: Session, id_: bytes, emit: Send) -> None:
-        self.session = session
-        self.id = id_
-        self.emit = emit
-        self.method = ""
-        self.token = b""
-        """The progress token as the client gave it."""
-        self.level: str | None = session.log_level
-        self.capabilities = session.capabilities
-        self.params_head: dict[str, str] = {}
-        """`Mcp-Param-*` headers that came with the request."""
-        self.trace = b""
-        """Header lines that name the trace it belongs to, for a server behind HTTP."""
-        self.checks_params = False
-        """Whether they must agree with the body, as on the modern HTTP door."""
-        self.turns: Turns | None = None
-        """Where its turn is left when it ends, if it waited for one."""
-        self.task: asyncio.Task[Any] | None = None
-        self.dropped = False
-        """Whether the client took it back before it was begun."""
-        self.asked: asyncio.Future[None] | None = None
-        """Set while a modern client waits: a question for it has arrived."""
-        self.parked: Any = None
+    session: Session
+    method: str
+    id: bytes
+    params: Fields
+    """The members of its params; what is inside of them stays the bytes it was."""
+    meta: Fields
+    """The members of `params._meta`."""
+    responder: Responder
+    trace: bytes = b""
+    """Header lines that name the trace it belongs to, for a server behind HTTP."""
+    mirrored: Mapping[str, str] | None = None
+    """The `Mcp-Param-*` headers that came with it and must agree with its body; None if its door
+    has none."""
+    turns: Turns | None = None
+    """Where its turn is left when it ends, if it waited for one."""
+    may_park: bool = False
+    """Whether a question of its server may take the place of the answer."""
+    questions: Questions | None = None
+    """Those that it has raised so far."""
+    _capabilities: dict[str, Any] | None = None
+    _task: asyncio.Task[Any] | None = None
+    _is_dropped: bool = False
 
     @property
     def is_modern(self) -> bool:
@@ -214,71 +196,95 @@ class Exchange:
         """As `client`; but a modern one can only be asked in the result of the very call."""
         return self if self.session.is_modern else self.client
 
-    def begin(self, task: asyncio.Task[Any] | None) -> bool:
-        """It is served by this task from here on; false if nobody wants it any more."""
-        self.task = task
-        return not self.dropped
+    @property
+    def info(self) -> bytes:
+        """What the client says of itself: with every request, or once for its session."""
+        return bytes(self.meta.get(era.META_CLIENT, b"")) if self.is_modern else self.session.info
+
+    @property
+    def capabilities(self) -> dict[str, Any]:
+        """What the client can do: as this request says, or its session did."""
+        if not self.session.is_modern:
+            return self.session.capabilities
+        if self._capabilities is None:
+            raw = self.meta.get(era.META_CAPABILITIES)
+            declared = jsonrpc.to_python(raw) if raw is not None else {}
+            self._capabilities = declared if isinstance(declared, dict) else {}
+        return self._capabilities
+
+    @property
+    def log_level(self) -> str | None:
+        """The least level of log messages that the client wants; None if it named none."""
+        if not self.session.is_modern:
+            return self.session.log_level
+        raw = self.meta.get(era.META_LOG_LEVEL)
+        level = jsonrpc.to_python(raw) if raw is not None else None
+        return level if level in LEVELS else None
+
+    def begin(self, task: asyncio.Task[Any] | None) -> None:
+        """It is served by this task from here on.
+
+        Raises:
+            asyncio.CancelledError: The client took it back before it was begun.
+        """
+        self._task = task
+        if self._is_dropped:
+            raise asyncio.CancelledError
 
     def abandon(self) -> None:
         """The client does not want the answer any more."""
-        self.dropped = True
-        if self.task is not None:
-            self.task.cancel()
+        self._is_dropped = True
+        if self._task is not None:
+            self._task.cancel()
 
     # What the server says before its answer.
 
     def notify(self, method: str, params: bytes) -> None:
         """Pass a notification on, as far as this client wants it."""
         if method == "notifications/progress":
-            params = self._restored(params)
+            params = self._with_own_token(params)
         elif method == "notifications/message" and not self._wants(params):
             return
         if params:
-            self.emit(jsonrpc.notification(method, params))
+            self.responder.emit(jsonrpc.notification(method, params))
 
-    def _restored(self, params: bytes) -> bytes:
-        if not self.token:
+    def _with_own_token(self, params: bytes) -> bytes:
+        """Give the progress of a server the token of the client; nothing if it named none."""
+        token = self.meta.get("progressToken")
+        if token is None:
             return b""
-        fields = jsonrpc.fields(params)
-        fields["progressToken"] = Raw(self.token)
-        return jsonrpc.encode(fields)
+        return jsonrpc.encode({**jsonrpc.fields(params), "progressToken": token})
 
     def _wants(self, params: bytes) -> bool:
-        if self.level is None:
+        least = self.log_level
+        if least is None:
             # A modern client that names no level wants silence; a legacy one leaves it open.
             return not self.is_modern
         try:
             level = jsonrpc.to_python(jsonrpc.fields(params).get("level", Raw(b'"info"')))
         except jsonrpc.MalformedError:
             return False
-        return level not in LEVELS or LEVELS.index(level) >= LEVELS.index(self.level)
+        return level not in LEVELS or LEVELS.index(level) >= LEVELS.index(least)
 
     async def ask(self, pending: PendingRequest, method: str, params: bytes) -> Message:
         """Put a question of the server to the client.
 
         A modern client cannot be asked: its call is parked, and answered with the question.
         """
-        refusal = self._refusal(method, params)
-        if refusal is not None:
-            return refusal
+        need = NEEDS.get(method, "")
+        if not is_able(self.capabilities, need, params):
+            if self.may_park and need not in ("", "roots"):
+                self._raised(pending).miss(need)
+            return refuse_question(method, need)
         if not self.is_modern:
-            return await self.session.ask(self.emit, method, params)
-        if self.parked is None:
+            return await self.session.ask(self.responder.emit, method, params)
+        if not self.may_park:
             raise LinkError("this client can only be asked while a call is under way")
-        answer: Message = await self.parked.put(method, params)
-        return answer
+        return await self._raised(pending).put(method, params)
 
-    def _refusal(self, method: str, params: bytes) -> Message | None:
-        need = NEEDS.get(method)
-        if need is None:
-            return _error(era.METHOD_NOT_FOUND, f"{method} is not known")
-        if need in self.capabilities and not _lacks_part(self.capabilities[need], need, params):
-            return None
-        if need == "roots":
-            return Message(result=Raw(b'{"roots":[]}'))
-        if self.is_modern and self.parked is not None:
-            self.parked.miss(need)
-        return _error(era.METHOD_NOT_FOUND, f"the client does not support {need}")
+    def _raised(self, pending: PendingRequest) -> Questions:
+        self.questions = self.questions or Questions(pending)
+        return self.questions
 
 
 class Home:
@@ -298,36 +304,21 @@ class Home:
 
     def notify(self, method: str, params: bytes) -> None:
         """Pass on what a server says, as far as the client wants it now."""
-        self._exchange().notify(method, params)
+        self._request().notify(method, params)
 
     async def ask(self, pending: PendingRequest, method: str, params: bytes) -> Message:
         """Put a question to the client, if it can be asked outside of its calls."""
-        return await self._exchange().ask(pending, method, params)
+        return await self._request().ask(pending, method, params)
 
-    def _exchange(self) -> Exchange:
-        return Exchange(self._session, b"", self._session.push)
+    def _request(self) -> ClientRequest:
+        return ClientRequest(self._session, "", b"", {}, {}, Outlet(self._session.push))
 
 
 def agent_of(info: bytes) -> str:
-    """What a client calls itself."""
+    """Return what a client calls itself."""
     try:
         raw = jsonrpc.fields(info).get("name")
         name = jsonrpc.to_python(raw) if raw is not None else ""
     except jsonrpc.MalformedError:
         return ""
     return name[:100] if isinstance(name, str) else ""
-
-
-def _lacks_part(capability: Any, need: str, params: bytes) -> bool:
-    """Whether a question wants more than the client declared within a capability."""
-    parts = capability if isinstance(capability, dict) else {}
-    if need == "elicitation" and b'"url"' in params:
-        mode = jsonrpc.fields(params).get("mode")
-        return mode is not None and bytes(mode) == b'"url"' and "url" not in parts
-    if need == "sampling" and b'"tools"' in params:
-        return "tools" in jsonrpc.fields(params) and "tools" not in parts
-    return False
-
-
-def _error(code: int, text: str) -> Message:
-    return Message(error=Raw(jsonrpc.fault(code, text)))

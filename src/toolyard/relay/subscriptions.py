@@ -19,7 +19,7 @@ from toolyard.links.link import Link
 from toolyard.links.listening import RESOURCES, TASKS, Topic, Topics
 from toolyard.links.pool import Pool
 from toolyard.relay.routes import Route
-from toolyard.relay.session import LEVELS, Exchange, Session
+from toolyard.relay.session import LEVELS, ClientRequest, Session
 from toolyard.relay.view_key import ViewKey
 from toolyard.wire import era, jsonrpc
 from toolyard.wire.tasks import Tasks
@@ -81,8 +81,8 @@ async def until_told(tellings: Iterable[Telling]) -> None:
 class Listener:
     """A modern client's open `subscriptions/listen` request."""
 
-    def __init__(self, exchange: Exchange, wanted: dict[str, Any]) -> None:
-        self.exchange = exchange
+    def __init__(self, request: ClientRequest, wanted: dict[str, Any]) -> None:
+        self.request = request
         self.wanted = {field for _, field in CHANGED.values() if wanted.get(field) is True}
         self.topics = {topic for member in (RESOURCES, TASKS) for topic in _named(wanted, member)}
 
@@ -101,8 +101,8 @@ class Listener:
 
     def tell(self, method: str, params: dict[str, Any]) -> None:
         """Send a notification marked with the id of the listening request."""
-        params["_meta"] = {era.META_SUBSCRIPTION: Raw(self.exchange.id)}
-        self.exchange.emit(jsonrpc.notification(method, jsonrpc.encode(params)))
+        params["_meta"] = {era.META_SUBSCRIPTION: Raw(self.request.id)}
+        self.request.responder.emit(jsonrpc.notification(method, jsonrpc.encode(params)))
 
 
 class Subscriptions:
@@ -136,23 +136,23 @@ class Subscriptions:
                 if session.ready and not session.is_modern and kind in _of(changed, session):
                     session.push(message)
             for listener in self._listeners:
-                if field in listener.wanted and kind in _of(changed, listener.exchange.session):
+                if field in listener.wanted and kind in _of(changed, listener.request.session):
                     listener.tell(method, {})
 
     def tell_changed(self, principal: str, method: str) -> None:
         """Tell one client alone that a list changed."""
-        field = next((field for said, field in CHANGED.values() if said == method), "")
+        field = next((field for name, field in CHANGED.values() if name == method), "")
         for session in self.sessions:
             if session.principal == principal and session.ready and not session.is_modern:
                 session.push(jsonrpc.notification(method))
         for listener in self._listeners:
-            if field in listener.wanted and listener.exchange.session.principal == principal:
+            if field in listener.wanted and listener.request.session.principal == principal:
                 listener.tell(method, {})
 
     @property
     def view_keys(self) -> set[ViewKey | None]:
         """How the clients that are there see the yard."""
-        listening = (listener.exchange.session for listener in self._listeners)
+        listening = (listener.request.session for listener in self._listeners)
         return {session.view_key for session in (*self.sessions, *listening)}
 
     def own_updated(self, own: Mapping[ViewKey | None, frozenset[str]]) -> bool:
@@ -163,23 +163,23 @@ class Subscriptions:
                 session.push(jsonrpc.notification(UPDATED, jsonrpc.encode({"uri": uri})))
                 told = True
         for listener in self._listeners:
-            for uri in sorted(listener.uris & own[listener.exchange.session.view_key]):
+            for uri in sorted(listener.uris & own[listener.request.session.view_key]):
                 listener.tell(UPDATED, {"uri": uri})
                 told = True
         return told
 
-    async def listen(self, exchange: Exchange, wanted: dict[str, Any], find: Find) -> None:
+    async def listen(self, request: ClientRequest, wanted: dict[str, Any], find: Find) -> None:
         """Serve a listening request until its client goes away; `find` knows where names lead.
 
         Raises:
             ConfigError: It is about too many things.
         """
-        listener = Listener(exchange, wanted)
-        self.check(exchange.session, len(listener.topics))
+        listener = Listener(request, wanted)
+        self.check(request.session, len(listener.topics))
         routes = {topic: route for topic in listener.topics if (route := find(topic)) is not None}
         try:
-            refused = await self.follow(routes, exchange.session)
-            self.unfollow({topic: routes.pop(topic) for topic in refused}, exchange.session)
+            refused = await self.follow(routes, request.session)
+            self.unfollow({topic: routes.pop(topic) for topic in refused}, request.session)
             listener.topics &= routes.keys()
             listener.tell(
                 "notifications/subscriptions/acknowledged", {"notifications": listener.honoured}
@@ -188,7 +188,7 @@ class Subscriptions:
             await asyncio.get_running_loop().create_future()
         finally:
             self._listeners.discard(listener)
-            self.unfollow(routes, exchange.session)
+            self.unfollow(routes, request.session)
 
     # What is followed at servers.
 
@@ -348,7 +348,7 @@ class Subscriptions:
         self, member: str, followers: Mapping[str, set[str]]
     ) -> Iterator[tuple[Listener, str]]:
         for listener in self._listeners if followers else ():
-            for shown in followers.get(listener.exchange.session.principal, ()):
+            for shown in followers.get(listener.request.session.principal, ()):
                 if (member, shown) in listener.topics:
                     yield listener, shown
 
@@ -361,7 +361,7 @@ class Subscriptions:
     def ready_apart(self, instance: Instance, link: Link) -> None:
         """Repeat it to a server that runs apart: what its own clients want, and no others."""
         key = instance.owner.key
-        theirs = {each for each in self.sessions if not key or each.principal == key}
+        theirs = {s for s in self.sessions if not key or s.principal == key}
         self._repeat(place_of_instance(instance), link, theirs)
 
     def _repeat(self, place: Place, link: Link, sessions: set[Session]) -> None:

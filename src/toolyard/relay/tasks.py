@@ -18,7 +18,7 @@ from toolyard.core.model import ServerId
 from toolyard.core.names import quoted
 from toolyard.relay.calls import Calls
 from toolyard.relay.routes import NO_OFFER, Route
-from toolyard.relay.session import Exchange, Session
+from toolyard.relay.session import ClientRequest, Session
 from toolyard.relay.view import View
 from toolyard.wire import era, jsonrpc
 from toolyard.wire.jsonrpc import Fields, Message
@@ -47,20 +47,20 @@ class TaskTable:
         """By client, then by the id it knows."""
         self._count = 0
 
-    def note(self, exchange: Exchange, route: Route, reply: Message) -> None:
+    def note(self, request: ClientRequest, route: Route, reply: Message) -> None:
         """A call that may have begun a task was answered."""
         try:
             members = jsonrpc.fields(reply.result)
-            task = members if exchange.is_modern else jsonrpc.fields(members.get("task", b""))
+            task = members if request.is_modern else jsonrpc.fields(members.get("task", b""))
         except jsonrpc.MalformedError:
             return
         id_ = _id(task)
-        if not id_ or (exchange.is_modern and bytes(task.get("resultType", b"")) != b'"task"'):
+        if not id_ or (request.is_modern and bytes(task.get("resultType", b"")) != b'"task"'):
             return
-        shown = self._keep(exchange.session.principal, _Task(id_, route, exchange.session))
+        shown = self._keep(request.session.principal, _Task(id_, route, request.session))
         if shown != id_:
             task["taskId"] = Raw(jsonrpc.encode(shown))
-            fields = task if exchange.is_modern else {**members, "task": task}
+            fields = task if request.is_modern else {**members, "task": task}
             reply.result = Raw(jsonrpc.encode(fields))
 
     def _keep(self, principal: str, task: _Task) -> str:
@@ -92,18 +92,18 @@ class TaskTable:
         """A client is gone, and with it whoever could ask for its tasks."""
         self._count -= len(self._tasks.pop(principal, ()))
 
-    async def follow(self, exchange: Exchange, method: str, fields: Fields, view: View) -> Message:
+    async def follow(self, request: ClientRequest, view: View) -> Message:
         """Take a request about a task to the server that has it.
 
         Raises:
             UnknownNameError: This client has no such task.
         """
-        shown = _id(fields)
-        route = self.route(exchange.session.principal, shown, view)
+        shown = _id(request.params)
+        route = self.route(request.session.principal, shown, view)
         if route is None:
             raise UnknownNameError(f"unknown task {quoted(shown)}")
-        fields["taskId"] = route.raw_key
-        reply = await self._calls.send(exchange, method, fields, route, view)
+        fields = {**request.params, "taskId": route.raw_key}
+        reply = await self._calls.send(request, request.method, fields, route, view)
         if shown != route.key and reply.result:
             reply.result = Raw(_renamed(bytes(reply.result), shown))
         return reply
@@ -117,10 +117,10 @@ class TaskTable:
         route.wraps = task.route.wraps
         return route
 
-    async def list(self, exchange: Exchange) -> Message:
+    async def list(self, request: ClientRequest) -> Message:
         """The tasks of this client, as their servers see them now."""
         tasks: list[Raw] = []
-        principal = exchange.session.principal
+        principal = request.session.principal
         for shown, task in list(self._tasks.get(principal, {}).items()):
             if task.session.is_modern:
                 continue

@@ -2,41 +2,41 @@
 
 from __future__ import annotations
 
-import asyncio
-import secrets
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec import Raw
 
 from toolyard.core.errors import UnknownNameError
+from toolyard.relay.relay import Relay
+from toolyard.relay.session import ClientRequest, Session
 from toolyard.relay.view_key import ViewKey
-from toolyard.relay.relay import Relay, fault_of
-from toolyard.relay.session import Exchange, Session
-from toolyard.surfaces.mcp_headers import McpHeaders, disagreement, is_modern, take_envelope
-from toolyard.surfaces.client import JSON, Back, Client
 from toolyard.surfaces.gate import Caller
-from toolyard.surfaces.reply import Reply, Request
-from toolyard.surfaces.stream import Stream
+from toolyard.surfaces.mcp_headers import McpHeaders
 from toolyard.surfaces.path_scope import MCP, PATHS, WHOLE, PathScope, narrowed, read_scope
+from toolyard.surfaces.reply import Reply, Request
+from toolyard.surfaces.responder import JSON, HttpResponder
+from toolyard.surfaces.sessions import HttpSession, HttpSessions
 from toolyard.wire import era, jsonrpc
-from toolyard.wire.jsonrpc import Message
+from toolyard.wire.envelope import Envelope, EnvelopeError, read_envelope
 from toolyard.wire.tasks import Tasks
 
-DEPTH: Final = 64
-SHARE: Final = 4
-"""One token of an agent may have this part of all sessions: a quarter."""
-RESERVE: Final = 10
-"""And this part, a tenth, is for the hub's own token alone."""
-STATUS: Final = {
-    era.PARSE_ERROR: 400,
-    era.INVALID_REQUEST: 400,
-    era.HEADER_MISMATCH: 400,
-    era.MISSING_CAPABILITY: 400,
-    era.UNSUPPORTED_VERSION: 400,
-    era.METHOD_NOT_FOUND: 404,
-}
-"""The HTTP status of a modern error; all others are 200."""
+LISTEN: Final = "subscriptions/listen"
+
+
+class Visit(NamedTuple):
+    """One HTTP request at this door: what its headers say, who sent it, and what they see."""
+
+    headers: McpHeaders
+    caller: Caller
+    view_key: ViewKey | None
+    """How the yard is shown to them, if not as to everybody."""
+    reply: Reply
+
+    def refuse(self, status: int, code: int, text: str, id_: Raw | bytes = b"") -> None:
+        """Turn it away with a JSON-RPC error."""
+        self.reply.respond(status, jsonrpc.error(id_, jsonrpc.fault(code, text)), (JSON,))
 
 
 class HttpDoor:
@@ -44,48 +44,46 @@ class HttpDoor:
 
     def __init__(self, relay: Relay, *, sessions: int, idle_seconds: float) -> None:
         self._relay = relay
-        self._most = sessions
-        self._idle = idle_seconds
-        self._clients: dict[bytes, Client] = {}
-        self._listeners: dict[Exchange, Caller] = {}
+        self._sessions = HttpSessions(relay, limit=sessions, idle_seconds=idle_seconds)
+        self._listeners: dict[ClientRequest, Caller] = {}
         """Modern requests that stay open to hear of changes."""
         self._shown: dict[tuple[str, Caller], ViewKey | None] = {}
-        """What each path shows to whom, as long as the picture is the same."""
+        """The view_key of each path and caller, as long as the picture is the same."""
         self._shown_at = -1
+        self._most_shown = sessions
         self._tasks = Tasks()
-        self._loop = asyncio.get_running_loop()
 
     def serve(self, request: Request, reply: Reply) -> None:
         """Begin to serve one request."""
-        headers = McpHeaders(request.headers, request.caller)
+        headers, caller, method = McpHeaders(request.headers), request.caller, request.method
         try:
-            headers.view_key = self._view_key(request)
+            view_key = self._view_key(request.path, caller)
         except UnknownNameError as error:
-            _refuse(reply, 404, era.INVALID_REQUEST, f"{error}; {error.hint}")
+            text = f"{error}; {error.hint}"
+            Visit(headers, caller, None, reply).refuse(404, era.INVALID_REQUEST, text)
             return
-        method = request.method
+        visit = Visit(headers, caller, view_key, reply)
         if method == "POST":
-            self._post(headers, request.body, reply)
-        elif is_modern(headers.version):
+            self._post(visit, request.body)
+        elif headers.is_modern:
             reply.respond(405, headers=((b"allow", b"POST"),))
         elif method == "GET":
-            self._listen(headers, request, reply)
+            self._listen(visit, request)
         elif method == "DELETE":
-            self._delete(headers, reply)
+            self._delete(visit)
         else:
             reply.respond(405, headers=((b"allow", b"GET, POST, DELETE"),))
 
-    def _view_key(self, request: Request) -> ViewKey | None:
-        """How the yard is shown here to whoever sent this; None for as usual.
+    def _view_key(self, path: str, caller: Caller) -> ViewKey | None:
+        """How the yard is shown here to whoever calls; None for as usual.
 
         Raises:
             UnknownNameError: There is no such path, profile, agent or server.
         """
-        caller, path = request.caller, request.path
         if path == MCP and not caller.is_agent:
             return None
         revision = self._relay.hub.snapshot.revision
-        if revision != self._shown_at or len(self._shown) > self._most:
+        if revision != self._shown_at or len(self._shown) > self._most_shown:
             self._shown, self._shown_at = {}, revision
         if (path, caller) not in self._shown:
             self._shown[path, caller] = self._expose(path, caller)
@@ -104,257 +102,195 @@ class HttpDoor:
 
     def dismiss(self, caller: Caller) -> None:
         """A token is worthless from now on: what was opened with it ends."""
-        for id_, client in list(self._clients.items()):
-            if client.caller == caller:
-                self._end(id_)
-        for exchange, used in list(self._listeners.items()):
-            if used == caller:
-                exchange.abandon()
+        self._sessions.dismiss(caller)
+        for request, listening in list(self._listeners.items()):
+            if listening == caller:
+                request.abandon()
 
     async def sweep(self) -> None:
         """Forget sessions that nobody has used for long, until cancelled."""
         try:
-            while True:
-                await asyncio.sleep(min(60.0, self._idle))
-                for id_, client in list(self._clients.items()):
-                    if client.is_idle and self._loop.time() - client.seen > self._idle:
-                        self._end(id_)
+            await self._sessions.sweep()
         finally:
             await self.end()
 
     def end_streams(self) -> None:
         """The hub stops: nothing unasked will be said any more; calls under way go on."""
-        for client in self._clients.values():
-            if client.listening is not None:
-                client.listening.finish()
-                client.listening = None
-        for exchange in list(self._listeners):
-            exchange.abandon()
+        self._sessions.end_streams()
+        for request in list(self._listeners):
+            request.abandon()
 
     async def end(self) -> None:
         """End every session and all that is under way; whoever waits is told so."""
-        for id_ in list(self._clients):
-            self._end(id_)
+        self._sessions.end_all()
         await self._tasks.close()
 
-    # POST.
-
-    def _post(self, headers: McpHeaders, body: bytes, reply: Reply) -> None:
-        if not headers.kind.startswith(b"application/json"):
-            _refuse(reply, 415, era.INVALID_REQUEST, "send application/json")
+    def _post(self, visit: Visit, body: bytes) -> None:
+        is_modern = visit.headers.is_modern
+        if not visit.headers.kind.startswith(b"application/json"):
+            visit.refuse(415, era.INVALID_REQUEST, "send application/json")
             return
         try:
-            message = jsonrpc.decode(body)
+            envelope = read_envelope(body)
         except jsonrpc.MalformedError:
-            _refuse(reply, 400, *_unreadable(body))
-            return
-        if jsonrpc.is_too_deep(body, DEPTH):
-            text = f"the message nests deeper than {DEPTH} levels"
-            _refuse(reply, 400, era.INVALID_REQUEST, text)
-        elif is_modern(headers.version):
-            self._modern(headers, message, reply)
+            visit.refuse(400, *_unreadable(body))
+        except EnvelopeError as error:
+            is_params = error.code == era.INVALID_PARAMS and not is_modern
+            visit.refuse(200 if is_params else 400, error.code, str(error), error.id)
         else:
-            self._legacy(headers, message, reply)
+            (self._modern if is_modern else self._legacy)(visit, envelope)
 
     # The legacy era: sessions.
 
-    def _legacy(self, headers: McpHeaders, message: Message, reply: Reply) -> None:
-        if message.method and message.id and not jsonrpc.is_valid_id(message.id):
-            _refuse(reply, 400, era.INVALID_REQUEST, _BAD_ID)
-            return
+    def _legacy(self, visit: Visit, envelope: Envelope) -> None:
+        message = envelope.message
         if message.method == "initialize" and message.id:
-            self._tasks.start(self._open(headers, message, reply))
+            self._open(visit, envelope)
             return
-        client = self._client(headers)
+        client = self._client(visit)
         if client is None:
-            _refuse(reply, *_no_session(headers), message.id)
-            return
-        client.seen = self._loop.time()
-        if message.is_answer:
+            visit.refuse(*_no_session(visit), message.id)
+        elif message.is_answer:
             client.session.answered(message)
-            reply.respond(202)
+            visit.reply.respond(202)
         elif not message.id:
             self._relay.noticed(client.session, message)
-            reply.respond(202)
+            visit.reply.respond(202)
         else:
-            exchange = Exchange(client.session, bytes(message.id), _mute)
-            client.session.exchanges[exchange.id] = exchange
-            self._tasks.start(self._serve(client, exchange, message, headers, reply))
+            responder = HttpResponder(
+                visit.reply, is_modern=False, takes_stream=visit.headers.takes_stream
+            )
+            request = _request(client.session, envelope, responder, visit)
+            self._start(request, responder, visit, client.hung_up)
 
-    def _client(self, headers: McpHeaders) -> Client | None:
-        """The session a request belongs to; for others than who opened it, there is none."""
-        client = self._clients.get(headers.session)
-        if client is None or client.caller != headers.caller:
-            return None
-        return client if client.session.base == headers.view_key else None
+    def _client(self, visit: Visit) -> HttpSession | None:
+        return self._sessions.use(visit.headers.session, visit.caller, visit.view_key)
 
-    async def _open(self, headers: McpHeaders, message: Message, reply: Reply) -> None:
-        if not self._make_room(headers.caller):
-            _refuse(reply, 503, era.SERVER_ERROR, _FULL, message.id)
-            return
-        id_ = secrets.token_urlsafe(24).encode()
-        client = Client(id_.decode(), headers.caller, headers.view_key)
-        client.seen = self._loop.time()
-        self._clients[id_] = client
-        exchange = Exchange(client.session, bytes(message.id), _mute)
-        body, error = await self._relay.answer(exchange, message)
-        if error:
-            self._end(id_)
-        reply.respond(200, body, (JSON,) if error else (JSON, (b"mcp-session-id", id_)))
-
-    def _make_room(self, caller: Caller) -> bool:
-        """Whether a token may have one more session; its own most silent one ends for it.
-
-        Nobody's session ends for somebody else's: an agent that opens many is held to a share.
-        """
-        share = total = self._most
-        if caller.is_agent:
-            share, total = max(1, total // SHARE), total - total // RESERVE
-        own = {id_: client for id_, client in self._clients.items() if client.caller == caller}
-        if len(own) < share and len(self._clients) < total:
-            return True
-        silent = [(client.seen, id_) for id_, client in own.items() if client.is_idle]
-        if silent:
-            self._end(min(silent)[1])
-        return bool(silent)
-
-    def _end(self, id_: bytes) -> None:
-        client = self._clients.pop(id_)
-        self._relay.leave(client.session)
-        if client.listening is not None:
-            client.listening.finish()
-
-    def _listen(self, headers: McpHeaders, request: Request, reply: Reply) -> None:
-        client = self._client(headers)
+    def _open(self, visit: Visit, envelope: Envelope) -> None:
+        client = self._sessions.open(visit.caller, visit.view_key)
         if client is None:
-            _refuse(reply, *_no_session(headers))
+            visit.refuse(503, era.SERVER_ERROR, _FULL, envelope.message.id)
             return
-        if not headers.takes_stream:
-            _refuse(reply, 406, era.INVALID_REQUEST, "accept text/event-stream")
-            return
-        if any(name == b"last-event-id" and value for name, value in request.headers):
+        headers = ((b"mcp-session-id", client.id),)
+        responder = HttpResponder(visit.reply, is_modern=False, takes_stream=False, headers=headers)
+        request = _request(client.session, envelope, responder, visit)
+        self._tasks.start(self._initialize(client, request, responder))
+
+    async def _initialize(
+        self, client: HttpSession, request: ClientRequest, responder: HttpResponder
+    ) -> None:
+        await self._relay.serve(request)
+        if responder.has_failed:
+            self._sessions.end(client.id)
+
+    def _listen(self, visit: Visit, request: Request) -> None:
+        client = self._client(visit)
+        if client is None:
+            visit.refuse(*_no_session(visit))
+        elif not visit.headers.takes_stream:
+            visit.refuse(406, era.INVALID_REQUEST, "accept text/event-stream")
+        elif any(name == b"last-event-id" and value for name, value in request.headers):
             # To take it and send nothing would say that nothing was missed.
-            _refuse(reply, 400, era.INVALID_REQUEST, _NO_RESUMING)
-            return
-        if client.listening is not None:
-            client.listening.finish()
-        stream = client.listening = Stream(reply)
+            visit.refuse(400, era.INVALID_REQUEST, _NO_RESUMING)
+        else:
+            self._listen_in(client, visit.reply)
+
+    def _listen_in(self, client: HttpSession, reply: Reply) -> None:
         self._relay.back(client.session)
-        client.session.ready = True
-        unheard, client.unheard = client.unheard, []
-        for message in unheard:
-            stream.put(message)
+        stream = client.listen(reply)
 
         def gone() -> None:
-            stream.close()
-            if client.listening is stream:
-                client.listening = None
-                client.left()
+            if client.stream_lost(stream):
                 self._relay.away(client.session)
 
         reply.on_gone = gone
 
-    def _delete(self, headers: McpHeaders, reply: Reply) -> None:
-        if self._client(headers) is not None:
-            self._end(headers.session)
-            reply.respond(200)
+    def _delete(self, visit: Visit) -> None:
+        client = self._client(visit)
+        if client is None:
+            visit.refuse(*_no_session(visit))
         else:
-            _refuse(reply, *_no_session(headers))
+            self._sessions.end(client.id)
+            visit.reply.respond(200)
 
     # The modern era: every request stands alone.
 
-    def _modern(self, headers: McpHeaders, message: Message, reply: Reply) -> None:
-        if not message.id and message.method:
-            reply.respond(202)
+    def _modern(self, visit: Visit, envelope: Envelope) -> None:
+        message, headers, caller = envelope.message, visit.headers, visit.caller
+        if message.method and not message.id:
+            visit.reply.respond(202)
             return
-        if message.is_answer or not jsonrpc.is_valid_id(message.id):
-            _refuse(reply, 400, era.INVALID_REQUEST, _BAD_ID)
+        if message.is_answer:
+            visit.refuse(400, era.INVALID_REQUEST, "send one request")
             return
-        wrong = disagreement(headers, message)
-        if wrong is not None:
-            reply.respond(400, jsonrpc.error(message.id, jsonrpc.fault(*wrong)), (JSON,))
+        breach = headers.check(envelope)
+        if breach is not None:
+            body = jsonrpc.error(message.id, jsonrpc.fault(*breach))
+            visit.reply.respond(400, body, (JSON,))
             return
-        meta = jsonrpc.fields(jsonrpc.fields(message.params)["_meta"])
         # Windows of one agent say the same of themselves: it names whose servers and kept results
         # these are, and proves nothing about two requests.
-        said = bytes(meta.get(era.META_CLIENT, b"")).decode("utf-8", "replace")
-        account = headers.caller.account
-        session = Session(f"{account} modern {said}", _mute, is_modern=True, is_stateless=True)
-        session.account = account
-        session.caller = headers.caller.name
-        session.view_key = session.base = headers.view_key
-        session.version = era.MODERN
-        exchange = Exchange(session, bytes(message.id), _mute)
-        take_envelope(exchange, meta)
-        self._relay.passports.apply(session)
-        exchange.params_head = headers.params
-        exchange.checks_params = True
-        self._tasks.start(self._serve(None, exchange, message, headers, reply))
+        client = bytes(envelope.meta.get(era.META_CLIENT, b"")).decode("utf-8", "replace")
+        session = Session(
+            f"{caller.account} modern {client}",
+            _mute,
+            account=caller.account,
+            caller=caller.name,
+            base=visit.view_key,
+            is_modern=True,
+            is_stateless=True,
+        )
+        responder = HttpResponder(visit.reply, is_modern=True, takes_stream=headers.takes_stream)
+        request = _request(session, envelope, responder, visit)
+        self._start(request, responder, visit, ClientRequest.abandon)
 
     # Both.
 
-    async def _serve(
+    def _start(
         self,
-        client: Client | None,
-        exchange: Exchange,
-        message: Message,
-        headers: McpHeaders,
-        reply: Reply,
+        request: ClientRequest,
+        responder: HttpResponder,
+        visit: Visit,
+        on_gone: Callable[[ClientRequest], None],
     ) -> None:
-        back = Back(reply)
-        session = exchange.session
-        exchange.trace = headers.trace
-        if headers.takes_stream:
-            exchange.emit = back.emit
-        session.exchanges[exchange.id] = exchange
-        reply.on_gone = lambda: _hung_up(client, exchange, back)
-        if message.method == "subscriptions/listen":
-            self._listeners[exchange] = headers.caller
-        try:
-            if not exchange.begin(asyncio.current_task()):
-                raise asyncio.CancelledError
-            body, error = await self._relay.answer(exchange, message)
-            back.answer(body, _status(error) if error and client is None else 200)
-        except BaseException as failure:
-            back.answer(jsonrpc.error(message.id, _apology(failure)), 200)
-            raise
-        finally:
-            # It leads to the exchange, which leads back here: a large answer must not wait for
-            # the collector.
-            reply.on_gone = None
-            session.exchanges.pop(exchange.id, None)
-            self._listeners.pop(exchange, None)
-            if client is not None:
-                client.hung_up.discard(exchange)
+        """Serve a request; hanging up cancels, in the legacy era only with the last connection."""
+
+        def gone() -> None:
+            responder.hung_up()
+            on_gone(request)
+
+        visit.reply.on_gone = gone
+        task = self._tasks.start(self._relay.serve(request))
+        if request.method == LISTEN and task is not None:
+            self._listeners[request] = visit.caller
+            task.add_done_callback(lambda _: self._listeners.pop(request, None))
 
 
-def _hung_up(client: Client | None, exchange: Exchange, back: Back) -> None:
-    """Hanging up cancels; in the legacy era only if nothing else of the client is connected."""
-    if back.stream is not None:
-        back.stream.close()
-    if client is None:
-        exchange.abandon()
-    else:
-        client.hung_up.add(exchange)
-        client.left()
-
-
-def _apology(failure: BaseException) -> bytes:
-    """The error of a request that has none of its own."""
-    if isinstance(failure, asyncio.CancelledError):
-        return jsonrpc.fault(era.SERVER_ERROR, "the request was cancelled")
-    return fault_of(failure)
+def _request(
+    session: Session, envelope: Envelope, responder: HttpResponder, visit: Visit
+) -> ClientRequest:
+    message, params, meta = envelope
+    headers = visit.headers
+    return ClientRequest(
+        session,
+        message.method,
+        bytes(message.id),
+        params,
+        meta,
+        responder,
+        trace=headers.trace,
+        mirrored=headers.params if session.is_modern else None,
+    )
 
 
 _FULL: Final = "too many sessions are open, and none of this token is idle; end one, or wait"
 _NO_RESUMING: Final = (
     "events have no ids here, so none can be sent again; open the stream without Last-Event-ID"
 )
-_BAD_ID: Final = "send one request; its id is a string or a number"
 
 
-def _no_session(headers: McpHeaders) -> tuple[int, int, str]:
-    if headers.session:
+def _no_session(visit: Visit) -> tuple[int, int, str]:
+    if visit.headers.session:
         return 404, era.INVALID_REQUEST, "this session is over; initialize again"
     text = "no session: send initialize first, or the modern headers"
     return 400, era.INVALID_REQUEST, text
@@ -370,13 +306,5 @@ def _unreadable(body: bytes) -> tuple[int, str]:
     return era.INVALID_REQUEST, "this is no JSON-RPC message"
 
 
-def _status(error: Raw) -> int:
-    return STATUS.get(jsonrpc.read_fault(error).code, 200)
-
-
-def _refuse(reply: Reply, status: int, code: int, text: str, id_: Raw | bytes = b"") -> None:
-    reply.respond(status, jsonrpc.error(id_, jsonrpc.fault(code, text)), (JSON,))
-
-
 def _mute(_message: bytes) -> None:
-    """For a client that takes no stream."""
+    """For a client that hears nothing unasked."""

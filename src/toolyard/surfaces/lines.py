@@ -18,13 +18,12 @@ from msgspec import Raw
 from toolyard.announce import project_paths
 from toolyard.core.agents import spelled
 from toolyard.core.names import SEPARATORS
+from toolyard.relay.relay import Relay
+from toolyard.relay.session import ClientRequest, Session
 from toolyard.relay.view_key import ViewKey
-from toolyard.relay.relay import Relay, fault_of
-from toolyard.relay.session import Exchange, Session
-from toolyard.surfaces.mcp_headers import check_envelope, take_envelope
-from toolyard.surfaces.http import DEPTH
 from toolyard.surfaces.unread import UNREAD_BYTES, Unread
 from toolyard.wire import era, jsonrpc
+from toolyard.wire.envelope import Envelope, EnvelopeError, check_modern, read_envelope
 from toolyard.wire.jsonrpc import Message
 from toolyard.wire.lines import Lines
 from toolyard.wire.pipes import for_loop
@@ -49,7 +48,6 @@ LISTEN: Final = "subscriptions/listen"
 NUMBER_MOST: Final = 2**53
 _LEAVING: Final = {True: "restart", False: "stop"}
 _numbers = itertools.count(1)
-_META_VERSION: Final = era.META_VERSION.encode()
 
 
 class LineClient:
@@ -69,11 +67,9 @@ class LineClient:
         self._limit = limit
         # Not its address in memory: that of one that left may come back as another's.
         principal = f"line {next(_numbers)}"
-        self._legacy = Session(principal, self.send, asked=_number(wish or {}, "asked"))
-        self._modern = Session(principal, self.send, is_modern=True)
-        shown = _view_key(relay.view_key, wish or {})
-        for session in (self._legacy, self._modern):
-            session.view_key = session.base = shown
+        shown, asked = _view_key(relay.view_key, wish or {}), _number(wish or {}, "asked")
+        self._legacy = Session(principal, self.send, base=shown, asked=asked)
+        self._modern = Session(principal, self.send, base=shown, is_modern=True)
         self.feed = self._lines.feed
         self.holds = False
         """Whether it has said that it holds further requests back."""
@@ -82,21 +78,32 @@ class LineClient:
         """Write one message."""
         self._write(jsonrpc.one_line(message) + b"\n")
 
+    # The way back for each of its requests.
+
+    emit = send
+
+    def answer(self, message: bytes, error: Raw) -> None:
+        """Send the answer to a request."""
+        self.send(message)
+
+    def cancelled(self, id_: bytes) -> None:
+        """On a line, whoever took a request back expects no answer."""
+
     def dismiss(self) -> None:
         """The hub stops: whoever still waits for an answer is told so."""
         fault = jsonrpc.fault(era.SERVER_ERROR, "the hub is stopping; try again in a moment")
-        for exchange in self._waiting():
-            self.send(jsonrpc.error(exchange.id, fault))
+        for request in self._waiting():
+            self.send(jsonrpc.error(request.id, fault))
 
     @property
     def is_busy(self) -> bool:
         """Whether an answer is waited for."""
         return any(self._waiting())
 
-    def _waiting(self) -> Iterator[Exchange]:
+    def _waiting(self) -> Iterator[ClientRequest]:
         """Its requests under way, but for those that last as long as the connection does."""
-        exchanges = (*self._legacy.exchanges.values(), *self._modern.exchanges.values())
-        return (exchange for exchange in exchanges if exchange.method != LISTEN)
+        requests = (*self._legacy.requests.values(), *self._modern.requests.values())
+        return (request for request in requests if request.method != LISTEN)
 
     async def finish(self, seconds: float) -> None:
         """Wait until every request is answered, so long at most."""
@@ -111,79 +118,56 @@ class LineClient:
 
     def _take(self, line: bytes) -> None:
         try:
-            message = jsonrpc.decode(line)
+            envelope = read_envelope(line)
         except jsonrpc.MalformedError:
-            self.send(
-                jsonrpc.error(
-                    b"", jsonrpc.fault(era.PARSE_ERROR, "this line is no JSON-RPC message")
-                )
-            )
+            self._refuse(b"", era.PARSE_ERROR, "this line is no JSON-RPC message")
             return
-        if jsonrpc.is_too_deep(line, DEPTH):
-            text = f"the message nests deeper than {DEPTH} levels"
-            self.send(jsonrpc.error(message.id, jsonrpc.fault(era.INVALID_REQUEST, text)))
-        elif message.is_answer:
+        except EnvelopeError as error:
+            self._refuse(error.id, error.code, str(error))
+            return
+        message = envelope.message
+        if message.is_answer:
             self._legacy.answered(message)
         elif not message.id:
             self.holds |= message.method == HOLDING
             for session in (self._legacy, self._modern):
                 self._relay.noticed(session, message)
-        elif not jsonrpc.is_valid_id(message.id):
-            text = "the id of a request is a string or a number"
-            self.send(jsonrpc.error(b"", jsonrpc.fault(era.INVALID_REQUEST, text)))
         else:
-            session = self._session(message)
-            exchange = Exchange(session, bytes(message.id), self.send)
-            # Known before it is begun: the next line may take it back already.
-            session.exchanges[exchange.id] = exchange
-            self._tasks.start(self._serve(exchange, message))
+            self._serve(envelope)
 
-    async def _serve(self, exchange: Exchange, message: Message) -> None:
-        session = exchange.session
-        try:
-            if exchange.begin(asyncio.current_task()) and not self._is_wrong(exchange, message):
-                reply, _ = await self._relay.answer(exchange, message)
-                self.send(reply)
-        except Exception as failure:
-            self.send(jsonrpc.error(message.id, fault_of(failure)))
-            raise
-        finally:
-            session.exchanges.pop(exchange.id, None)
+    def _serve(self, envelope: Envelope) -> None:
+        message, params, meta = envelope
+        session, id_ = self._session(envelope), bytes(message.id)
+        breach = check_modern(meta) if session.is_modern else None
+        if breach is not None:
+            self._refuse(id_, *breach)
+            return
+        request = ClientRequest(session, message.method, id_, params, meta, self)
+        self._tasks.start(self._relay.serve(request))
 
-    def _is_wrong(self, exchange: Exchange, message: Message) -> bool:
-        """Read the envelope of a modern request; one that is wrong is answered here."""
-        session = exchange.session
-        if not session.is_modern:
-            # Those of now: a client may send its first requests together with `initialize`.
-            exchange.capabilities, exchange.level = session.capabilities, session.log_level
-            return False
-        wrong = check_envelope(message.params)
-        if wrong is not None:
-            self.send(jsonrpc.error(message.id, jsonrpc.fault(*wrong)))
-            return True
-        take_envelope(exchange, jsonrpc.fields(jsonrpc.fields(message.params)["_meta"]))
-        self._relay.passports.apply(session)
-        return False
-
-    def _session(self, message: Message) -> Session:
+    def _session(self, envelope: Envelope) -> Session:
         """A request with a modern envelope is modern; all others are legacy."""
-        if message.method == "initialize":
+        method = envelope.message.method
+        if method == "initialize":
             return self._legacy
-        if message.method == "server/discover" or _META_VERSION in bytes(message.params):
+        if method == "server/discover" or era.META_VERSION in envelope.meta:
             return self._modern
         return self._legacy
+
+    def _refuse(self, id_: bytes, code: int, text: str, details: Any = None) -> None:
+        self.send(jsonrpc.error(id_, jsonrpc.fault(code, text, details)))
 
     def _skip(self, head: bytes, tail: bytes | None) -> bool:
         """A message was too long to be read: whoever waits for what it says is told so."""
         if tail is None:
             return False
-        seen = jsonrpc.glimpse(head, tail)
+        glimpse = jsonrpc.glimpse(head, tail)
         text = f"the message is larger than {self._limit} bytes"
         fault = jsonrpc.fault(era.INVALID_REQUEST, text)
-        if seen.is_answer:
-            self._legacy.answered(Message(id=Raw(seen.id), error=Raw(fault)))
+        if glimpse.is_answer:
+            self._legacy.answered(Message(id=Raw(glimpse.id), error=Raw(fault)))
         else:
-            self.send(jsonrpc.error(seen.id, fault))
+            self.send(jsonrpc.error(glimpse.id, fault))
         return True
 
     def _endless(self) -> None:

@@ -1,30 +1,19 @@
-"""What a request at the HTTP door says in its headers, and how it must agree with its body."""
+"""The headers that MCP gives a meaning, and how they must agree with the body."""
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
-from msgspec import Raw
-
-from toolyard.core.names import QUOTED
-from toolyard.relay.view_key import ViewKey
-from toolyard.relay.session import LEVELS, Exchange
-from toolyard.surfaces.gate import NOBODY, Caller
 from toolyard.wire import era, headers, jsonrpc
-from toolyard.wire.jsonrpc import Fields, Message
-
-Wrong = tuple[int, str, Any]
-"""A rule that a request breaks: code, text, details."""
+from toolyard.wire.envelope import Breach, Envelope, check_modern
 
 
 class McpHeaders:
-    """The headers of one request that matter here, read in one pass."""
+    """The headers of one request that matter at the MCP door, read in one pass."""
 
     __slots__ = (
         "accept",
         "duplicate",
-        "view_key",
-        "caller",
         "kind",
         "method",
         "name",
@@ -34,10 +23,7 @@ class McpHeaders:
         "version",
     )
 
-    def __init__(self, pairs: list[tuple[bytes, bytes]], caller: Caller = NOBODY) -> None:
-        self.caller = caller
-        self.view_key: ViewKey | None = None
-        """How the yard is shown to whoever asks, if not as to everybody."""
+    def __init__(self, pairs: list[tuple[bytes, bytes]]) -> None:
         self.session = self.kind = self.accept = self.trace = b""
         self.version = self.method = self.name = None
         self.params: dict[str, str] = {}
@@ -63,6 +49,14 @@ class McpHeaders:
         """Whether the client reads a stream of events."""
         return b"text/event-stream" in self.accept or b"*/*" in self.accept
 
+    @property
+    def is_modern(self) -> bool:
+        """Whether it is of the modern era.
+
+        A version that we do not know is answered in the modern way, which can list what we know.
+        """
+        return self.version is not None and self.version not in era.LEGACY_VERSIONS
+
     def _note(self, key: bytes, value: str) -> None:
         slot = _SLOTS.get(key)
         if slot is not None:
@@ -75,61 +69,27 @@ class McpHeaders:
                 self.duplicate = name
             self.params[name] = value
 
+    def check(self, envelope: Envelope) -> Breach | None:
+        """The first rule of the modern HTTP door that a request breaks."""
+        message, params, meta = envelope
+        breach = check_modern(meta)
+        if breach is not None and breach[0] == era.INVALID_PARAMS:
+            return breach
+        if self.duplicate:
+            return era.HEADER_MISMATCH, f"{self.duplicate} stands more than once", None
+        if self.version != jsonrpc.to_python(meta[era.META_VERSION]):
+            return era.HEADER_MISMATCH, "MCP-Protocol-Version differs from the body", None
+        if breach is not None:
+            return breach
+        if self.method != message.method:
+            return era.HEADER_MISMATCH, "Mcp-Method differs from the body", None
+        key = era.NAMED.get(message.method)
+        if key is None or key not in params:
+            return None
+        name = headers.decode_value(self.name) if self.name is not None else None
+        if name != jsonrpc.to_python(params[key]):
+            return era.HEADER_MISMATCH, f"Mcp-Name differs from the body's {key}", None
+        return None
+
 
 _SLOTS: Final = {b"mcp-protocol-version": "version", b"mcp-method": "method", b"mcp-name": "name"}
-
-
-def is_modern(version: str | None) -> bool:
-    """A version we do not know is answered in the modern way, which can list what we know."""
-    return version is not None and version not in era.LEGACY_VERSIONS
-
-
-def take_envelope(exchange: Exchange, meta: Fields) -> None:
-    """Read what a modern request says of its client."""
-    exchange.session.info = bytes(meta.get(era.META_CLIENT, b""))
-    said = jsonrpc.to_python(meta[era.META_CAPABILITIES])
-    exchange.capabilities = said if isinstance(said, dict) else {}
-    level = jsonrpc.to_python(meta[era.META_LOG_LEVEL]) if era.META_LOG_LEVEL in meta else None
-    exchange.level = level if level in LEVELS else None
-
-
-def check_envelope(params: Raw) -> Wrong | None:
-    """What is wrong with a modern request's envelope: code, text, details; None if nothing is."""
-    try:
-        meta = jsonrpc.fields(jsonrpc.fields(params).get("_meta", Raw(b"")))
-    except jsonrpc.MalformedError:
-        return era.INVALID_PARAMS, "params and params._meta must be objects", None
-    lacking = [key for key in (era.META_VERSION, era.META_CAPABILITIES) if key not in meta]
-    if lacking:
-        return era.INVALID_PARAMS, f"params._meta lacks {' and '.join(lacking)}", None
-    version = jsonrpc.to_python(meta[era.META_VERSION])
-    if not isinstance(version, str):
-        return era.INVALID_PARAMS, f"{era.META_VERSION} must be a string", None
-    if version != era.MODERN:
-        details = {"supported": [era.MODERN], "requested": version[:QUOTED]}
-        return era.UNSUPPORTED_VERSION, "unsupported protocol version", details
-    return None
-
-
-def disagreement(sent: McpHeaders, message: Message) -> Wrong | None:
-    """The first rule of the modern HTTP door that a request breaks."""
-    wrong = check_envelope(message.params)
-    if wrong is not None and wrong[0] == era.INVALID_PARAMS:
-        return wrong
-    fields = jsonrpc.fields(message.params)
-    version = jsonrpc.to_python(jsonrpc.fields(fields["_meta"])[era.META_VERSION])
-    if sent.duplicate:
-        return era.HEADER_MISMATCH, f"{sent.duplicate} stands more than once", None
-    if sent.version != version:
-        return era.HEADER_MISMATCH, "MCP-Protocol-Version differs from the body", None
-    if wrong is not None:
-        return wrong
-    if sent.method != message.method:
-        return era.HEADER_MISMATCH, "Mcp-Method differs from the body", None
-    key = era.NAMED.get(message.method)
-    named = fields.get(key) if key is not None else None
-    if named is not None:
-        name = headers.decode_value(sent.name) if sent.name is not None else None
-        if name != jsonrpc.to_python(named):
-            return era.HEADER_MISMATCH, f"Mcp-Name differs from the body's {key}", None
-    return None

@@ -10,8 +10,8 @@ from toolyard.core.agents import spelled
 from toolyard.core.errors import UnknownNameError
 from toolyard.core.model import Snapshot
 from toolyard.core.profiles import unknown_profile
-from toolyard.relay.view_key import ViewKey
 from toolyard.relay.view import listed_for
+from toolyard.relay.view_key import ViewKey
 
 MCP: Final = "/mcp"
 BELOW: Final = "/mcp/"

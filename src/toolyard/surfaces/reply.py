@@ -30,7 +30,7 @@ class Request:
 
 
 class ResponseWriter(Protocol):
-    """What an answer needs of the connection it goes over."""
+    """The connection that an answer goes over."""
 
     def write(self, data: bytes) -> None:
         """Send bytes."""
@@ -50,7 +50,9 @@ class Reply:
 
     __slots__ = ("_bare", "_keep", "_over", "_plain", "_writer", "on_gone", "streaming")
 
-    def __init__(self, writer: ResponseWriter, keep: bool, plain: bool = False, bare: bool = False) -> None:
+    def __init__(
+        self, writer: ResponseWriter, keep: bool, plain: bool = False, bare: bool = False
+    ) -> None:
         self._writer = writer
         self._keep = keep
         self._plain = plain
@@ -74,7 +76,7 @@ class Reply:
         head = (_line(status), len(body), lines, close)
         answer = b"HTTP/1.1 %b\r\ncontent-length: %d\r\n%b%b\r\n%b" % (*head, shown)
         # Not before: where there is no memory for this answer, a short one takes its place.
-        self._over = True
+        self._end()
         self._writer.write(answer)
         self._writer.finished(self._keep)
 
@@ -100,7 +102,7 @@ class Reply:
         """End a stream."""
         if self._over:
             return
-        self._over = True
+        self._end()
         if not self._plain and not self._bare:
             self._writer.write(b"0\r\n\r\n")
         self._writer.finished(self._keep)
@@ -111,9 +113,18 @@ class Reply:
 
     def gone(self) -> None:
         """The client hung up."""
+        on_gone = self.on_gone
+        self._end()
+        if on_gone is not None:
+            on_gone()
+
+    def _end(self) -> None:
+        """Nothing more is sent, and nobody is told when the client hangs up.
+
+        Whoever was to be told leads back here, and a large answer must not wait for the collector.
+        """
         self._over = True
-        if self.on_gone is not None:
-            self.on_gone()
+        self.on_gone = None
 
 
 _LINES: Final = {status.value: f"{status.value} {status.phrase}".encode() for status in HTTPStatus}

@@ -9,11 +9,11 @@ from typing import Final
 from toolyard.surfaces.accepting import Acceptor
 from toolyard.surfaces.asgi import App, serve_app
 from toolyard.surfaces.connection import Connection
-from toolyard.surfaces.gate import NOBODY, Gate, Caller
+from toolyard.surfaces.gate import NOBODY, Caller, Gate
 from toolyard.surfaces.http import HttpDoor
+from toolyard.surfaces.path_scope import BELOW, MCP
 from toolyard.surfaces.reply import Reply, Request
 from toolyard.surfaces.unread import Unread
-from toolyard.surfaces.path_scope import BELOW, MCP
 from toolyard.wire import jsonrpc
 from toolyard.wire.tasks import Tasks
 

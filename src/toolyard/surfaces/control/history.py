@@ -12,7 +12,7 @@ from toolyard.core.errors import ConfigError, LinkError, UnknownNameError
 from toolyard.core.history import Call as Recorded
 from toolyard.core.history import Statistic, is_redacted, moment
 from toolyard.relay.relay import Relay
-from toolyard.relay.session import Exchange, Session
+from toolyard.relay.session import Outlet, Session
 from toolyard.stores.history import CallRecord, History, Search
 from toolyard.surfaces.control.api import Call, Operation
 from toolyard.wire import jsonrpc
@@ -136,16 +136,13 @@ class HistoryDoor:
     async def _replay(self, call: Call) -> bytes:
         record = await self._record(call)
         arguments = self._arguments(record)
-        session = Session("control", _drop, is_stateless=True)
-        session.agent, session.caller = "replay", "control"
-        asked = {
+        session = Session("control", _drop, agent="replay", caller="control", is_stateless=True)
+        again = {
             "server": record.call.server,
             "tool": record.call.tool,
             "arguments": Raw(arguments),
         }
-        fields = {"arguments": Raw(jsonrpc.encode(asked))}
-        exchange, view = Exchange(session, b"0", _drop), self._relay.view()
-        message = await self._relay.answers.call(exchange, "toolyard_call", fields, view)
+        message = await self._relay.call(session, Raw(jsonrpc.encode(again)), Outlet(_drop))
         if message.error:
             raise LinkError(jsonrpc.read_fault(message.error).message)
         return bytes(message.result)

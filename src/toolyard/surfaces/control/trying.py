@@ -16,7 +16,7 @@ from starlette.types import Receive, Scope, Send
 
 from toolyard.core.errors import ToolyardError, UnknownNameError
 from toolyard.relay.relay import Relay
-from toolyard.relay.session import Exchange, Session
+from toolyard.relay.session import Outlet, Session
 from toolyard.stores.inputs import InputsFile
 from toolyard.surfaces.control.api import Call, Done, Operation
 from toolyard.wire import jsonrpc
@@ -67,11 +67,15 @@ class Trial:
     def __init__(self) -> None:
         self.id = secrets.token_hex(8)
         self.events: asyncio.Queue[bytes] = asyncio.Queue(WAITING)
-        self.session = Session(f"page {self.id}", self._hear)
-        self.session.agent = self.session.caller = "page"
-        self.session.capabilities = CAPABILITIES
-        self.session.raw_capabilities = jsonrpc.encode(CAPABILITIES)
-        self.exchange = Exchange(self.session, b"0", self._hear)
+        self.session = Session(
+            f"page {self.id}",
+            self._hear,
+            agent="page",
+            caller="page",
+            capabilities=CAPABILITIES,
+            raw_capabilities=jsonrpc.encode(CAPABILITIES),
+        )
+        self.responder = Outlet(self._hear)
         self.cancelled = asyncio.Event()
 
     def tell(self, kind: str, said: Any) -> None:
@@ -158,7 +162,6 @@ class TryingDoor:
         try:
             async with asyncio.TaskGroup() as group:
                 calling = group.create_task(self._call(trial, arguments))
-                trial.exchange.task = calling
                 ends = (_left(receive), trial.cancelled.wait(), self._stopping.wait())
                 watching = [group.create_task(_end(each, calling)) for each in ends]
                 await _tell(trial, calling, send)
@@ -169,10 +172,9 @@ class TryingDoor:
             trial.session.close()
 
     async def _call(self, trial: Trial, arguments: Raw) -> None:
-        fields = {"arguments": arguments, "_meta": Raw(b'{"progressToken":1}')}
+        meta = {"progressToken": Raw(b"1")}
         try:
-            answers, view = self._relay.answers, self._relay.view()
-            message = await answers.call(trial.exchange, "toolyard_call", fields, view)
+            message = await self._relay.call(trial.session, arguments, trial.responder, meta=meta)
         except ToolyardError as error:
             trial.tell("refused", {"text": str(error), "hint": error.hint})
             return

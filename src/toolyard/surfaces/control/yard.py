@@ -14,7 +14,7 @@ from toolyard.core.errors import LinkError, UnknownNameError
 from toolyard.hub import Hub
 from toolyard.relay.answers import describe, unknown
 from toolyard.relay.relay import Relay
-from toolyard.relay.session import Exchange, Session
+from toolyard.relay.session import Outlet, Session
 from toolyard.stores.inputs import InputsFile
 from toolyard.surfaces.control.api import Call, Done, Operation, Reply
 from toolyard.wire import jsonrpc
@@ -167,20 +167,18 @@ class Yard:
 
     async def _call(self, call: Call) -> bytes:
         """Call a tool as `toolyard_call` does: lazily started, checked against its schema."""
-        session = Session("control", _drop, is_stateless=True)
-        session.agent = session.caller = "control"
-        exchange = Exchange(session, b"0", _drop)
+        session = Session("control", _drop, agent="control", caller="control", is_stateless=True)
         asked: ToolCall = call.body
         arguments = asked.arguments
         if asked.input:
             saved = await asyncio.to_thread(self._inputs.get, asked.server, asked.tool, asked.input)
             arguments = saved | arguments
         named = {"server": asked.server, "tool": asked.tool, "arguments": arguments}
-        fields = {"arguments": Raw(jsonrpc.encode(named))}
         answers = self._relay.answers
         view = await answers.woken(self._relay.view(), asked.server)
         answers.find(view, asked.server, asked.tool)
-        message = await answers.call(exchange, "toolyard_call", fields, view)
+        wanted = Raw(jsonrpc.encode(named))
+        message = await self._relay.call(session, wanted, Outlet(_drop), view=view)
         if message.error:
             fault = jsonrpc.read_fault(message.error)
             raise LinkError(f"{asked.server!r} refused the call: {fault.message} ({fault.code})")

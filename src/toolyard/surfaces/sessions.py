@@ -1,0 +1,168 @@
+"""The sessions of legacy clients at the HTTP door: how many, whose, and for how long."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from typing import Final
+
+from toolyard.relay.relay import Relay
+from toolyard.relay.session import ClientRequest, Session
+from toolyard.relay.view_key import ViewKey
+from toolyard.surfaces.gate import Caller
+from toolyard.surfaces.reply import Reply
+from toolyard.surfaces.stream import Stream
+
+UNHEARD: Final = 64
+"""Messages kept for a client that has not opened its listening stream yet."""
+SHARE: Final = 4
+"""One token of an agent may have this part of all sessions: a quarter."""
+RESERVE: Final = 10
+"""And this part, a tenth, is for the hub's own token alone."""
+SWEEP_SECONDS: Final = 60.0
+
+
+class HttpSession:
+    """A session, with its listening stream, and the time it was last used."""
+
+    __slots__ = ("_hung_up", "_stream", "_unheard", "caller", "id", "session", "used_at")
+
+    def __init__(self, caller: Caller, view_key: ViewKey | None, now: float) -> None:
+        self.id = secrets.token_urlsafe(24).encode()
+        self.caller = caller
+        """Who opened it; nobody else may use it."""
+        self.session = Session(
+            self.id.decode(),
+            self.push,
+            account=caller.account,
+            caller=caller.name,
+            base=view_key,
+        )
+        self.used_at = now
+        self._stream: Stream | None = None
+        self._unheard: list[bytes] = []
+        self._hung_up: set[ClientRequest] = set()
+        """Requests under way whose connections have ended."""
+
+    def push(self, message: bytes) -> None:
+        """Say something unasked; kept for a while if nobody listens yet."""
+        if self._stream is not None:
+            self._stream.put(message)
+        elif len(self._unheard) < UNHEARD:
+            self._unheard.append(message)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether neither a stream nor a request of it is under way."""
+        return self._stream is None and not self.session.requests
+
+    def listen(self, reply: Reply) -> Stream:
+        """Say what is unasked on this reply from now on."""
+        self.end_stream()
+        stream = self._stream = Stream(reply)
+        unheard, self._unheard = self._unheard, []
+        for message in unheard:
+            stream.put(message)
+        return stream
+
+    def end_stream(self) -> None:
+        """End the listening stream, if there is one."""
+        if self._stream is not None:
+            self._stream.finish()
+            self._stream = None
+
+    def stream_lost(self, stream: Stream) -> bool:
+        """The connection of a stream has ended; false if another had taken its place."""
+        stream.close()
+        if self._stream is not stream:
+            return False
+        self._stream = None
+        self._abandon_unwanted()
+        return True
+
+    def hung_up(self, request: ClientRequest) -> None:
+        """The connection of a request has ended."""
+        self._hung_up.add(request)
+        self._abandon_unwanted()
+
+    def _abandon_unwanted(self) -> None:
+        """Cancel what is under way, if nothing of the client is connected any more."""
+        waiting = set(self.session.requests.values())
+        self._hung_up &= waiting
+        if self._stream is None and self._hung_up == waiting:
+            for request in waiting:
+                request.abandon()
+
+
+class HttpSessions:
+    """Every session of the door, by its id."""
+
+    def __init__(self, relay: Relay, *, limit: int, idle_seconds: float) -> None:
+        self._relay = relay
+        self._limit = limit
+        self._idle_seconds = idle_seconds
+        self._loop = asyncio.get_running_loop()
+        self._sessions: dict[bytes, HttpSession] = {}
+
+    def use(self, id_: bytes, caller: Caller, view_key: ViewKey | None) -> HttpSession | None:
+        """The session a request belongs to; for others than who opened it, there is none."""
+        client = self._sessions.get(id_)
+        if client is None or client.caller != caller or client.session.base != view_key:
+            return None
+        client.used_at = self._loop.time()
+        return client
+
+    def open(self, caller: Caller, view_key: ViewKey | None) -> HttpSession | None:
+        """Begin a session; None if the caller may have no more."""
+        if not self._make_room(caller):
+            return None
+        client = HttpSession(caller, view_key, self._loop.time())
+        self._sessions[client.id] = client
+        return client
+
+    def _make_room(self, caller: Caller) -> bool:
+        """Tell whether a token may have one more session; its most silent one may end for it.
+
+        Nobody's session ends for somebody else's: an agent that opens many is held to a share.
+        """
+        share = total = self._limit
+        if caller.is_agent:
+            share, total = max(1, total // SHARE), total - total // RESERVE
+        own = [client for client in self._sessions.values() if client.caller == caller]
+        if len(own) < share and len(self._sessions) < total:
+            return True
+        silent = [(client.used_at, client.id) for client in own if client.is_idle]
+        if silent:
+            self.end(min(silent)[1])
+        return bool(silent)
+
+    def end(self, id_: bytes) -> None:
+        """End a session, and all that is under way in it."""
+        client = self._sessions.pop(id_, None)
+        if client is not None:
+            self._relay.leave(client.session)
+            client.end_stream()
+
+    def end_all(self) -> None:
+        """End every session."""
+        for id_ in list(self._sessions):
+            self.end(id_)
+
+    def dismiss(self, caller: Caller) -> None:
+        """A token is worthless from now on: its sessions end."""
+        for id_, client in list(self._sessions.items()):
+            if client.caller == caller:
+                self.end(id_)
+
+    def end_streams(self) -> None:
+        """Nothing unasked will be said any more."""
+        for client in self._sessions.values():
+            client.end_stream()
+
+    async def sweep(self) -> None:
+        """End sessions that nobody has used for long, until cancelled."""
+        while True:
+            await asyncio.sleep(min(SWEEP_SECONDS, self._idle_seconds))
+            for id_, client in list(self._sessions.items()):
+                if client.is_idle and self._loop.time() - client.used_at > self._idle_seconds:
+                    self.end(id_)
