@@ -15,7 +15,8 @@ COLUMNS = 90
 def help_pages() -> str:
     """The help of every command, each under the words that ask for it."""
     pages = (
-        f"$ toolyard {' '.join([*words, '--help'])}\n{_help(words)}" for words in _walk((), root)
+        f"$ toolyard {' '.join([*words, '--help'])}\n{_help(words)}"
+        for words in sorted(_walk((), root))
     )
     return "\n".join(pages)
 

@@ -12,6 +12,7 @@ from toolyard.core.agents import Agent, Override
 from toolyard.core.agentwords import write_config, write_override
 from toolyard.core.errors import UnknownNameError
 from toolyard.hub.agents import Agents, Saved
+from toolyard.operation import Ordered
 from toolyard.stores.records import pair
 from toolyard.surfaces.control.agentrows import (
     AgentBody,
@@ -25,7 +26,6 @@ from toolyard.surfaces.control.agentrows import (
     SavedConfig,
 )
 from toolyard.surfaces.control.api import Call, Operation, Reply, fault_rows, problem
-from toolyard.surfaces.control.rows import Ordered
 
 SHORT = "/api/mcp-config"
 TOP = "/api/v1/agents"

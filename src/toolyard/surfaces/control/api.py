@@ -59,12 +59,6 @@ class Refusal(msgspec.Struct):
     success: bool | UnsetType = UNSET
 
 
-class Done(msgspec.Struct):
-    """An order was carried out."""
-
-    done: bool = True
-
-
 @dataclass(frozen=True, slots=True)
 class Call:
     """One request to an operation, its input checked."""

@@ -13,8 +13,8 @@ from toolyard.core.errors import ConfigError
 from toolyard.executors.detached import Installed, find_installed, launch
 from toolyard.hub import Hub
 from toolyard.hub.apps import AppOrders
+from toolyard.operation import Ordered
 from toolyard.surfaces.control.api import Call, Operation
-from toolyard.surfaces.control.rows import Ordered
 
 ONE = "/api/v1/apps/{name}"
 

@@ -12,12 +12,13 @@ from msgspec import Meta
 from toolyard.core.fold import alias_beside
 from toolyard.core.model import Command, Endpoint, Snapshot
 from toolyard.core.shelves import find, summarise
+from toolyard.operation import Done
 from toolyard.records.jsonc import parse
 from toolyard.sources.catalog import SOURCE
 from toolyard.stores.catalog import Catalog, Shelf, Shelved
 from toolyard.stores.imports import import_published
 from toolyard.stores.published import Published
-from toolyard.surfaces.control.api import Call, Done, Operation
+from toolyard.surfaces.control.api import Call, Operation
 
 LISTED: Final = 1000
 PAGE: Final = 30

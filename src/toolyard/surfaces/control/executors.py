@@ -12,9 +12,9 @@ from toolyard.core.agents import EXECUTORS
 from toolyard.core.sites import Placement, Site
 from toolyard.hub.agents import Agents
 from toolyard.hub.executors import Executors
+from toolyard.operation import Ordered
 from toolyard.surfaces.control.agentrows import Name
 from toolyard.surfaces.control.api import Call, Operation
-from toolyard.surfaces.control.rows import Ordered
 
 TOP = "/api/v1/executors"
 ONE = "/api/v1/executors/{name}"

@@ -8,8 +8,9 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from toolyard.operation import Done
 from toolyard.stores.inputs import NAME_LONGEST, InputsFile
-from toolyard.surfaces.control.api import Call, Done, Operation
+from toolyard.surfaces.control.api import Call, Operation
 
 PATH = "/api/v1/tools/{server}/{tool:path}/inputs"
 

@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 
 from toolyard.hub.packages import Packages
-from toolyard.surfaces.control.api import Call, Done, Operation
+from toolyard.operation import Done
+from toolyard.surfaces.control.api import Call, Operation
 
 TOP = "/api/v1/packages"
 ONE = "/api/v1/packages/{name}"

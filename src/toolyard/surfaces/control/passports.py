@@ -12,10 +12,10 @@ from toolyard.core.known_clients import passports
 from toolyard.core.passport import Passport, read_override
 from toolyard.hub import Hub
 from toolyard.hub.orders import Orders
+from toolyard.operation import Ordered
 from toolyard.relay.relay import Relay
 from toolyard.relay.session import Session
 from toolyard.surfaces.control.api import Call, Operation, Reply
-from toolyard.surfaces.control.rows import Ordered
 
 TOP = "/api/v1/passports"
 ONE = "/api/v1/passports/{name}"

@@ -10,6 +10,7 @@ import msgspec
 from toolyard.core.agents import EXECUTORS
 from toolyard.core.agentwords import write_policy
 from toolyard.hub.agents import Agents
+from toolyard.operation import Ordered
 from toolyard.surfaces.control.agentrows import (
     ChangeRow,
     PolicyBody,
@@ -18,7 +19,6 @@ from toolyard.surfaces.control.agentrows import (
     Preview,
 )
 from toolyard.surfaces.control.api import Call, Operation, Reply
-from toolyard.surfaces.control.rows import Ordered
 
 TOP = "/api/v1/policies"
 ONE = "/api/v1/policies/{executor}"

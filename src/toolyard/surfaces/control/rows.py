@@ -101,11 +101,3 @@ class ProblemList(msgspec.Struct):
 
     revision: int
     problems: list[ProblemRow]
-
-
-class Ordered(msgspec.Struct):
-    """An order was written down; `noticed` says whether the picture shows its effect already."""
-
-    name: str
-    noticed: bool
-    done: bool = True

@@ -18,9 +18,10 @@ from toolyard.core.model import Command
 from toolyard.core.plans import Plan
 from toolyard.hub import Hub
 from toolyard.hub.agents import Agents
+from toolyard.operation import Done
 from toolyard.stores.tokens import TokensFile
 from toolyard.surfaces.control.agentrows import Name, RefusalRow
-from toolyard.surfaces.control.api import Call, Done, Operation
+from toolyard.surfaces.control.api import Call, Operation
 from toolyard.surfaces.control.resolving import refusal_row
 from toolyard.surfaces.gate import Caller, caller_of
 

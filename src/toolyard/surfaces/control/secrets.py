@@ -10,10 +10,11 @@ import msgspec
 from toolyard.hub import Hub
 from toolyard.hub.logins import Logins, LoginState
 from toolyard.links.oauth import LOGIN_SECONDS
+from toolyard.operation import Done
 from toolyard.stores.inventory import Row, take_stock
 from toolyard.stores.keyring import has_keyring
 from toolyard.stores.secrets import SECRET_BYTES, Secrets
-from toolyard.surfaces.control.api import Call, Done, Operation
+from toolyard.surfaces.control.api import Call, Operation
 
 
 class SecretRows(msgspec.Struct):

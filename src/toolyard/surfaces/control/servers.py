@@ -10,8 +10,9 @@ from msgspec import UNSET, Meta, UnsetType
 from toolyard.core.transports import Spelling
 from toolyard.hub import Hub
 from toolyard.hub.orders import Orders
-from toolyard.surfaces.control.api import Call, Done, Operation, Reply
-from toolyard.surfaces.control.rows import Ordered, ServerDetails, ServerList
+from toolyard.operation import Done, Ordered
+from toolyard.surfaces.control.api import Call, Operation, Reply
+from toolyard.surfaces.control.rows import ServerDetails, ServerList
 
 TOP = "/api/v1/servers"
 ONE = "/api/v1/servers/{alias}"

@@ -13,8 +13,9 @@ from msgspec import Meta
 from toolyard.core.errors import ConfigError
 from toolyard.core.profiles import unknown_profile
 from toolyard.hub import Hub
+from toolyard.operation import Done
 from toolyard.stores.tokens import AgentToken, TokensFile
-from toolyard.surfaces.control.api import Call, Done, Operation
+from toolyard.surfaces.control.api import Call, Operation
 from toolyard.surfaces.gate import Caller, caller_of
 
 TOP = "/api/v1/tokens"

@@ -15,10 +15,11 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from toolyard.core.errors import ToolyardError, UnknownNameError
+from toolyard.operation import Done
 from toolyard.relay.relay import Relay
 from toolyard.relay.session import Outlet, Session
 from toolyard.stores.inputs import InputsFile
-from toolyard.surfaces.control.api import Call, Done, Operation
+from toolyard.surfaces.control.api import Call, Operation
 from toolyard.wire import jsonrpc
 
 MEDIA: Final = "text/event-stream"
