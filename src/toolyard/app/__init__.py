@@ -15,6 +15,7 @@ from toolyard.features import FEATURES
 from toolyard.links.patience import Patience
 from toolyard.settings import Settings
 from toolyard.stores.runfile import RunDir
+from toolyard.surfaces.address import local_url
 from toolyard.surfaces.lines import serve_stdio
 
 __all__ = ["House", "run"]
@@ -47,7 +48,8 @@ async def run(
     with _held(place) as trouble:
         token = settings.token or place.token()
         sock = bind_door(settings)
-        house = House(settings, patience, features)
+        url = local_url(settings, sock.getsockname()[1])
+        house = House(settings, patience, features, url)
         if trouble is not None:
             say_unfindable(house, place, str(trouble))
         try:

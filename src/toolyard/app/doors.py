@@ -20,7 +20,7 @@ from toolyard.core.model import Problem, Report
 from toolyard.core.problems import ProblemCode
 from toolyard.settings import Settings, in_force
 from toolyard.stores.runfile import HubState, RunDir
-from toolyard.surfaces.address import EVERYWHERE, local_url, open_url, problems_of
+from toolyard.surfaces.address import EVERYWHERE, open_url, problems_of
 from toolyard.surfaces.asgi import App
 from toolyard.surfaces.control.agents import AgentsDoor
 from toolyard.surfaces.control.api import make_app
@@ -66,7 +66,6 @@ async def open_doors(
     """Serve all doors of a house until it is told to stop; `ready` gets the address."""
     settings, stop = house.settings, house.stopping
     port: int = sock.getsockname()[1]
-    house.hub.url = local_url(settings, port)
     house.board.post(Report("doors", problems=tuple(problems_of(settings, port))))
     sessions = PageSessions()
     gate = Gate(

@@ -28,6 +28,7 @@ from toolyard.hub.executors import Executors
 from toolyard.hub.logins import Logins
 from toolyard.hub.orders import Orders
 from toolyard.hub.packages import Packages
+from toolyard.hub.resolutions import Resolutions
 from toolyard.hub.shareable import Shareable
 from toolyard.hub.sweep import find_again
 from toolyard.links.budget import RunningBudget
@@ -81,9 +82,15 @@ class House:
     """Every room, built and wired, not yet running."""
 
     def __init__(
-        self, settings: Settings, patience: Patience, features: Sequence[Feature] = FEATURES
+        self,
+        settings: Settings,
+        patience: Patience,
+        features: Sequence[Feature] = FEATURES,
+        url: str = "",
     ) -> None:
+        """Build a house; `url` is the address of its doors, if it has any."""
         self.settings = settings
+        self.url = url
         self.features = features
         self._patience = replace(
             patience,
@@ -107,7 +114,6 @@ class House:
         self._build_links()
         self._build_hub()
         self._build_files()
-        self._build_agents()
         self._build_features()
         self.announced = Announced(self.hub.project_folders)
         self.sources: list[Source] = [
@@ -121,7 +127,6 @@ class House:
             *self.feature_sources,
             Bundled(_others(self.board, self.hub)),
         ]
-        self.hub.expected = frozenset({"configured", "catalog", *self.apps.scans})
 
     def _build_links(self) -> None:
         """What starts servers and holds the links to them."""
@@ -161,12 +166,26 @@ class House:
             probe,
             lambda id_, why, since: self.pool.replaced(id_, why, since),
         )
-        self.catalog = Catalog(settings.data_dir / "catalog")
+        root, approve = settings.data_dir / "catalog", self.approvals.approve_definition
+        self.catalog = Catalog(root, approve=approve)
         self.open = self._make_opener()
-        self.pool = Pool(self.board, self.open, self._patience, budget=self.budget)
+        self.pool = Pool(
+            self.board,
+            self.open,
+            self._patience,
+            budget=self.budget,
+            on_ready=lambda *ready: self.relay.subscriptions.ready(*ready),
+            on_notice=lambda *notice: self.relay.heard(*notice),
+        )
         self.departures = Departures(self.budget.keepers, _read_ports)
         self.instances = Instances(
-            self.board, self.pool, self.open, self._patience, settings.session_idle
+            self.board,
+            self.pool,
+            self.open,
+            self._patience,
+            settings.session_idle,
+            on_ready=lambda *ready: self.relay.subscriptions.ready_apart(*ready),
+            on_notice=lambda *notice: self.relay.heard_apart(*notice),
         )
 
     def _make_opener(self) -> Opener:
@@ -190,19 +209,27 @@ class House:
     def _build_hub(self) -> None:
         """What answers clients, and what it knows of apps, logins and past calls."""
         settings = self.settings
-        self.hub = Hub(self.board, self.pool, self.instances, self.apps)
-        self.hub.installed = self.packages.installed
+        self.hub = Hub(
+            self.board,
+            self.pool,
+            self.instances,
+            self.apps,
+            url=self.url,
+            expected=frozenset({"configured", "catalog", *self.apps.scans}),
+            installed=self.packages.installed,
+        )
         self.logins = Logins(self.hub, self.grants)
-        self.relay = Relay(self.hub, view_key(settings))
+        self._build_agents()
         kept = self.database if settings.history == "on" else None
         self.call_log = CallLog(kept, bounds(settings))
         self.history = History(self.call_log)
-        self.relay.calls.record = self.call_log.record
+        self.relay = Relay(
+            self.hub, view_key(settings), self.resolutions.given, self.call_log.record
+        )
 
     def _build_files(self) -> None:
         """What the user keeps in files, and the orders that change them."""
         settings = self.settings
-        self.catalog.approve = self.approvals.approve_definition
         words = self.local.last_words
         self.checks = Checks(self.hub, self.approvals, self.catalog, words, self.open, os.environ)
         passports = PassportsFile(settings.config_file.parent / FILE)
@@ -217,7 +244,8 @@ class House:
         """Who is given which servers, and where those run."""
         records = AgentStore(self.database)
         self.executors = Executors(self.hub, records, self.sites)
-        self.agents = Agents(self.hub, records, self.executors)
+        self.resolutions = Resolutions(self.board, self.executors.reach_of)
+        self.agents = Agents(self.hub, records, self.executors, self.resolutions)
         self.shareable = Shareable(self.hub, self.open, self.sharing)
         self.roster = AgentsSource(records, os.environ)
         self.board.post(self.roster.report)
@@ -325,7 +353,7 @@ def _others(board: Board, hub: Hub) -> Callable[[], Awaitable[bool]]:
         while True:
             snapshot = await board.wait_after(seen)
             seen = snapshot.revision
-            if hub.expected <= snapshot.sources.keys():
+            if hub.is_complete(snapshot):
                 own = ("bundled", "agents")  # what agents list themselves is no reason to go
                 return any(id_.source not in own for id_ in snapshot.entries)
 

@@ -148,7 +148,6 @@ def import_command(context: CliContext, name: str, registry: str, version: str, 
     from toolyard.stores.published import Published
 
     catalog = _open(context)
-    catalog.approve = lambda written: _approve(context, written)
     definition = import_published(catalog, Published(registry), name, version, alias)
     found = catalog.load().get(definition.name)
     _done(context, "imported", definition.name, _launch(found))
@@ -198,7 +197,8 @@ def _pairs(words: Sequence[str]) -> dict[str, str]:
 def _open(context: CliContext) -> Catalog:
     from toolyard.stores.catalog import Catalog
 
-    catalog = Catalog(context.settings.data_dir / "catalog")
+    root = context.settings.data_dir / "catalog"
+    catalog = Catalog(root, approve=lambda written: _approve(context, written))
     catalog.restock()
     return catalog
 

@@ -86,6 +86,12 @@ class Resolution:
     plans: tuple[Plan, ...] = ()
     refusals: tuple[Refusal, ...] = ()
 
+    @property
+    def names(self) -> set[str]:
+        """All servers that were asked for, given or not."""
+        given = {plan.name for plan in self.plans}
+        return given.union(refusal.name for refusal in self.refusals)
+
 
 @dataclass(frozen=True, slots=True)
 class Known:

@@ -93,11 +93,13 @@ def _definitions(roster: Roster) -> Iterator[tuple[str, AgentServer]]:
         yield from ((agent, each) for each in override.servers if not each.server)
 
 
-class Yard:
+class Resolver:
     """One picture, made ready for resolving; make one per picture and ask it often."""
 
-    def __init__(self, snapshot: Snapshot) -> None:
-        self.roster = snapshot.roster
+    def __init__(self, snapshot: Snapshot, roster: Roster | None = None) -> None:
+        """Take the servers of a picture, and who is given which from another roster, if told."""
+        self._snapshot = snapshot
+        self.roster = snapshot.roster if roster is None else roster
         self._known: dict[str, Known] = {}
         self._own: dict[Endpoint, ServerId] = {}
         for id_, entry in snapshot.entries.items():
@@ -125,20 +127,23 @@ class Yard:
             return None
         return tried.shareable
 
-    def terms(
-        self,
-        agent: str,
-        executor: str = "",
-        session: str = "",
-        *,
-        hub: str = "",
-        loopback: str = "",
-    ) -> Terms:
-        """Everything that decides for one run.
+    def with_roster(self, roster: Roster) -> Resolver:
+        """Return what resolves as if that were the roster."""
+        return Resolver(self._snapshot, roster)
+
+    def resolve(self, agent: str, executor: str, reach: tuple[str, str]) -> Resolution:
+        """Return what an agent gets at an executor; each plan says which server of the yard it is.
+
+        `reach` is the hub's address as the executor sees it, and the host that stands for our
+        loopback there; both may be empty.
 
         Raises:
             UnknownNameError: There is no such agent or executor.
         """
+        return resolve(self._terms(agent, executor, *reach))
+
+    def _terms(self, agent: str, executor: str, hub: str, loopback: str) -> Terms:
+        """Everything that decides for one run."""
         who = self.roster.agent(agent)
         where = self.roster.executor(executor)
         is_site = where in self.roster.sites
@@ -150,7 +155,7 @@ class Yard:
             policy,
             of,
             self.roster.overrides.get((who.id, where)),
-            session,
+            "",
             self._known,
             self._own,
             hub,
@@ -158,7 +163,3 @@ class Yard:
             is_site=is_site,
             is_far=(is_site or where in FAR) and not loopback,
         )
-
-    def resolve(self, terms: Terms) -> Resolution:
-        """What the terms come to; of each plan is said which server of the picture it is."""
-        return resolve(terms)

@@ -43,17 +43,30 @@ class Hub:
     """The public inside of the house."""
 
     def __init__(
-        self, board: Board, pool: Pool, instances: Instances, apps: Apps | None = None
+        self,
+        board: Board,
+        pool: Pool,
+        instances: Instances,
+        apps: Apps,
+        *,
+        url: str,
+        expected: frozenset[str],
+        installed: Callable[[Server], dict[str, Any] | None],
     ) -> None:
+        """Answer for a house.
+
+        Args:
+            url: Its address; empty if it has no door but one client's stdin and stdout.
+            expected: The sources that must have reported until the picture is complete.
+            installed: Returns what is started in place of a server's launcher.
+        """
         self.board = board
         self.pool = pool
         self.instances = instances
         self.apps = apps
-        self.expected: frozenset[str] = frozenset()
-        """The sources that must have reported until the picture is complete."""
-        self.installed: Callable[[Server], dict[str, Any] | None] = lambda _server: None
-        """Says what is started in place of a server's launcher."""
-        self.url = ""
+        self.url = url
+        self._expected = expected
+        self._installed = installed
         self._projects: Counter[str] = Counter()
         self._started = time.monotonic()
 
@@ -98,7 +111,7 @@ class Hub:
     @property
     def scans(self) -> dict[str, Scan]:
         """The scan of every app, by its name."""
-        return self.apps.scans if self.apps is not None else {}
+        return self.apps.scans
 
     def app_status(self, name: str) -> dict[str, Any]:
         """All that is known of one app.
@@ -109,7 +122,7 @@ class Hub:
         keepers = self.pool.keepers
         failing = {id_: k.failing_since for id_, k in keepers.items() if k.failing_since}
         said = describe_app(self.scan(name), self.snapshot, failing)
-        return {**said, "own": self.apps is not None and name in self.apps.own}
+        return {**said, "own": name in self.apps.own}
 
     def scan(self, name: str) -> Scan:
         """The scan of an app.
@@ -133,7 +146,7 @@ class Hub:
         return {
             **self._describe(entry, self.pool.keepers.get(entry.server.id)),
             "launch": _launch(entry.server.endpoint),
-            "installed": self.installed(entry.server),
+            "installed": self._installed(entry.server),
             "timeout_s": entry.server.timeout,
             "instructions": entry.peer.instructions if entry.peer else "",
             "agents": self._listed(entry),
@@ -157,13 +170,17 @@ class Hub:
             for name, enabled in listed_by(roster, entry.server, entry.alias)
         ]
 
+    def is_complete(self, snapshot: Snapshot) -> bool:
+        """Whether all sources that have servers from the start have reported."""
+        return self._expected <= snapshot.sources.keys()
+
     def is_settled(self) -> bool:
         """Whether every server in use has been tried: its offers are known, or its problem is."""
         waiting = (Status.KNOWN, Status.STARTING)
         sources = self.snapshot.sources
         return (
             bool(sources)
-            and self.expected <= sources.keys()
+            and self.is_complete(self.snapshot)
             and not any(
                 entry.status in waiting and entry.offers == NO_OFFERS
                 for entry in self.snapshot.entries.values()

@@ -20,7 +20,7 @@ from toolyard.core.agents import EXECUTORS, AgentConfig, Policy, Roster
 from toolyard.core.errors import ConflictError
 from toolyard.core.model import Snapshot
 from toolyard.core.plans import Resolution
-from toolyard.core.roster import Yard
+from toolyard.core.roster import Resolver
 from toolyard.hub import Hub
 from toolyard.hub.executors import Executors
 from toolyard.hub.preview import (
@@ -32,6 +32,7 @@ from toolyard.hub.preview import (
     with_override,
     with_policy,
 )
+from toolyard.hub.resolutions import Resolutions
 from toolyard.hub.why import Story, tell
 from toolyard.stores.agents import ANY, AgentStore, Records
 
@@ -53,12 +54,13 @@ class Saved:
 class Agents:
     """Everything there is to ask and to order about agents."""
 
-    def __init__(self, hub: Hub, store: AgentStore, executors: Executors) -> None:
+    def __init__(
+        self, hub: Hub, store: AgentStore, executors: Executors, resolutions: Resolutions
+    ) -> None:
         self._hub = hub
         self._store = store
         self._executors = executors
-        self._yard: tuple[Snapshot, Yard] | None = None
-        self._made: dict[tuple[str, str], Resolution] = {}
+        self._resolutions = resolutions
 
     # Questions.
 
@@ -72,21 +74,13 @@ class Agents:
         """All that was written, and the agents that are known from the start."""
         return self._store.records.roster
 
-    def reach_of(self, executor: str) -> tuple[str, str]:
-        """The hub's address as an executor sees it, and the host that stands for our loopback."""
-        return self._executors.reach_of(executor)
-
     async def prepare(self, executor: str) -> None:
         """Find out how the hub is reached from a place before plans for it are made.
 
         Raises:
             UnknownNameError: There is no such executor.
         """
-        where = self.yard.roster.executor(executor)
-        before = self._executors.reach_of(where)
-        await self._executors.prepare(where)
-        if self._executors.reach_of(where) != before:
-            self._yard = None
+        await self._executors.prepare(self._resolver.roster.executor(executor))
 
     def resolution(self, agent: str, executor: str = "", session: str = "") -> Resolution:
         """What a run of an agent gets, and what it does not; made once per picture.
@@ -94,11 +88,7 @@ class Agents:
         Raises:
             UnknownNameError: There is no such agent or executor.
         """
-        yard = self.yard
-        who, where = yard.roster.agent(agent).id, yard.roster.executor(executor)
-        made = self._made.get((who, where))
-        if made is None:
-            made = self._made[who, where] = self._resolve(yard, who, where)
+        made = self._resolutions.planned(agent, executor)
         return replace(made, session=session) if session else made
 
     def why(self, name: str, agent: str, executor: str = "") -> Story:
@@ -107,7 +97,7 @@ class Agents:
         Raises:
             UnknownNameError: Nobody knows such an agent, executor, server or tool.
         """
-        return tell(name, self.resolution(agent, executor), self._hub.snapshot, self.yard)
+        return tell(name, self.resolution(agent, executor), self._hub.snapshot, self._resolver)
 
     def preview_policy(self, executor: str, said: Any) -> list[Change]:
         """Whose plans a policy would change; None stands for taking it back.
@@ -118,16 +108,17 @@ class Agents:
             UnknownNameError: There is no such executor.
             FaultsError: It is no policy.
         """
-        yard = Yard(self._hub.snapshot)
-        where = yard.roster.executor(executor)
+        before = Resolver(self._hub.snapshot)
+        roster = before.roster
+        where = roster.executor(executor)
         policy = None if said is None else read_policy(said)
-        after = with_policy(yard, where, policy)
+        after = with_policy(before, where, policy)
         reached = [
-            each
-            for each in dict.fromkeys((*EXECUTORS, *yard.roster.sites))
-            if yard.roster.policy(each)[0] != after.roster.policy(each)[0]
+            place
+            for place in dict.fromkeys((*EXECUTORS, *roster.sites))
+            if roster.policy(place)[0] != after.roster.policy(place)[0]
         ]
-        return compare(yard, after, reached, self._resolve)
+        return compare(before, after, reached, self._resolutions.imagine)
 
     def validate(self, agent: str, said: Any, executor: str = "") -> Checked:
         """What is wrong with a list, and what will not work with an executor; nothing is saved.
@@ -135,39 +126,30 @@ class Agents:
         Raises:
             UnknownNameError: There is no such agent or executor.
         """
-        yard = self.yard
-        who, where = yard.roster.agent(agent).id, yard.roster.executor(executor)
+        resolver = self._resolver
+        who, where = resolver.roster.agent(agent).id, resolver.roster.executor(executor)
         try:
             config = read_config(who, said)
         except FaultsError as error:
             return Checked(error.faults, ())
-        after = with_config(yard, replace(config, enabled=True))
-        return check(config, self._resolve(after, who, where))
+        after = with_config(resolver, replace(config, enabled=True))
+        return check(config, self._resolutions.imagine(after, who, where))
 
     def validate_override(self, agent: str, executor: str, said: Any) -> Checked:
         """What is wrong with what differs, and what will not work; raises like `validate`."""
-        yard = self.yard
-        who, where = yard.roster.agent(agent).id, yard.roster.executor(executor)
+        resolver = self._resolver
+        who, where = resolver.roster.agent(agent).id, resolver.roster.executor(executor)
         try:
             override = read_override(who, where, said)
         except FaultsError as error:
             return Checked(error.faults, ())
-        after = with_override(yard, replace(override, enabled=True))
+        after = with_override(resolver, replace(override, enabled=True))
         added = AgentConfig(who, servers=override.servers)
-        return check(added, self._resolve(after, who, where))
+        return check(added, self._resolutions.imagine(after, who, where))
 
     @property
-    def yard(self) -> Yard:
-        """The picture, made ready for resolving."""
-        snapshot = self._hub.snapshot
-        if self._yard is None or self._yard[0] is not snapshot:
-            self._yard = snapshot, Yard(snapshot)
-            self._made = {}
-        return self._yard[1]
-
-    def _resolve(self, yard: Yard, agent: str, executor: str) -> Resolution:
-        hub, loopback = self.reach_of(executor)
-        return yard.resolve(yard.terms(agent, executor, hub=hub, loopback=loopback))
+    def _resolver(self) -> Resolver:
+        return self._resolutions.resolver
 
     # Orders; all of them raise ConflictError and StoreError as the store does.
 

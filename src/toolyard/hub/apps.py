@@ -7,9 +7,8 @@ from collections.abc import Callable, Mapping
 
 from toolyard.board import NOTICE_SECONDS
 from toolyard.core.apps import App, read_app
-from toolyard.core.errors import NotOursError, StoreError
+from toolyard.core.errors import NotOursError
 from toolyard.hub import Hub
-from toolyard.sources.apps import Apps
 from toolyard.stores.apps import AppsFolder
 
 
@@ -50,14 +49,8 @@ class AppOrders:
         return await self._noticed(lambda: self._seen(name) != before)
 
     @property
-    def _apps(self) -> Apps:
-        if self._hub.apps is None:
-            raise StoreError("apps cannot be changed: this hub looks for none")
-        return self._hub.apps
-
-    @property
     def _folder(self) -> AppsFolder:
-        return self._apps.folder
+        return self._hub.apps.folder
 
     def _seen(self, name: str) -> App | None:
         scan = self._hub.scans.get(name)
@@ -68,7 +61,7 @@ class AppOrders:
         try:
             async with asyncio.timeout(NOTICE_SECONDS):
                 while not holds():
-                    await self._apps.wait_followed()
+                    await self._hub.apps.wait_followed()
         except TimeoutError:
             return False
         return True

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
 from toolyard.core.agentfiles import Fault
-from toolyard.core.agents import AgentConfig, AgentServer, Override, Policy, Roster
+from toolyard.core.agents import AgentConfig, AgentServer, Override, Policy
 from toolyard.core.plans import Plan, Refusal, Resolution
-from toolyard.core.roster import Yard, endpoint_of
+from toolyard.core.roster import Resolver, endpoint_of
 from toolyard.stores.clear import clear_secrets
 
-Resolve = Callable[[Yard, str, str], Resolution]
+Resolve = Callable[[Resolver, str, str], Resolution]
 FIELDS: Final = {
     "shared-stdio": "mode",
     "transport-refused": "type",
@@ -48,32 +47,31 @@ class Checked:
     warnings: tuple[Fault, ...]
 
 
-def with_policy(yard: Yard, executor: str, policy: Policy | None) -> Yard:
+def with_policy(resolver: Resolver, executor: str, policy: Policy | None) -> Resolver:
     """The same yard under another policy; None for none."""
-    policies = {key: value for key, value in yard.roster.policies.items() if key != executor}
+    policies = {key: value for key, value in resolver.roster.policies.items() if key != executor}
     if policy is not None:
         policies[executor] = policy
-    return _with(yard, replace(yard.roster, policies=policies))
+    return resolver.with_roster(replace(resolver.roster, policies=policies))
 
 
-def with_config(yard: Yard, config: AgentConfig) -> Yard:
+def with_config(resolver: Resolver, config: AgentConfig) -> Resolver:
     """The same yard with another list of an agent."""
-    return _with(yard, replace(yard.roster, configs={**yard.roster.configs, config.agent: config}))
+    roster = resolver.roster
+    configs = {**roster.configs, config.agent: config}
+    return resolver.with_roster(replace(roster, configs=configs))
 
 
-def with_override(yard: Yard, override: Override) -> Yard:
+def with_override(resolver: Resolver, override: Override) -> Resolver:
     """The same yard with another override."""
     key = override.agent, override.executor
-    return _with(yard, replace(yard.roster, overrides={**yard.roster.overrides, key: override}))
+    roster = resolver.roster
+    return resolver.with_roster(replace(roster, overrides={**roster.overrides, key: override}))
 
 
-def _with(yard: Yard, roster: Roster) -> Yard:
-    other = copy.copy(yard)
-    other.roster = roster
-    return other
-
-
-def compare(before: Yard, after: Yard, executors: Iterable[str], resolve: Resolve) -> list[Change]:
+def compare(
+    before: Resolver, after: Resolver, executors: Iterable[str], resolve: Resolve
+) -> list[Change]:
     """The agents whose plans differ with these executors, in the order of their names."""
     roster = before.roster
     agents = sorted({*roster.configs, *(agent for agent, _ in roster.overrides)})

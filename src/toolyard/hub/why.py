@@ -11,7 +11,7 @@ from toolyard.core.errors import UnknownNameError
 from toolyard.core.model import Entry, Snapshot
 from toolyard.core.names import closest
 from toolyard.core.plans import Plan, Refusal, Resolution, Step
-from toolyard.core.roster import Yard, endpoint_of
+from toolyard.core.roster import Resolver, endpoint_of
 
 Verdict = Literal["given", "refused", "disabled", "not-listed", "held", "failing"]
 
@@ -38,22 +38,22 @@ class Story:
     """Other servers on the list with a tool of that name."""
 
 
-def tell(name: str, made: Resolution, snapshot: Snapshot, yard: Yard) -> Story:
+def tell(name: str, made: Resolution, snapshot: Snapshot, resolver: Resolver) -> Story:
     """Tell the story of a name: of a server on the list, of a tool, or of a server of the yard.
 
     Raises:
         UnknownNameError: Nobody knows it.
     """
-    return _Teller(name, made, snapshot, yard).tell()
+    return _Teller(name, made, snapshot, resolver).tell()
 
 
 class _Teller:
-    def __init__(self, name: str, made: Resolution, snapshot: Snapshot, yard: Yard) -> None:
+    def __init__(self, name: str, made: Resolution, snapshot: Snapshot, resolver: Resolver) -> None:
         self.name = name
         self.made = made
         self.snapshot = snapshot
-        self.roster = yard.roster
-        self.title = yard.roster.agent(made.agent).title
+        self.roster = resolver.roster
+        self.title = resolver.roster.agent(made.agent).title
 
     def story(self, verdict: Verdict, text: str, hint: str = "", **more: Any) -> Story:
         made = self.made

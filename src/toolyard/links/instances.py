@@ -31,6 +31,10 @@ LOOK_SECONDS: Final = 60.0
 OpenFor = Callable[[Server, Era | None, Owner], AbstractAsyncContextManager[Link]]
 
 
+def _ignore(*_: object) -> None:
+    return None
+
+
 class Instance:
     """One server that runs apart: its keeper, and whom it is for."""
 
@@ -119,14 +123,23 @@ class Instances:
     """Lends links to servers that run apart, and ends them when their owners are gone."""
 
     def __init__(
-        self, board: Board, pool: Pool, open_for: OpenFor, patience: Patience, idle: float
+        self,
+        board: Board,
+        pool: Pool,
+        open_for: OpenFor,
+        patience: Patience,
+        idle: float,
+        *,
+        on_ready: Callable[[Instance, Link], None] = _ignore,
+        on_notice: Callable[[Instance, Link, str, bytes], None] = _ignore,
     ) -> None:
+        """Follow a board; `on_ready` and `on_notice` hear what the links of instances tell."""
         self.pool = pool
         self.open = open_for
+        self.on_ready = on_ready
+        self.on_notice = on_notice
         self.revision = 0
         """Grows with every change, for those who follow."""
-        self.on_ready: Callable[[Instance, Link], None] = _ignore
-        self.on_notice: Callable[[Instance, Link, str, bytes], None] = _ignore
         self._board = board
         self._patience = patience
         self._idle = idle
@@ -289,7 +302,3 @@ class Instances:
             is_off = instance.keeper.link is None and not instance.is_under_way
             if self._idle and is_off and now - instance.used_at > self._idle:
                 self._end(instance)
-
-
-def _ignore(*_: object) -> None:
-    return None

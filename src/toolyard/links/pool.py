@@ -17,6 +17,10 @@ STARTS_AT_ONCE = 8
 """Twenty servers that start together would starve each other; eight do not."""
 
 
+def _ignore(*_: object) -> None:
+    return None
+
+
 @dataclass(slots=True)
 class _Kept:
     keeper: Keeper
@@ -33,8 +37,13 @@ class Pool:
         patience: Patience,
         *,
         budget: RunningBudget | None = None,
+        on_ready: Ready = _ignore,
+        on_notice: Notice = _ignore,
     ) -> None:
+        """Follow a board; `on_ready` and `on_notice` hear what the links of all servers tell."""
         self._board = board
+        self.on_ready = on_ready
+        self.on_notice = on_notice
         self.budget = budget or RunningBudget()
         self.budget.count(lambda: [kept.keeper for kept in self._kept.values()])
         self._open = open_link
@@ -43,8 +52,6 @@ class Pool:
         self._kept: dict[ServerId, _Kept] = {}
         self._ending: set[asyncio.Task[None]] = set()
         self._waiting: list[Keeper] | None = None
-        self.on_notice: Notice = _ignore
-        self.on_ready: Ready = _ignore
 
     def hold_back(self) -> None:
         """Start nothing on our own until somebody is let in; a call still starts its server."""
@@ -165,10 +172,6 @@ class Pool:
         """Ask every server again for what it offers."""
         for kept in self._kept.values():
             kept.keeper.refresh()
-
-
-def _ignore(*_: object) -> None:
-    return None
 
 
 def _is_usable(entry: Entry) -> bool:

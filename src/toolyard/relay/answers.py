@@ -25,7 +25,8 @@ from toolyard.relay.routes import Route
 from toolyard.relay.schema import complaints, inner_arguments
 from toolyard.relay.session import ClientRequest
 from toolyard.relay.status_scope import scope_status
-from toolyard.relay.view import View, make_view
+from toolyard.relay.view import View
+from toolyard.relay.view_key import ViewKey
 from toolyard.wire import jsonrpc
 from toolyard.wire.jsonrpc import Fields, Message
 
@@ -40,9 +41,10 @@ class Answers:
 
     identity: Final = SERVER
 
-    def __init__(self, hub: Hub, calls: Calls) -> None:
+    def __init__(self, hub: Hub, calls: Calls, look: Callable[[ViewKey], View]) -> None:
         self._hub = hub
         self._calls = calls
+        self._look = look
         self._tools: dict[str, Callable[[ClientRequest, View], Awaitable[Message]]] = {
             "toolyard_status": self._status,
             "toolyard_tools": self._find,
@@ -116,7 +118,7 @@ class Answers:
             await self._calls.link_for(view.route_to(server), request.session, request.capabilities)
         except ToolyardError as error:
             return error_result(f"{error}. {error.hint}".strip())
-        view = await self.woken(make_view(self._hub.snapshot, view.key, view), server)
+        view = await self.woken(self._look(view.key), server)
         found = {"server": server, "tools": [describe(view, n) for n in view.search("", server)]}
         return text_result(jsonrpc.encode(found).decode(), found)
 
@@ -162,7 +164,7 @@ class Answers:
             return view
         with contextlib.suppress(ToolyardError):  # why it failed is on the picture
             await self._hub.pool.lease(entry.server.id)
-        return make_view(self._hub.snapshot, view.key, view)
+        return self._look(view.key)
 
     def find(self, view: View, server: str, tool: str) -> Route:
         """Where a call by (server, tool) leads.

@@ -54,7 +54,7 @@ class AppAnswers:
 
     @property
     def _env(self) -> Mapping[str, str]:
-        return self._hub.apps.env if self._hub.apps is not None else {}
+        return self._hub.apps.env
 
     @property
     def _app(self) -> App:

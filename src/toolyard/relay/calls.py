@@ -56,15 +56,21 @@ Record = Callable[[str | bytes, str, str, Raw, float, Message | BaseException, s
 class Calls:
     """Takes requests to links, and bridges the eras where the two sides differ."""
 
-    def __init__(self, pool: Pool, instances: Instances) -> None:
+    def __init__(
+        self,
+        pool: Pool,
+        instances: Instances,
+        folders: Folders,
+        note_task: NoteTask,
+        record: Record,
+    ) -> None:
         self._pool = pool
         self._instances = instances
-        self.folders: Folders
-        """Set by the relay, which knows who is attached."""
+        self._folders = folders
+        self._note_task = note_task
+        self._record = record
         self._parking = Parking()
         self.given = Given()
-        self.record: Record | None = None
-        self.note_task: NoteTask = _pass
 
     async def send(
         self,
@@ -88,7 +94,7 @@ class Calls:
         try:
             apart = route.apart and route.apart_for(session.has_folders)
             if apart is None:
-                ready = None if self.folders.told else self._pool.ready(route.server)
+                ready = None if self._folders.told else self._pool.ready(route.server)
                 link = ready or await self._lease_shared(route.server, session)
             else:
                 ready = self._instances.ready(apart, session.principal)
@@ -105,7 +111,7 @@ class Calls:
         self._note(session, method, fields, route, began, message)
         if method == "tools/call" and (session.is_modern or "task" in fields):
             if _may_begin_task(request, message):
-                self.note_task(request, route, message)
+                self._note_task(request, route, message)
         if route.server in view.readable and message.result and mention(message.result):
             change = self._outward(session.principal, route, view, shown)
             message.result = in_result(message.result, change)
@@ -147,7 +153,7 @@ class Calls:
 
     async def _lease_shared(self, server: ServerId, session: Session) -> Link:
         link = await self._pool.lease(server)
-        while self.folders.clear_for(session, server):
+        while self._folders.clear_for(session, server):
             link = await self._pool.lease(server)
         return link
 
@@ -161,10 +167,10 @@ class Calls:
         end: Message | BaseException,
     ) -> None:
         """Have a call of a tool recorded."""
-        if self.record is not None and method == "tools/call":
+        if method == "tools/call":
             arguments = fields.get("arguments", jsonrpc.NOTHING)
             client = session.agent or session.info
-            self.record(client, route.alias, route.key, arguments, began, end, session.caller)
+            self._record(client, route.alias, route.key, arguments, began, end, session.caller)
 
     def leave(self, principal: str) -> None:
         """A client is gone, and with it whoever could take up its parked calls."""
@@ -308,10 +314,6 @@ def _may_begin_task(request: ClientRequest, message: Message) -> bool:
     if len(message.result) > _LONGEST_HANDLE or not _names_task(message.result):
         return False
     return not request.is_modern or knows_tasks(request.capabilities)
-
-
-def _pass(*_: object) -> None:
-    return None
 
 
 def _legacy_params(link: Link, request: ClientRequest, fields: Fields) -> Fields:

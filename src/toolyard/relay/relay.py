@@ -14,6 +14,7 @@ from toolyard.core.addresses import check_address
 from toolyard.core.errors import ConfigError, HeldError, ToolyardError, UnknownNameError
 from toolyard.core.model import Offer, Server, ServerId
 from toolyard.core.names import check_name, quoted
+from toolyard.core.plans import Resolution
 from toolyard.hub import Hub
 from toolyard.links.instances import Instance
 from toolyard.links.keeper import LISTS
@@ -28,7 +29,7 @@ from toolyard.relay.answers import (
 )
 from toolyard.relay.appoffers import own_offers
 from toolyard.relay.apps import AppAnswers
-from toolyard.relay.calls import Calls, ClientRefusedError
+from toolyard.relay.calls import Calls, ClientRefusedError, Record
 from toolyard.relay.extensions import knows_tasks, without_tasks
 from toolyard.relay.folders import Folders
 from toolyard.relay.instructions import instructions
@@ -63,28 +64,37 @@ VIEWS: Final = 100
 """Ways to see one picture that are kept, where nobody is connected who sees it so."""
 _EMPTY: Final = Message(result=Raw(b"{}"))
 
+Resolve = Callable[[str, str], Resolution]
 Answer = Callable[[ClientRequest], Awaitable[Message]]
 
 
 class Relay:
     """Every request of every client passes here, whatever the door."""
 
-    def __init__(self, hub: Hub, view_key: ViewKey) -> None:
+    def __init__(self, hub: Hub, view_key: ViewKey, resolve: Resolve, record: Record) -> None:
+        """Serve clients of a hub.
+
+        Args:
+            view_key: How the yard is shown to those who ask for nothing else.
+            resolve: Returns what an agent is given at an executor.
+            record: Takes down calls of tools.
+        """
         self.hub = hub
         self.view_key = view_key
-        self.calls = Calls(hub.pool, hub.instances)
-        self.answers = Answers(hub, self.calls)
+        self.resolve = resolve
+        sessions: set[Session] = set()
+        self.folders = Folders(hub, sessions, self._shares)
+        self.tasks = TaskTable()
+        self.calls = Calls(hub.pool, hub.instances, self.folders, self.tasks.note, record)
+        self.answers = Answers(hub, self.calls, self.view)
         self._apps: dict[str, AppAnswers] = {}
-        self.subscriptions = Subscriptions(hub.pool, hub.instances, self.calls.link_for)
-        self.folders = self.calls.folders = Folders(hub, self.subscriptions.sessions, self._shares)
+        self.subscriptions = Subscriptions(hub.pool, hub.instances, self.calls.link_for, sessions)
         self.passports = Passports(hub, view_key)
         self.news = News(hub.board, self.subscriptions, self.view, self._refit)
         self._views: dict[ViewKey, View] = {}
         self._usual: View | None = None
         self._swept_at = -1
         self._most = VIEWS
-        self.tasks = TaskTable(self.calls)
-        self.calls.note_task = self.tasks.note
         self._both: dict[str, Answer] = {
             "tools/call": self._call_tool,
             "prompts/get": self._get_prompt,
@@ -109,10 +119,6 @@ class Relay:
             "tasks/update": self._follow_task,
             "tasks/cancel": self._follow_task,
         }
-        hub.pool.on_notice = self._noticed
-        hub.pool.on_ready = self.subscriptions.ready
-        hub.instances.on_notice = self._noticed_apart
-        hub.instances.on_ready = self.subscriptions.ready_apart
 
     def view(self, view_key: ViewKey | None = None) -> View:
         """What clients see now."""
@@ -125,7 +131,8 @@ class Relay:
         view = self._views.get(wanted)
         if view is None or view.revision != snapshot.revision:
             own = self._own_offers(wanted.app) if wanted.app else OWN
-            view = make_view(snapshot, wanted, view or self._usual, own)
+            plans = self.resolve(wanted.agent, wanted.executor).plans if wanted.agent else ()
+            view = make_view(snapshot, wanted, view or self._usual, own, plans)
             self._sweep(snapshot.revision)
             self._views[wanted] = view
         if view_key is None:
@@ -478,13 +485,13 @@ class Relay:
             return _unknown_method(request.method)
         if request.is_modern and not knows_tasks(request.capabilities):
             return missing_tasks()
-        reply = await self.tasks.follow(request, view)
+        reply = await self.tasks.follow(self.calls, request, view)
         if len(reply.result) > request.session.largest:
             reply.result = self.passports.cut(request.session, reply.result, keeps=True)
         return reply
 
     async def _list_tasks(self, request: ClientRequest) -> Message:
-        return await self.tasks.list(request)
+        return await self.tasks.list(self.calls, request)
 
     # Notifications of clients, and of servers.
 
@@ -531,7 +538,8 @@ class Relay:
         session.ready = True
         self.hub.instances.come_back(session.principal)
 
-    def _noticed(self, server: Server, link: Link, method: str, params: bytes) -> None:
+    def heard(self, server: Server, link: Link, method: str, params: bytes) -> None:
+        """Take what a server says outside of calls that all clients share."""
         if method == "notifications/resources/updated":
             self.subscriptions.updated((server.id, "", ""), params)
         elif method == TASK_CHANGED:
@@ -541,7 +549,7 @@ class Relay:
         elif method == "notifications/elicitation/complete":
             self._elicited(self.subscriptions.sessions, params)
 
-    def _noticed_apart(self, instance: Instance, link: Link, method: str, params: bytes) -> None:
+    def heard_apart(self, instance: Instance, link: Link, method: str, params: bytes) -> None:
         """Take what a server says that runs apart: whom it runs for hears it, and nobody else."""
         key = instance.owner.key
         theirs = {s for s in self.subscriptions.sessions if not key or s.principal == key}

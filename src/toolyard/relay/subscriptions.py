@@ -108,12 +108,14 @@ class Listener:
 class Subscriptions:
     """Tells clients what changed, once, and servers what is followed."""
 
-    def __init__(self, pool: Pool, instances: Instances, link_for: LinkFor) -> None:
+    def __init__(
+        self, pool: Pool, instances: Instances, link_for: LinkFor, sessions: set[Session]
+    ) -> None:
         self._pool = pool
         self._instances = instances
         self._link_for = link_for
         self._tasks = Tasks()
-        self.sessions: set[Session] = set()
+        self.sessions = sessions
         self._listeners: set[Listener] = set()
         self._counts: Counter[str] = Counter()
         """The number of things that each client follows."""

@@ -41,8 +41,7 @@ class TaskTable:
     Of too many the oldest is forgotten of the client that has most.
     """
 
-    def __init__(self, calls: Calls) -> None:
-        self._calls = calls
+    def __init__(self) -> None:
         self._tasks: dict[str, dict[str, _Task]] = {}
         """By client, then by the id it knows."""
         self._count = 0
@@ -92,7 +91,7 @@ class TaskTable:
         """A client is gone, and with it whoever could ask for its tasks."""
         self._count -= len(self._tasks.pop(principal, ()))
 
-    async def follow(self, request: ClientRequest, view: View) -> Message:
+    async def follow(self, calls: Calls, request: ClientRequest, view: View) -> Message:
         """Take a request about a task to the server that has it.
 
         Raises:
@@ -103,7 +102,7 @@ class TaskTable:
         if route is None:
             raise UnknownNameError(f"unknown task {quoted(shown)}")
         fields = {**request.params, "taskId": route.raw_key}
-        reply = await self._calls.send(request, request.method, fields, route, view)
+        reply = await calls.send(request, request.method, fields, route, view)
         if shown != route.key and reply.result:
             reply.result = Raw(_renamed(bytes(reply.result), shown))
         return reply
@@ -117,7 +116,7 @@ class TaskTable:
         route.wraps = task.route.wraps
         return route
 
-    async def list(self, request: ClientRequest) -> Message:
+    async def list(self, calls: Calls, request: ClientRequest) -> Message:
         """The tasks of this client, as their servers see them now."""
         tasks: list[Raw] = []
         principal = request.session.principal
@@ -126,7 +125,7 @@ class TaskTable:
                 continue
             asked = jsonrpc.encode({"taskId": task.id})
             try:
-                link = await self._calls.link_for(task.route, task.session)
+                link = await calls.link_for(task.route, task.session)
                 tasks.append(Raw(_renamed(await link.ask("tasks/get", asked), shown)))
             except ToolyardError:
                 self._forget(principal, shown)

@@ -7,16 +7,16 @@ two pictures is taken over, so one server's change costs one server's work.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
 from toolyard.core.addresses import is_ours, pages, unwrap, wrap
 from toolyard.core.model import Command, Entry, Offer, ServerId, Snapshot
 from toolyard.core.names import exposed_names
-from toolyard.core.plans import Resolution
+from toolyard.core.plans import Plan
 from toolyard.core.profiles import unknown_profile
-from toolyard.core.roster import Yard, asking_of
+from toolyard.core.roster import asking_of
 from toolyard.core.search import Index, check_query
 from toolyard.core.shapes import shaped
 from toolyard.links.owner import Apart, set_apart
@@ -31,7 +31,6 @@ from toolyard.relay.view_key import ViewKey
 from toolyard.wire import jsonrpc
 
 KINDS: Final = ("tools", "prompts", "resources", "templates")
-HERE: Final = "http://toolyard"
 MEMBERS: Final = {
     "tools": "tools",
     "prompts": "prompts",
@@ -194,8 +193,11 @@ def make_view(
     view_key: ViewKey,
     before: View | None,
     own: Mapping[str, tuple[Offer, ...]] = OWN,
+    plans: Iterable[Plan] = (),
 ) -> View:
     """The view of a picture; `before` lends the bytes that did not change.
+
+    `plans` are those of the agent whose view it is.
 
     Raises:
         UnknownNameError: There is no such profile.
@@ -209,7 +211,7 @@ def make_view(
     if view.filter.profile is not None:
         # Kept free for those who were given these names.
         taken["tools"].update(name for _, name in view.filter.profile.rename)
-    for entry in sorted(_shown(view, snapshot, view_key), key=lambda e: e.alias):
+    for entry in sorted(_shown(view, snapshot, plans), key=lambda e: e.alias):
         if not entry.server.enabled or view_key.server not in ("", entry.alias):
             continue
         if view.filter.shows(entry):
@@ -251,11 +253,11 @@ def _begin(snapshot: Snapshot, view_key: ViewKey) -> View:
     )
 
 
-def _shown(view: View, snapshot: Snapshot, view_key: ViewKey) -> list[Entry]:
+def _shown(view: View, snapshot: Snapshot, plans: Iterable[Plan]) -> list[Entry]:
     """The servers to show; in the view of an app, a variant is called as the app calls it."""
-    entries = snapshot.entries.values()
+    view_key, entries = view.key, snapshot.entries.values()
     if view_key.agent:
-        return _planned(view, snapshot, view_key)
+        return _planned(view, snapshot, plans)
     _set_apart_for_folders(view, snapshot)
     if not view_key.app:
         return _near(view_key, [entry for entry in entries if not entry.server.agents])
@@ -295,18 +297,6 @@ def _set_apart_for_folders(view: View, snapshot: Snapshot) -> None:
             )
 
 
-def listed_for(snapshot: Snapshot, view_key: ViewKey) -> set[str]:
-    """The names of all servers that an agent asks for, also of those it is not given now."""
-    resolution = _resolved(Yard(snapshot), view_key)
-    given = {plan.name for plan in resolution.plans}
-    return given | {refusal.name for refusal in resolution.refusals}
-
-
-def _resolved(yard: Yard, view_key: ViewKey) -> Resolution:
-    # Whoever asks has reached the hub, so it can be reached from there.
-    return yard.resolve(yard.terms(view_key.agent, view_key.executor, hub=HERE))
-
-
 def _set_apart_for_profile(view: View, entry: Entry) -> None:
     """A program that a profile has variables for runs for its clients alone."""
     profile, apart = view.filter.profile, view.apart.get(entry.alias)
@@ -324,28 +314,24 @@ def _set_apart_for_profile(view: View, entry: Entry) -> None:
     )
 
 
-def _planned(view: View, snapshot: Snapshot, view_key: ViewKey) -> list[Entry]:
-    """The servers that an agent is given, under the names it gives them, and how they run for it.
-
-    Raises:
-        UnknownNameError: There is no such agent or executor.
-    """
-    found = []
-    for plan in _resolved(Yard(snapshot), view_key).plans:
+def _planned(view: View, snapshot: Snapshot, plans: Iterable[Plan]) -> list[Entry]:
+    """The servers that an agent is given, by the names it gives them, and how they run for it."""
+    planned = []
+    for plan in plans:
         entry = snapshot.entries.get(plan.server) if plan.server is not None else None
         if entry is None:
             continue
-        found.append(replace(entry, alias=plan.name))
+        planned.append(replace(entry, alias=plan.name))
         per_session = plan.mode == "per_session"
         if per_session or plan.process != entry.server.endpoint:
             view.apart[plan.name] = set_apart(
                 entry.server.id,
                 plan.process,
-                view_key.agent,
+                view.key.agent,
                 per_session=per_session,
                 place=plan.place,
             )
-    return found
+    return planned
 
 
 def _add_own(

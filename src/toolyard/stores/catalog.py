@@ -65,10 +65,20 @@ class Shelf:
 class Catalog:
     """The catalog below one directory; safe to use from several threads."""
 
-    def __init__(self, root: Path, shipped: Path = SHIPPED) -> None:
+    def __init__(
+        self,
+        root: Path,
+        shipped: Path = SHIPPED,
+        *,
+        approve: Callable[[Definition], None] = lambda _definition: None,
+    ) -> None:
+        """Keep a catalog there.
+
+        `approve` is told of a definition before it is written: what users write through us, they
+        approve.
+        """
         self.root = root
-        self.approve: Callable[[Definition], None] | None = None
-        """Told of a definition before it is written: what users write through us, they approve."""
+        self._approve = approve
         self.added_file = AddedFile(root / "added.json")
         self._shipped = shipped
         # By folder and file name: paths are slow to make and to compare by the thousand.
@@ -115,8 +125,7 @@ class Catalog:
                 raise DefinitionError(
                     f"there is a custom definition '{definition.name}' already", "remove it first"
                 )
-            if self.approve is not None:
-                self.approve(definition)
+            self._approve(definition)
             write_atomic(path, msgspec.json.format(text, indent=2) + b"\n")
             self._look(path)
         return definition

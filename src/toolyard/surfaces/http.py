@@ -96,7 +96,7 @@ class HttpDoor:
         if scope == WHOLE:
             scope = PathScope(profile=caller.profile, agent=caller.agent, executor=caller.executor)
         usual = self._relay.view_key
-        shown = narrowed(usual, scope, self._relay.hub.snapshot)
+        shown = narrowed(usual, scope, self._relay.hub.snapshot, self._relay.resolve)
         shown = replace(shown, only=caller.servers)
         return shown if shown != usual else None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import unquote
@@ -9,9 +10,11 @@ from urllib.parse import unquote
 from toolyard.core.agents import spelled
 from toolyard.core.errors import UnknownNameError
 from toolyard.core.model import Snapshot
+from toolyard.core.plans import Resolution
 from toolyard.core.profiles import unknown_profile
-from toolyard.relay.view import listed_for
 from toolyard.relay.view_key import ViewKey
+
+Resolve = Callable[[str, str], Resolution]
 
 MCP: Final = "/mcp"
 BELOW: Final = "/mcp/"
@@ -47,8 +50,8 @@ def read_scope(path: str) -> PathScope | None:
     return replace(scope, agent=spelled(scope.agent), executor=spelled(scope.executor))
 
 
-def narrowed(usual: ViewKey, scope: PathScope, snapshot: Snapshot) -> ViewKey:
-    """Narrow the usual view_key to what a path asks for.
+def narrowed(usual: ViewKey, scope: PathScope, snapshot: Snapshot, resolve: Resolve) -> ViewKey:
+    """Narrow the usual view_key to what a path asks for; `resolve` says what an agent is given.
 
     Raises:
         UnknownNameError: It asks for what there is not. Never is everything shown instead.
@@ -62,7 +65,7 @@ def narrowed(usual: ViewKey, scope: PathScope, snapshot: Snapshot) -> ViewKey:
         roster = snapshot.roster
         agent, executor = roster.agent(scope.agent).id, roster.executor(scope.executor)
         shown = replace(shown, agent=agent, executor=executor)
-        if scope.server and scope.server not in listed_for(snapshot, shown):
+        if scope.server and scope.server not in resolve(agent, executor).names:
             hint = f"see: toolyard resolve --agent {agent}"
             raise UnknownNameError(f"{agent!r} is given no server {scope.server[:80]!r}", hint)
     elif scope.server and scope.server not in _aliases(snapshot):

@@ -100,7 +100,7 @@ class AppsDoor:
 
     @property
     def _env(self) -> Mapping[str, str]:
-        return self._hub.apps.env if self._hub.apps is not None else {}
+        return self._hub.apps.env
 
 
 def _row(each: Installed) -> InstalledRow:
