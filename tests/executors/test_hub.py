@@ -20,8 +20,8 @@ from typing import Any
 import pytest
 
 from tests.e2e.hub import TOKEN, RunningHub, new_home, running_hub, toolyard
-from tests.executors.docker_site import IMAGE, daemon_here
-from tests.executors.ssh_site import need_sshd, running
+from tests.executors.docker.site import IMAGE, daemon_here
+from tests.executors.ssh.site import need_sshd, running
 from toolyard.core.tiny import TINY
 
 pytestmark = pytest.mark.executors

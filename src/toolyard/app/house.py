@@ -15,8 +15,8 @@ from toolyard.board import Board
 from toolyard.core.model import Endpoint, Remembered, Report, Server, Status
 from toolyard.core.ports import Source
 from toolyard.executors.local import Local
+from toolyard.executors.local.usage import memory_of
 from toolyard.executors.making import make_executor
-from toolyard.executors.usage import memory_of
 from toolyard.feature import Feature
 from toolyard.features import FEATURES
 from toolyard.hub import Hub

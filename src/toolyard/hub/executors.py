@@ -103,7 +103,7 @@ class Executors:
         """
         if site.type != "kubernetes":
             raise ConfigError(f"{site.name!r} is no cluster", "name one of type kubernetes")
-        from toolyard.executors.sidecars import render
+        from toolyard.executors.kubernetes.sidecars import render
 
         runs = []
         for plan in made.plans:

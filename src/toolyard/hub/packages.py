@@ -24,8 +24,8 @@ from toolyard.board import Board
 from toolyard.core.errors import LinkError, StartError, StoreError, ToolyardError, UnknownNameError
 from toolyard.core.model import Endpoint, Problem, Report, Server
 from toolyard.core.packages import start_installed
-from toolyard.executors.installing import install, is_at_hand, path_with
 from toolyard.executors.local import Local
+from toolyard.executors.local.installing import install, is_at_hand, path_with
 from toolyard.hub.launches import Launch, faulty, gone, not_installed, read_launch
 from toolyard.links.connecting import ProbeFatalError
 from toolyard.links.link import Link

@@ -13,7 +13,7 @@ from toolyard.core.apps import App
 from toolyard.core.errors import LinkError, ToolyardError
 from toolyard.core.model import ServerId
 from toolyard.core.names import QUOTED
-from toolyard.executors.detached import Installed, find_installed, launch
+from toolyard.executors.local.detached import Installed, find_installed, launch
 from toolyard.hub import Hub
 from toolyard.relay.answers import error_result, text_result, unknown, withheld
 from toolyard.relay.appoffers import introduction, shape

@@ -10,7 +10,7 @@ import msgspec
 
 from toolyard.core.apps import MISSES
 from toolyard.core.errors import ConfigError
-from toolyard.executors.detached import Installed, find_installed, launch
+from toolyard.executors.local.detached import Installed, find_installed, launch
 from toolyard.hub import Hub
 from toolyard.hub.apps import AppOrders
 from toolyard.operation import Ordered

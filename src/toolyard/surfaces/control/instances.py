@@ -6,7 +6,7 @@ import asyncio
 
 import msgspec
 
-from toolyard.executors.usage import memory_of
+from toolyard.executors.local.usage import memory_of
 from toolyard.hub import Hub
 from toolyard.hub.running import Row, pids, running
 from toolyard.surfaces.control.api import Call, Operation

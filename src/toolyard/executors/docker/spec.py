@@ -1,0 +1,105 @@
+"""What a container is made of: a run and the defaults of its site, as the Engine API has them."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from toolyard.core.errors import StartError
+from toolyard.core.placement import Run
+from toolyard.executors.docker.host import Defaults
+
+HUB: Final = "toolyard.hub"
+START: Final = "toolyard.start"
+SERVER: Final = "toolyard.server"
+OWNER: Final = "toolyard.owner"
+_TMP = "rw,nosuid,nodev,mode=1777,size=256m"
+_MIB = 1 << 20
+_STRANGE = re.compile(r"[^A-Za-z0-9_.-]+")
+
+
+def container_name(run: Run, token: str) -> str:
+    """A name that is free there, and that a person recognises."""
+    return f"toolyard-{_STRANGE.sub('-', run.name)[:40]}-{token}"
+
+
+def container(run: Run, image: str, defaults: Defaults, labels: dict[str, str]) -> dict[str, Any]:
+    """Give the container for a run; `publish` adds where its port is seen.
+
+    Raises:
+        StartError: A mount cannot be understood.
+    """
+    served = bool(run.placement.port)
+    spec: dict[str, Any] = {
+        "Image": image,
+        "Labels": {**labels, SERVER: run.name, OWNER: run.owner},
+        "Env": [f"{name}={value}" for name, value in run.command.env],
+        "AttachStdout": True,
+        "AttachStderr": True,
+        "AttachStdin": not served,
+        "OpenStdin": not served,
+        # So that its stdin closes with our connection, however that ends.
+        "StdinOnce": not served,
+        "Tty": False,
+        "HostConfig": _host(run, defaults),
+    }
+    program, *arguments = run.command.argv or ("",)
+    if program:
+        # The image's entrypoint would otherwise be put before it.
+        spec["Entrypoint"] = [program]
+    if program or arguments:
+        spec["Cmd"] = arguments
+    if run.command.cwd:
+        spec["WorkingDir"] = run.command.cwd
+    if run.placement.user:
+        spec["User"] = run.placement.user
+    return spec
+
+
+def publish(spec: dict[str, Any], port: int, address: str) -> None:
+    """Have a port of the container seen at this address of its host, on one that is free."""
+    spec["ExposedPorts"] = {f"{port}/tcp": {}}
+    spec["HostConfig"]["PortBindings"] = {f"{port}/tcp": [{"HostIp": address, "HostPort": ""}]}
+
+
+def network_of(run: Run, defaults: Defaults) -> str:
+    """The network a run is in."""
+    return run.placement.network or defaults.network
+
+
+def _host(run: Run, defaults: Defaults) -> dict[str, Any]:
+    placement = run.placement
+    memory = (placement.memory or defaults.memory) * _MIB
+    host: dict[str, Any] = {
+        "Init": True,  # a first process has no default for TERM, and must bury the dead
+        "NetworkMode": network_of(run, defaults),
+        "CapDrop": ["ALL"],
+        "SecurityOpt": ["no-new-privileges"],
+        "ReadonlyRootfs": not placement.writable,
+        "Memory": memory,
+        "MemorySwap": memory,
+        "NanoCpus": int((placement.cpus or defaults.cpus) * 1e9),
+        "PidsLimit": placement.processes or defaults.processes,
+        "Mounts": [_mount(run, text) for text in placement.mounts],
+        # All that passes through its pipes would be written to the daemon's disk otherwise.
+        "LogConfig": {"Type": "none"},
+    }
+    if not placement.writable:
+        host["Tmpfs"] = {"/tmp": _TMP}  # noqa: S108 - inside the container
+    if placement.descriptors:
+        most = placement.descriptors
+        host["Ulimits"] = [{"Name": "nofile", "Soft": most, "Hard": most}]
+    return host
+
+
+def _mount(run: Run, text: str) -> dict[str, Any]:
+    source, _, rest = text.partition(":")
+    target, _, mode = rest.partition(":")
+    if not source or not target.startswith("/") or mode not in ("", "ro", "rw"):
+        raise StartError(
+            f'"{run.name}" cannot be started: "{text}" is no mount',
+            "write /there:/inside, or /there:/inside:rw if it may write",
+        )
+    # A bind of type `bind` must exist; the older form would make it, as root.
+    kind = "bind" if source.startswith("/") else "volume"
+    return {"Type": kind, "Source": source, "Target": target, "ReadOnly": mode != "rw"}

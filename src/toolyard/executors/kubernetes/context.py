@@ -1,0 +1,122 @@
+"""Finds a cluster as the user's own configuration names it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import ssl
+from pathlib import Path
+from typing import Any
+
+from toolyard.core.errors import StartError
+from toolyard.executors.kubernetes.api import Api
+from toolyard.executors.kubernetes.options import Options
+from toolyard.stores.extras import how_to_add
+
+_INSIDE = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+
+
+def is_inside() -> bool:
+    """Whether this process runs in a pod that may talk to its cluster."""
+    return "KUBERNETES_SERVICE_HOST" in os.environ and (_INSIDE / "token").exists()
+
+
+async def connect(name: str, context: str, options: Options) -> Api:
+    """Find the cluster that a context names.
+
+    Raises:
+        StartError: The library is missing, or there is no such context, or no configuration.
+    """
+    await _import(name)
+    import aiohttp
+    from kubernetes_asyncio.client import ApiClient, Configuration
+
+    from toolyard.executors.kubernetes.connector import Connector
+
+    settings = Configuration()
+    namespace = await _load(settings, name, context, options)
+    settings.connection_pool_maxsize = 0  # every server has a stream of its own
+    try:
+        client, trust = ApiClient(settings), _trust(settings)
+    except (OSError, ValueError) as error:
+        raise StartError(
+            f'executor "{name}" has certificates that cannot be used: {error}',
+            "see the certificate-authority and client-certificate of its kubeconfig",
+        ) from error
+
+    async def renew() -> None:
+        await _load(settings, name, context, options)
+
+    sockets = aiohttp.ClientSession(connector=Connector(limit=0, ssl=trust), trust_env=True)
+    return Api(client, sockets, name, options.namespace or namespace or "default", renew)
+
+
+def _trust(settings: Any) -> ssl.SSLContext:
+    """Whom to trust and who we are, as the library reads it too."""
+    context = ssl.create_default_context(cafile=settings.ssl_ca_cert)
+    if settings.cert_file:
+        context.load_cert_chain(settings.cert_file, keyfile=settings.key_file)
+    if not settings.verify_ssl:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    if settings.disable_strict_ssl_verification:
+        context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    return context
+
+
+async def _import(name: str) -> None:
+    try:
+        # Takes a second or two: everything else must go on meanwhile.
+        await asyncio.to_thread(__import__, "kubernetes_asyncio")
+    except ImportError as error:
+        raise StartError(
+            f'executor "{name}" needs the library kubernetes_asyncio, which is not installed',
+            how_to_add("kubernetes"),
+        ) from error
+
+
+async def _load(settings: Any, name: str, context: str, options: Options) -> str:
+    """Fill in the address and the credentials; give the namespace that goes with them."""
+    from kubernetes_asyncio import config
+
+    file = options.kubeconfig or os.environ.get("KUBECONFIG", "")
+    if not (file or context) and is_inside():
+        config.load_incluster_config(client_configuration=settings)  # type: ignore[no-untyped-call]
+        return (_INSIDE / "namespace").read_text(encoding="utf-8").strip()
+    file = file or "~/.kube/config"
+    if not any(Path(part).expanduser().is_file() for part in file.split(os.pathsep) if part):
+        raise StartError(
+            f'executor "{name}" finds no kubeconfig at {file}',
+            'set the option "kubeconfig", or log in to a cluster with its own tool',
+        )
+    return await _load_file(settings, name, context, file)
+
+
+async def _load_file(settings: Any, name: str, context: str, file: str) -> str:
+    from kubernetes_asyncio import config
+
+    try:
+        loader = await config.load_kube_config(
+            file, context or None, client_configuration=settings, persist_config=False
+        )
+        chosen = (loader.current_context or {})["context"]
+        return str(chosen["namespace"]) if "namespace" in chosen else ""
+    except (
+        Exception
+    ) as error:  # the library lets through whatever a broken file makes it stumble on
+        which = f'the context "{context}" of {file}' if context else file
+        why = " ".join(str(error).split())
+        known = await asyncio.to_thread(_contexts, file)
+        raise StartError(
+            f'executor "{name}" cannot use {which}: {why}',
+            f"contexts there are: {', '.join(known)}" if known else "kubectl config view says more",
+        ) from error
+
+
+def _contexts(file: str) -> list[str]:
+    from kubernetes_asyncio import config
+
+    try:
+        return [str(each["name"]) for each in config.list_kube_config_contexts(file)[0]]
+    except Exception:  # as above
+        return []

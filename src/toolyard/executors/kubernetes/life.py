@@ -1,0 +1,285 @@
+"""One server in a cluster, from its first object to its last."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from contextlib import AsyncExitStack, suppress
+
+from toolyard.core.errors import StartError
+from toolyard.core.model import Url
+from toolyard.core.placement import Run
+from toolyard.core.ports import Address, Pipes
+from toolyard.executors.kubernetes import manifests, state
+from toolyard.executors.kubernetes.api import REQUEST_SECONDS, Api, ApiError
+from toolyard.executors.kubernetes.attach import PROTOCOLS, QUERY, Attached
+from toolyard.executors.kubernetes.context import is_inside
+from toolyard.executors.kubernetes.forward import forward
+from toolyard.executors.kubernetes.manifests import GRACE, Manifest, Mark
+from toolyard.executors.kubernetes.options import Options
+from toolyard.executors.kubernetes.pod_watch import Roll, Sight
+from toolyard.executors.tail import LogFile
+from toolyard.executors.waits import through
+
+_log = logging.getLogger(__name__)
+
+_EOF_WAIT = 2.0  # what a server gets to leave by itself once its stdin has ended
+_STATUS_WAIT = 4.0  # a node looks at its containers once a second, and tells the cluster then
+_GONE_WAIT = 15.0
+_LOST_AFTER = 20.0  # seconds without a word of the cluster, after which it counts as gone
+_LOG_LINES = 200
+
+
+class Life:
+    """One server and the objects it consists of."""
+
+    def __init__(
+        self,
+        api: Api,
+        options: Options,
+        rolls: dict[str, Roll],
+        run: Run,
+        name: str,
+        log: LogFile | None,
+    ) -> None:
+        self._api = api
+        self._options = options
+        self._rolls = rolls
+        self._run = run
+        self._name = name
+        self._log = log
+        self._is_kept = bool(run.placement.port) and not run.owner  # by a deployment
+        self._made: list[tuple[str, str]] = []
+        self._sight = Sight()
+        self._stack = AsyncExitStack()
+        self._child: Attached | None = None
+        self._talk: asyncio.Future[None] | None = None
+
+    @property
+    def where(self) -> str:
+        """Where it runs, in words for people."""
+        kind = "deployment" if self._is_kept else "pod"
+        return f"{kind} {self._api.namespace}/{self._name}"
+
+    async def begin(self, mark: Mark) -> Pipes | Address:
+        """Make what it consists of, wait until it runs, and reach it.
+
+        Raises:
+            StartError: It could not be started.
+        """
+        for kind in ("Pod", "Deployment") if self._is_kept else ("Pod",):
+            self._rolls[kind].follow(self._name, self._sight)
+        # Whole, even if we are cancelled: of a request that is cut short nobody knows what it did.
+        await through(self._make(mark))
+        verdict: Manifest | StartError | None = await self._sight.until(
+            self._verdict, self._options.wait
+        )
+        if verdict is None:
+            raise StartError(
+                f'"{self._run.name}" did not start within {self._options.wait} s as {self.where}: '
+                + state.pending(self._sight.pods),
+                'see what it waits for there; the option "wait" gives it more time',
+            )
+        if isinstance(verdict, StartError):
+            raise verdict
+        return await (self._address(verdict) if self._run.placement.port else self._attach(verdict))
+
+    async def stop(self) -> set[tuple[str, str]]:
+        """Ask it to leave, then remove it; give what could not be removed."""
+        try:
+            with suppress(ApiError):
+                await self._ask()
+            owed = await self._delete()
+            if not owed and self._made:
+                with suppress(ApiError, TimeoutError):
+                    async with asyncio.timeout(_GONE_WAIT):
+                        await self._clear()
+            return owed
+        finally:
+            for roll in self._rolls.values():
+                roll.forget(self._name)
+            await self._let_go()
+
+    async def _make(self, mark: Mark) -> None:
+        run, name = self._run, self._name
+        if run.command.env:
+            await self._create(manifests.secret(run, mark, name))
+        if run.placement.network == "none":
+            await self._create(manifests.isolation(run, mark, name))
+        if not self._is_kept:
+            await self._create(manifests.pod(run, self._options, mark, name))
+            return
+        made = await self._create(manifests.deployment(run, self._options, mark, name))
+        uid = made["metadata"]["uid"]
+        await self._create(manifests.service(run, mark, name, uid))
+        if self._options.expose == "ingress":
+            await self._create(manifests.ingress(run, self._options, mark, name, uid))
+
+    async def _create(self, manifest: Manifest) -> Manifest:
+        self._made.append((manifest["kind"], self._name))
+        return await self._api.create(manifest)
+
+    def _verdict(self) -> Manifest | StartError | None:
+        """The pod once it can be used, or why it never can."""
+        for pod in self._sight.pods:
+            trouble = state.trouble(pod, self._run.name)
+            if trouble is not None:
+                return trouble
+            if self._run.placement.port:
+                if state.is_ready(pod):
+                    return pod
+                if not self._is_kept and state.is_over(pod):
+                    return self._failure(f"it {state.why_over(pod)}: {state.last_words(pod)}")
+            elif state.is_running(pod) or state.is_over(pod):
+                return pod
+        if self._sight.deployment is not None and not self._sight.pods:
+            refusal = state.refusal(self._sight.deployment)
+            return self._api.refusal(403, refusal) if refusal else None
+        if "Pod" in self._sight.seen and not self._sight.pods and not self._is_kept:
+            return self._failure("its pod was deleted")
+        return None
+
+    def _failure(self, why: str) -> StartError:
+        return StartError(
+            f'"{self._run.name}" did not start as {self.where}: {why}',
+            "see its log and the events of its pod",
+        )
+
+    async def _attach(self, pod: Manifest) -> Pipes:
+        child = self._child = Attached(self.where, self._log)
+        try:
+            if state.is_over(pod):
+                raise self._failure(state.why_over(pod))
+            socket = await self._stack.enter_async_context(
+                self._api.socket(self._name, "attach", QUERY, PROTOCOLS)
+            )
+        except StartError:
+            # It may have ended before we came: its end is told as that of any other.
+            over = await self._sight.until(self._over, _STATUS_WAIT)
+            if over is None:
+                raise
+            child.before(await self._early())
+            child.over(state.why_over(over))
+            return child
+        child.before(await self._early())
+        self._talk = asyncio.ensure_future(  # noqa: TID251 - ended by `stop`
+            self._converse(child, child.converse(socket))
+        )
+        return child
+
+    async def _converse(self, child: Attached, talk: Coroutine[None, None, None]) -> None:
+        try:
+            await talk
+        finally:
+            child.over(await self._why(child))
+
+    async def _why(self, child: Attached) -> str:
+        with suppress(ApiError):
+            over = await self._sight.until(self._over, _STATUS_WAIT)
+            if over is not None:
+                return state.why_over(over)
+        return "lost the connection to its pod" + (f": {child.said}" if child.said else "")
+
+    async def _early(self) -> bytes:
+        """What it wrote before we came; nobody asked it anything yet, so it is for people."""
+        try:
+            return await self._api.log(self._name, _LOG_LINES)
+        except ApiError as error:
+            _log.debug("no log of %s: %s", self.where, error)
+            return b""
+
+    async def _address(self, pod: Manifest) -> Address:
+        placement, api = self._run.placement, self._api
+        expose = self._options.expose or ("service" if is_inside() else "forward")
+        if expose == "ingress" and self._is_kept:
+            base = manifests.ingress_address(self._run, self._options)
+        elif expose == "service" or is_inside():
+            host = f"{self._name}.{api.namespace}.svc" if self._is_kept else pod["status"]["podIP"]
+            base = f"http://{host}:{placement.port}"
+        else:
+            way = forward(api, self._pick, placement.port)
+            base = f"http://127.0.0.1:{await self._stack.enter_async_context(way)}"
+        return Address(Url(base + placement.path), self.where, self._ended)
+
+    def _pick(self) -> str:
+        """The pod to connect to now."""
+        pods = sorted(self._sight.pods, key=state.is_ready, reverse=True)
+        if not pods:
+            raise self._failure("there is no pod of it")
+        return str(pods[0]["metadata"]["name"])
+
+    def _ended(self) -> str:
+        sight = self._sight
+        if sight.since_lost:
+            lost = asyncio.get_running_loop().time() - sight.since_lost > _LOST_AFTER
+            return "lost the connection to its cluster" if lost else ""
+        if self._is_kept:
+            if sight.deployment is None and "Deployment" in sight.seen:
+                return "was ended: its deployment was deleted"
+            stuck = [state.trouble(pod, self._run.name) for pod in sight.pods]
+            return str(stuck[0]) if stuck and all(stuck) else ""
+        over = self._over()
+        return state.why_over(over) if over is not None else ""
+
+    def _over(self) -> Manifest | None:
+        """The pod, if its server has ended."""
+        pod = self._sight.last
+        if pod is None or not (state.is_over(pod) or self._is_gone()):
+            return None
+        return pod
+
+    def _is_gone(self) -> bool:
+        return not self._sight.objects
+
+    async def _ask(self) -> None:
+        if self._child is not None and self._talk is not None and not self._talk.done():
+            self._child.close_input()
+            await self._sight.until(self._over, _EOF_WAIT)
+
+    async def _delete(self) -> set[tuple[str, str]]:
+        left = list(reversed(self._made))
+        try:
+            async with asyncio.timeout(REQUEST_SECONDS):
+                while left:
+                    await self._remove(*left[0])
+                    left.pop(0)
+        except (ApiError, TimeoutError) as error:
+            _log.warning("%s is left until the cluster answers: %s", self.where, error)
+        return set(left)
+
+    async def _remove(self, kind: str, name: str) -> None:
+        try:
+            await self._api.delete(kind, name, grace=GRACE if kind == "Pod" else None)
+        except ApiError as error:
+            if error.is_passing:
+                raise
+            _log.warning("%s %s cannot be deleted: %s", kind, name, error)
+
+    async def _clear(self) -> None:
+        """Wait until nothing of it is left.
+
+        A node may take ten seconds to say that all of a pod is cleared away, when nothing of it
+        runs any more: such a pod is taken off the list without waiting for that.
+        """
+        done: set[str] = set()
+        while not self._is_gone():
+            over = await self._sight.until(lambda: self._stale(done), _GONE_WAIT)
+            for name in over or ():
+                await self._api.delete("Pod", name, grace=0)
+                done.add(name)
+
+    def _stale(self, done: set[str]) -> list[str] | None:
+        """Pods that wait to be cleared away; none if there are no pods; None if one runs."""
+        over = [pod for pod in self._sight.pods if state.is_stale(pod)]
+        names = [pod["metadata"]["name"] for pod in over]
+        fresh = [name for name in names if name not in done]
+        return fresh if fresh or self._is_gone() else None
+
+    async def _let_go(self) -> None:
+        if self._talk is not None:
+            self._talk.cancel()
+            await asyncio.wait([self._talk])
+        await self._stack.aclose()
+        if self._child is not None:
+            self._child.close()

@@ -1,0 +1,248 @@
+"""What a run turns into in a cluster: pods, deployments and what stands beside them, as values."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any, Final
+
+from toolyard.core.errors import StartError
+from toolyard.core.placement import Run
+from toolyard.executors.kubernetes.container import container, pod_security, volumes
+from toolyard.executors.kubernetes.options import Options
+
+Manifest = dict[str, Any]
+
+PREFIX: Final = "toolyard.io"
+HUB: Final = f"{PREFIX}/hub"
+START: Final = f"{PREFIX}/start"
+RUN: Final = f"{PREFIX}/run"
+SERVER: Final = f"{PREFIX}/server"
+OWNER: Final = f"{PREFIX}/owner"
+GRACE: Final = 3
+"""Seconds between TERM and KILL."""
+
+_SLUG_CHARS = 30
+_LABEL_CHARS = 63
+_LABEL = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+_VARIABLE = re.compile(r"[-._a-zA-Z][-._a-zA-Z0-9]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Whose the things in a cluster are: which hub's, from which of its starts, and where."""
+
+    hub: str
+    start: str
+    namespace: str
+    uid: str = ""
+    """Of the anchor of this start, which owns all the rest."""
+
+    @property
+    def anchor(self) -> str:
+        """The name of the anchor."""
+        return f"toolyard-{label(self.start).lower()}"[:_LABEL_CHARS].rstrip("-._")
+
+
+def label(text: str) -> str:
+    """Give a value of a label: the text itself if it can be one, else what tells it apart."""
+    if not text or _LABEL.fullmatch(text):
+        return text
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+    plain = re.sub(r"[^A-Za-z0-9]+", "-", text)[:40].strip("-")
+    return f"{plain}-{digest}" if plain else digest
+
+
+def slug(text: str) -> str:
+    """Give a name for people that may stand in the name of an object."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower())[:_SLUG_CHARS].strip("-") or "server"
+
+
+def anchor(mark: Mark) -> Manifest:
+    """The one thing that owns all others of a start: with it, the cluster removes them."""
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {
+            "name": mark.anchor,
+            "namespace": mark.namespace,
+            "labels": _kept({HUB: label(mark.hub), START: label(mark.start)}),
+        },
+    }
+
+
+def pod(run: Run, options: Options, mark: Mark, name: str) -> Manifest:
+    """One server of one session, or one that speaks on its stdin and stdout."""
+    spec = _pod_spec(run, options, name) | {"restartPolicy": "Never"}
+    if run.owner and options.ttl:
+        spec["activeDeadlineSeconds"] = options.ttl
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": _metadata(run, mark, name, _anchored(mark)),
+        "spec": spec,
+    }
+
+
+def deployment(run: Run, options: Options, mark: Mark, name: str) -> Manifest:
+    """One server that speaks HTTP and is shared by many: the cluster keeps it running."""
+    template = _metadata(run, mark, name, [])
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": _metadata(run, mark, name, _anchored(mark)),
+        "spec": {
+            "replicas": 1,
+            "revisionHistoryLimit": 0,
+            "selector": {"matchLabels": {RUN: name}},
+            "strategy": {"type": "Recreate"},
+            "template": {
+                "metadata": {key: template[key] for key in ("labels", "annotations")},
+                "spec": _pod_spec(run, options, name),
+            },
+        },
+    }
+
+
+def service(run: Run, mark: Mark, name: str, uid: str) -> Manifest:
+    """A steady address inside the cluster, which goes with the deployment of that uid, if any."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": _metadata(run, mark, name, _deployed(name, uid)),
+        "spec": {
+            "selector": {RUN: name},
+            "ports": [{"name": "mcp", "port": run.placement.port, "targetPort": "mcp"}],
+        },
+    }
+
+
+def ingress(run: Run, options: Options, mark: Mark, name: str, uid: str) -> Manifest:
+    """The way in from outside, by a host name of its own."""
+    backend = {"service": {"name": name, "port": {"number": run.placement.port}}}
+    paths = [{"path": "/", "pathType": "Prefix", "backend": backend}]
+    host = re.sub(r"^https?://", "", ingress_address(run, options)).rstrip("/").split(":")[0]
+    spec: Manifest = {"rules": [{"host": host, "http": {"paths": paths}}]}
+    if options.ingress_class:
+        spec["ingressClassName"] = options.ingress_class
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "Ingress",
+        "metadata": _metadata(run, mark, name, _deployed(name, uid)),
+        "spec": spec,
+    }
+
+
+def ingress_address(run: Run, options: Options) -> str:
+    """Where a server is behind the ingress, without a path."""
+    return options.ingress.replace("{server}", slug(run.name)).rstrip("/")
+
+
+def secret(run: Run, mark: Mark, name: str) -> Manifest:
+    """The environment of a server, apart from the pod that everybody may read.
+
+    Raises:
+        StartError: A variable has a name that no container can have.
+    """
+    for key, value in run.command.env:
+        if not _VARIABLE.fullmatch(key) or "\0" in value:
+            raise StartError(
+                f'"{run.name}" cannot have the variable "{key}" in a pod',
+                "its name may have letters, digits, dots, dashes and underscores; "
+                "its value no zero byte",
+            )
+    pairs = {key: _encoded(value) for key, value in run.command.env}
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": _metadata(run, mark, name, _anchored(mark)),
+        "type": "Opaque",
+        "data": pairs,
+    }
+
+
+def isolation(run: Run, mark: Mark, name: str) -> Manifest:
+    """No way in and no way out, where the network of the cluster knows policies."""
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": _metadata(run, mark, name, _anchored(mark)),
+        "spec": {
+            "podSelector": {"matchLabels": {RUN: name}},
+            "policyTypes": ["Ingress", "Egress"],
+        },
+    }
+
+
+def rights(namespace: str = "") -> str:
+    """The least rights the executor needs, as YAML to apply; for a namespace, if one is given."""
+    text = (files("toolyard.executors.kubernetes") / "rbac.yaml").read_text(encoding="utf-8")
+    return text.replace("namespace: toolyard", f"namespace: {namespace}") if namespace else text
+
+
+def _pod_spec(run: Run, options: Options, name: str) -> Manifest:
+    secret_name = name if run.command.env else ""
+    mounts, sources = volumes(run)
+    spec: Manifest = {
+        "automountServiceAccountToken": False,
+        "containers": [container(run, options, secret_name, mounts)],
+        "enableServiceLinks": False,
+        "securityContext": pod_security(run, options),
+        # With a first process that is not the server, signals do to it what they do elsewhere,
+        # and what it leaves behind is reaped.
+        "shareProcessNamespace": True,
+        "terminationGracePeriodSeconds": GRACE,
+        "volumes": sources,
+    }
+    if run.placement.network == "host":
+        spec["hostNetwork"] = True
+    if options.service_account:
+        spec["serviceAccountName"] = options.service_account
+    if options.pull_secret:
+        spec["imagePullSecrets"] = [{"name": options.pull_secret}]
+    return spec
+
+
+def _metadata(run: Run, mark: Mark, name: str, owners: list[Manifest]) -> Manifest:
+    labels = {
+        "app.kubernetes.io/managed-by": "toolyard",
+        HUB: label(mark.hub),
+        START: label(mark.start),
+        RUN: name,
+        SERVER: label(run.name),
+        OWNER: label(run.owner),
+    }
+    metadata: Manifest = {
+        "name": name,
+        **_kept({"namespace": mark.namespace}),
+        "labels": _kept(labels),
+        "annotations": _kept({SERVER: _printable(run.name), OWNER: _printable(run.owner)}),
+    }
+    return metadata | ({"ownerReferences": owners} if owners else {})
+
+
+def _anchored(mark: Mark) -> list[Manifest]:
+    return [_reference("v1", "ConfigMap", mark.anchor, mark.uid)] if mark.uid else []
+
+
+def _deployed(name: str, uid: str) -> list[Manifest]:
+    return [_reference("apps/v1", "Deployment", name, uid)] if uid else []
+
+
+def _reference(version: str, kind: str, name: str, uid: str) -> Manifest:
+    return {"apiVersion": version, "kind": kind, "name": name, "uid": uid}
+
+
+def _kept(pairs: dict[str, str]) -> dict[str, str]:
+    return {key: value for key, value in pairs.items() if value}
+
+
+def _printable(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
+
+
+def _encoded(value: str) -> str:
+    return base64.b64encode(value.encode("utf-8", "surrogateescape")).decode()

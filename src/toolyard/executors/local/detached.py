@@ -1,0 +1,98 @@
+"""Finds the programs of an app on this machine, and starts one that outlives the hub."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from toolyard.core.apps import PLACE, App, Install
+from toolyard.core.errors import StartError
+from toolyard.executors.local.reaper import INSTANCE, OWNER
+
+START_SECONDS: Final = 10.0
+PLATFORM: Final = {"darwin": "macos", "win32": "windows"}.get(sys.platform, "linux")
+PRIVATE: Final = frozenset({OWNER, INSTANCE, "TOOLYARD_TOKEN"})
+"""Variables that would make the program one of our servers, or tell it our secret."""
+
+# The program must not be our child: nobody would wait for its end, and whatever ends with us
+# would end it. So a process in between starts it, says whether that worked, and is gone.
+_BETWEEN: Final = """\
+import subprocess, sys
+none = subprocess.DEVNULL
+flags = {"creationflags": 0x208} if sys.platform == "win32" else {"start_new_session": True}
+try:
+    subprocess.Popen(sys.argv[1:], stdin=none, stdout=none, stderr=none, **flags)
+except OSError as error:
+    sys.exit(error.strerror or str(error))
+import os
+os._exit(0)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """A program of an app that is on this machine."""
+
+    install: Install
+    place: str
+
+    @property
+    def argv(self) -> tuple[str, ...]:
+        """What starts it."""
+        return tuple(word.replace(PLACE, self.place) for word in self.install.launch_on(PLATFORM))
+
+
+def find_installed(app: App, env: Mapping[str, str]) -> tuple[Installed, ...]:
+    """Give the programs of an app that are on this machine, in the order of its definition."""
+    found = []
+    for install in app.installs:
+        places = (_expand(each, env) for each in install.places_on(PLATFORM))
+        place = next((each for each in places if each and os.path.exists(each)), "")
+        if place:
+            found.append(Installed(install, place))
+    return tuple(found)
+
+
+def _expand(place: str, env: Mapping[str, str]) -> str:
+    """A place with `~` and `%NAME%` put in; empty if one of them is not known."""
+    if place.startswith("~/"):
+        home = env.get("HOME") or os.path.expanduser("~")
+        place = home + place[1:]
+    parts = place.split("%")
+    for at in range(1, len(parts) - 1, 2):
+        if not env.get(parts[at]):
+            return ""
+        parts[at] = env[parts[at]]
+    return "".join(parts)
+
+
+def launch(installed: Installed, env: Mapping[str, str]) -> None:
+    """Start a program that is nobody's child. Blocks for a moment; call it in a thread.
+
+    Raises:
+        StartError: It could not be started.
+    """
+    label = installed.install.label
+    command = [sys.executable, "-I", "-S", "-c", _BETWEEN, *installed.argv]
+    kept = {name: value for name, value in env.items() if name not in PRIVATE}
+    if not installed.argv:
+        raise StartError(f"cannot determine how to start {label!r}", "add 'launch' to its app")
+    try:
+        ended = subprocess.run(
+            command,
+            env=kept,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            timeout=START_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise StartError(f"cannot start {label!r}: {error}") from error
+    if ended.returncode:
+        why = ended.stderr.decode("utf-8", "replace").strip()[:200].lower()
+        raise StartError(f"cannot start {label!r}: {why}", f"look at '{installed.place}'")

@@ -1,0 +1,340 @@
+"""Runs servers as processes on this machine, and leaves none behind."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import signal
+import sys
+import uuid
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from toolyard.core.errors import StartError, ToolyardError
+from toolyard.core.placement import Run
+from toolyard.core.ports import Address, Pipes
+from toolyard.core.sites import Placement
+from toolyard.executors.child import Child
+from toolyard.executors.local import portable, posix, reaper
+from toolyard.executors.local.environment import environment
+from toolyard.executors.local.fetching import HINT, Fetches, Hold
+from toolyard.executors.local.program import Program, locate, refusal
+from toolyard.executors.local.reaper_client import Watch
+from toolyard.executors.local.serving import check_port, serving
+from toolyard.executors.tail import LogFile
+from toolyard.executors.waits import through, within, within_either
+from toolyard.wire.tasks import Tasks
+
+_KILL_WAIT = 1.0  # a killed process goes at once, unless the kernel holds it
+_DRAIN_WAIT = 0.5  # with all writers gone the rest is there already
+_NEVER = 1 << 62  # the least of the limits that mark processes
+_SWEEPERS = 16  # stops that may search for leftovers at once
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one server may use; None is no limit. Applied where the platform can (Linux)."""
+
+    descriptors: int | None = 1024
+    memory: int | None = None
+    """Bytes of private writable memory: address space alone says nothing with V8 or Go."""
+    processes: int | None = None
+    """Counted by the kernel over all processes of the user, so rarely what one wants."""
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """Seconds a server gets to leave by itself before the next, ruder step."""
+
+    eof: float = 2.0
+    term: float = 3.0
+    fetch: float = 300.0
+    """For a launcher that may be installing; see `fetching`."""
+    hold: float = 50.0
+    """For the next launcher to wait for it; less than most starts are waited for."""
+
+
+class Local:
+    """Runs servers here; with a folder, their stderr is kept there, one file per server.
+
+    In the folder `fetches` are locks of launchers that install packages.
+    """
+
+    def __init__(
+        self,
+        logs: Path | None = None,
+        *,
+        fetches: Path | None = None,
+        limits: Limits = Limits(),  # noqa: B008 - frozen
+        patience: Patience = Patience(),  # noqa: B008 - frozen
+    ) -> None:
+        self._logs = logs
+        self._limits = limits
+        self._patience = patience
+        self._owner = uuid.uuid4().hex
+        self._watch = Watch(self._owner, patience.fetch)
+        self._fetches = Fetches(fetches, patience.hold)
+        self._left = Tasks()
+        """Launchers that are left to finish."""
+        self._sweepers = ThreadPoolExecutor(_SWEEPERS, thread_name_prefix="sweep")
+        self._last: dict[str, list[Child]] = {}
+
+    @property
+    def owner(self) -> str:
+        """The value of TOOLYARD_OWNER in every process started here."""
+        return self._owner
+
+    @property
+    def warden(self) -> int | None:
+        """The pid of the process that cleans up after us, once a server was started."""
+        return self._watch.pid
+
+    @asynccontextmanager
+    async def open(self, run: Run) -> AsyncIterator[Pipes | Address]:
+        """Start a server; leaving the context stops it and all it started.
+
+        Raises:
+            StartError: It could not be started.
+        """
+        if run.placement.port:
+            await check_port(run)
+        async with self.start(run) as child:
+            reached: Pipes | Address = child
+            if run.placement.port:
+                reached = await serving(run, child)
+                child.has_spoken()
+            yield reached
+
+    @asynccontextmanager
+    async def start(self, run: Run) -> AsyncIterator[Child]:
+        """Start a process; leaving the context stops it and all it started.
+
+        Raises:
+            StartError: It could not be started.
+        """
+        name, command = run.name, run.command
+        instance = uuid.uuid4().hex
+        marks = ((reaper.OWNER, self._owner), (reaper.INSTANCE, instance))
+        env = environment(command.env, marks)
+        program = locate(name, command, env)
+        child = Child(LogFile(self._logs, name) if self._logs else None)
+        hold = await self._fetches.hold(name, command)
+        self._watch.begin()
+        try:
+            process = await _start(name, program, env, child, hold)
+        except StartError:
+            if hold is not None:
+                hold.leave()
+            raise
+        child.pid = process.pid
+        self._last[name] = [*self._last.get(name, ())[-1:], child]
+        life = _Life(self, process, child, f"{reaper.INSTANCE}={instance}", hold)
+        try:
+            await life.begin(_bounds(run.placement, self._limits))
+            yield child
+        except ToolyardError as error:
+            if life.is_fetching:
+                error.hint = HINT
+            raise
+        finally:
+            await through(life.stop())
+
+    @asynccontextmanager
+    async def reach(self, port: int) -> AsyncIterator[str]:
+        """Give the host and port by which processes here reach a loopback port."""
+        yield f"127.0.0.1:{port}"
+
+    async def sweep(self) -> tuple[str, ...]:
+        """End what earlier hubs left: nothing, for the warden of a hub ends all when it dies."""
+        return ()
+
+    def last_words(self, name: str) -> tuple[str, ...]:
+        """The last lines of the stderr of the last process of that name, from its first on.
+
+        One that was just started again and has said nothing yet speaks through the one before.
+        """
+        lines = (child.stderr for child in reversed(self._last.get(name, ())))
+        return next((each for each in lines if each), ())
+
+    async def close(self) -> None:
+        """Let the warden go; call it when no server runs any more, for it ends what does.
+
+        Launchers that may be installing are left to it.
+        """
+        await self._left.close()
+        await self._watch.close()
+
+
+class _Life:
+    """One server from start to the last of its processes."""
+
+    def __init__(
+        self,
+        local: Local,
+        process: posix.Process | portable.Process,
+        child: Child,
+        mark: str,
+        hold: Hold | None,
+    ) -> None:
+        self._local = local
+        self._process = process
+        self._child = child
+        self._mark = mark
+        self._hold = hold
+        self._fetched = asyncio.Event()
+        child.on_spoken = self._spoken if hold is not None else None
+        # First of all: what the process starts from here on inherits it.
+        self._limit = _mark(process.pid)
+        seen = reaper.look(process.pid)
+        self._start = seen.start if seen else 0
+
+    @property
+    def is_fetching(self) -> bool:
+        """Whether it may be installing a package, as far as we know."""
+        return self._hold is not None and not self._child.gone.is_set()
+
+    def _spoken(self) -> None:
+        """The server itself runs: what was to be installed is there."""
+        if self._hold is not None:
+            self._hold.release()
+            self._hold = None
+            self._fetched.set()
+            self._local._watch.may_end(self._process.pid)
+
+    async def begin(self, limits: Limits) -> None:
+        self._local._watch.add(self._process.pid, self._start, self._limit)
+        if self._hold is not None:
+            self._local._watch.spare(self._process.pid)
+        _limit(self._process.pid, limits)
+        # To its end: a pipe that is half connected belongs to nobody.
+        await through(self._process.attach())
+
+    async def stop(self) -> None:
+        """End it, or let it finish first if it may be installing."""
+        if self.is_fetching:
+            self._child.let_go()
+            if self._local._left.start(self._finish()) is not None:
+                return
+        await self._end()
+
+    async def _finish(self) -> None:
+        """Wait until a launcher has fetched what it needs, and then end all of it."""
+        try:
+            await within_either(self._local._patience.fetch, self._child.gone, self._fetched)
+        except asyncio.CancelledError:
+            # We end first: it is the warden's now.
+            self._leave()
+            raise
+        await through(self._end())
+
+    def _leave(self) -> None:
+        if self._hold is not None:
+            self._hold.leave()
+        if isinstance(self._process, posix.Process):
+            self._process.leave()
+        self._child.close()
+
+    async def _end(self) -> None:
+        """Ask, insist, force; then look for what escaped. Every wait has an end."""
+        try:
+            await self._ask()
+            await asyncio.get_running_loop().run_in_executor(
+                self._local._sweepers, self._sweep, self._local._patience.term
+            )
+            await within(_DRAIN_WAIT, self._child.drained)
+        except asyncio.CancelledError:
+            # The loop itself is being closed: no time left for manners.
+            self._process.signal(_KILL)
+            self._sweep(0)
+            raise
+        finally:
+            if self._hold is not None:
+                self._hold.leave()
+            self._local._watch.remove(self._process.pid)
+            self._process.reap()
+            self._child.close()
+
+    async def _ask(self) -> None:
+        patience = self._local._patience
+        self._child.close_input()
+        if await within(patience.eof, self._child.gone):
+            return
+        self._process.signal(signal.SIGTERM)
+        if await within(patience.term, self._child.gone):
+            return
+        self._process.signal(_KILL)
+        await within(_KILL_WAIT, self._child.gone)
+
+    def _sweep(self, patience: float) -> None:
+        """End the rest of its group and those that left it but carry a mark of it."""
+        if self._start:
+            pid = self._process.pid
+            limits = {pid: self._limit} if self._limit else {}
+            kin = reaper.Kin(self._mark, {pid: self._start}, limits)
+            reaper.end(kin, self._start, patience)
+        else:
+            self._process.signal(_KILL)
+
+
+_KILL = signal.SIGTERM if sys.platform == "win32" else signal.SIGKILL
+
+
+async def _start(
+    name: str, program: Program, env: dict[str, str], child: Child, hold: Hold | None
+) -> posix.Process | portable.Process:
+    try:
+        if sys.platform == "win32":
+            return await portable.start(program, env, child)
+        if hold is not None:
+            held = (hold.fd,) if hold.fd >= 0 else ()
+            return posix.start_to_stay(program, env, child, held)
+        return posix.start(program, env, child)
+    except (OSError, ValueError) as error:
+        raise refusal(name, program, error) from error
+
+
+def _mark(pid: int) -> int:
+    """Limit a process to a time that no other has, and that is never over; 0 if that cannot be.
+
+    It is the one that a program with real-time priority may run without a pause, in microseconds,
+    and more than 100,000 years. A process that begins a session with an empty environment still
+    inherits its limits.
+    """
+    if sys.platform != "linux":
+        return 0
+    import resource
+
+    limit = _NEVER | secrets.randbits(61)
+    with suppress(OSError, ValueError):  # it has ended already, or has a lower limit
+        _, most = resource.prlimit(pid, resource.RLIMIT_RTTIME)
+        resource.prlimit(pid, resource.RLIMIT_RTTIME, (limit, most))
+        return limit
+    return 0
+
+
+def _bounds(placement: Placement, usual: Limits) -> Limits:
+    """The limits of one server: its own, else those of all."""
+    return Limits(
+        descriptors=placement.descriptors or usual.descriptors,
+        memory=placement.memory << 20 or usual.memory,
+        processes=placement.processes or usual.processes,
+    )
+
+
+def _limit(pid: int, limits: Limits) -> None:
+    # Set from outside after the start: code between fork and exec would make every start slow.
+    if sys.platform != "linux":
+        return
+    import resource
+
+    for kind, most in (
+        (resource.RLIMIT_NOFILE, limits.descriptors),
+        (resource.RLIMIT_DATA, limits.memory),
+        (resource.RLIMIT_NPROC, limits.processes),
+    ):
+        if most is not None:
+            with suppress(OSError, ValueError):  # ended already, or our own limit is lower
+                resource.prlimit(pid, kind, (most, most))

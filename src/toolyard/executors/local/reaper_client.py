@@ -1,0 +1,123 @@
+"""The hub's side of the warden: starts it with the first child, tells it which children live."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+
+from toolyard.executors.local import reaper
+
+_log = logging.getLogger(__name__)
+
+_LEAVE_WAIT = 10.0  # the warden's own waits end well before
+
+
+class Watch:
+    """Keeps one warden that outlives this process just long enough to clean up after it."""
+
+    def __init__(self, owner: str, fetch: float) -> None:
+        self._owner = owner
+        self._fetch = fetch
+        """Seconds in which children that are spared must have ended."""
+        self._process: subprocess.Popen[bytes] | None = None
+        self._living: dict[int, tuple[int, int]] = {}
+        """For each child when it started, and the limit that marks it."""
+        self._spared: set[int] = set()
+        # No child of ours is older than we are; what is older is never looked at.
+        me = reaper.look(os.getpid())
+        self.since = me.start if me else 0
+
+    @property
+    def pid(self) -> int | None:
+        """The warden's pid while there is one."""
+        return self._process.pid if self._process else None
+
+    def begin(self) -> None:
+        """Make sure that a warden listens; called before a child starts."""
+        if sys.platform == "win32" or self._listens():
+            return
+        self._forget()
+        try:
+            self._process = _start(self._owner, self.since, self._fetch)
+        except OSError as error:
+            _log.warning("no warden, servers may outlive a killed hub: %s", error.strerror)
+            return
+        for pid, (start, limit) in self._living.items():
+            self._tell(f"+{pid} {start} {limit}\n")
+        for pid in self._spared:
+            self._tell(f"~{pid}\n")
+
+    def add(self, pid: int, start: int, limit: int) -> None:
+        """Have this child ended should we vanish; a `limit` of 0 means that no limit marks it."""
+        self._living[pid] = start, limit
+        self._tell(f"+{pid} {start} {limit}\n")
+
+    def spare(self, pid: int) -> None:
+        """Have this child finish what it is at, should we vanish."""
+        self._spared.add(pid)
+        self._tell(f"~{pid}\n")
+
+    def may_end(self, pid: int) -> None:
+        """Have it ended like all others again."""
+        self._spared.discard(pid)
+        self._tell(f"!{pid}\n")
+
+    def remove(self, pid: int) -> None:
+        """Forget a child that is gone."""
+        self._living.pop(pid, None)
+        self._spared.discard(pid)
+        self._tell(f"-{pid}\n")
+
+    async def close(self) -> None:
+        """Let the warden go, and wait until it has, unless it has somebody to wait for."""
+        process = self._process
+        if process is None or process.stdin is None:
+            return
+        process.stdin.close()
+        if self._spared:
+            process.returncode = 0  # or the interpreter would complain that we do not wait
+            self._process = None
+            return
+        try:
+            await asyncio.to_thread(process.wait, _LEAVE_WAIT)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        self._process = None
+
+    def _listens(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def _tell(self, line: str) -> None:
+        # A line is far smaller than the pipe, and the warden does nothing but read.
+        if self._process is not None and self._process.stdin is not None:
+            with suppress(OSError, ValueError):
+                self._process.stdin.write(line.encode())
+
+    def _forget(self) -> None:
+        if self._process is not None and self._process.stdin is not None:
+            self._process.stdin.close()
+        self._process = None
+
+
+def _start(owner: str, since: int, fetch: float) -> subprocess.Popen[bytes]:
+    # Blocked signals stay blocked in the new process, so that none finds it half started.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, reaper.IGNORED)
+    try:
+        return subprocess.Popen(
+            [sys.executable, "-I", "-S", reaper.__file__, owner, str(since), str(fetch)],
+            bufsize=0,
+            cwd="/",
+            env={},  # it must carry no mark: another hub's warden would end it
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

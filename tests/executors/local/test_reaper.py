@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.executors.children import DAEMON, ECHO, ESCAPING, STUBBORN, Ear, leaves, marked, python
+from toolyard.core.placement import Run
+from toolyard.executors.local import Local, reaper
+
+HUB = f"""
+import asyncio, sys
+from contextlib import AsyncExitStack
+from tests.executors.children import Ear, python
+from toolyard.core.placement import Run
+from toolyard.executors.local import Local
+
+async def main():
+    local = Local()
+    open_ = lambda name, code: local.start(Run(name, python(code)))
+    async with AsyncExitStack() as stack:
+        stubborn = await stack.enter_async_context(open_("stubborn", {STUBBORN!r}))
+        await Ear(stubborn).line()
+        escaping = await stack.enter_async_context(open_("escaping", {ESCAPING!r}))
+        escaped = int(await Ear(escaping).line())
+        daemon = await stack.enter_async_context(open_("daemon", {DAEMON!r}))
+        unmarked = int(await Ear(daemon).line())
+        print(local.owner, escaped, unmarked, local.warden, flush=True)
+        await asyncio.Event().wait()
+
+asyncio.run(main())
+"""
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    """Wait for what another process is about to do."""
+    async with asyncio.timeout(20):
+        while True:
+            if holds():
+                return
+            await asyncio.sleep(0.01)
+
+
+async def test_a_killed_hub_leaves_nothing_behind() -> None:
+    hub = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-c",
+        HUB,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert hub.stdout is not None
+    owner, escaped, unmarked, watcher = (await hub.stdout.readline()).decode().split()
+    await until(lambda: int(unmarked) not in marked(owner))
+    pids = marked(owner)
+    assert len(pids) == 4 and int(escaped) in pids and int(unmarked) not in pids
+
+    hub.kill()
+    deadline = time.monotonic() + 10
+    await hub.wait()
+    for pid in (*pids, int(unmarked), int(watcher)):
+        assert await leaves(pid, within=deadline - time.monotonic())
+
+    assert marked(owner) == []
+
+
+async def test_the_warden_is_one_small_and_deaf_to_the_terminal(local: Local) -> None:
+    assert local.warden is None
+    async with local.start(Run("one", python(ECHO))), local.start(Run("two", python(ECHO))):
+        pid = local.warden
+        assert pid is not None
+        assert os.getsid(pid) == pid
+        status = Path(f"/proc/{pid}/status").read_text()
+        assert int(status.partition("VmRSS:")[2].split()[0]) < 20 * 1024
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            os.kill(pid, number)
+        assert not await leaves(pid, within=0.2)
+    await local.close()
+
+    assert await leaves(pid, within=0)
+
+
+async def test_a_lost_warden_is_replaced_with_the_next_server(local: Local) -> None:
+    async with local.start(Run("one", python(ECHO))):
+        first = local.warden
+        assert first is not None
+        os.kill(first, signal.SIGKILL)
+        assert await leaves(first, within=5)
+        async with local.start(Run("two", python(ECHO))) as pipes:
+            assert local.warden not in (None, first)
+            ear = Ear(pipes)
+            pipes.write(b"served\n")
+            assert await ear.line() == b"served"
+
+
+async def test_a_daemon_with_an_empty_environment_ends_with_its_server(local: Local) -> None:
+    async with local.start(Run("one", python(DAEMON))) as one:
+        async with local.start(Run("two", python(DAEMON))) as two:
+            first, second = int(await Ear(one).line()), int(await Ear(two).line())
+        assert await leaves(second, within=10)
+        assert not await leaves(first, within=0)
+    assert await leaves(first, within=10)
+
+
+async def test_the_mark_of_a_server_is_beyond_what_any_other_process_has(local: Local) -> None:
+    async with local.start(Run("one", python(ECHO))) as one:
+        limit, _ = resource.prlimit(one.pid, resource.RLIMIT_RTTIME)
+
+    # Of so many, two hubs of one user never draw the same; nobody sets such a time on purpose.
+    assert 2**62 <= limit < 2**63
+
+
+def none(sessions: dict[int, int]) -> reaper.Kin:
+    """Processes by their sessions alone."""
+    return reaper.Kin("TOOLYARD_INSTANCE=none", sessions, {})
+
+
+def test_a_stranger_with_a_known_pid_is_not_signalled() -> None:
+    stranger = subprocess.Popen(["sleep", "60"], start_new_session=True)
+    try:
+        seen = reaper.look(stranger.pid)
+        assert seen is not None
+        # The same pid, but another start: the child we knew is gone, the number passed on.
+        reaper.end(none({stranger.pid: seen.start - 1}), 0, patience=0)
+        assert stranger.poll() is None
+
+        reaper.end(none({stranger.pid: seen.start}), 0, patience=0)
+        assert stranger.wait(20) == -signal.SIGKILL
+    finally:
+        stranger.kill()
+        stranger.wait()
+
+
+def test_a_mark_counts_only_whole() -> None:
+    stranger = subprocess.Popen(["sleep", "60"], env={"TOOLYARD_OWNER": "abcdef", "X": "a\nb"})
+    try:
+        assert reaper.find(reaper.Kin("TOOLYARD_OWNER=abc", {}, {}), 0) == []
+        kin = reaper.Kin("TOOLYARD_OWNER=abcdef", {}, {})
+        assert [p.pid for p in reaper.find(kin, 0)] == [stranger.pid]
+    finally:
+        stranger.kill()
+        stranger.wait()
