@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import json
 import os
-import tracemalloc
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -263,31 +261,6 @@ async def test_memory_is_told_per_server(yard: Yard) -> None:
 
         assert list(used) == [pipes.where]
         assert 30 << 20 < used[pipes.where] < 200 << 20
-
-
-async def test_a_server_over_tls_costs_the_hub_little(there: Daemon) -> None:
-    yard = FarYard(there, f"tcp://{there.plot.there}:{TLS_PORT}", **tls_options(there))
-    count = 6
-
-    async def start(stack: contextlib.AsyncExitStack) -> None:
-        pipes, ear = await stack.enter_async_context(running(yard, ECHO))
-        pipes.write(b"here\n")
-        assert await ear.line(20) == b"here"
-
-    async with contextlib.AsyncExitStack() as stack:
-        await start(stack)
-        tracemalloc.start()
-        try:
-            for _ in range(count):
-                await start(stack)
-            gc.collect()
-            held, _ = tracemalloc.get_traced_memory()
-        finally:
-            tracemalloc.stop()
-    await yard.executor.close()
-
-    # One connection as the loops have them is 256 KiB.
-    assert held / count < 100 * 1024
 
 
 async def test_a_web_server_that_ends_later_is_known_to_have(yard: Yard) -> None:

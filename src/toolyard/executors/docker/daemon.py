@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from toolyard.core.errors import StartError
 from toolyard.core.sites import Site
 from toolyard.executors.docker.host import Host
-from toolyard.executors.tls import Secured
 from toolyard.stores.extras import how_to_add
 
 if TYPE_CHECKING:
@@ -68,19 +67,11 @@ class Daemon:
         loop = asyncio.get_running_loop()
         async with asyncio.timeout(_CONNECT_SECONDS):
             if self.path:
-                return (await loop.create_unix_connection(factory, self.path))[1]
-            where = self.host.name, self.host.port
-            if self.context is None:
-                return (await loop.create_connection(factory, *where))[1]
-            inner = factory()
-            secured = Secured(inner, self.context, self.host.name)
-            transport, _ = await loop.create_connection(lambda: secured, *where)
-            try:
-                await secured.ready
-            except BaseException:
-                transport.abort()
-                raise
-            return inner
+                _, protocol = await loop.create_unix_connection(factory, self.path)
+            else:
+                address = self.host.name, self.host.port
+                _, protocol = await loop.create_connection(factory, *address, ssl=self.context)
+        return protocol
 
     def join(self, mourner: Callable[[str], None]) -> None:
         """Feel the pulse while somebody is there to be told when it stops."""

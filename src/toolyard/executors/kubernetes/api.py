@@ -13,7 +13,7 @@ import msgspec
 from toolyard.core.errors import StartError
 
 if TYPE_CHECKING:
-    from aiohttp import ClientResponse, ClientSession, ClientWebSocketResponse
+    from aiohttp import ClientResponse, ClientWebSocketResponse
     from kubernetes_asyncio.client import ApiClient
 
 Manifest = dict[str, Any]
@@ -51,13 +51,11 @@ class Api:
     def __init__(
         self,
         client: ApiClient,
-        sockets: ClientSession,
         name: str,
         namespace: str,
         renew: Callable[[], Awaitable[object]],
     ) -> None:
         self._client = client
-        self._sockets = sockets
         self._renew = renew
         self._name = name
         self.namespace = namespace
@@ -126,7 +124,7 @@ class Api:
         url = re.sub("^http", "ws", self.host) + f"{self._path('Pod')}/{pod}/{verb}"
         try:
             async with asyncio.timeout(REQUEST_SECONDS):
-                socket = await self._sockets.ws_connect(
+                socket = await self._session.ws_connect(
                     url,
                     params=query,
                     headers=await self._headers(),
@@ -145,7 +143,6 @@ class Api:
 
     async def close(self) -> None:
         """Let go of all connections."""
-        await self._sockets.close()
         await self._client.close()
 
     async def _json(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import ssl
 from pathlib import Path
 from typing import Any
 
@@ -28,16 +27,13 @@ async def connect(name: str, context: str, options: Options) -> Api:
         StartError: The library is missing, or there is no such context, or no configuration.
     """
     await _import(name)
-    import aiohttp
     from kubernetes_asyncio.client import ApiClient, Configuration
-
-    from toolyard.executors.kubernetes.connector import Connector
 
     settings = Configuration()
     namespace = await _load(settings, name, context, options)
     settings.connection_pool_maxsize = 0  # every server has a stream of its own
     try:
-        client, trust = ApiClient(settings), _trust(settings)
+        client = ApiClient(settings)
     except (OSError, ValueError) as error:
         raise StartError(
             f'executor "{name}" has certificates that cannot be used: {error}',
@@ -47,21 +43,7 @@ async def connect(name: str, context: str, options: Options) -> Api:
     async def renew() -> None:
         await _load(settings, name, context, options)
 
-    sockets = aiohttp.ClientSession(connector=Connector(limit=0, ssl=trust), trust_env=True)
-    return Api(client, sockets, name, options.namespace or namespace or "default", renew)
-
-
-def _trust(settings: Any) -> ssl.SSLContext:
-    """Whom to trust and who we are, as the library reads it too."""
-    context = ssl.create_default_context(cafile=settings.ssl_ca_cert)
-    if settings.cert_file:
-        context.load_cert_chain(settings.cert_file, keyfile=settings.key_file)
-    if not settings.verify_ssl:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    if settings.disable_strict_ssl_verification:
-        context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-    return context
+    return Api(client, name, options.namespace or namespace or "default", renew)
 
 
 async def _import(name: str) -> None:
