@@ -146,20 +146,45 @@ def test_the_environment_names_the_daemon(monkeypatch: pytest.MonkeyPatch, home:
     assert (host.name, host.port, host.tls, host.key) == ("box", 2376, True, "/certs/key.pem")
 
 
-def test_the_context_of_the_docker_command_is_used(
-    monkeypatch: pytest.MonkeyPatch, home: Path
-) -> None:
+def use_context(monkeypatch: pytest.MonkeyPatch, home: Path, address: str) -> Path:
+    """Set the docker command to a context with that address; give the folder of its keys."""
     monkeypatch.delenv("DOCKER_HOST", raising=False)
     monkeypatch.setenv("DOCKER_CONFIG", str(home))
     (home / "config.json").write_text('{"currentContext": "box"}')
-    folder = home / "contexts" / "meta" / sha256(b"box").hexdigest()
+    digest = sha256(b"box").hexdigest()
+    folder = home / "contexts" / "meta" / digest
     folder.mkdir(parents=True)
-    about = {"Name": "box", "Endpoints": {"docker": {"Host": "ssh://me@box:2222"}}}
-    (folder / "meta.json").write_text(json.dumps(about))
+    context = {"Name": "box", "Endpoints": {"docker": {"Host": address}}}
+    (folder / "meta.json").write_text(json.dumps(context))
+    return home / "contexts" / "tls" / digest / "docker"
+
+
+def test_the_context_of_the_docker_command_is_used(
+    monkeypatch: pytest.MonkeyPatch, home: Path
+) -> None:
+    use_context(monkeypatch, home, "ssh://me@box:2222")
     host = find_host(site())
 
     assert (host.kind, host.user, host.name, host.port) == ("ssh", "me", "box", 2222)
     assert host.path == "/var/run/docker.sock"
+
+
+def test_the_certificates_of_a_context_come_before_those_of_the_environment(
+    monkeypatch: pytest.MonkeyPatch, home: Path
+) -> None:
+    keys = use_context(monkeypatch, home, "tcp://box:2376")
+    monkeypatch.setenv("DOCKER_CERT_PATH", "/certs")
+    without = find_host(site())
+    keys.mkdir(parents=True)
+    (keys / "ca.pem").touch()
+    host = find_host(site())
+
+    assert (without.ca, without.cert, without.key) == (
+        "/certs/ca.pem",
+        "/certs/cert.pem",
+        "/certs/key.pem",
+    )
+    assert (host.ca, host.cert, host.key) == (str(keys / "ca.pem"), "", "")
 
 
 def test_the_socket_over_ssh_may_be_named_in_the_address() -> None:

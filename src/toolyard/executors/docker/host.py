@@ -22,6 +22,7 @@ OPTIONS: Final = (
 SOCKET: Final = "/var/run/docker.sock"
 _FORMS = "write unix:///run/docker.sock, tcp://host:2376 or ssh://user@host"
 _TLS_PORT, _PLAIN_PORT = 2376, 2375
+_CERTIFICATES = ("ca", "cert", "key")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +123,7 @@ def read_host(site: Site) -> Host | None:
     """
     if not site.host:
         return None
-    files = {name: _path(site.option(name)) for name in ("ca", "cert", "key")}
+    files = {name: _path(site.option(name)) for name in _CERTIFICATES}
     return _parse(site, site.host, files)
 
 
@@ -133,16 +134,17 @@ def find_host(site: Site) -> Host:
         StartError: There is none.
         ConfigError: The environment names one that we cannot use.
     """
-    if named := os.environ.get("DOCKER_HOST"):
-        return _parse(site, named, _files_of_environment())
-    if (named := _of_context()) and not named.startswith("npipe:"):
-        return _parse(site, named, _files_of_environment())
-    places = _sockets()
-    for place in places:
-        if place.is_socket():
-            return Host("unix", f"unix://{place}", path=str(place))
+    if address := os.environ.get("DOCKER_HOST"):
+        return _parse(site, address, _environment_files())
+    address, files = _read_context()
+    if address and not address.startswith("npipe:"):
+        return _parse(site, address, files)
+    sockets = _sockets()
+    for socket in sockets:
+        if socket.is_socket():
+            return Host("unix", f"unix://{socket}", path=str(socket))
     raise StartError(
-        f"found no docker socket: looked for {', '.join(map(str, places))}",
+        f"found no docker socket: looked for {', '.join(map(str, sockets))}",
         "start docker, or give the executor a host: " + _FORMS,
     )
 
@@ -186,24 +188,27 @@ def _tcp(site: Site, text: str, name: str, port: int, files: dict[str, str]) -> 
     return Host("tcp", text, name=name, port=port or _TLS_PORT, tls=True, **files)
 
 
-def _files_of_environment() -> dict[str, str]:
+def _environment_files() -> dict[str, str]:
     folder = os.environ.get("DOCKER_CERT_PATH", "")
-    if not folder:
-        return {"ca": "", "cert": "", "key": ""}
-    return {name: str(Path(folder) / f"{name}.pem") for name in ("ca", "cert", "key")}
+    return {name: folder and str(Path(folder) / f"{name}.pem") for name in _CERTIFICATES}
 
 
-def _of_context() -> str:
-    """The host of the context that the docker command is set to; empty if it is the default."""
-    folder = Path(os.environ.get("DOCKER_CONFIG") or Path.home() / ".docker")
+def _read_context() -> tuple[str, dict[str, str]]:
+    """The host and certificates of docker's current context; no host if it is the default."""
+    config = Path(os.environ.get("DOCKER_CONFIG") or Path.home() / ".docker")
+    contexts = config / "contexts"
     try:
         name = os.environ.get("DOCKER_CONTEXT")
-        name = name or json.loads((folder / "config.json").read_bytes()).get("currentContext", "")
+        name = name or json.loads((config / "config.json").read_bytes()).get("currentContext", "")
         digest = hashlib.sha256(str(name).encode()).hexdigest()
-        about = json.loads((folder / "contexts" / "meta" / digest / "meta.json").read_bytes())
-        return str(about["Endpoints"]["docker"]["Host"])
+        context = json.loads((contexts / "meta" / digest / "meta.json").read_bytes())
+        address = str(context["Endpoints"]["docker"]["Host"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return ""
+        return "", {}
+    files = {name: contexts / "tls" / digest / "docker" / f"{name}.pem" for name in _CERTIFICATES}
+    if not any(file.exists() for file in files.values()):
+        return address, _environment_files()
+    return address, {name: str(file) if file.exists() else "" for name, file in files.items()}
 
 
 def _sockets() -> tuple[Path, ...]:
