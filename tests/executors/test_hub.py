@@ -22,12 +22,12 @@ import pytest
 from tests.e2e.hub import TOKEN, RunningHub, new_home, running_hub, toolyard
 from tests.executors.docker.site import IMAGE, daemon_here
 from tests.executors.ssh.site import need_sshd, running
-from toolyard.core.tiny import TINY
+from toolyard.executors.probe_server import PROBE_SERVER
 
 pytestmark = pytest.mark.executors
 
 KILLS = 50
-SCRIPT = [word.replace("${", "$${") for word in TINY.argv]
+SCRIPT = [word.replace("${", "$${") for word in PROBE_SERVER.argv]
 """As one writes it into a file, where `${` begins a reference."""
 NAMES = ("here", "boxed", "there")
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.e2e.hub import entry, new_home, running_hub
 from tests.verify.yard import Json, ask, command, order, says, tool
-from toolyard.core.cures import find_cure
+from toolyard.core.failure_hints import find_hint
 
 HANGS = "import sys, time; print('waiting for the database', file=sys.stderr, flush=True); "
 HANGS += "time.sleep(600)"
@@ -143,7 +143,7 @@ def test_a_server_is_started_and_rests_when_it_is_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "cure"),
+    ("words", "hint"),
     [
         ("ImportError: cannot import name 'McpError' from 'mcp.shared.exceptions'", "mcp<2"),
         ("ModuleNotFoundError: No module named 'mcp.server.fastmcp'", "mcp<2"),
@@ -155,6 +155,6 @@ def test_a_server_is_started_and_rests_when_it_is_told() -> None:
         ("all is well", ""),
     ],
 )
-def test_known_breakages_are_recognised(words: str, cure: str) -> None:
-    found = find_cure((words,))
-    assert cure in found and bool(found) == bool(cure)
+def test_known_breakages_are_recognised(words: str, hint: str) -> None:
+    found = find_hint((words,))
+    assert hint in found and bool(found) == bool(hint)

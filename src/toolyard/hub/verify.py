@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from toolyard.core.cures import find_cure
 from toolyard.core.errors import LinkError, LinkTimeoutError, ToolyardError
+from toolyard.core.failure_hints import find_hint
 from toolyard.core.model import NO_OFFERS, Offers, Part, Peer, Server, ServerId
 from toolyard.core.parts import parts_of
 from toolyard.core.pins import Change, schema_tokens
@@ -93,9 +93,9 @@ async def opened_alone(open_for: OpenFor, server: Server) -> AsyncIterator[Link]
 
 
 def _failed(error: ToolyardError, words: tuple[str, ...]) -> LinkError:
-    """The same error with the server's last words, and the cure they point to."""
-    cure = find_cure((*words, str(error), error.hint))
+    """The same error with the server's last words, and the hint they point to."""
+    hint = find_hint((*words, str(error), error.hint))
     last = f"last words on its stderr: {' | '.join(words[-5:])}" if words else ""
     other = "" if words and error.hint.startswith("last words") else error.hint
     kind = LinkTimeoutError if isinstance(error, LinkTimeoutError) else LinkError
-    return kind(str(error), "; ".join(part for part in (cure or other, last) if part))
+    return kind(str(error), "; ".join(part for part in (hint or other, last) if part))

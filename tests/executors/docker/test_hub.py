@@ -13,7 +13,7 @@ import pytest
 
 from tests.e2e.hub import RunningHub, new_home, running_hub, toolyard
 from tests.executors.docker.site import IMAGE, Daemon, daemon_here, load_image
-from toolyard.core.tiny import TINY
+from toolyard.executors.probe_server import PROBE_SERVER
 
 pytestmark = [pytest.mark.executors, pytest.mark.timeout(120)]
 
@@ -37,7 +37,7 @@ def run(hub: RunningHub, *words: str) -> str:
 
 
 def add(hub: RunningHub, name: str) -> None:
-    tiny = [word.replace("${", "$${") for word in TINY.argv]
+    tiny = [word.replace("${", "$${") for word in PROBE_SERVER.argv]
     file = hub.home / "config" / "servers.json"
     said = json.loads(file.read_text())
     args = ["-c", HEAVY, *tiny]
@@ -85,7 +85,7 @@ def test_an_entry_without_a_command_runs_its_image_and_says_so_where_there_is_no
     here: Daemon,
 ) -> None:
     image = "toolyard-tiny:test"
-    load_image(here, image, f"ENTRYPOINT {json.dumps(TINY.argv)}")
+    load_image(here, image, f"ENTRYPOINT {json.dumps(PROBE_SERVER.argv)}")
     servers = {
         "own": {"executor": {"name": "engine", "image": image}},
         "lost": {"executor": {"image": image}},

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator
+from importlib.resources import files
 from typing import Final
 
 from toolyard.core.errors import StartError
@@ -21,6 +22,9 @@ LOADER: Final = (
 )
 SIGN: Final = b"toolyard-shell "
 """How a line of ours begins; whatever a profile there prints before does not."""
+
+_FIND_PROGRAM: Final = (files(__package__) / "find_program.sh").read_text(encoding="utf-8")
+_REAPER: Final = (files(__package__) / "reaper.sh").read_text(encoding="utf-8")
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 # Names of ours begin with `_ty`, so that none is one the server declares.
@@ -51,7 +55,7 @@ def launch(run: Run, marks: Iterable[tuple[str, str]]) -> bytes:
     texts = [f"export {name}={word(value)}" for name, value in (*command.env, *marks)]
     if command.cwd is not None:
         texts.append(f"cd {word(command.cwd)} 2>/dev/null || {{ {_say('cwd')}; exit 126; }}")
-    texts += [f"_ty_p={word(command.argv[0])}", f"eval {word(_LOOK)}"]
+    texts += [f"_ty_p={word(command.argv[0])}", f"eval {word(_FIND_PROGRAM)}"]
     # Last: what looks for the program is not to be short of processes or memory.
     texts += [*_limits(run.placement), _say("ok"), "unset _ty_p"]
     return lines([*texts, "exec " + " ".join(map(word, command.argv))])
@@ -99,7 +103,7 @@ def warden(hub: str, owner: str, trunk: str) -> bytes:
     this start of it, all of this connection.
     """
     names = f"hub={word(hub)} owner={word(owner)} trunk={word(trunk)}"
-    return lines([names, f"eval {word(_WARDEN)}", "exit"])
+    return lines([names, f"eval {word(_REAPER)}", "exit"])
 
 
 def _limits(placement: Placement) -> Iterator[str]:
@@ -140,118 +144,3 @@ def _check(run: Run) -> None:
                 f'cannot start "{run.name}": the environment variable {name!r} cannot be set there',
                 "names consist of letters, digits and underscores, values hold no zero byte",
             )
-
-
-# A shell tells a missing program only after it has become it, so look before.
-_LOOK: Final = f"""
-case $_ty_p in
-  */*) [ -f "$_ty_p" ] && [ -x "$_ty_p" ] || {{ {_say('missing "$PATH"')}; exit 127; }} ;;
-  *) _ty_p=$(command -v "$_ty_p") || {{ {_say('missing "$PATH"')}; exit 127; }} ;;
-esac
-_ty=
-case $_ty_p in */*) {{ IFS= read -r _ty < "$_ty_p"; }} 2>/dev/null ;; esac
-case $_ty in
-  '#!'*) set -- ${{_ty#??}}; [ -x "$1" ] || {{ {_say('script "$1"')}; exit 126; }} ;;
-esac
-"""
-
-# Hears `add PID`, `del PID`, `stop KEY MARK PID ROUNDS`, `sweep KEY` and `taken KEY PID,PID,…`;
-# answers `KEY …`, the last with `PID:KIB` for the memory of each session. A round is half a second.
-# Ours is who leads or is in the session of a pid that was added, who carries the mark, and all
-# their descendants; a pid counts only while its start time is that of the one added. Its input
-# ends with the connection, however that ends.
-_WARDEN: Final = r"""
-trap '' HUP INT TERM PIPE
-exec 2>/dev/null
-cd /
-known=
-# A group needs the dashes, and the kill of busybox takes them for a number.
-send() { case $2 in -*) kill -s "$1" -- "$2" ;; *) kill -s "$1" "$2" ;; esac; }
-start_of() { IFS= read -r stat < "/proc/$1/stat" || return; set -- ${stat##*) }; echo "${20}"; }
-entry_of() { for each in $known; do case $each in "$1":*) echo "$each" ;; esac; done; }
-sessions() {
-  for each; do
-    pid=${each%%:*}
-    [ -d "/proc/$pid" ] && [ "$(start_of "$pid")" != "${each#*:}" ] || echo "$pid"
-  done
-}
-marked() {
-  set -- "$1" "$2" $(grep -lF -e "$1" /proc/[0-9]*/environ)
-  with=$2; shift 2
-  [ $# -eq 0 ] || if [ "$with" ]; then grep -LF -e "$with" "$@"; else echo "$@"; fi
-}
-family() {
-  cat /proc/[0-9]*/status | awk -v roots="$1" -v marked="$2" '
-    BEGIN { split(roots, r, " "); for (i in r) session[r[i]]; split(marked, m, " ") }
-    /^State:/ { dead = $2 ~ /[ZX]/ }
-    /^Pid:/ { pid = $2 }
-    /^PPid:/ { if (!dead) parent[pid] = $2 }
-    /^NSsid:/ { if (!dead && ($2 in session || pid in session)) ours[pid] }
-    END {
-      for (i in m) ours[m[i]]
-      do {
-        more = 0
-        for (p in parent) if (!(p in ours) && parent[p] in ours) { ours[p]; more = 1 }
-      } while (more)
-      for (p in ours) if (p in parent) print p
-    }'
-}
-ours() {
-  mark=$1 without=$2; shift 2
-  if [ -r /proc/self/status ]; then
-    found=$(marked "$mark" "$without" | tr -cs '0-9' ' ')
-    family "$(sessions "$@" | tr '\n' ' ')" "$found"
-  else
-    for each; do send 0 "-${each%%:*}" && echo "-${each%%:*}"; done
-  fi
-}
-nap() {
-  for tick in 1 2 3 4 5; do
-    sleep 0.1 || sleep 1
-    alive=; for each; do send 0 "$each" && alive=1; done
-    [ "$alive" ] || return
-  done
-}
-end() {
-  rounds=$1 round=0; shift
-  while [ $round -lt $((rounds + 10)) ]; do
-    left=$(ours "$@")
-    [ "$left" ] || return
-    signal=
-    [ $round -eq 0 ] && signal=TERM
-    [ $round -ge "$rounds" ] && signal=KILL
-    [ -z "$signal" ] || for each in $left; do send $signal "$each"; done
-    nap $left
-    round=$((round + 1))
-  done
-}
-sweep() {
-  for each in $(ours "$hub" "$owner"); do
-    echo "$each($(tr -cd 'A-Za-z0-9._-' < "/proc/$each/comm"))"
-  done | tr '\n' ' '
-  end 2 "$hub" "$owner"
-}
-taken() {
-  if [ -r /proc/self/status ]; then
-    cat /proc/[0-9]*/status |
-      awk '/^Pid:/ { its = $2 } /^NSsid:/ { its = $2 } /^VmRSS:/ { print its, $2 }'
-  else
-    ps -A -o pgid= -o rss=
-  fi | awk -v wanted="$1" '
-    BEGIN { split(wanted, w, ","); for (i in w) known[w[i]] }
-    $1 in known { kib[$1] += $2 }
-    END { for (s in kib) printf "%s:%d ", s, kib[s] }'
-}
-echo 0
-while read -r verb key mark pid rounds; do
-  case $verb in
-    add) known="$known $key:$(start_of "$key")" ;;
-    del) gone=$(entry_of "$key"); kept=
-         for each in $known; do [ "$each" = "$gone" ] || kept="$kept $each"; done; known=$kept ;;
-    stop) { end "$rounds" "$mark" '' $(entry_of "$pid"); echo "$key"; } & ;;
-    taken) { found=$(taken "$mark"); echo "$key $found"; } & ;;
-    sweep) { swept=$(sweep); echo "$key $swept"; } & ;;
-  esac
-done
-end 6 "$trunk" '' $known
-"""

@@ -1,11 +1,11 @@
-"""Recognises why servers commonly fail to start, and knows what helps."""
+"""Hints for servers that fail to start, recognised by their last lines of stderr."""
 
 from __future__ import annotations
 
 import re
 from typing import Final
 
-_CURES: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
+_HINTS: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
     (
         re.compile(
             r"(No module named '?mcp\.server\.(mcpserver|context)|No module named '?mcp_types)"
@@ -51,11 +51,11 @@ _VARIABLE: Final = re.compile(
 )
 
 
-def find_cure(lines: tuple[str, ...]) -> str:
-    """What helps, judged by a server's last words; empty if they say nothing we know."""
+def find_hint(lines: tuple[str, ...]) -> str:
+    """Return a hint for the last lines a server wrote; empty if none of them is recognised."""
     text = "\n".join(lines)
     variable = _VARIABLE.search(text)
     if variable is not None:
         name = variable[1] or variable[2]
         return f"it wants the variable {name}: set it in its entry, e.g. toolyard add … -e {name}=…"
-    return next((cure for pattern, cure in _CURES if pattern.search(text)), "")
+    return next((hint for pattern, hint in _HINTS if pattern.search(text)), "")

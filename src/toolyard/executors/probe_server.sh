@@ -1,20 +1,13 @@
-"""The smallest MCP server: a line of shell, for trying a place that has nothing but a shell."""
-
-from __future__ import annotations
-
-from typing import Final
-
-from toolyard.core.model import Command
-
-# Answers each line by what stands in it; an unknown method gets an error, so that whoever asks in
-# the modern way first asks again in the old one.
-_SCRIPT: Final = r"""
+#!/bin/sh
+# The smallest MCP server: it needs nothing but a shell. Its tool `ping` returns "pong"; `reach` returns
+# the HTTP status of an address. Any other method gets an error, so that a client which begins with the
+# newest revision tries an older one.
 while IFS= read -r line; do
   case "$line" in *'"id":'*) ;; *) continue ;; esac
   id=${line#*'"id":'}; id=${id%%[,\}]*}
   say() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
   case "$line" in
-    *'"initialize"'*) say '{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"tiny","version":"1"}}' ;;
+    *'"initialize"'*) say '{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"probe","version":"1"}}' ;;
     *'"tools/list"'*) say '{"tools":[{"name":"ping","inputSchema":{"type":"object"}},{"name":"reach","inputSchema":{"type":"object"}}]}' ;;
     *'"reach"'*)
       url=${line#*'"url":"'}; url=${url%%'"'*}
@@ -27,7 +20,3 @@ while IFS= read -r line; do
     *) printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"unknown"}}\n' "$id" ;;
   esac
 done
-"""  # noqa: E501 - a shell has no other way to write these
-
-TINY: Final = Command(("sh", "-c", _SCRIPT))
-"""Has two tools: `ping` says `pong`, `reach` says the status it gets from an address."""
