@@ -385,7 +385,7 @@ def _places(env: Mapping[str, str]) -> dict[str, Path]:
 
 
 def _system_places(env: Mapping[str, str]) -> tuple[Path, Path, Path, Path]:
-    if sys.platform in ("win32", "darwin"):
+    if sys.platform == "darwin":
         import platformdirs
 
         dirs = platformdirs.PlatformDirs("toolyard", appauthor=False)
@@ -412,16 +412,12 @@ def _runtime(env: Mapping[str, str]) -> Path | None:
     There is no other place for it: a directory in the shared temporary area could be made by
     anybody beforehand, so without this one the state directory is used.
     """
-    if sys.platform == "win32":
-        return None
     written = env.get("XDG_RUNTIME_DIR", "").strip() or f"{RUN_USER}/{os.geteuid()}"
     return Path(written) / "toolyard" if is_own(written) else None
 
 
 def is_own(directory: str) -> bool:
     """Whether a directory is the user's and nobody else can write to it."""
-    if sys.platform == "win32":
-        return True
     try:
         seen = os.stat(directory)
     except OSError:

@@ -96,7 +96,7 @@ def wishes(wish: Wish) -> dict[str, str]:
 
 def run_dir(env: os._Environ[str] | dict[str, str]) -> str:
     """Where the hub's run directory is: what `read_settings` says, only faster."""
-    if env.get("TOOLYARD_RUNTIME_DIR") or sys.platform in ("win32", "darwin"):
+    if env.get("TOOLYARD_RUNTIME_DIR") or sys.platform == "darwin":
         from toolyard.settings import read_settings
 
         return str(read_settings({}, env).runtime_dir)
@@ -132,15 +132,9 @@ def _standalone(wish: Wish) -> int:
 
 
 class _Entry:
-    """The ways from here to a hub.
-
-    Raises:
-        ToolyardError: This system has none.
-    """
+    """The ways from here to a hub."""
 
     def __init__(self, wish: Wish) -> None:
-        if not hasattr(socket, "AF_UNIX"):
-            raise ToolyardError("this system has no Unix sockets", "run: toolyard mcp --standalone")
         self._wish = wish
         self._directory = run_dir(os.environ)
         self._path = socket_path(self._directory)

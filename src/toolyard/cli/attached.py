@@ -312,8 +312,6 @@ def _has_sent(sock: socket.socket, data: bytes) -> bool:
 
 def _is_read() -> bool:
     """Whether somebody still reads our answers: a client that was killed does not."""
-    if not hasattr(select, "poll"):
-        return True
     poll = select.poll()
     poll.register(1, 0)  # errors are always told
     return not poll.poll(0)

@@ -186,7 +186,7 @@ def _when(listed: Listed) -> str:
 
 def _has_browser() -> bool:
     """Whether there is a screen; a browser inside the terminal would take it away from us."""
-    if sys.platform in ("win32", "darwin"):
+    if sys.platform == "darwin":
         return True
     return any(os.environ.get(name) for name in ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY"))
 

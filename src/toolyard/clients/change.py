@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import stat
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -331,9 +330,7 @@ def _missing_folders(folder: Path) -> list[Path]:
 
 
 def _mode(place: Place) -> int | None:
-    """The mode of a file; None if there is none, or the system has no such thing."""
-    if sys.platform == "win32":
-        return None
+    """The mode of a file; None if there is none."""
     try:
         return stat.S_IMODE(place.path.stat().st_mode) & 0o777
     except OSError:

@@ -36,13 +36,10 @@ class Surroundings:
         """The folder a client's files are below, and the way from there."""
         if client.folder == "home":
             return self.home, ""
-        if client.folder == "config" or self.platform not in ("darwin", "win32"):
-            moved = self.named("XDG_CONFIG_HOME")
-            return (moved, "") if moved else (self.home, ".config")
-        if self.platform == "darwin":
+        if client.folder != "config" and self.platform == "darwin":
             return self.home, "Library/Application Support"
-        moved = self.named("APPDATA")
-        return (moved, "") if moved else (self.home, "AppData/Roaming")
+        moved = self.named("XDG_CONFIG_HOME")
+        return (moved, "") if moved else (self.home, ".config")
 
 
 @dataclass(frozen=True, slots=True)

@@ -135,7 +135,7 @@ def _start(log: str, flags: Sequence[str]) -> tuple[Popen[bytes], int]:
     with suppress(OSError):
         if os.stat(log).st_size > LOG_LARGEST:
             os.replace(log, f"{log}.1")
-    mode = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+    mode = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
     try:
         with open(os.open(log, mode, 0o600), "ab") as sink:
             begin = sink.tell()

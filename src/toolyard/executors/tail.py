@@ -71,7 +71,7 @@ class LogFile:
     def _append(self, chunk: bytes) -> None:
         # Opened for each chunk: two runs of one server may share the file and rotate it.
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
         descriptor = os.open(self.path, flags, 0o600)
         try:
             os.write(descriptor, chunk)

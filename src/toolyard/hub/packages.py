@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import sys
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
@@ -57,8 +56,7 @@ class Packages:
         self._local = local
         self._expand = expand
         self._patience = patience
-        # On Windows, programs are started through scripts for a shell; nothing would be won.
-        self.on = on and sys.platform != "win32"
+        self.on = on
         self._kept = folder.load()
         self._launches: dict[str, Launch] = {}
         self._eras: dict[str, str] = {}

@@ -5,10 +5,10 @@ All of it blocks; on an event loop, call it in a thread.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import secrets
 import stat
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -22,12 +22,6 @@ LOCK_DEADLINE = 5.0
 """Seconds; a holder needs milliseconds, so whoever holds longer is stuck."""
 LOCK_PAUSE = 0.02
 
-# Absent on Windows, where none of these matters exists.
-_NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
-_NO_WAIT = getattr(os, "O_NONBLOCK", 0)
-_CLOSE_ON_EXEC = getattr(os, "O_CLOEXEC", 0)
-_BINARY = getattr(os, "O_BINARY", 0)
-
 
 def read_bounded(path: Path, limit: int = READ_LIMIT) -> bytes:
     """Give the whole content of a regular file of at most `limit` bytes.
@@ -38,7 +32,7 @@ def read_bounded(path: Path, limit: int = READ_LIMIT) -> bytes:
     """
     try:
         # Without O_NONBLOCK, opening a pipe that nobody writes to would wait for ever.
-        fd = os.open(path, os.O_RDONLY | _NO_WAIT | _CLOSE_ON_EXEC | _BINARY)
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             if not stat.S_ISREG(os.fstat(fd).st_mode):
                 raise StoreError(f"'{path}' is not a regular file", "name a file")
@@ -120,7 +114,7 @@ def open_lock(lock: Path) -> int:
     Raises:
         StoreError: It cannot be opened.
     """
-    flags = os.O_RDWR | os.O_CREAT | _NO_FOLLOW | _NO_WAIT | _CLOSE_ON_EXEC | _BINARY
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
         _make_directory(lock.parent)
         return os.open(lock, flags, 0o600)
@@ -138,15 +132,8 @@ def try_lock(fd: int, path: Path) -> bool:
         StoreError: There can be no locks there.
     """
     try:
-        if sys.platform == "win32":
-            import msvcrt
-
-            msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)
-        else:
-            import fcntl
-
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (BlockingIOError, PermissionError):  # held: so say Unix and Windows
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):  # held; network file systems may say the second
         return False
     except OSError as error:
         raise StoreError(
@@ -170,10 +157,9 @@ def _mode_to_keep(path: Path, mode: int) -> int:
 
 
 def _write_new(temp: Path, data: bytes, mode: int) -> None:
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_FOLLOW | _CLOSE_ON_EXEC | _BINARY
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     with open(os.open(temp, flags, 0o600), "wb") as file:
-        if sys.platform != "win32":
-            os.fchmod(file.fileno(), mode)  # the umask must not narrow a mode that was kept
+        os.fchmod(file.fileno(), mode)  # the umask must not narrow a mode that was kept
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
@@ -189,10 +175,8 @@ def _make_directory(directory: Path) -> None:
 
 
 def _sync_directory(directory: Path) -> None:
-    """Make a rename survive a power cut; Windows cannot open a directory for that."""
-    if sys.platform == "win32":
-        return
-    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | _CLOSE_ON_EXEC)
+    """Make a rename survive a power cut."""
+    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(fd)
     finally:

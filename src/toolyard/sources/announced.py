@@ -277,7 +277,7 @@ class Ports:
         there = [listener for listener in listeners if listener.port == port]
         if not there:
             return f"{SILENT} {port}"
-        if any(listener.uid != _me() for listener in there):
+        if any(listener.uid != os.geteuid() for listener in there):
             return f"another user listens on port {port}"
         if not holds(pid, frozenset(listener.inode for listener in there)):
             return f"port {port} belongs to another process than its own, {pid}"
@@ -364,20 +364,15 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-def _me() -> int:
-    return -1 if sys.platform == "win32" else os.geteuid()
-
-
 def _is_ours(entry: Entry) -> bool:
     """Tell whether the process is this user's, by what the system says and not the file alone."""
-    if sys.platform == "win32":
-        return bool(entry.get("user", "") in ("", os.environ.get("USERNAME", "")))
-    if entry.get("user", _me()) != _me():
+    me = os.geteuid()
+    if entry.get("user", me) != me:
         return False
     with suppress(OSError, ValueError, IndexError):
         # Not the owner of the directory in /proc: that is root for whoever changed its user.
         text = Path(f"/proc/{entry['pid']}/status").read_text("utf-8", "replace")
-        return int(text.partition("\nUid:")[2].split()[1]) == _me()
+        return int(text.partition("\nUid:")[2].split()[1]) == me
     try:
         os.kill(entry["pid"], 0)
     except OSError:

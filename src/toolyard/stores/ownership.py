@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-import sys
 from collections.abc import Iterator
 
 from toolyard.core.errors import ConfigError
@@ -19,8 +18,6 @@ def refuse_shared(path: str) -> None:
     Raises:
         ConfigError: Somebody can; names the file or directory, and what to do.
     """
-    if sys.platform == "win32":  # rights are lists there, and a profile is private by default
-        return
     for step in _steps(path):
         try:
             seen = os.lstat(step)

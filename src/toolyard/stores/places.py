@@ -28,8 +28,6 @@ def make_private(directory: str) -> None:
     try:
         _make(directory)
         seen = os.lstat(directory)
-        if sys.platform == "win32":
-            return
         if not stat.S_ISDIR(seen.st_mode) or seen.st_uid != os.geteuid():
             raise StoreError(
                 f"'{directory}' is not a directory of yours", "remove it, or set TOOLYARD_HOME"
@@ -61,7 +59,7 @@ def socket_path(directory: str) -> str:
         StoreError: The short directory for it is not ours.
     """
     path = os.path.join(directory, SOCKET)
-    if len(os.fsencode(path)) <= SOCKET_LONGEST or sys.platform == "win32":
+    if len(os.fsencode(path)) <= SOCKET_LONGEST:
         return path
     import hashlib
 

@@ -170,13 +170,6 @@ def process_start(pid: int) -> int | None:
 
 
 def _exists(pid: int) -> bool:
-    if sys.platform == "win32":  # signal 0 would end the process there
-        import ctypes
-
-        handle = ctypes.windll.kernel32.OpenProcess(0x1000, False, pid)
-        if handle:
-            ctypes.windll.kernel32.CloseHandle(handle)
-        return bool(handle)
     try:
         os.kill(pid, 0)
     except PermissionError:
@@ -200,7 +193,7 @@ def _state(found: Any) -> HubState:
 
 
 def _read_token(file: Path) -> str:
-    if sys.platform != "win32" and stat.S_IMODE(file.lstat().st_mode) & 0o077:
+    if stat.S_IMODE(file.lstat().st_mode) & 0o077:
         raise StoreError(
             f"the token file '{file}' is open to others",
             "delete it; a new token is made at the next start",

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 import stat
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -210,8 +209,6 @@ def check_private(path: Path) -> None:
         FileNotFoundError: There is no such file.
         SecretError: Others can.
     """
-    if sys.platform == "win32":  # rights are lists there, and a profile is private by default
-        return
     try:
         seen = os.stat(path)
     except FileNotFoundError:

@@ -256,7 +256,7 @@ class SocketClient(asyncio.Protocol):
     def _is_heard(self) -> bool:
         """Whether the client still reads: one that was killed has closed both ways."""
         sock = self._transport.get_extra_info("socket")
-        if sock is None or not hasattr(select, "poll"):
+        if sock is None:
             return True
         look = select.poll()
         look.register(sock.fileno(), 0)

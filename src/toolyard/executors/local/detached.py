@@ -14,21 +14,19 @@ from toolyard.core.errors import StartError
 from toolyard.executors.local.reaper import INSTANCE, OWNER
 
 START_SECONDS: Final = 10.0
-PLATFORM: Final = {"darwin": "macos", "win32": "windows"}.get(sys.platform, "linux")
+PLATFORM: Final = "macos" if sys.platform == "darwin" else "linux"
 PRIVATE: Final = frozenset({OWNER, INSTANCE, "TOOLYARD_TOKEN"})
 """Variables that would make the program one of our servers, or tell it our secret."""
 
 # The program must not be our child: nobody would wait for its end, and whatever ends with us
 # would end it. So a process in between starts it, says whether that worked, and is gone.
 _BETWEEN: Final = """\
-import subprocess, sys
+import os, subprocess, sys
 none = subprocess.DEVNULL
-flags = {"creationflags": 0x208} if sys.platform == "win32" else {"start_new_session": True}
 try:
-    subprocess.Popen(sys.argv[1:], stdin=none, stdout=none, stderr=none, **flags)
+    subprocess.Popen(sys.argv[1:], stdin=none, stdout=none, stderr=none, start_new_session=True)
 except OSError as error:
     sys.exit(error.strerror or str(error))
-import os
 os._exit(0)
 """
 

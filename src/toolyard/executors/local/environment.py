@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterable, Mapping
 
 from toolyard.core.model import Pairs
 
-_EVERYWHERE = frozenset(
+_ALLOWED = frozenset(
     "PATH HOME USER LOGNAME SHELL LANG LANGUAGE TZ TMPDIR TERM "
     "HTTP_PROXY HTTPS_PROXY NO_PROXY http_proxy https_proxy no_proxy "
     "SSL_CERT_FILE SSL_CERT_DIR REQUESTS_CA_BUNDLE CURL_CA_BUNDLE NODE_EXTRA_CA_CERTS".split()
-)
-_WINDOWS = frozenset(
-    "SYSTEMROOT SYSTEMDRIVE WINDIR COMSPEC PATHEXT TEMP TMP USERPROFILE USERNAME USERDOMAIN "
-    "APPDATA LOCALAPPDATA PROGRAMDATA PROGRAMFILES PROGRAMFILES(X86) PROGRAMW6432 "
-    "HOMEDRIVE HOMEPATH NUMBER_OF_PROCESSORS PROCESSOR_ARCHITECTURE".split()
 )
 _FAMILIES = ("LC_", "XDG_")
 
@@ -27,9 +21,7 @@ def environment(
     """Give the whole environment of one server: allowed of ours, what it declares, our marks."""
     env = dict(_allowed((os.environ if ours is None else ours).items()))
     env.setdefault("PATH", os.defpath)
-    for name, value in declared:
-        _drop_twin(env, name)
-        env[name] = value
+    env.update(declared)
     env.update(marks)
     return env
 
@@ -40,13 +32,4 @@ def _allowed(ours: Iterable[tuple[str, str]]) -> Iterable[tuple[str, str]]:
 
 
 def _passes(name: str) -> bool:
-    if sys.platform == "win32":
-        return name.upper() in _EVERYWHERE | _WINDOWS
-    return name in _EVERYWHERE or name.startswith(_FAMILIES)
-
-
-def _drop_twin(env: dict[str, str], name: str) -> None:
-    """Windows knows one variable whatever its case: the declared spelling replaces ours."""
-    if sys.platform == "win32":
-        for twin in [known for known in env if known.upper() == name.upper()]:
-            del env[twin]
+    return name in _ALLOWED or name.startswith(_FAMILIES)

@@ -18,7 +18,7 @@ from toolyard.core.placement import Run
 from toolyard.core.ports import Address, Pipes
 from toolyard.core.sites import Placement
 from toolyard.executors.child import Child
-from toolyard.executors.local import portable, posix, reaper
+from toolyard.executors.local import posix, reaper
 from toolyard.executors.local.environment import environment
 from toolyard.executors.local.fetching import HINT, Fetches, Hold
 from toolyard.executors.local.program import Program, locate, refusal
@@ -124,7 +124,7 @@ class Local:
         hold = await self._fetches.hold(name, command)
         self._watch.begin()
         try:
-            process = await _start(name, program, env, child, hold)
+            process = _start(name, program, env, child, hold)
         except StartError:
             if hold is not None:
                 hold.leave()
@@ -174,7 +174,7 @@ class _Life:
     def __init__(
         self,
         local: Local,
-        process: posix.Process | portable.Process,
+        process: posix.Process,
         child: Child,
         mark: str,
         hold: Hold | None,
@@ -233,8 +233,7 @@ class _Life:
     def _leave(self) -> None:
         if self._hold is not None:
             self._hold.leave()
-        if isinstance(self._process, posix.Process):
-            self._process.leave()
+        self._process.leave()
         self._child.close()
 
     async def _end(self) -> None:
@@ -247,7 +246,7 @@ class _Life:
             await within(_DRAIN_WAIT, self._child.drained)
         except asyncio.CancelledError:
             # The loop itself is being closed: no time left for manners.
-            self._process.signal(_KILL)
+            self._process.signal(signal.SIGKILL)
             self._sweep(0)
             raise
         finally:
@@ -265,7 +264,7 @@ class _Life:
         self._process.signal(signal.SIGTERM)
         if await within(patience.term, self._child.gone):
             return
-        self._process.signal(_KILL)
+        self._process.signal(signal.SIGKILL)
         await within(_KILL_WAIT, self._child.gone)
 
     def _sweep(self, patience: float) -> None:
@@ -276,18 +275,13 @@ class _Life:
             kin = reaper.Kin(self._mark, {pid: self._start}, limits)
             reaper.end(kin, self._start, patience)
         else:
-            self._process.signal(_KILL)
+            self._process.signal(signal.SIGKILL)
 
 
-_KILL = signal.SIGTERM if sys.platform == "win32" else signal.SIGKILL
-
-
-async def _start(
+def _start(
     name: str, program: Program, env: dict[str, str], child: Child, hold: Hold | None
-) -> posix.Process | portable.Process:
+) -> posix.Process:
     try:
-        if sys.platform == "win32":
-            return await portable.start(program, env, child)
         if hold is not None:
             held = (hold.fd,) if hold.fd >= 0 else ()
             return posix.start_to_stay(program, env, child, held)

@@ -8,9 +8,9 @@ hub and by the warden of one that ended, and no other is started for the same pa
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import hashlib
 import os
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -42,8 +42,6 @@ class Hold:
         """Let others fetch: the package is there."""
         self._fetched()
         if self.fd >= 0:
-            import fcntl
-
             fcntl.flock(self.fd, fcntl.LOCK_UN)  # for the launcher, too, which shares it
         self.leave()
 
@@ -72,7 +70,7 @@ class Fetches:
         Raises:
             StartError: Another start of it has not ended in time.
         """
-        if sys.platform == "win32" or not may_fetch(command.argv):
+        if not may_fetch(command.argv):
             return None
         key = _key(command)
         if self._folder is not None and key not in self._fetched:

@@ -6,7 +6,6 @@ import asyncio
 import os
 import re
 import shutil
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -95,8 +94,7 @@ def _beside(command: Command, name: str) -> str:
 
 
 def _gently() -> tuple[str, ...]:
-    usual = sys.platform != "win32" and shutil.which(_NICE[0]) is not None
-    return _NICE if usual else ()
+    return _NICE if shutil.which(_NICE[0]) is not None else ()
 
 
 async def _carry_out(local: Local, package: Package, command: Command) -> None:

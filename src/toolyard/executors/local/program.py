@@ -52,7 +52,7 @@ def locate(name: str, command: Command, env: Mapping[str, str]) -> Program:
     _check_text(name, command, env)
     cwd = _folder(name, command.cwd)
     word = command.argv[0]
-    if os.sep in word or (os.altsep and os.altsep in word):
+    if "/" in word:
         path = _by_path(name, word, cwd)
     else:
         path = _by_search(name, word, env.get("PATH", os.defpath))

@@ -30,11 +30,7 @@ OWNER = "TOOLYARD_OWNER"
 INSTANCE = "TOOLYARD_INSTANCE"
 """The variable that names the one run of a server a process belongs to."""
 
-IGNORED = [
-    getattr(signal, name)
-    for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT")
-    if hasattr(signal, name)
-]
+IGNORED = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT]
 """Signals meant for the hub: the warden goes when the hub has gone, not before."""
 
 _TERM_WAIT = 1.5  # with the hub dead nobody is left to wait longer for

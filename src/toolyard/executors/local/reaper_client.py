@@ -39,7 +39,7 @@ class Watch:
 
     def begin(self) -> None:
         """Make sure that a warden listens; called before a child starts."""
-        if sys.platform == "win32" or self._listens():
+        if self._listens():
             return
         self._forget()
         try:
