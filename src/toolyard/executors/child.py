@@ -1,4 +1,4 @@
-"""A running server seen through its pipes, whatever way it was started."""
+"""The pipes of a running server, whichever executor started it."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ STDIN, STDOUT, STDERR = 0, 1, 2
 
 
 class Child:
-    """The pipes of one server, and the news of its end.
+    """The pipes of one server, and the notice of its end.
 
-    Whoever started the process calls `attach`, then `arrived`, `lost` and `exited`.
+    The code that started the process calls `attach`, then `arrived`, `lost` and `exited`.
     """
 
     def __init__(self, log: LogFile | None = None) -> None:
@@ -45,11 +45,11 @@ class Child:
         self.pid = 0
         """The process, once it is started."""
         self.on_spoken: Callable[[], None] | None = None
-        """Called with the first that comes from its stdout."""
+        """Called once, with the first output on its stdout."""
         self.gone = asyncio.Event()
         """Set when the process has ended."""
         self.drained = asyncio.Event()
-        """Set when all it wrote has been taken."""
+        """Set when all its output has been read."""
 
     def connect(self, feed: Callable[[bytes], None], ended: Callable[[str], None]) -> None:
         """Deliver stdout to `feed` chunk by chunk; call `ended(why)` once at its end."""
@@ -70,12 +70,17 @@ class Child:
 
     @property
     def where(self) -> str:
-        """Where it runs."""
+        """The place it runs at, for people."""
         return f"pid {self.pid}"
 
     @property
+    def status(self) -> str:
+        """The way it ended, e.g. `exited with code 1`; empty while it runs."""
+        return self._status
+
+    @property
     def unsent(self) -> int:
-        """How many queued bytes the server has not taken yet."""
+        """The number of queued bytes that the server has not read yet."""
         if self._input is None or STDIN in self._lost:
             return 0
         return self._input.get_write_buffer_size()
@@ -86,7 +91,7 @@ class Child:
         return self._tail.lines
 
     def attach(self, pipe: int, transport: asyncio.BaseTransport) -> None:
-        """Take over one end: stdin to write, stdout or stderr to read."""
+        """Use a transport for one pipe: stdin to write, stdout or stderr to read."""
         # Cast, because the transports of uvloop inherit from none of these.
         if pipe == STDIN:
             self._input = cast(asyncio.WriteTransport, transport)
@@ -94,7 +99,7 @@ class Child:
             self._outputs[pipe] = cast(asyncio.ReadTransport, transport)
 
     def arrived(self, pipe: int, data: bytes) -> None:
-        """Take what the server wrote."""
+        """Process output of the server."""
         if pipe == STDERR:
             self._keep(data)
             return
@@ -106,7 +111,7 @@ class Child:
             self._wait_for_connect(data)
 
     def has_spoken(self) -> None:
-        """Note that the server itself runs, whoever had to start it."""
+        """Note that the server itself runs, and no longer the launcher that installs it."""
         spoken, self.on_spoken = self.on_spoken, None
         if spoken is not None:
             spoken()
@@ -128,18 +133,18 @@ class Child:
         self._check()
 
     def close_input(self) -> None:
-        """Tell the server that no more is to come."""
+        """Close the stdin of the server."""
         self._closing = True
         if self._input is not None:
             self._input.close()
 
     def let_go(self) -> None:
-        """Tell the server that no more is to come, and deliver nothing but the end any more."""
+        """Close the stdin of the server, and report its end now."""
         self.close_input()
         self._tell()
 
     def close(self) -> None:
-        """Drop the pipes; nothing is delivered afterwards but the end, if it was not yet."""
+        """Drop the pipes; the end is reported if it was not yet."""
         self._tell()
         self._show(self._veil.end())
         if self._input is not None and STDIN not in self._lost:
@@ -164,7 +169,7 @@ class Child:
             self._outputs[STDERR].pause_reading()
 
     def _unveil(self) -> None:
-        """Nothing came after what might have been the beginning of a secret."""
+        """Show text that was held back because a secret might have begun in it."""
         self._unveiling = None
         self._show(self._veil.end())
 
@@ -184,7 +189,7 @@ class Child:
             transport.resume_reading()
 
     def _check(self) -> None:
-        """Tell the end when both halves of it are known, or one and the grace is over."""
+        """Report the end once process and output have ended, or one of them a while ago."""
         if self._ended is None:
             return
         if self._status and self.drained.is_set():
@@ -208,4 +213,4 @@ class Child:
 
 
 def _ignore(_: bytes) -> None:
-    """Drop what comes after the end."""
+    """Drop output after the end."""

@@ -1,4 +1,4 @@
-"""How to log in to a remote host: what its site says, what the user's ssh configuration adds."""
+"""Logins to remote hosts, by the options of an executor and the user's ssh configuration."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _HOST = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """Where and how to log in; empty is for the user's ssh configuration to say."""
+    """One login; an empty field is left to the user's ssh configuration."""
 
     name: str
     user: str = ""
@@ -43,13 +43,13 @@ class Login:
 
     @property
     def label(self) -> str:
-        """The host in words for people."""
+        """The host, for people."""
         user, port = self.user and f"{self.user}@", self.port and f":{self.port}"
         return f"{user}{self.name}{port or ''}"
 
     @property
     def typed(self) -> str:
-        """What a person types to log in by hand."""
+        """The command that logs in by hand."""
         parts = ["ssh"]
         parts += ["-F", self.config] if self.config else []
         parts += ["-i", self.identity] if self.identity else []
@@ -58,7 +58,7 @@ class Login:
 
 
 def read_login(site: Site) -> Login:
-    """Give the login that a site means.
+    """Return the login of an executor.
 
     Raises:
         ConfigError: Its host or one of its options cannot be used.
@@ -88,22 +88,22 @@ def read_login(site: Site) -> Login:
 
 
 async def connect(login: Login) -> asyncssh.SSHClientConnection:
-    """Log in; the host's key is checked always, and nobody is ever asked for a password.
+    """Log in; the host's key is always checked, and no password is ever asked for.
 
     Raises:
-        StartError: There is no way in, and what to do about it.
+        StartError: The login failed; the hint says what to do.
     """
     import asyncssh
 
     refused: list[str] = []
 
     class Client(asyncssh.SSHClient):
-        """Notes the key of a host that is not known; a key from here is never accepted."""
+        """Notes the key of an unknown host, and never accepts it."""
 
         def validate_host_public_key(
             self, host: str, addr: str, port: int, key: asyncssh.SSHKey
         ) -> bool:
-            others = known.match(host, addr, None if port == _PORT else port)[0]
+            others = known_hosts.match(host, addr, None if port == _PORT else port)[0]
             refused.append(_described(key, changed=bool(others)))
             return False
 
@@ -111,9 +111,9 @@ async def connect(login: Login) -> asyncssh.SSHClientConnection:
     try:
         options = _options(login, Client)
         files = _known_hosts(login, asyncssh.SSHClientConnectionOptions(**options))
-        known = asyncssh.import_known_hosts(_text(files))
-        connecting = asyncssh.connect(**options, known_hosts=known)
-        return await heeding(connecting, lambda made: made.abort())
+        known_hosts = asyncssh.import_known_hosts(_text(files))
+        connecting = asyncssh.connect(**options, known_hosts=known_hosts)
+        return await heeding(connecting, lambda connection: connection.abort())
     except asyncssh.HostKeyNotVerifiable as error:
         raise _unknown_key(login, files, refused or [str(error).lower()]) from error
     except asyncssh.PermissionDenied as error:
@@ -129,7 +129,7 @@ async def connect(login: Login) -> asyncssh.SSHClientConnection:
 
 
 def _options(login: Login, client: type[asyncssh.SSHClient]) -> dict[str, Any]:
-    given: dict[str, Any] = {
+    explicit: dict[str, Any] = {
         "username": login.user,
         "port": login.port,
         "client_keys": [_file(login, login.identity, "key")] if login.identity else "",
@@ -149,7 +149,7 @@ def _options(login: Login, client: type[asyncssh.SSHClient]) -> dict[str, Any]:
         "login_timeout": _LOGIN_SECONDS,
         "keepalive_interval": login.keepalive,
         "keepalive_count_max": _KEEPALIVE_MISSES,
-        **{name: value for name, value in given.items() if value},
+        **{name: value for name, value in explicit.items() if value},
     }
 
 
@@ -165,10 +165,12 @@ def _text(files: list[Path]) -> str:
     return "\n".join(file.read_text("utf-8", "replace") for file in files if file.is_file())
 
 
-def _file(login: Login, name: str, what: str) -> str:
+def _file(login: Login, name: str, purpose: str) -> str:
     path = Path(name).expanduser()
     if not path.is_file() or not os.access(path, os.R_OK):
-        raise _failed(login, f'the {what} "{path}" cannot be read', "correct the executor's option")
+        raise _failed(
+            login, f'the {purpose} "{path}" cannot be read', "correct the executor's option"
+        )
     return str(path)
 
 

@@ -20,7 +20,7 @@ from toolyard.core.placement import Run
 from toolyard.core.sites import Placement
 from toolyard.executors.ssh import Ssh
 from toolyard.executors.ssh.shell import LOADER, launch
-from toolyard.executors.ssh.shell import warden as program
+from toolyard.executors.ssh.shell import reaper as program
 
 __all__ = ["ssh", "sshd"]
 pytestmark = pytest.mark.executors
@@ -214,7 +214,7 @@ def test_every_shell_tells_the_memory(shell: str, is_linux: bool) -> None:
     ) as held:
         assert held.stdin and held.stdout
         held.stdout.readline()
-        said = f"taken 7 {held.pid},1\ntaken 8 4194304\n".encode()
+        said = f"memory 7 {held.pid},1\nmemory 8 4194304\n".encode()
         out = subprocess.run(command, shell=True, input=text + said, capture_output=True).stdout
         held.stdin.close()
 

@@ -80,7 +80,7 @@ async def test_a_pulled_cable_is_noticed_and_nothing_is_left_there(far: tuple[Ss
         assert 4 <= time.monotonic() - before < 12
         async with asyncio.timeout(20):
             await opened.__aexit__(None, None, None)
-        # Nobody told the host; its sshd notices by itself and the warden does the rest.
+        # Nobody told the host; its sshd notices by itself and the reaper does the rest.
         await eventually(lambda: not marked(ssh.owner), within=60)
     await ssh.close()
 

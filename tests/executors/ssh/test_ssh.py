@@ -44,7 +44,7 @@ from toolyard.core.ports import Address
 from toolyard.core.sites import Placement, Site
 from toolyard.executors.ssh import Ssh
 from toolyard.executors.ssh.shell import LOADER, launch
-from toolyard.executors.ssh.shell import warden as program
+from toolyard.executors.ssh.shell import reaper as program
 
 # Short commands, and the loop may stand still meanwhile.
 # ruff: noqa: ASYNC220, ASYNC221
@@ -64,7 +64,7 @@ from toolyard.core.placement import Run
 from toolyard.core.sites import Site
 from toolyard.executors.ssh import Ssh
 from toolyard.executors.ssh.shell import LOADER, launch
-from toolyard.executors.ssh.shell import warden as program
+from toolyard.executors.ssh.shell import reaper as program
 
 async def main(hub, host, identity, known_hosts):
     options = (("identity", identity), ("known_hosts", known_hosts))
@@ -245,7 +245,7 @@ async def test_where_a_connection_is_full_another_is_opened(sshd: Sshd) -> None:
         ssh = Ssh(small.site(), HUB, eof=0.3, term=0.5)
         async with asyncio.timeout(30), readers(ssh, 7) as ears:
             assert len({pid for pid, _ in ears}) == 7
-            assert len(small.sessions()) == 3  # three servers and a warden each
+            assert len(small.sessions()) == 3  # three servers and a reaper each
             assert all(not ear.ends for _, ear in ears)
         assert marked(ssh.owner) == []
         await ssh.close()
@@ -324,14 +324,14 @@ async def test_what_an_earlier_start_left_is_swept_at_the_next(ssh: Ssh, sshd: S
     await other.close()
 
 
-async def test_a_warden_that_is_killed_ends_what_it_watched(ssh: Ssh, sshd: Sshd) -> None:
+async def test_a_reaper_that_is_killed_ends_what_it_watched(ssh: Ssh, sshd: Sshd) -> None:
     async with ssh.open(Run("deaf", python(STUBBORN))) as running:
         ear = Ear(pipes_of(running))
         await ear.line()
         (session,) = sshd.sessions()
-        (warden,) = set(_below(session)) - set(marked(ssh.owner))
-        os.kill(warden, signal.SIGKILL)
-        assert "warden" in await ear.end()
+        (reaper,) = set(_below(session)) - set(marked(ssh.owner))
+        os.kill(reaper, signal.SIGKILL)
+        assert "reaper" in await ear.end()
     async with ssh.open(Run("sleeper", python(SLEEPER))) as running:
         pid = int(await Ear(pipes_of(running)).line())
         assert marked(ssh.owner) == [pid]  # the one before was ended with the new connection
@@ -477,16 +477,16 @@ def test_every_shell_ends_what_its_connection_left(shell: str) -> None:
     owner = f"dialect-{os.getpid()}"
     command = LOADER.replace("exec sh", f"exec {shell}")
     marks = (("TOOLYARD_OWNER", owner), ("TOOLYARD_INSTANCE", f"{owner}.1"))
-    with _shell(command) as (server, pid), _shell(command) as (warden, _):
+    with _shell(command) as (server, pid), _shell(command) as (reaper, _):
         server.stdin.write(launch(Run("x", python(ESCAPING + STUBBORN, A="two\nlines")), marks))
         assert server.stdout.readline() == b"toolyard-shell ok\n"
         assert int(server.stdout.readline()) in marked(owner)
-        warden.stdin.write(program("HUB=h", "OWNER=o", f"TOOLYARD_INSTANCE={owner}."))
-        warden.stdin.write(f"add 1\nadd {pid}\ndel 1\n".encode())
-        assert warden.stdout.readline() == b"0\n"
-        warden.stdin.close()
+        reaper.stdin.write(program("HUB=h", "OWNER=o", f"TOOLYARD_INSTANCE={owner}."))
+        reaper.stdin.write(f"add 1\nadd {pid}\ndel 1\n".encode())
+        assert reaper.stdout.readline() == b"0\n"
+        reaper.stdin.close()
         server.wait(20)
-        warden.wait(20)
+        reaper.wait(20)
 
     assert marked(owner) == []
 

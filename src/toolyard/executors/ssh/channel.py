@@ -20,68 +20,65 @@ _SPACES = re.compile(r"\s+")
 Channel = asyncssh.SSHClientChannel[bytes]
 
 
-class Remote(Child):
-    """The pipes of one server there; `heard` gives what the shell that starts it says."""
+class RemoteChild(Child):
+    """The pipes of one server on a remote host."""
 
     def __init__(self, host: str, log: LogFile | None = None, *, mute: bool = False) -> None:
         super().__init__(log)
         self._host = host
         self._mute = mute
-        self.there = 0
-        """The process there."""
-        self.end = ""
-        """Why it ended; empty while it runs."""
+        self.remote_pid = 0
+        """The pid on the remote host."""
 
     @property
     def where(self) -> str:
-        """Where it runs."""
-        return f"pid {self.there} on {self._host}"
+        """The place it runs at, for people."""
+        return f"pid {self.remote_pid} on {self._host}"
 
     def arrived(self, pipe: int, data: bytes) -> None:
-        """Take what the server wrote; one that speaks HTTP has nothing to say on stdout."""
+        """Process output; all output of a server that speaks HTTP belongs in its log."""
         super().arrived(STDERR if self._mute else pipe, data)
 
     def exited(self, status: str) -> None:
-        """Note the end of the process."""
-        self.end = self.end or status
-        super().exited(self.end)
+        """Note the end of the process; the first reason stands."""
+        super().exited(self.status or status)
 
 
-class Session(asyncssh.SSHClientSession[bytes]):
-    """What one channel tells: first the shell that starts the server, then the server."""
+class ShellSession(asyncssh.SSHClientSession[bytes]):
+    """One channel: first replies of the shell that starts the server, then output of the server."""
 
-    def __init__(self, remote: Remote, lost: Callable[[], str]) -> None:
+    def __init__(self, remote: RemoteChild, lost: Callable[[], str]) -> None:
         self._remote = remote
         self._lost = lost
         self._status = ""
         self._head: bytearray | None = bytearray()
-        self._said: asyncio.Queue[str] = asyncio.Queue()
+        self._replies: asyncio.Queue[str] = asyncio.Queue()
         self._noise = bytearray()
 
     def connection_made(self, chan: Channel) -> None:
-        """Hand the ends of the channel to the pipes."""
+        """Connect the channel to the pipes."""
         flow = _Flow(chan)
         for pipe in (STDIN, STDOUT, STDERR):
-            self._remote.attach(pipe, _End(chan, flow, pipe))
+            self._remote.attach(pipe, _PipeTransport(chan, flow, pipe))
 
     def write(self, text: bytes) -> None:
-        """Say something to the shell."""
+        """Send text to the shell."""
         self._remote.write(text)
 
-    async def says(self) -> str:
-        """What the shell says next; empty if it has ended."""
-        return await self._said.get()
+    async def reply(self) -> str:
+        """Return the next reply of the shell; empty if it has ended."""
+        return await self._replies.get()
 
     @property
     def noise(self) -> str:
-        """The last of what came that was not for us, on one line."""
+        """The last output that was no reply, on one line."""
         text = neutral(bytes(self._noise)).decode(errors="replace")
         lines = [line for line in text.split("\n") if line.strip()]
         lines = [*lines, *self._remote.stderr][-_LAST_LINES:]
         return _SPACES.sub(" ", "; ".join(lines))
 
     def data_received(self, data: bytes, datatype: asyncssh.DataType) -> None:
-        """Take what came."""
+        """Process data of the channel."""
         if datatype is not None:
             self._remote.arrived(STDERR, data)
         elif self._head is None:
@@ -91,27 +88,27 @@ class Session(asyncssh.SSHClientSession[bytes]):
             self._read_head()
 
     def eof_received(self) -> bool:
-        """Keep our half open: a server may still read when it has nothing more to say."""
+        """Keep our half open: a server may read on after it closed its stdout."""
         self._drained()
         return True
 
     def exit_status_received(self, status: int) -> None:
-        """Note how it ended; told once all it said has come."""
+        """Note the exit code; reported once all output has arrived."""
         self._ended(f"exited with code {status}")
 
     def exit_signal_received(self, signal: str, core_dumped: bool, msg: str, lang: str) -> None:
-        """Note what killed it."""
+        """Note the signal that ended it."""
         self._ended(f"was killed by signal SIG{signal}")
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Note the end of the channel, be it the server's or the connection's."""
+        """Note the end of the channel, or of the whole connection."""
         self._drained()
         self._ended(self._status or self._lost() or "its channel was closed")
 
     def _ended(self, status: str) -> None:
         if not self._status:
             self._status = status
-            self._said.put_nowait("")
+            self._replies.put_nowait("")
             self._remote.exited(status)
 
     def _drained(self) -> None:
@@ -119,23 +116,23 @@ class Session(asyncssh.SSHClientSession[bytes]):
             self._remote.lost(pipe)
 
     def _read_head(self) -> None:
-        """Take the lines of the shell; what follows its `ok` is the server's."""
+        """Read the lines of the shell; everything after its `ok` is output of the server."""
         while self._head is not None and b"\n" in self._head:
             line, _, rest = bytes(self._head).partition(b"\n")
             self._head[:] = rest
-            before, sign, words = line.rpartition(SIGN)
+            before, sign, reply = line.rpartition(SIGN)
             self._noise += (before if sign else line) + b"\n"
             del self._noise[:-_NOISE_BYTES]
             if sign:
-                self._said.put_nowait(words.decode(errors="replace"))
-            if sign and words == b"ok":
+                self._replies.put_nowait(reply.decode(errors="replace"))
+            if sign and reply == b"ok":
                 self._head = None
                 if rest:
                     self._remote.arrived(STDOUT, rest)
 
 
 class _Flow:
-    """Stops and starts a channel on behalf of both its outputs, which ssh cannot part."""
+    """Pauses a channel while either of its outputs is paused; ssh cannot pause one alone."""
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
@@ -151,8 +148,8 @@ class _Flow:
             self._channel.resume_reading()
 
 
-class _End(asyncio.Transport):
-    """One of the three ends of a channel, as a transport of its own."""
+class _PipeTransport(asyncio.Transport):
+    """One of the three pipes of a channel, as a transport."""
 
     def __init__(self, channel: Channel, flow: _Flow, pipe: int) -> None:
         super().__init__()

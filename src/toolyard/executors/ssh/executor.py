@@ -1,4 +1,4 @@
-"""Runs servers on a remote host over ssh, and leaves none behind there."""
+"""Runs servers on a remote host over ssh, and leaves none behind."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from toolyard.executors.waits import through
 from toolyard.stores.extras import how_to_add
 
 if TYPE_CHECKING:
-    from toolyard.executors.ssh.channel import Remote, Session
-    from toolyard.executors.ssh.trunk import Trunk
+    from toolyard.executors.ssh.channel import RemoteChild, ShellSession
+    from toolyard.executors.ssh.connection import SshConnection
 
 _LINGER = 30.0  # a connection nobody uses is kept for the next start
 _LAUNCH_SECONDS = 20.0
 _ACCEPT_SECONDS = 60.0  # a server may fetch itself first, as `npx` does
 _ACCEPT_PAUSE = 0.1
-_ROUND = 0.5  # the warden's measure of time
-_WARDEN_SECONDS = 10.0  # its killing rounds
+_ROUND = 0.5  # the reaper counts time in rounds
+_REAPER_SECONDS = 10.0  # its killing rounds
 _SWEEP_SECONDS = 20.0
 _DRAIN_SECONDS = 0.5
 
@@ -56,11 +56,11 @@ class Ssh:
         self._logs = logs
         self._eof = eof
         self._rounds = max(1, round(term / _ROUND))
-        # A digest, because the warden there looks for it in a text without knowing its end.
+        # A digest, because the reaper searches for it in a text without knowing its end.
         self._hub = hashlib.sha256(f"{hub}\0{site.name}".encode()).hexdigest()[:32]
         self._owner = uuid.uuid4().hex
-        self._trunks: list[Trunk] = []
-        self._orphaned: list[str] = []
+        self._connections: list[SshConnection] = []
+        self._leftovers: list[str] = []
         self._swept: list[str] = []
         self._connecting = asyncio.Lock()
         self._attempts = 0
@@ -68,33 +68,33 @@ class Ssh:
 
     @property
     def owner(self) -> str:
-        """The value of TOOLYARD_OWNER in every process started there."""
+        """The value of TOOLYARD_OWNER in every process started on the host."""
         return self._owner
 
     @asynccontextmanager
     async def open(self, run: Run) -> AsyncIterator[Pipes | Address]:
-        """Start a server there; leaving the context stops it and all it started.
+        """Start a server; leaving the context stops it and all it started.
 
         Raises:
             StartError: It could not be started.
         """
         instance = uuid.uuid4().hex
-        launch(run, ())  # what can be no command is said before a connection is opened
-        async with self._session(run) as (trunk, session, remote):
+        launch(run, ())  # a bad command is refused before a connection is opened
+        async with self._session(run) as (connection, session, remote):
             try:
-                await self._launch(run, trunk, session, instance)
-                trunk.running[remote.there] = remote.where
+                await self._launch(run, connection, session, instance)
+                connection.running[remote.remote_pid] = remote.where
                 if run.placement.port:
-                    async with _forwarded(run, trunk, remote) as address:
+                    async with _forwarded(run, connection, remote) as address:
                         yield address
                 else:
                     yield remote
             finally:
-                await through(self._stop(trunk, remote, f"{trunk.mark}{instance}"))
+                await through(self._stop(connection, remote, f"{connection.mark}{instance}"))
 
     @asynccontextmanager
     async def reach(self, port: int) -> AsyncIterator[str]:
-        """Give the host and port by which processes there reach a loopback port of this machine.
+        """Give the host and port by which remote processes reach a loopback port of this machine.
 
         Raises:
             StartError: The host forwards no ports, or cannot be reached.
@@ -102,9 +102,9 @@ class Ssh:
         _require(self._login.label)
         import asyncssh
 
-        async with self._hold() as trunk:
+        async with self._hold() as connection:
             try:
-                listener = await trunk.connection.forward_remote_port(
+                listener = await connection.client.forward_remote_port(
                     "127.0.0.1", 0, "127.0.0.1", port
                 )
             except (asyncssh.Error, asyncssh.ChannelListenError, OSError) as error:
@@ -118,77 +118,79 @@ class Ssh:
                 listener.close()
 
     async def sweep(self) -> tuple[str, ...]:
-        """End what earlier starts of this hub left there; give what it was.
+        """End the processes that earlier starts of this hub left; give their pids.
 
         Raises:
             StartError: The host cannot be reached.
         """
         before = self._attempts
-        async with self._hold() as trunk:
+        async with self._hold() as connection:
             if self._attempts == before:
-                await self._clean(trunk)
+                await self._delete_leftovers(connection)
             swept, self._swept = self._swept, []
         return tuple(swept)
 
     async def memory(self) -> dict[str, int]:
-        """Bytes in memory per running server, by its `where`; one question per connection."""
+        """Return the bytes in memory per running server, by its `where`."""
         async with asyncio.TaskGroup() as tasks:
-            asked = [tasks.create_task(trunk.memory()) for trunk in self._trunks]
-        return {where: used for each in asked for where, used in each.result().items()}
+            answers = [tasks.create_task(connection.memory()) for connection in self._connections]
+        return {where: size for answer in answers for where, size in answer.result().items()}
 
     async def close(self) -> None:
-        """Let go of the connections; call it when no server runs there any more."""
-        trunks, self._trunks = self._trunks, []
-        for trunk in trunks:
-            await trunk.close()
+        """Close the connections; call it when no server runs any more."""
+        connections, self._connections = self._connections, []
+        for connection in connections:
+            await connection.close()
 
     @asynccontextmanager
-    async def _session(self, run: Run) -> AsyncIterator[tuple[Trunk, Session, Remote]]:
-        """A shell there, on a connection that has room for one."""
+    async def _session(
+        self, run: Run
+    ) -> AsyncIterator[tuple[SshConnection, ShellSession, RemoteChild]]:
+        """A remote shell, on a connection that allows one more."""
         _require(self._login.label)
-        from toolyard.executors.ssh.channel import Remote as Pipe
-        from toolyard.executors.ssh.trunk import FullError
+        from toolyard.executors.ssh.channel import RemoteChild as Child
+        from toolyard.executors.ssh.connection import FullError
 
         log = LogFile(self._logs, run.name) if self._logs else None
         while True:
-            async with self._hold() as trunk:
-                remote = Pipe(self._login.label, log, mute=bool(run.placement.port))
+            async with self._hold() as connection:
+                remote = Child(self._login.label, log, mute=bool(run.placement.port))
                 try:
-                    session = await trunk.session(remote)
+                    session = await connection.session(remote)
                 except FullError:
                     continue
                 except BaseException:
                     remote.close()
                     raise
                 try:
-                    yield trunk, session, remote
+                    yield connection, session, remote
                 finally:
-                    trunk.sessions -= 1
+                    connection.sessions -= 1
                 return
 
     @asynccontextmanager
-    async def _hold(self) -> AsyncIterator[Trunk]:
-        """A connection that stands, kept while it is held and a while longer."""
-        trunk = await self._trunk()
-        trunk.users += 1
-        if trunk.idle is not None:
-            trunk.idle.cancel()
+    async def _hold(self) -> AsyncIterator[SshConnection]:
+        """A connection that is up; it stays open a while after its last user."""
+        connection = await self._usable_connection()
+        connection.users += 1
+        if connection.idle is not None:
+            connection.idle.cancel()
         try:
-            yield trunk
+            yield connection
         finally:
-            trunk.users -= 1
-            if not trunk.users:
+            connection.users -= 1
+            if not connection.users:
                 later = asyncio.get_running_loop().call_later
-                trunk.idle = later(_LINGER, trunk.drop, "nobody used the connection")
+                connection.idle = later(_LINGER, connection.drop, "nobody used the connection")
 
-    async def _trunk(self) -> Trunk:
-        """One that has room; of several that need a new one the first opens it for all."""
+    async def _usable_connection(self) -> SshConnection:
+        """One that allows a session; of several who need a new one, the first opens it for all."""
         before = self._attempts
         async with self._connecting:
             self._forget_lost()
-            for trunk in self._trunks:
-                if trunk.sessions < trunk.most:
-                    return trunk
+            for connection in self._connections:
+                if connection.sessions < connection.most:
+                    return connection
             if self._attempts > before and self._failure is not None:
                 raise StartError(str(self._failure), self._failure.hint) from self._failure
             self._failure = None
@@ -200,64 +202,68 @@ class Ssh:
             finally:
                 self._attempts += 1
 
-    async def _connect(self) -> Trunk:
+    async def _connect(self) -> SshConnection:
         _require(self._login.label)
-        from toolyard.executors.ssh.trunk import Trunk
+        from toolyard.executors.ssh.connection import SshConnection
 
-        trunk = await Trunk.open(self._login, self._hub, self._owner)
+        connection = await SshConnection.open(self._login, self._hub, self._owner)
         try:
-            await self._clean(trunk)
+            await self._delete_leftovers(connection)
         except BaseException:
-            trunk.drop("nobody waited for the connection")
+            connection.drop("nobody waited for the connection")
             raise
-        self._trunks.append(trunk)
-        return trunk
+        self._connections.append(connection)
+        return connection
 
-    async def _clean(self, trunk: Trunk) -> None:
-        """End what is there of earlier starts, and of connections that were lost."""
-        answer = await trunk.ask("sweep", self._hub, within=_SWEEP_SECONDS)
+    async def _delete_leftovers(self, connection: SshConnection) -> None:
+        """End what earlier starts and lost connections left on the host."""
+        answer = await connection.ask("sweep", self._hub, within=_SWEEP_SECONDS)
         self._swept += [f"pid {word}" for word in answer.split() if word != "done"]
-        while self._orphaned and not trunk.lost:
-            await trunk.ask("stop", self._orphaned[-1], "-", "2", within=_SWEEP_SECONDS)
-            self._orphaned.pop()
+        while self._leftovers and not connection.lost:
+            await connection.ask("stop", self._leftovers[-1], "-", "2", within=_SWEEP_SECONDS)
+            self._leftovers.pop()
 
     def _forget_lost(self) -> None:
-        self._orphaned += [trunk.mark for trunk in self._trunks if trunk.lost]
-        self._trunks = [trunk for trunk in self._trunks if not trunk.lost]
+        self._leftovers += [connection.mark for connection in self._connections if connection.lost]
+        self._connections = [connection for connection in self._connections if not connection.lost]
 
-    async def _launch(self, run: Run, trunk: Trunk, session: Session, instance: str) -> None:
-        from toolyard.executors.ssh.trunk import HUB, INSTANCE, OWNER
+    async def _launch(
+        self, run: Run, connection: SshConnection, session: ShellSession, instance: str
+    ) -> None:
+        from toolyard.executors.ssh.connection import HUB, INSTANCE, OWNER
 
-        if run.placement.port and await _accepts(trunk, run.placement.port):
+        if run.placement.port and await _accepts(connection, run.placement.port):
             raise StartError(
                 f'cannot start "{run.name}": port {run.placement.port} is in use '
                 f"on {self._login.label}",
                 "end what listens there, or give the server another port",
             )
-        marks = ((HUB, self._hub), (OWNER, self._owner), (INSTANCE, f"{trunk.id}.{instance}"))
+        marks = ((HUB, self._hub), (OWNER, self._owner), (INSTANCE, f"{connection.id}.{instance}"))
         session.write(launch(run, marks))
-        said = ""
+        reply = ""
         with suppress(TimeoutError):
             async with asyncio.timeout(_LAUNCH_SECONDS):
-                said = await session.says()
-        if said != "ok":
-            raise refusal(run, self._login.label, said, trunk.lost or session.noise)
+                reply = await session.reply()
+        if reply != "ok":
+            raise refusal(run, self._login.label, reply, connection.lost or session.noise)
 
-    async def _stop(self, trunk: Trunk, remote: Remote, mark: str) -> None:
-        """Ask, insist, force, all through the warden; then it looks for what escaped."""
+    async def _stop(self, connection: SshConnection, remote: RemoteChild, mark: str) -> None:
+        """Close its stdin, then TERM, then KILL; the reaper also ends what escaped the session."""
         try:
             remote.close_input()
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._eof):
                     await remote.gone.wait()
-            within = self._rounds * _ROUND + _WARDEN_SECONDS
-            await trunk.ask("stop", mark, str(remote.there), str(self._rounds), within=within)
+            within = self._rounds * _ROUND + _REAPER_SECONDS
+            await connection.ask(
+                "stop", mark, str(remote.remote_pid), str(self._rounds), within=within
+            )
             with suppress(TimeoutError):
                 async with asyncio.timeout(_DRAIN_SECONDS):
                     await asyncio.gather(remote.gone.wait(), remote.drained.wait())
         finally:
-            trunk.running.pop(remote.there, None)
-            trunk.tell(f"del {remote.there}")
+            connection.running.pop(remote.remote_pid, None)
+            connection.tell(f"del {remote.remote_pid}")
             remote.close()
 
 
@@ -273,44 +279,46 @@ def _require(host: str) -> None:
 
 
 @asynccontextmanager
-async def _forwarded(run: Run, trunk: Trunk, remote: Remote) -> AsyncIterator[Address]:
-    """Its address here, once it takes connections there."""
+async def _forwarded(
+    run: Run, connection: SshConnection, remote: RemoteChild
+) -> AsyncIterator[Address]:
+    """Its address on this machine, once it accepts connections."""
     port = run.placement.port
     remote.connect(_ignore, _ignore)
     try:
         async with asyncio.timeout(_ACCEPT_SECONDS):
-            while not remote.end and not await _accepts(trunk, port):  # noqa: ASYNC110
-                await asyncio.sleep(_ACCEPT_PAUSE)  # nothing there tells when it listens
+            while not remote.status and not await _accepts(connection, port):  # noqa: ASYNC110
+                await asyncio.sleep(_ACCEPT_PAUSE)  # nothing reports when it listens
     except TimeoutError:
-        raise _silent(run, remote, f"nothing listens on port {port} there") from None
-    if remote.end:
-        raise _silent(run, remote, f"it {remote.end}")
-    listener = await trunk.connection.forward_local_port("127.0.0.1", 0, "127.0.0.1", port)
+        raise _not_listening(run, remote, f"nothing listens on port {port} there") from None
+    if remote.status:
+        raise _not_listening(run, remote, f"it {remote.status}")
+    listener = await connection.client.forward_local_port("127.0.0.1", 0, "127.0.0.1", port)
     try:
         url = Url(f"http://127.0.0.1:{listener.get_port()}{run.placement.path}")
-        yield Address(url, remote.where, lambda: remote.end)
+        yield Address(url, remote.where, lambda: remote.status)
     finally:
         listener.close()
 
 
-async def _accepts(trunk: Trunk, port: int) -> bool:
+async def _accepts(connection: SshConnection, port: int) -> bool:
     import asyncssh
 
     try:
-        _, writer = await trunk.connection.open_connection("127.0.0.1", port)
+        _, writer = await connection.client.open_connection("127.0.0.1", port)
     except (asyncssh.Error, OSError):
         return False
     writer.close()
     return True
 
 
-def _silent(run: Run, remote: Remote, why: str) -> StartError:
-    said = "; ".join(remote.stderr[-3:])
+def _not_listening(run: Run, remote: RemoteChild, why: str) -> StartError:
+    last = "; ".join(remote.stderr[-3:])
     return StartError(
-        f'cannot start "{run.name}": {why}{said and f": {said}"}',
+        f'cannot start "{run.name}": {why}{last and f": {last}"}',
         "does it serve HTTP on the loopback there, on that port?",
     )
 
 
 def _ignore(_: object) -> None:
-    """Nobody listens to the stdout of a server that speaks HTTP."""
+    """Drop the stdout of a server that speaks HTTP."""

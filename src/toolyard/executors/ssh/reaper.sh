@@ -1,8 +1,8 @@
 # Ends what one connection started, once that connection is gone. Runs in the shell at its far end, with the
-# variables hub, owner and trunk set: parts of the environment of the processes that it may end.
+# variables hub, owner and connection set: parts of the environment of the processes that it may end.
 #
-# It reads `add PID`, `del PID`, `stop KEY MARK PID ROUNDS`, `sweep KEY` and `taken KEY PID,PID,...`, and
-# answers `KEY ...`; to `taken` with `PID:KIB` for each session. A round is half a second.
+# It reads `add PID`, `del PID`, `stop KEY MARK PID ROUNDS`, `sweep KEY` and `memory KEY PID,PID,...`, and
+# answers `KEY ...`; to `memory` with `PID:KIB` for each session. A round is half a second.
 #
 # A process is ours when it leads or belongs to the session of a pid that was added, when it carries the
 # mark, or when one of these is its ancestor. A pid counts only while its start time is the one that was
@@ -10,15 +10,15 @@
 trap '' HUP INT TERM PIPE
 exec 2>/dev/null
 cd /
-known=
+added=
 # A group needs the dashes, and the kill of busybox takes them for a number.
 send() { case $2 in -*) kill -s "$1" -- "$2" ;; *) kill -s "$1" "$2" ;; esac; }
 start_of() { IFS= read -r stat < "/proc/$1/stat" || return; set -- ${stat##*) }; echo "${20}"; }
-entry_of() { for each in $known; do case $each in "$1":*) echo "$each" ;; esac; done; }
+entry_of() { for entry in $added; do case $entry in "$1":*) echo "$entry" ;; esac; done; }
 sessions() {
-  for each; do
-    pid=${each%%:*}
-    [ -d "/proc/$pid" ] && [ "$(start_of "$pid")" != "${each#*:}" ] || echo "$pid"
+  for entry; do
+    pid=${entry%%:*}
+    [ -d "/proc/$pid" ] && [ "$(start_of "$pid")" != "${entry#*:}" ] || echo "$pid"
   done
 }
 marked() {
@@ -45,16 +45,16 @@ family() {
 ours() {
   mark=$1 without=$2; shift 2
   if [ -r /proc/self/status ]; then
-    found=$(marked "$mark" "$without" | tr -cs '0-9' ' ')
-    family "$(sessions "$@" | tr '\n' ' ')" "$found"
+    pids=$(marked "$mark" "$without" | tr -cs '0-9' ' ')
+    family "$(sessions "$@" | tr '\n' ' ')" "$pids"
   else
-    for each; do send 0 "-${each%%:*}" && echo "-${each%%:*}"; done
+    for entry; do send 0 "-${entry%%:*}" && echo "-${entry%%:*}"; done
   fi
 }
 nap() {
   for tick in 1 2 3 4 5; do
     sleep 0.1 || sleep 1
-    alive=; for each; do send 0 "$each" && alive=1; done
+    alive=; for process; do send 0 "$process" && alive=1; done
     [ "$alive" ] || return
   done
 }
@@ -66,37 +66,37 @@ end() {
     signal=
     [ $round -eq 0 ] && signal=TERM
     [ $round -ge "$rounds" ] && signal=KILL
-    [ -z "$signal" ] || for each in $left; do send $signal "$each"; done
+    [ -z "$signal" ] || for process in $left; do send $signal "$process"; done
     nap $left
     round=$((round + 1))
   done
 }
 sweep() {
-  for each in $(ours "$hub" "$owner"); do
-    echo "$each($(tr -cd 'A-Za-z0-9._-' < "/proc/$each/comm"))"
+  for process in $(ours "$hub" "$owner"); do
+    echo "$process($(tr -cd 'A-Za-z0-9._-' < "/proc/$process/comm"))"
   done | tr '\n' ' '
   end 2 "$hub" "$owner"
 }
-taken() {
+memory() {
   if [ -r /proc/self/status ]; then
     cat /proc/[0-9]*/status |
       awk '/^Pid:/ { its = $2 } /^NSsid:/ { its = $2 } /^VmRSS:/ { print its, $2 }'
   else
     ps -A -o pgid= -o rss=
   fi | awk -v wanted="$1" '
-    BEGIN { split(wanted, w, ","); for (i in w) known[w[i]] }
-    $1 in known { kib[$1] += $2 }
+    BEGIN { split(wanted, w, ","); for (i in w) session[w[i]] }
+    $1 in session { kib[$1] += $2 }
     END { for (s in kib) printf "%s:%d ", s, kib[s] }'
 }
 echo 0
 while read -r verb key mark pid rounds; do
   case $verb in
-    add) known="$known $key:$(start_of "$key")" ;;
-    del) gone=$(entry_of "$key"); kept=
-         for each in $known; do [ "$each" = "$gone" ] || kept="$kept $each"; done; known=$kept ;;
+    add) added="$added $key:$(start_of "$key")" ;;
+    del) gone=$(entry_of "$key"); left=
+         for entry in $added; do [ "$entry" = "$gone" ] || left="$left $entry"; done; added=$left ;;
     stop) { end "$rounds" "$mark" '' $(entry_of "$pid"); echo "$key"; } & ;;
-    taken) { found=$(taken "$mark"); echo "$key $found"; } & ;;
+    memory) { sizes=$(memory "$mark"); echo "$key $sizes"; } & ;;
     sweep) { swept=$(sweep); echo "$key $swept"; } & ;;
   esac
 done
-end 6 "$trunk" '' $known
+end 6 "$connection" '' $added

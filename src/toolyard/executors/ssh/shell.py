@@ -1,7 +1,7 @@
-"""What is said to the shell on a remote host: how to start a server, and what ends it for sure.
+"""Text for the shell on a remote host: it starts a server, and a reaper that ends it for sure.
 
 Everything goes over the stdin of one constant command, so neither arguments nor environment pass
-through the login shell there, and no value is ever on a command line where `ps` shows it.
+through the login shell, and no value is ever on a command line where `ps` shows it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LOADER: Final = (
     "exec sh -c 'echo toolyard-shell $$; while IFS= read -r _ty; do eval \"$_ty\"; done' toolyard"
 )
 SIGN: Final = b"toolyard-shell "
-"""How a line of ours begins; whatever a profile there prints before does not."""
+"""The beginning of our lines; the output of a shell profile has no such beginning."""
 
 _FIND_PROGRAM: Final = (files(__package__) / "find_program.sh").read_text(encoding="utf-8")
 _REAPER: Final = (files(__package__) / "reaper.sh").read_text(encoding="utf-8")
@@ -32,20 +32,20 @@ _NEWLINE = r"_ty_n=$(printf '\n_'); _ty_n=${_ty_n%_}"
 
 
 def lines(texts: Iterable[str]) -> bytes:
-    """Give the lines as the shell there reads them."""
+    """Return the lines as the remote shell reads them."""
     return os.fsencode("".join(f"{text}\n" for text in (_NEWLINE, *texts)))
 
 
 def word(text: str) -> str:
-    """Give the text as one word of sh, on one line."""
+    """Return the text as one word of sh, on one line."""
     return "'" + text.replace("'", "'\"'\"'").replace("\n", "'\"$_ty_n\"'") + "'"
 
 
 def launch(run: Run, marks: Iterable[tuple[str, str]]) -> bytes:
-    """Give what turns the waiting shell into the server: folder, environment, program.
+    """Return the text that turns the waiting shell into the server: environment, folder, program.
 
-    It says `ok` before it does, or what is wrong: `cwd`, `missing PATH`, `script INTERPRETER`,
-    `limit NAME`.
+    The shell replies `ok` before it does, or the problem: `cwd`, `missing PATH`,
+    `script INTERPRETER`, `limit NAME`.
 
     Raises:
         StartError: The command cannot be a command.
@@ -61,10 +61,10 @@ def launch(run: Run, marks: Iterable[tuple[str, str]]) -> bytes:
     return lines([*texts, "exec " + " ".join(map(word, command.argv))])
 
 
-def refusal(run: Run, host: str, said: str, noise: str) -> StartError:
-    """Give why the shell there did not become the server, by what it said and by other noise."""
+def refusal(run: Run, host: str, reply: str, noise: str) -> StartError:
+    """Return the error for a shell that did not become the server, by its reply and its output."""
     start = f'cannot start "{run.name}": '
-    kind, _, rest = said.partition(" ")
+    kind, _, rest = reply.partition(" ")
     program = run.command.argv[0]
     if kind == "cwd":
         folder = run.command.cwd
@@ -91,25 +91,25 @@ def refusal(run: Run, host: str, said: str, noise: str) -> StartError:
             f'remove "{rest}" from its `executor`, or run it where that can be limited',
         )
     return StartError(
-        f"{start}the shell of {host} did not start it: {noise or 'it says nothing'}",
+        f"{start}the shell of {host} did not start it: {noise or 'no output'}",
         "try the command there by hand",
     )
 
 
-def warden(hub: str, owner: str, trunk: str) -> bytes:
-    """Give the program that ends what a connection started once that connection is gone.
+def reaper(hub: str, owner: str, connection: str) -> bytes:
+    """Return the program that ends what a connection started, once that connection is gone.
 
     The marks are parts of the environment of the processes it may end: all of this hub, all of
     this start of it, all of this connection.
     """
-    names = f"hub={word(hub)} owner={word(owner)} trunk={word(trunk)}"
+    names = f"hub={word(hub)} owner={word(owner)} connection={word(connection)}"
     return lines([names, f"eval {word(_REAPER)}", "exit"])
 
 
 def _limits(placement: Placement) -> Iterator[str]:
-    """Lines that set what it may use; a limit of the host that is lower stays and will do.
+    """Lines that set the limits of a server; a lower limit of the host stays as it is.
 
-    Memory is that which is private and writable, as for local servers. Shells differ in the
+    Memory is counted where it is private and writable, as for local servers. Shells differ in the
     letter for processes; in those that know the first, the second means something else.
     """
     for name, letters, most in (

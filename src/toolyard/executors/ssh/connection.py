@@ -1,4 +1,4 @@
-"""One ssh connection that many servers share, with a warden at its far end."""
+"""One ssh connection that many servers share, with a reaper at its far end."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from contextlib import suppress
 import asyncssh
 
 from toolyard.core.errors import StartError
-from toolyard.executors.ssh.channel import Channel, Remote, Session
-from toolyard.executors.ssh.shell import LOADER, SIGN, warden
+from toolyard.executors.ssh.channel import Channel, RemoteChild, ShellSession
+from toolyard.executors.ssh.shell import LOADER, SIGN, reaper
 from toolyard.executors.ssh_login import Login, connect
 
 _log = logging.getLogger(__name__)
-# It tells of every channel; what matters of that is on the picture.
+# It logs every channel; what matters of that is on the picture.
 logging.getLogger("asyncssh").setLevel(logging.WARNING)
 
 _SHELL_SECONDS = 20.0  # a profile there may take its time
@@ -30,72 +30,72 @@ class FullError(Exception):
     """The host allows no further session on this connection."""
 
 
-class Trunk:
-    """A connection that stands; `open` makes one."""
+class SshConnection:
+    """A connection that is up; `open` makes one."""
 
-    def __init__(self, login: Login, connection: asyncssh.SSHClientConnection) -> None:
+    def __init__(self, login: Login, client: asyncssh.SSHClientConnection) -> None:
         self.login = login
-        self.connection = connection
+        self.client = client
         self.id = uuid.uuid4().hex
         self.users = 0
-        """How many hold it."""
+        """The number of users that hold it."""
         self.sessions = 0
-        """How many servers run through it, or are about to."""
+        """The number of servers that run through it, or are about to."""
         self.running: dict[int, str] = {}
-        """The servers that run through it: the process there, and where that is in words."""
+        """The servers that run through it: the remote pid, and the place for people."""
         self.most = 1 << 30
-        """How many sessions the host allows, once it has refused one more."""
+        """The number of sessions the host allows, known once it refused one."""
         self.idle: asyncio.TimerHandle | None = None
         self._lost = ""
-        self._warden: _Warden | None = None
+        self._reaper: _ReaperChannel | None = None
 
     @classmethod
-    async def open(cls, login: Login, hub: str, owner: str) -> Trunk:
-        """Log in and start the warden there.
+    async def open(cls, login: Login, hub: str, owner: str) -> SshConnection:
+        """Log in and start the reaper on the host.
 
         Raises:
-            StartError: There is no way in, or no shell there.
+            StartError: The login failed, or the host has no shell.
         """
-        trunk = cls(login, await connect(login))
+        connection = cls(login, await connect(login))
         try:
-            await trunk._start_warden(hub, owner)
+            await connection._start_reaper(hub, owner)
         except BaseException:
-            trunk.connection.abort()
+            connection.client.abort()
             raise
-        return trunk
+        return connection
 
     @property
     def lost(self) -> str:
-        """Why it is of no more use; empty while it stands."""
+        """The reason it cannot be used any more; empty while it is up."""
         return self._lost
 
     @property
     def mark(self) -> str:
-        """What the environment of every process started through it holds."""
+        """The text in the environment of every process started through it."""
         return f"{INSTANCE}={self.id}."
 
-    async def session(self, remote: Remote) -> Session:
+    async def session(self, remote: RemoteChild) -> ShellSession:
         """Open a channel with a shell that waits to become the server.
 
         Raises:
             FullError: The host allows no more sessions on one connection.
-            StartError: There is no shell to be had.
+            StartError: The host opens no shell.
         """
-        session = Session(remote, lambda: self._lost)
+        session = ShellSession(remote, lambda: self._lost)
         self.sessions += 1
         try:
-            await self.connection.create_session(lambda: session, LOADER, encoding=None)
-            remote.there = await _shell_of(session, self.login)
+            await self.client.create_session(lambda: session, LOADER, encoding=None)
+            remote.remote_pid = await _shell_pid(session, self.login)
         except BaseException as error:
             self.sessions -= 1
             if isinstance(error, asyncssh.Error | OSError):
                 raise self._refused(error) from error
             raise
-        self.tell(f"add {remote.there}")
+        self.tell(f"add {remote.remote_pid}")
         return session
 
     def _refused(self, error: Exception) -> Exception:
-        """What a session that was not opened means: no more on this connection, or none at all."""
+        """The error for a session that was not opened: the connection is full, or of no use."""
         if isinstance(error, asyncssh.ChannelOpenError) and self.sessions and not self._lost:
             self.most = self.sessions
             return FullError()
@@ -105,64 +105,64 @@ class Trunk:
         )
 
     def tell(self, line: str) -> None:
-        """Say something to the warden."""
-        if self._warden is not None and not self._lost:
-            self._warden.write(line)
+        """Send a line to the reaper."""
+        if self._reaper is not None and not self._lost:
+            self._reaper.write(line)
 
     async def ask(self, verb: str, *words: str, within: float) -> str:
-        """Have the warden do something and wait for its answer; empty if there is none."""
-        if self._warden is None or self._lost:
+        """Send an order to the reaper and return its answer; empty if there is none."""
+        if self._reaper is None or self._lost:
             return ""
         try:
             async with asyncio.timeout(within):
-                return await self._warden.ask(verb, *words)
+                return await self._reaper.ask(verb, *words)
         except TimeoutError:
             _log.warning("no answer to %s from %s within %s s", verb, self.login.label, within)
             return ""
 
     async def memory(self) -> dict[str, int]:
-        """Bytes in memory of what runs through it, by where that is; nothing if nobody says."""
+        """Return the bytes in memory per running server, by its place; empty without an answer."""
         running = dict(self.running)
         if not running:
             return {}
-        answer = await self.ask("taken", ",".join(map(str, running)), within=_MEMORY_SECONDS)
+        answer = await self.ask("memory", ",".join(map(str, running)), within=_MEMORY_SECONDS)
         pairs = (word.partition(":") for word in answer.split())
-        found = {int(pid): int(kib) for pid, _, kib in pairs if pid.isdigit() and kib.isdigit()}
-        return {running[pid]: kib << 10 for pid, kib in found.items() if pid in running}
+        sizes = {int(pid): int(kib) for pid, _, kib in pairs if pid.isdigit() and kib.isdigit()}
+        return {running[pid]: kib << 10 for pid, kib in sizes.items() if pid in running}
 
     def drop(self, why: str) -> None:
-        """Note that it is of no more use, and let go of it."""
+        """Mark it as unusable and close it at once."""
         self._lost = self._lost or why
-        self.connection.abort()
+        self.client.abort()
 
     async def close(self) -> None:
-        """Let go of the connection; the warden ends whatever is left there."""
+        """Close the connection; the reaper ends whatever is left on the host."""
         if self.idle is not None:
             self.idle.cancel()
         self._lost = self._lost or "the connection was closed"
-        self.connection.close()
+        self.client.close()
         with suppress(TimeoutError):
             async with asyncio.timeout(_CLOSE_SECONDS):
-                await self.connection.wait_closed()
-        self.connection.abort()
+                await self.client.wait_closed()
+        self.client.abort()
 
-    async def _start_warden(self, hub: str, owner: str) -> None:
-        self._warden = await _Warden.open(self)
-        text = warden(f"{HUB}={hub}", f"{OWNER}={owner}", self.mark)
-        self._warden.channel.write(text)
-        if not await self._warden.first():
+    async def _start_reaper(self, hub: str, owner: str) -> None:
+        self._reaper = await _ReaperChannel.open(self)
+        text = reaper(f"{HUB}={hub}", f"{OWNER}={owner}", self.mark)
+        self._reaper.channel.write(text)
+        if not await self._reaper.first():
             raise StartError(
                 f'the shell of "{self.login.label}" ended before it was of use: '
-                f"{self._warden.noise or self._lost}",
+                f"{self._reaper.noise or self._lost}",
                 f"try `{self.login.typed} sh -c true` by hand",
             )
 
 
-class _Warden(asyncssh.SSHClientSession[bytes]):
-    """The channel to the warden, and with it the news that the connection is gone."""
+class _ReaperChannel(asyncssh.SSHClientSession[bytes]):
+    """The channel to the reaper; its loss is the loss of the connection."""
 
-    def __init__(self, trunk: Trunk) -> None:
-        self._trunk = trunk
+    def __init__(self, connection: SshConnection) -> None:
+        self._connection = connection
         self._keys = itertools.count(1)
         self._waiting: dict[str, asyncio.Future[str]] = {"0": _future()}
         self._text = bytearray()
@@ -170,14 +170,14 @@ class _Warden(asyncssh.SSHClientSession[bytes]):
         self.channel: Channel
 
     @classmethod
-    async def open(cls, trunk: Trunk) -> _Warden:
-        session = cls(trunk)
+    async def open(cls, connection: SshConnection) -> _ReaperChannel:
+        session = cls(connection)
         try:
-            await trunk.connection.create_session(lambda: session, LOADER, encoding=None)
+            await connection.client.create_session(lambda: session, LOADER, encoding=None)
         except (asyncssh.Error, OSError) as error:
             raise StartError(
-                f'"{trunk.login.label}" runs no commands: {error}',
-                f"try `{trunk.login.typed} true` by hand",
+                f'"{connection.login.label}" runs no commands: {error}',
+                f"try `{connection.login.typed} true` by hand",
             ) from error
         return session
 
@@ -197,14 +197,14 @@ class _Warden(asyncssh.SSHClientSession[bytes]):
                 self.noise = line.decode(errors="replace")[:200]
 
     def connection_lost(self, exc: Exception | None) -> None:
-        # Without a warden nobody would end what we start there, so the rest goes too.
-        self._trunk.drop(_told(self._trunk.login, exc))
+        # Without a reaper nothing would end what we start on the host, so the connection goes too.
+        self._connection.drop(_describe_loss(self._connection.login, exc))
         for waiting in self._waiting.values():
             if not waiting.done():
                 waiting.set_result("")
 
     async def first(self) -> str:
-        """Wait until it listens; empty if it never will."""
+        """Wait until it reads orders; empty if it never will."""
         try:
             async with asyncio.timeout(_SHELL_SECONDS):
                 return await self._waiting["0"]
@@ -232,21 +232,21 @@ def _future() -> asyncio.Future[str]:
     return asyncio.get_running_loop().create_future()
 
 
-def _told(login: Login, error: Exception | None) -> str:
+def _describe_loss(login: Login, error: Exception | None) -> str:
     if error is None:
-        return f"the warden on {login.label} ended"
+        return f"the reaper on {login.label} ended"
     return f"the connection to {login.label} was lost: {str(error).lower()}"
 
 
-async def _shell_of(session: Session, login: Login) -> int:
-    """The process of the shell that waits at the other end."""
-    said = ""
+async def _shell_pid(session: ShellSession, login: Login) -> int:
+    """Return the pid of the shell that waits at the other end."""
+    pid = ""
     with suppress(TimeoutError):
         async with asyncio.timeout(_SHELL_SECONDS):
-            said = await session.says()
-    if said.isdigit():
-        return int(said)
+            pid = await session.reply()
+    if pid.isdigit():
+        return int(pid)
     raise StartError(
-        f'the shell of "{login.label}" does not start: {session.noise or "it says nothing"}',
+        f'the shell of "{login.label}" does not start: {session.noise or "no output"}',
         f"try `{login.typed} sh -c true` by hand",
     )
