@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 import uvloop
 
-from toolyard.executors.local import Local, Patience
+from toolyard.executors.local import Local, LocalPatience
 
 pytest.register_assert_rewrite("tests.executors.contract")
 
@@ -22,6 +22,6 @@ def pytest_asyncio_loop_factories(
 @pytest.fixture
 async def local() -> AsyncIterator[Local]:
     """An executor with little patience, so that the stubborn cost a test little time."""
-    local = Local(patience=Patience(eof=0.2, term=0.3))
+    local = Local(patience=LocalPatience(eof=0.2, term=0.3))
     yield local
     await local.close()

@@ -80,9 +80,9 @@ async def linked(
     hint: Era | None = None,
 ) -> AsyncIterator[Link]:
     """An open link to a server."""
-    from toolyard.executors.local import Patience as Manners
+    from toolyard.executors.local import LocalPatience
 
-    local = Local(patience=Manners(eof=0.5, term=0.5))
+    local = Local(patience=LocalPatience(eof=0.5, term=0.5))
     try:
         async with open_link("acme", target, local, patience, limit, hint) as link:
             yield link

@@ -12,8 +12,7 @@ import pytest
 from tests.links.company import LIMIT, PATIENCE, declared, stub
 from toolyard.core.errors import SecretError, StartError
 from toolyard.core.model import Command, Endpoint, Identity, Peer, Server, Url
-from toolyard.executors.local import Local
-from toolyard.executors.local import Patience as Manners
+from toolyard.executors.local import Local, LocalPatience
 from toolyard.links.link import Link
 from toolyard.links.opening import (
     Connect,
@@ -147,7 +146,7 @@ async def test_who_may_not_be_reached_is_not_opened_and_who_is_another_is_closed
 async def test_the_end_is_a_greeted_server_with_the_patience_of_its_entry(
     timeout: float | None, patience: float
 ) -> None:
-    local = Local(patience=Manners(eof=0.5, term=0.5))
+    local = Local(patience=LocalPatience(eof=0.5, term=0.5))
     places: list[str] = []
 
     def place(name: str) -> Local:

@@ -28,7 +28,7 @@ from tests.links.company import (
 from toolyard.core.errors import LinkError, UnknownNameError
 from toolyard.core.model import Command, Problem, Report, Server, ServerId, Status
 from toolyard.core.problems import ProblemCode
-from toolyard.executors.local import Local, Patience
+from toolyard.executors.local import Local, LocalPatience
 from toolyard.links import pool as pool_module
 from toolyard.links.connecting import open_link
 from toolyard.links.http import SessionLostError
@@ -42,7 +42,7 @@ ACME, BOLT = ServerId("acme", "t"), ServerId("bolt", "t")
 @pytest.fixture
 async def really() -> AsyncIterator[Open]:
     """Opens links to real servers."""
-    local = Local(patience=Patience(eof=0.5, term=0.5))
+    local = Local(patience=LocalPatience(eof=0.5, term=0.5))
 
     def opened(server: Server, hint: Era | None) -> AbstractAsyncContextManager[Link]:
         return open_link(server.id.name, server.endpoint, local, PATIENCE, 1 << 20, hint)

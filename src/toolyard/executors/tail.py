@@ -1,4 +1,4 @@
-"""Keeps the end of what a server writes to stderr, in memory and in a log file."""
+"""Keeps the end of the stderr of a server, in memory and in a log file."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SEPARATORS = str.maketrans("\u2028\u2029", "??")
 
 
 def neutral(chunk: bytes) -> bytes:
-    """Give the chunk without anything that could steer a terminal; lines end in LF alone."""
+    """Return the chunk without control sequences for terminals; lines end in LF alone."""
     plain = _SEQUENCE.sub(b"", chunk) if b"\x1b" in chunk else chunk
     return _C1.sub(b"?", plain.replace(b"\r\n", b"\n")).translate(_STEERING)
 
@@ -38,7 +38,7 @@ class Tail:
         self._text = bytearray()
 
     def add(self, chunk: bytes) -> None:
-        """Keep the chunk, forget what is too old."""
+        """Append the chunk and drop what is too old."""
         self._text += chunk[-RING_BYTES:]
         if len(self._text) > RING_BYTES + _SLACK_BYTES:
             del self._text[:-RING_BYTES]
@@ -59,7 +59,7 @@ class LogFile:
         self._works = True
 
     def add(self, chunk: bytes) -> None:
-        """Append the chunk; a full or broken disk is said once and never stops the server."""
+        """Append the chunk; a full or broken disk is logged once and never stops the server."""
         if not self._works:
             return
         try:

@@ -1,4 +1,4 @@
-"""Waits that executors need: bounded ones, and those that deal with being cancelled."""
+"""Waits that executors need: bounded ones, and ones that handle cancellation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 async def within(seconds: float, event: asyncio.Event) -> bool:
-    """Whether it happens in time."""
+    """Wait for an event, `seconds` at most; return True if it happened."""
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await event.wait()
@@ -19,7 +19,7 @@ async def within(seconds: float, event: asyncio.Event) -> bool:
 
 
 async def within_either(seconds: float, first: asyncio.Event, second: asyncio.Event) -> None:
-    """Wait until one of two things happens, so long at most."""
+    """Wait until one of two events happens, `seconds` at most."""
     async with asyncio.TaskGroup() as group:
         waits = [group.create_task(event.wait()) for event in (first, second)]
         await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
@@ -28,7 +28,7 @@ async def within_either(seconds: float, first: asyncio.Event, second: asyncio.Ev
 
 
 async def through(work: Coroutine[Any, Any, T]) -> T:
-    """Finish the work even if we are cancelled meanwhile, and only then be cancelled."""
+    """Finish the work even if the caller is cancelled meanwhile, and only then raise that."""
     task = asyncio.ensure_future(work)  # noqa: TID251 - awaited right here, to its end
     cancelled: asyncio.CancelledError | None = None
     while not task.done():
@@ -38,21 +38,21 @@ async def through(work: Coroutine[Any, Any, T]) -> T:
             cancelled = error
     if cancelled is not None:
         if not task.cancelled():
-            task.exception()  # it counts as seen
+            task.exception()  # marks it as retrieved
         raise cancelled
     return task.result()
 
 
 async def heeding(work: Awaitable[T], undo: Callable[[T], None]) -> T:
-    """Await a library's work, and be cancelled if we were.
+    """Await the work of a library without losing a cancellation.
 
-    Up to Python 3.11 `asyncio.wait_for` forgets that where the work is done at that very moment.
+    Up to Python 3.11 `asyncio.wait_for` loses one that comes at the moment the work is done.
     """
     task = asyncio.current_task()
     assert task is not None
     before = task.cancelling()
-    made = await work
+    result = await work
     if task.cancelling() > before:
-        undo(made)
+        undo(result)
         raise asyncio.CancelledError
-    return made
+    return result

@@ -13,7 +13,7 @@ from toolyard.core.apps import App
 from toolyard.core.errors import LinkError, ToolyardError
 from toolyard.core.model import ServerId
 from toolyard.core.names import QUOTED
-from toolyard.executors.local.detached import Installed, find_installed, launch
+from toolyard.executors.local.detached import InstalledApp, find_installed, launch
 from toolyard.hub import Hub
 from toolyard.relay.answers import error_result, text_result, unknown, withheld
 from toolyard.relay.appoffers import introduction, shape
@@ -115,7 +115,7 @@ class AppAnswers:
         said = launched_text(self._app, found.install, view.filter.separator)
         return text_result(said)
 
-    def _installed(self) -> tuple[Installed, ...]:
+    def _installed(self) -> tuple[InstalledApp, ...]:
         return find_installed(self._app, self._env)
 
     def _labels(self) -> list[str]:
@@ -242,7 +242,7 @@ def _listed(view: View, kind: str, variant: str, key: str) -> list[dict[str, Any
     ]
 
 
-def _choose(installed: tuple[Installed, ...], wanted: str) -> Installed | None:
+def _choose(installed: tuple[InstalledApp, ...], wanted: str) -> InstalledApp | None:
     """The program meant by a label or by the name of a variant; the first if nothing was said."""
     if not wanted:
         return installed[0]

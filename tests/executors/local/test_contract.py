@@ -12,7 +12,7 @@ import pytest
 from tests.executors.children import marked, python
 from tests.executors.contract import Contract, Ground
 from toolyard.core.model import Command
-from toolyard.executors.local import Local, Patience
+from toolyard.executors.local import Local, LocalPatience
 
 
 class Here(Ground):
@@ -21,7 +21,7 @@ class Here(Ground):
     serves = True
 
     def make(self) -> Local:
-        self.local = Local(patience=Patience(eof=0.2, term=0.3))
+        self.local = Local(patience=LocalPatience(eof=0.2, term=0.3))
         return self.local
 
     def python(self, code: str, *args: str, **env: str) -> Command:

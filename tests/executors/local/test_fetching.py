@@ -17,7 +17,7 @@ from toolyard.core.errors import StartError
 from toolyard.core.model import Command
 from toolyard.core.packages import may_fetch
 from toolyard.core.placement import Run
-from toolyard.executors.local import Local, Patience
+from toolyard.executors.local import Local, LocalPatience
 
 SPEAKS = "echo spoken; cat > /dev/null"
 HANGS = "trap '' TERM; while :; do sleep 0.1; done"
@@ -25,10 +25,10 @@ HUB = """
 import asyncio, sys
 from toolyard.core.model import Command
 from toolyard.core.placement import Run
-from toolyard.executors.local import Local, Patience
+from toolyard.executors.local import Local, LocalPatience
 
 async def main():
-    local = Local(patience=Patience(fetch=float(sys.argv[2])))
+    local = Local(patience=LocalPatience(fetch=float(sys.argv[2])))
     async with local.start(Run("it", Command((sys.argv[1], "hello")))) as child:
         print(child.pid, flush=True)
         await asyncio.Event().wait()
@@ -46,7 +46,7 @@ def launcher(folder: Path, script: str) -> Command:
 
 @asynccontextmanager
 async def here(folder: Path, fetch: float = 30.0, hold: float = 30.0) -> AsyncIterator[Local]:
-    patience = Patience(eof=0.2, term=0.3, fetch=fetch, hold=hold)
+    patience = LocalPatience(eof=0.2, term=0.3, fetch=fetch, hold=hold)
     local = Local(fetches=folder / "locks", patience=patience)
     try:
         yield local

@@ -31,7 +31,7 @@ async def main():
         escaped = int(await Ear(escaping).line())
         daemon = await stack.enter_async_context(open_("daemon", {DAEMON!r}))
         unmarked = int(await Ear(daemon).line())
-        print(local.owner, escaped, unmarked, local.warden, flush=True)
+        print(local.owner, escaped, unmarked, local.reaper, flush=True)
         await asyncio.Event().wait()
 
 asyncio.run(main())
@@ -70,10 +70,10 @@ async def test_a_killed_hub_leaves_nothing_behind() -> None:
     assert marked(owner) == []
 
 
-async def test_the_warden_is_one_small_and_deaf_to_the_terminal(local: Local) -> None:
-    assert local.warden is None
+async def test_the_reaper_is_one_small_and_deaf_to_the_terminal(local: Local) -> None:
+    assert local.reaper is None
     async with local.start(Run("one", python(ECHO))), local.start(Run("two", python(ECHO))):
-        pid = local.warden
+        pid = local.reaper
         assert pid is not None
         assert os.getsid(pid) == pid
         status = Path(f"/proc/{pid}/status").read_text()
@@ -86,14 +86,14 @@ async def test_the_warden_is_one_small_and_deaf_to_the_terminal(local: Local) ->
     assert await leaves(pid, within=0)
 
 
-async def test_a_lost_warden_is_replaced_with_the_next_server(local: Local) -> None:
+async def test_a_lost_reaper_is_replaced_with_the_next_server(local: Local) -> None:
     async with local.start(Run("one", python(ECHO))):
-        first = local.warden
+        first = local.reaper
         assert first is not None
         os.kill(first, signal.SIGKILL)
         assert await leaves(first, within=5)
         async with local.start(Run("two", python(ECHO))) as pipes:
-            assert local.warden not in (None, first)
+            assert local.reaper not in (None, first)
             ear = Ear(pipes)
             pipes.write(b"served\n")
             assert await ear.line() == b"served"
@@ -116,21 +116,21 @@ async def test_the_mark_of_a_server_is_beyond_what_any_other_process_has(local: 
     assert 2**62 <= limit < 2**63
 
 
-def none(sessions: dict[int, int]) -> reaper.Kin:
+def none(sessions: dict[int, int]) -> reaper.ProcessFamily:
     """Processes by their sessions alone."""
-    return reaper.Kin("TOOLYARD_INSTANCE=none", sessions, {})
+    return reaper.ProcessFamily("TOOLYARD_INSTANCE=none", sessions, {})
 
 
 def test_a_stranger_with_a_known_pid_is_not_signalled() -> None:
     stranger = subprocess.Popen(["sleep", "60"], start_new_session=True)
     try:
-        seen = reaper.look(stranger.pid)
+        seen = reaper.read_process(stranger.pid)
         assert seen is not None
         # The same pid, but another start: the child we knew is gone, the number passed on.
-        reaper.end(none({stranger.pid: seen.start - 1}), 0, patience=0)
+        reaper.end_processes(none({stranger.pid: seen.start - 1}), 0, patience=0)
         assert stranger.poll() is None
 
-        reaper.end(none({stranger.pid: seen.start}), 0, patience=0)
+        reaper.end_processes(none({stranger.pid: seen.start}), 0, patience=0)
         assert stranger.wait(20) == -signal.SIGKILL
     finally:
         stranger.kill()
@@ -140,9 +140,9 @@ def test_a_stranger_with_a_known_pid_is_not_signalled() -> None:
 def test_a_mark_counts_only_whole() -> None:
     stranger = subprocess.Popen(["sleep", "60"], env={"TOOLYARD_OWNER": "abcdef", "X": "a\nb"})
     try:
-        assert reaper.find(reaper.Kin("TOOLYARD_OWNER=abc", {}, {}), 0) == []
-        kin = reaper.Kin("TOOLYARD_OWNER=abcdef", {}, {})
-        assert [p.pid for p in reaper.find(kin, 0)] == [stranger.pid]
+        assert reaper.find_processes(reaper.ProcessFamily("TOOLYARD_OWNER=abc", {}, {}), 0) == []
+        kin = reaper.ProcessFamily("TOOLYARD_OWNER=abcdef", {}, {})
+        assert [p.pid for p in reaper.find_processes(kin, 0)] == [stranger.pid]
     finally:
         stranger.kill()
         stranger.wait()

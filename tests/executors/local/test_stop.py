@@ -8,7 +8,7 @@ import pytest
 
 from tests.executors.children import ECHO, ESCAPING, STUBBORN, Ear, leaves, marked, python
 from toolyard.core.placement import Run
-from toolyard.executors.local import Local, Patience
+from toolyard.executors.local import Local, LocalPatience
 
 TIDY = """
 import signal, sys, time
@@ -22,7 +22,7 @@ while True: time.sleep(60)
 
 
 async def test_a_server_that_leaves_at_end_of_input_is_stopped_at_once() -> None:
-    local = Local(patience=Patience(eof=30, term=30))
+    local = Local(patience=LocalPatience(eof=30, term=30))
     async with local.start(Run("polite", python(ECHO))) as pipes:
         ear = Ear(pipes)
         pipes.write(b"up\n")
@@ -111,7 +111,7 @@ async def test_a_stop_cancelled_midway_keeps_its_manners(local: Local) -> None:
 
 
 async def test_a_closing_loop_ends_servers_without_patience() -> None:
-    local = Local(patience=Patience(eof=30, term=30))
+    local = Local(patience=LocalPatience(eof=30, term=30))
     ready = asyncio.Event()
 
     async def serve() -> None:

@@ -1,5 +1,5 @@
 """Servers as processes on this machine."""
 
-from toolyard.executors.local.executor import Limits, Local, Patience
+from toolyard.executors.local.executor import Limits, Local, LocalPatience
 
-__all__ = ["Limits", "Local", "Patience"]
+__all__ = ["Limits", "Local", "LocalPatience"]

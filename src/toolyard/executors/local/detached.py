@@ -1,4 +1,4 @@
-"""Finds the programs of an app on this machine, and starts one that outlives the hub."""
+"""Finds the programs of an app on this machine, and starts one so that it outlives the hub."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from toolyard.executors.local.reaper import INSTANCE, OWNER
 START_SECONDS: Final = 10.0
 PLATFORM: Final = "macos" if sys.platform == "darwin" else "linux"
 PRIVATE: Final = frozenset({OWNER, INSTANCE, "TOOLYARD_TOKEN"})
-"""Variables that would make the program one of our servers, or tell it our secret."""
+"""Variables that would mark the program as one of our servers, or give it our token."""
 
-# The program must not be our child: nobody would wait for its end, and whatever ends with us
-# would end it. So a process in between starts it, says whether that worked, and is gone.
-_BETWEEN: Final = """\
+# The program must not be our child: nobody would wait for its end, and the reaper would end it
+# with the hub. So a process in between starts it, reports whether that worked, and exits.
+_STARTER: Final = """\
 import os, subprocess, sys
 none = subprocess.DEVNULL
 try:
@@ -32,7 +32,7 @@ os._exit(0)
 
 
 @dataclass(frozen=True, slots=True)
-class Installed:
+class InstalledApp:
     """A program of an app that is on this machine."""
 
     install: Install
@@ -40,23 +40,23 @@ class Installed:
 
     @property
     def argv(self) -> tuple[str, ...]:
-        """What starts it."""
+        """The command that starts it."""
         return tuple(word.replace(PLACE, self.place) for word in self.install.launch_on(PLATFORM))
 
 
-def find_installed(app: App, env: Mapping[str, str]) -> tuple[Installed, ...]:
-    """Give the programs of an app that are on this machine, in the order of its definition."""
-    found = []
+def find_installed(app: App, env: Mapping[str, str]) -> tuple[InstalledApp, ...]:
+    """Return the programs of an app that are on this machine, in the order of its definition."""
+    installed = []
     for install in app.installs:
-        places = (_expand(each, env) for each in install.places_on(PLATFORM))
-        place = next((each for each in places if each and os.path.exists(each)), "")
-        if place:
-            found.append(Installed(install, place))
-    return tuple(found)
+        places = (_expand(place, env) for place in install.places_on(PLATFORM))
+        existing = next((place for place in places if place and os.path.exists(place)), "")
+        if existing:
+            installed.append(InstalledApp(install, existing))
+    return tuple(installed)
 
 
 def _expand(place: str, env: Mapping[str, str]) -> str:
-    """A place with `~` and `%NAME%` put in; empty if one of them is not known."""
+    """Return a place with `~` and `%NAME%` replaced; empty if a variable is not set."""
     if place.startswith("~/"):
         home = env.get("HOME") or os.path.expanduser("~")
         place = home + place[1:]
@@ -68,21 +68,21 @@ def _expand(place: str, env: Mapping[str, str]) -> str:
     return "".join(parts)
 
 
-def launch(installed: Installed, env: Mapping[str, str]) -> None:
+def launch(installed: InstalledApp, env: Mapping[str, str]) -> None:
     """Start a program that is nobody's child. Blocks for a moment; call it in a thread.
 
     Raises:
         StartError: It could not be started.
     """
     label = installed.install.label
-    command = [sys.executable, "-I", "-S", "-c", _BETWEEN, *installed.argv]
-    kept = {name: value for name, value in env.items() if name not in PRIVATE}
+    command = [sys.executable, "-I", "-S", "-c", _STARTER, *installed.argv]
+    public = {name: value for name, value in env.items() if name not in PRIVATE}
     if not installed.argv:
         raise StartError(f"cannot determine how to start {label!r}", "add 'launch' to its app")
     try:
         ended = subprocess.run(
             command,
-            env=kept,
+            env=public,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""What a server gets to see of our environment: a short allow-list, never a secret of ours."""
+"""The environment of a server: its own variables, and a short allow-list of ours."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FAMILIES = ("LC_", "XDG_")
 def environment(
     declared: Pairs, marks: Pairs = (), ours: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """Give the whole environment of one server: allowed of ours, what it declares, our marks."""
+    """Return the environment of a server: allowed variables of ours, its own, then our marks."""
     env = dict(_allowed((os.environ if ours is None else ours).items()))
     env.setdefault("PATH", os.defpath)
     env.update(declared)

@@ -20,9 +20,9 @@ from toolyard.core.sites import Placement
 from toolyard.executors.child import Child
 from toolyard.executors.local import posix, reaper
 from toolyard.executors.local.environment import environment
-from toolyard.executors.local.fetching import HINT, Fetches, Hold
+from toolyard.executors.local.fetching import HINT, FetchLock, FetchLocks
 from toolyard.executors.local.program import Program, locate, refusal
-from toolyard.executors.local.reaper_client import Watch
+from toolyard.executors.local.reaper_client import ReaperClient
 from toolyard.executors.local.serving import check_port, serving
 from toolyard.executors.tail import LogFile
 from toolyard.executors.waits import through, within, within_either
@@ -36,31 +36,32 @@ _SWEEPERS = 16  # stops that may search for leftovers at once
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one server may use; None is no limit. Applied where the platform can (Linux)."""
+    """The limits of one server; None is no limit. They hold on Linux alone."""
 
     descriptors: int | None = 1024
     memory: int | None = None
-    """Bytes of private writable memory: address space alone says nothing with V8 or Go."""
+    """Bytes of private writable memory; V8 and Go reserve far more address space than they use."""
     processes: int | None = None
-    """Counted by the kernel over all processes of the user, so rarely what one wants."""
+    """Counted by the kernel over all processes of the user, so rarely useful."""
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
-    """Seconds a server gets to leave by itself before the next, ruder step."""
+class LocalPatience:
+    """Seconds until the next step of a stop."""
 
     eof: float = 2.0
     term: float = 3.0
     fetch: float = 300.0
-    """For a launcher that may be installing; see `fetching`."""
+    """For a launcher that may be installing a package; see `fetching`."""
     hold: float = 50.0
-    """For the next launcher to wait for it; less than most starts are waited for."""
+    """For the next launcher to wait for it; less than the timeout of most starts."""
 
 
 class Local:
-    """Runs servers here; with a folder, their stderr is kept there, one file per server.
+    """Runs servers on this machine.
 
-    In the folder `fetches` are locks of launchers that install packages.
+    `logs` is the folder for their stderr, one file per server; `fetches` the one for the locks of
+    launchers that install packages.
     """
 
     def __init__(
@@ -69,28 +70,28 @@ class Local:
         *,
         fetches: Path | None = None,
         limits: Limits = Limits(),  # noqa: B008 - frozen
-        patience: Patience = Patience(),  # noqa: B008 - frozen
+        patience: LocalPatience = LocalPatience(),  # noqa: B008 - frozen
     ) -> None:
         self._logs = logs
         self._limits = limits
         self._patience = patience
         self._owner = uuid.uuid4().hex
-        self._watch = Watch(self._owner, patience.fetch)
-        self._fetches = Fetches(fetches, patience.hold)
+        self._reaper = ReaperClient(self._owner, patience.fetch)
+        self._fetches = FetchLocks(fetches, patience.hold)
         self._left = Tasks()
-        """Launchers that are left to finish."""
+        """Waits for launchers that were left to finish."""
         self._sweepers = ThreadPoolExecutor(_SWEEPERS, thread_name_prefix="sweep")
         self._last: dict[str, list[Child]] = {}
 
     @property
     def owner(self) -> str:
-        """The value of TOOLYARD_OWNER in every process started here."""
+        """The value of TOOLYARD_OWNER in every process of this executor."""
         return self._owner
 
     @property
-    def warden(self) -> int | None:
-        """The pid of the process that cleans up after us, once a server was started."""
-        return self._watch.pid
+    def reaper(self) -> int | None:
+        """The pid of the process that cleans up if the hub dies, once a server was started."""
+        return self._reaper.pid
 
     @asynccontextmanager
     async def open(self, run: Run) -> AsyncIterator[Pipes | Address]:
@@ -122,7 +123,7 @@ class Local:
         program = locate(name, command, env)
         child = Child(LogFile(self._logs, name) if self._logs else None)
         hold = await self._fetches.hold(name, command)
-        self._watch.begin()
+        self._reaper.begin()
         try:
             process = _start(name, program, env, child, hold)
         except StartError:
@@ -131,7 +132,7 @@ class Local:
             raise
         child.pid = process.pid
         self._last[name] = [*self._last.get(name, ())[-1:], child]
-        life = _Life(self, process, child, f"{reaper.INSTANCE}={instance}", hold)
+        life = _LocalRun(self, process, child, f"{reaper.INSTANCE}={instance}", hold)
         try:
             await life.begin(_bounds(run.placement, self._limits))
             yield child
@@ -144,31 +145,31 @@ class Local:
 
     @asynccontextmanager
     async def reach(self, port: int) -> AsyncIterator[str]:
-        """Give the host and port by which processes here reach a loopback port."""
+        """Give the host and port by which local processes reach a loopback port."""
         yield f"127.0.0.1:{port}"
 
     async def sweep(self) -> tuple[str, ...]:
-        """End what earlier hubs left: nothing, for the warden of a hub ends all when it dies."""
+        """End what earlier hubs left: nothing, because their reapers did that."""
         return ()
 
     def last_words(self, name: str) -> tuple[str, ...]:
-        """The last lines of the stderr of the last process of that name, from its first on.
+        """Return the last lines of stderr of the newest process of that name.
 
-        One that was just started again and has said nothing yet speaks through the one before.
+        While a process that was just started again has written nothing, those of the one before.
         """
         lines = (child.stderr for child in reversed(self._last.get(name, ())))
-        return next((each for each in lines if each), ())
+        return next((stderr for stderr in lines if stderr), ())
 
     async def close(self) -> None:
-        """Let the warden go; call it when no server runs any more, for it ends what does.
+        """Stop the reaper; call it when no server runs any more, because it ends what is left.
 
         Launchers that may be installing are left to it.
         """
         await self._left.close()
-        await self._watch.close()
+        await self._reaper.close()
 
 
-class _Life:
+class _LocalRun:
     """One server from start to the last of its processes."""
 
     def __init__(
@@ -177,7 +178,7 @@ class _Life:
         process: posix.Process,
         child: Child,
         mark: str,
-        hold: Hold | None,
+        hold: FetchLock | None,
     ) -> None:
         self._local = local
         self._process = process
@@ -186,30 +187,30 @@ class _Life:
         self._hold = hold
         self._fetched = asyncio.Event()
         child.on_spoken = self._spoken if hold is not None else None
-        # First of all: what the process starts from here on inherits it.
+        # First: everything that the process starts from now on inherits it.
         self._limit = _mark(process.pid)
-        seen = reaper.look(process.pid)
-        self._start = seen.start if seen else 0
+        entry = reaper.read_process(process.pid)
+        self._start = entry.start if entry else 0
 
     @property
     def is_fetching(self) -> bool:
-        """Whether it may be installing a package, as far as we know."""
+        """True while it may be installing a package."""
         return self._hold is not None and not self._child.gone.is_set()
 
     def _spoken(self) -> None:
-        """The server itself runs: what was to be installed is there."""
+        """Release the lock: the server itself runs, so its package is installed."""
         if self._hold is not None:
             self._hold.release()
             self._hold = None
             self._fetched.set()
-            self._local._watch.may_end(self._process.pid)
+            self._local._reaper.may_end(self._process.pid)
 
     async def begin(self, limits: Limits) -> None:
-        self._local._watch.add(self._process.pid, self._start, self._limit)
+        self._local._reaper.add(self._process.pid, self._start, self._limit)
         if self._hold is not None:
-            self._local._watch.spare(self._process.pid)
+            self._local._reaper.spare(self._process.pid)
         _limit(self._process.pid, limits)
-        # To its end: a pipe that is half connected belongs to nobody.
+        # Uninterrupted: a pipe that is half connected would belong to nobody.
         await through(self._process.attach())
 
     async def stop(self) -> None:
@@ -221,11 +222,11 @@ class _Life:
         await self._end()
 
     async def _finish(self) -> None:
-        """Wait until a launcher has fetched what it needs, and then end all of it."""
+        """Wait until a launcher has installed its package, then end it."""
         try:
             await within_either(self._local._patience.fetch, self._child.gone, self._fetched)
         except asyncio.CancelledError:
-            # We end first: it is the warden's now.
+            # The hub ends first: the launcher is left to the reaper.
             self._leave()
             raise
         await through(self._end())
@@ -237,7 +238,7 @@ class _Life:
         self._child.close()
 
     async def _end(self) -> None:
-        """Ask, insist, force; then look for what escaped. Every wait has an end."""
+        """Close stdin, then TERM, then KILL, then end what escaped; every wait is bounded."""
         try:
             await self._ask()
             await asyncio.get_running_loop().run_in_executor(
@@ -245,14 +246,14 @@ class _Life:
             )
             await within(_DRAIN_WAIT, self._child.drained)
         except asyncio.CancelledError:
-            # The loop itself is being closed: no time left for manners.
+            # The event loop is being closed: there is no time to wait.
             self._process.signal(signal.SIGKILL)
             self._sweep(0)
             raise
         finally:
             if self._hold is not None:
                 self._hold.leave()
-            self._local._watch.remove(self._process.pid)
+            self._local._reaper.remove(self._process.pid)
             self._process.reap()
             self._child.close()
 
@@ -268,34 +269,34 @@ class _Life:
         await within(_KILL_WAIT, self._child.gone)
 
     def _sweep(self, patience: float) -> None:
-        """End the rest of its group and those that left it but carry a mark of it."""
+        """End the rest of its group, and processes that left the group but carry its mark."""
         if self._start:
             pid = self._process.pid
             limits = {pid: self._limit} if self._limit else {}
-            kin = reaper.Kin(self._mark, {pid: self._start}, limits)
-            reaper.end(kin, self._start, patience)
+            family = reaper.ProcessFamily(self._mark, {pid: self._start}, limits)
+            reaper.end_processes(family, self._start, patience)
         else:
             self._process.signal(signal.SIGKILL)
 
 
 def _start(
-    name: str, program: Program, env: dict[str, str], child: Child, hold: Hold | None
+    name: str, program: Program, env: dict[str, str], child: Child, hold: FetchLock | None
 ) -> posix.Process:
     try:
         if hold is not None:
-            held = (hold.fd,) if hold.fd >= 0 else ()
-            return posix.start_to_stay(program, env, child, held)
+            inherited = (hold.fd,) if hold.fd >= 0 else ()
+            return posix.start_to_stay(program, env, child, inherited)
         return posix.start(program, env, child)
     except (OSError, ValueError) as error:
         raise refusal(name, program, error) from error
 
 
 def _mark(pid: int) -> int:
-    """Limit a process to a time that no other has, and that is never over; 0 if that cannot be.
+    """Mark a process by a real-time limit that no other has; return it, or 0 if it cannot be set.
 
-    It is the one that a program with real-time priority may run without a pause, in microseconds,
-    and more than 100,000 years. A process that begins a session with an empty environment still
-    inherits its limits.
+    RLIMIT_RTTIME bounds how long a program with real-time priority may run without a pause, in
+    microseconds; this one is more than 100,000 years. A process that begins a session with an
+    empty environment still inherits its limits.
     """
     if sys.platform != "linux":
         return 0
@@ -310,7 +311,7 @@ def _mark(pid: int) -> int:
 
 
 def _bounds(placement: Placement, usual: Limits) -> Limits:
-    """The limits of one server: its own, else those of all."""
+    """Return the limits of one server: its own, or else the usual ones."""
     return Limits(
         descriptors=placement.descriptors or usual.descriptors,
         memory=placement.memory << 20 or usual.memory,

@@ -1,8 +1,8 @@
-"""Launchers that may install a package before they run it, and the care that they need.
+"""Locks for launchers that may install a package before they run it.
 
-Broken off while it installs, npx leaves half a package behind and takes it for a whole one ever
-after. So a launcher whose server has not spoken yet is never killed: it is left to finish, by the
-hub and by the warden of one that ended, and no other is started for the same package meanwhile.
+An interrupted npx leaves half a package behind and takes it for a whole one ever after. So a
+launcher whose server has not written anything yet is never killed: the hub lets it finish, and
+so does the reaper of a hub that died. Meanwhile no other is started for the same package.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ HINT: Final = (
 )
 
 
-class Hold:
-    """The right to fetch a package, which one launcher has at a time, also of different hubs.
+class FetchLock:
+    """The right to install a package, which one launcher has at a time, across hubs.
 
-    It is a lock on a file that the launcher inherits: if the hub ends before the package is there,
-    the lock is held until the launcher has ended. A descriptor below 0 stands for no lock.
+    It is a lock on a file that the launcher inherits: if the hub ends before the package is
+    installed, the lock is held until the launcher has ended. A descriptor below 0 means no lock.
     """
 
     def __init__(self, fd: int = -1, fetched: Callable[[], None] = lambda: None) -> None:
@@ -39,21 +39,21 @@ class Hold:
         self._fetched = fetched
 
     def release(self) -> None:
-        """Let others fetch: the package is there."""
+        """Let others install: the package is there."""
         self._fetched()
         if self.fd >= 0:
             fcntl.flock(self.fd, fcntl.LOCK_UN)  # for the launcher, too, which shares it
         self.leave()
 
     def leave(self) -> None:
-        """Let go of it; the launcher still has it."""
+        """Close our descriptor; the launcher still holds the lock."""
         if self.fd >= 0:
             os.close(self.fd)
         self.fd = -1
 
 
-class Fetches:
-    """What launchers are at, with their locks in a folder; without one, nothing is locked.
+class FetchLocks:
+    """The locks of launchers, in a folder; without a folder nothing is locked.
 
     A start waits for an earlier one `patience` seconds at most.
     """
@@ -62,10 +62,10 @@ class Fetches:
         self._folder = folder
         self._patience = patience
         self._fetched: set[str] = set()
-        """What was fetched for us already, and will hardly be again."""
+        """Keys of packages that are installed already."""
 
-    async def hold(self, name: str, command: Command) -> Hold | None:
-        """Take the right to fetch what a command needs; None for one that fetches nothing.
+    async def hold(self, name: str, command: Command) -> FetchLock | None:
+        """Take the lock for the package of a command; None if the command installs nothing.
 
         Raises:
             StartError: Another start of it has not ended in time.
@@ -76,27 +76,27 @@ class Fetches:
         if self._folder is not None and key not in self._fetched:
             with suppress(StoreError):  # without locks a server starts all the same
                 path = self._folder / f"{key}.lock"
-                held = Hold(open_lock(path), lambda: self._fetched.add(key))
-                await self._lock(name, held, path)
-                return held
-        return Hold()
+                lock = FetchLock(open_lock(path), lambda: self._fetched.add(key))
+                await self._lock(name, lock, path)
+                return lock
+        return FetchLock()
 
-    async def _lock(self, name: str, held: Hold, path: Path) -> None:
+    async def _lock(self, name: str, lock: FetchLock, path: Path) -> None:
         loop = asyncio.get_running_loop()
         end = loop.time() + self._patience
         try:
-            while not try_lock(held.fd, path):
+            while not try_lock(lock.fd, path):
                 if loop.time() > end:
                     text = f"cannot start {name!r}: an earlier start of it has not ended yet"
                     raise StartError(text, HINT)
                 await asyncio.sleep(LOOK_SECONDS)
         except BaseException:
-            held.leave()
+            lock.leave()
             raise
 
 
 def _key(command: Command) -> str:
-    """What launchers that would fetch the same have in common."""
+    """Return the key shared by all launchers of the same package."""
     package = recognise(command.argv)
     words = (package.kind, package.spec) if package is not None else command.argv
     return hashlib.sha256("\0".join(words).encode("utf-8", "surrogatepass")).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""Installs a package the way its launcher would have, but once, to stay, and out of the way."""
+"""Installs the package of a launcher once and for good, in a folder of its own."""
 
 from __future__ import annotations
 
@@ -21,76 +21,76 @@ from toolyard.executors.local.executor import Local
 from toolyard.records.files import read_bounded, write_atomic
 
 LOG: Final = "package installs"
-"""Under which name its words are kept; no server can be called so."""
+"""The name of its log; no server can have this name."""
 INSTALL_SECONDS: Final = 600.0
 _NICE: Final = ("nice", "-n", "10")
 _WORDS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Installed:
-    """What an installer made."""
+class InstalledPackage:
+    """A package that was installed."""
 
     version: str
     program: str
 
 
 async def install(
-    local: Local, package: Package, command: Command, room: Path, *, fresh: bool = False
-) -> Installed:
-    """Install a package into `room`, with the environment of the command that is to use it.
+    local: Local, package: Package, command: Command, folder: Path, *, fresh: bool = False
+) -> InstalledPackage:
+    """Install a package into `folder`, with the environment of the command that is to use it.
 
     Scripts of packages run as they did for the launcher. Unless it is to be `fresh`, what the
     launcher has just downloaded will do.
 
     Raises:
         StartError: It did not work.
-        StoreError: The room cannot be written to.
+        StoreError: The folder cannot be written to.
     """
     if package.kind == "npm":
         # Without this, npm might take a folder further up for the project to change.
-        await asyncio.to_thread(write_atomic, room / "package.json", b'{"private": true}\n')
-    argv, env = _order(package, command, room, fresh=fresh)
-    await _carry_out(local, package, Command((*_gently(), *argv), env, str(room)))
-    return await asyncio.to_thread(_npm_made if package.kind == "npm" else _uv_made, package, room)
+        await asyncio.to_thread(write_atomic, folder / "package.json", b'{"private": true}\n')
+    argv, env = _order(package, command, folder, fresh=fresh)
+    await _carry_out(local, package, Command((*_gently(), *argv), env, str(folder)))
+    read = _installed_by_npm if package.kind == "npm" else _installed_by_uv
+    return await asyncio.to_thread(read, package, folder)
 
 
 def is_at_hand(package: Package, cwd: str | None) -> bool:
-    """Whether the launcher would use what is in the folder of the server, and fetch nothing."""
+    """True if the launcher would use a package in the folder of the server, and install nothing."""
     if package.kind != "npm":
         return False
     start = Path(cwd or os.getcwd())
-    modules = (each / "node_modules" for each in (start, *start.parents))
     return any(
-        (each / package.name).exists() or (each / ".bin" / _known_for(package)).exists()
-        for each in modules
+        (modules / package.name).exists() or (modules / ".bin" / _binary(package)).exists()
+        for modules in (parent / "node_modules" for parent in (start, *start.parents))
     )
 
 
 def path_with(program: str, command: Command) -> str:
-    """The PATH a launcher would have given: the programs beside it first."""
+    """Return the PATH that a launcher would set: the folder of the program first."""
     return os.pathsep.join((os.path.dirname(program), environment(command.env)["PATH"]))
 
 
 def _order(
-    package: Package, command: Command, room: Path, *, fresh: bool
+    package: Package, command: Command, folder: Path, *, fresh: bool
 ) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
     if package.kind == "npm":
-        npm = (_beside(command, "npm"), "install", "--prefix", str(room), "--no-audit", "--no-fund")
-        ways = ("--loglevel=error", "--prefer-online" if fresh else "--prefer-offline")
-        return (*npm, *ways, "--", package.spec), command.env
+        npm = (_beside(command, "npm"), "install", "--prefix", str(folder), "--loglevel=error")
+        flags = ("--no-audit", "--no-fund", "--prefer-online" if fresh else "--prefer-offline")
+        return (*npm, *flags, "--", package.spec), command.env
     uv = (_beside(command, "uv"), "tool", "install", "--compile-bytecode")
     renewed = ("--refresh",) if fresh else ()
     python = ("--python", package.python) if package.python else ()
-    extras = (word for each in package.extras for word in ("--with", each))
-    places = (("UV_TOOL_DIR", str(room / "tools")), ("UV_TOOL_BIN_DIR", str(room / "bin")))
+    extras = (word for extra in package.extras for word in ("--with", extra))
+    places = (("UV_TOOL_DIR", str(folder / "tools")), ("UV_TOOL_BIN_DIR", str(folder / "bin")))
     return (*uv, *renewed, *python, *extras, "--", package.spec), (*command.env, *places)
 
 
 def _beside(command: Command, name: str) -> str:
-    """The installer that came with the launcher."""
-    folder = os.path.dirname(command.argv[0])
-    return os.path.abspath(os.path.join(command.cwd or "", folder, name)) if folder else name
+    """Return the installer that came with the launcher."""
+    parent = os.path.dirname(command.argv[0])
+    return os.path.abspath(os.path.join(command.cwd or "", parent, name)) if parent else name
 
 
 def _gently() -> tuple[str, ...]:
@@ -107,44 +107,44 @@ async def _carry_out(local: Local, package: Package, command: Command) -> None:
     try:
         async with asyncio.timeout(INSTALL_SECONDS), local.start(Run(LOG, command)) as child:
             child.connect(lambda _: None, end)
-            child.close_input()  # nobody is there to be asked
+            child.close_input()  # an installer cannot ask anybody
             why, words = await ended, child.stderr
     except TimeoutError:
         why, words = f"took longer than {INSTALL_SECONDS:g} s", ()
     if why != "exited with code 0":
-        said = f": {' | '.join(words[-_WORDS:])}" if words else ""
+        last = f": {' | '.join(words[-_WORDS:])}" if words else ""
         hint = "run it by hand to see what is wrong"
-        raise StartError(f"the installer of {package.spec!r} {why}{said}", hint)
+        raise StartError(f"the installer of {package.spec!r} {why}{last}", hint)
 
 
-def _npm_made(package: Package, room: Path) -> Installed:
-    modules = room / "node_modules"
+def _installed_by_npm(package: Package, folder: Path) -> InstalledPackage:
+    modules = folder / "node_modules"
     try:
-        said = msgspec.json.decode(read_bounded(modules / package.name / "package.json"))
-        version, bins = str(said["version"]), said.get("bin")
+        manifest = msgspec.json.decode(read_bounded(modules / package.name / "package.json"))
+        version, bins = str(manifest["version"]), manifest.get("bin")
     except (FileNotFoundError, StoreError, msgspec.DecodeError, KeyError, TypeError) as error:
         raise _nothing(package) from error
     name = package.binary or _chosen(package, bins)
-    return Installed(version, _program(package, modules / ".bin" / name))
+    return InstalledPackage(version, _program(package, modules / ".bin" / name))
 
 
 def _chosen(package: Package, bins: Any) -> str:
-    """The one program of a package, or the one that is called like it; as npx chooses."""
+    """Return the program that npx would choose: the only one, or the one named like the package."""
     names = list(bins) if isinstance(bins, dict) else []
-    return str(names[0]) if len(names) == 1 else _known_for(package)
+    return str(names[0]) if len(names) == 1 else _binary(package)
 
 
-def _known_for(package: Package) -> str:
+def _binary(package: Package) -> str:
     return package.binary or package.name.rpartition("/")[2]
 
 
-def _uv_made(package: Package, room: Path) -> Installed:
-    wanted = _normal(package.name)
-    for found in room.glob("tools/*/lib/*/site-packages/*.dist-info"):
-        name, _, version = found.name.removesuffix(".dist-info").rpartition("-")
-        if _normal(name) == wanted:
-            home = room / "tools" / found.relative_to(room / "tools").parts[0]
-            return Installed(version, _program(package, home / "bin" / package.binary))
+def _installed_by_uv(package: Package, folder: Path) -> InstalledPackage:
+    normal_name = _normal(package.name)
+    for entry in folder.glob("tools/*/lib/*/site-packages/*.dist-info"):
+        name, _, version = entry.name.removesuffix(".dist-info").rpartition("-")
+        if _normal(name) == normal_name:
+            home = folder / "tools" / entry.relative_to(folder / "tools").parts[0]
+            return InstalledPackage(version, _program(package, home / "bin" / package.binary))
     raise _nothing(package)
 
 

@@ -42,15 +42,15 @@ class Process:
         return self._popen.pid
 
     async def attach(self) -> None:
-        """Connect the pipes and the news of the end to the child."""
+        """Connect the pipes and the notice of the end to the child."""
         self._watch_exit()
         loop = asyncio.get_running_loop()
         _widen(self._loose[STDOUT])
         stdin = for_loop(self._loose.pop(0))
-        await loop.connect_write_pipe(partial(_End, self._child, STDIN), stdin)
+        await loop.connect_write_pipe(partial(_PipeProtocol, self._child, STDIN), stdin)
         for number in (STDOUT, STDERR):
             pipe = for_loop(self._loose.pop(0))
-            await loop.connect_read_pipe(partial(_End, self._child, number), pipe)
+            await loop.connect_read_pipe(partial(_PipeProtocol, self._child, number), pipe)
 
     def signal(self, number: int) -> None:
         """Signal the whole group."""
@@ -66,7 +66,7 @@ class Process:
                 self._child.exited(status(code))
 
     def leave(self) -> None:
-        """Let it run on, with nobody of ours to wait for its end."""
+        """Let it run on, without waiting for its end."""
         self._unwatch()
         self._popen.returncode = 0  # or the interpreter would complain that we do not
 
@@ -85,13 +85,13 @@ class Process:
                 self._handle = os.pidfd_open(self.pid)
                 loop.add_reader(self._handle, self._exited)
                 return
-        # No descriptor tells of the end here: a thread waits for it.
+        # There is no descriptor for the end of a process here: a thread waits for it.
         threading.Thread(target=self._await_exit, args=(loop,), daemon=True).start()
 
     def _exited(self) -> None:
         assert self._handle is not None
         asyncio.get_running_loop().remove_reader(self._handle)
-        # Looked at, not reaped: see above.
+        # Read without reaping it: see above.
         end = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG)
         if end is not None:
             by_itself = end.si_code == os.CLD_EXITED
@@ -104,7 +104,7 @@ class Process:
 
 
 def start(program: Program, env: Mapping[str, str], child: Child) -> Process:
-    """Start the program; only its three pipes are open in it.
+    """Start the program; it inherits its three pipes and nothing else.
 
     Raises:
         OSError: The system would not start it.
@@ -115,9 +115,9 @@ def start(program: Program, env: Mapping[str, str], child: Child) -> Process:
 def start_to_stay(
     program: Program, env: Mapping[str, str], child: Child, descriptors: tuple[int, ...]
 ) -> Process:
-    """Start a program that may outlive us, with these descriptors open in it, too.
+    """Start a program that may outlive the hub; it inherits these descriptors, too.
 
-    What it writes then goes nowhere, but does not fail: it holds the other ends of its own pipes.
+    Its output then goes nowhere, but does not fail: it holds the other ends of its own pipes.
 
     Raises:
         OSError: The system would not start it.
@@ -154,7 +154,7 @@ def _popen(
 
 
 def status(code: int) -> str:
-    """Say how a process ended; a negative code is a signal."""
+    """Describe the end of a process; a negative code is a signal."""
     if code >= 0:
         return f"exited with code {code}"
     try:
@@ -163,8 +163,8 @@ def status(code: int) -> str:
         return f"was killed by signal {-code}"
 
 
-class _End(asyncio.Protocol):
-    """One of our ends of the pipes; attached when made, for bytes may come at once."""
+class _PipeProtocol(asyncio.Protocol):
+    """Our end of one pipe; attached when made, because bytes may come at once."""
 
     def __init__(self, child: Child, number: int) -> None:
         self._child = child

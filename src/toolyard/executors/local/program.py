@@ -1,4 +1,4 @@
-"""Finds the executable a command means, or says plainly why it cannot be started."""
+"""Finds the executable of a command, or explains why it cannot be started."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _HINTS = {
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A command ready to start: the file to run, its arguments, where."""
+    """A command ready to start: the file to run, its arguments, its working folder."""
 
     path: str
     argv: tuple[str, ...]
@@ -44,7 +44,7 @@ class Program:
 
 
 def locate(name: str, command: Command, env: Mapping[str, str]) -> Program:
-    """Give the program that `command` means, looked up on the PATH the server will have.
+    """Return the program of a command, looked up on the PATH that the server will have.
 
     Raises:
         StartError: It is missing, cannot be executed, or the command cannot be a command.
@@ -60,7 +60,7 @@ def locate(name: str, command: Command, env: Mapping[str, str]) -> Program:
 
 
 def refusal(name: str, program: Program, error: OSError | ValueError) -> StartError:
-    """Give the error for a program the system would not start."""
+    """Return the error for a program that the system would not start."""
     hint = _HINTS.get(getattr(error, "errno", None) or 0, "run it by hand to see what is wrong")
     if isinstance(error, FileNotFoundError):
         # The file was there a moment ago, so the kernel misses what its first line asks for.
@@ -91,9 +91,9 @@ def _folder(name: str, cwd: str | None) -> str | None:
     if cwd is None:
         return None
     if not os.path.isdir(cwd):
-        what = "is not a folder" if os.path.exists(cwd) else "does not exist"
+        problem = "is not a folder" if os.path.exists(cwd) else "does not exist"
         raise StartError(
-            f'cannot start "{name}": its working folder "{cwd}" {what}',
+            f'cannot start "{name}": its working folder "{cwd}" {problem}',
             _tilde_hint(cwd) or "create the folder or correct `cwd`",
         )
     return os.path.abspath(cwd)
@@ -101,9 +101,9 @@ def _folder(name: str, cwd: str | None) -> str | None:
 
 def _by_path(name: str, word: str, cwd: str | None) -> str:
     path = os.path.abspath(os.path.join(cwd or os.getcwd(), word))
-    found = shutil.which(path)
-    if found is not None:
-        return found
+    executable = shutil.which(path)
+    if executable is not None:
+        return executable
     if os.path.isdir(path):
         raise StartError(f'cannot start "{name}": "{path}" is a folder', "name a file in it")
     if os.path.exists(path):
@@ -115,9 +115,9 @@ def _by_path(name: str, word: str, cwd: str | None) -> str:
 
 
 def _by_search(name: str, word: str, path: str) -> str:
-    found = shutil.which(word, path=path)
-    if found is not None:
-        return os.path.abspath(found)
+    executable = shutil.which(word, path=path)
+    if executable is not None:
+        return os.path.abspath(executable)
     folders = [folder for folder in path.split(os.pathsep) if folder]
     for folder in folders:
         candidate = os.path.join(folder, word)

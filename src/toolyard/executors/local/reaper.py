@@ -1,8 +1,8 @@
 """Finds and ends processes that a hub started, also after the hub itself is gone.
 
-Run as a file it is the warden: a small process beside the hub that holds a pipe
-from it. When the pipe closes, however the hub ended, the warden ends what is
-left and goes. It must start fast and stay small, so this file imports nothing
+Run as a script it is the reaper: a small process beside the hub that holds a pipe
+from it. When the pipe closes, however the hub ended, the reaper ends what is
+left and exits. It must start fast and stay small, so this file imports nothing
 but the lightest parts of the standard library, and nothing of ours.
 
 A process is ours when it carries our mark in its environment, when it belongs
@@ -31,7 +31,7 @@ INSTANCE = "TOOLYARD_INSTANCE"
 """The variable that names the one run of a server a process belongs to."""
 
 IGNORED = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT]
-"""Signals meant for the hub: the warden goes when the hub has gone, not before."""
+"""Signals meant for the hub: the reaper exits after the hub, not before."""
 
 _TERM_WAIT = 1.5  # with the hub dead nobody is left to wait longer for
 _KILL_WAIT = 1.0
@@ -39,8 +39,8 @@ _LOOK = 0.5  # between looks whether a child that is spared has ended
 _KILL_ROUNDS = 5  # a process that forks while it is being killed needs more than one
 
 
-class Seen:
-    """One process as the kernel describes it; a pid and a start time name it for good."""
+class ProcessEntry:
+    """One process as the kernel describes it; pid and start time together identify it."""
 
     __slots__ = ("alive", "parent", "pid", "session", "start")
 
@@ -52,8 +52,8 @@ class Seen:
         self.start = start
 
 
-def look(pid: int) -> Seen | None:
-    """Give the process with this pid, or None where it or /proc is missing."""
+def read_process(pid: int) -> ProcessEntry | None:
+    """Return the process with this pid, or None where it or /proc is missing."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             stat = file.read()
@@ -61,38 +61,44 @@ def look(pid: int) -> Seen | None:
         return None
     # The name in parentheses may hold anything, parentheses included.
     fields = stat[stat.rindex(b")") + 2 :].split()
-    return Seen(pid, fields[0] not in b"ZX", int(fields[1]), int(fields[3]), int(fields[19]))
+    alive = fields[0] not in b"ZX"
+    return ProcessEntry(pid, alive, int(fields[1]), int(fields[3]), int(fields[19]))
 
 
-class Kin:
-    """What tells the processes of some children from all others."""
+def _is_same(pid: int, start: int) -> bool:
+    process = read_process(pid)
+    return process is not None and process.start == start
+
+
+class ProcessFamily:
+    """The marks by which the processes of some children are recognised."""
 
     __slots__ = ("mark", "limits", "sessions", "spared")
 
     def __init__(self, mark: str, sessions: dict[int, int], limits: dict[int, int]) -> None:
         self.mark = mark
-        """What all of them have in their environment, unless they dropped it."""
+        """The variable in the environment of all of them, unless they dropped it."""
         self.sessions = sessions
         """The children themselves: pid to start time."""
         self.limits = limits
-        """For each child, the time without a pause it was limited to: one of its own.
+        """For every child, the real-time limit that no other process has.
 
         Limits are inherited, whatever a process does to its session and its environment.
         """
         self.spared: set[int] = set()
-        """Children that are not to be ended, with all in their sessions."""
+        """Children that must not be ended, nor the processes in their sessions."""
 
 
-def find(kin: Kin, since: int) -> list[Seen]:
-    """Give the living processes that are ours and were started at `since` or later."""
-    sessions, limits = kin.sessions, set(kin.limits.values())
-    known = {pid for pid, start in sessions.items() if (p := look(pid)) and p.start == start}
-    wanted = kin.mark.encode()
-    rest = [p for p in _all_of_ours() if p.start >= since and p.session not in kin.spared]
+def find_processes(family: ProcessFamily, since: int) -> list[ProcessEntry]:
+    """Return the living processes that are ours and were started at `since` or later."""
+    sessions, limits = family.sessions, set(family.limits.values())
+    leaders = {pid for pid, start in sessions.items() if _is_same(pid, start)}
+    mark = family.mark.encode()
+    rest = [p for p in _own_processes() if p.start >= since and p.session not in family.spared]
     ours = {
         p.pid: p
         for p in rest
-        if p.session in known or _carries(p.pid, wanted) or (limits and _limit_of(p.pid) in limits)
+        if p.session in leaders or _carries(p.pid, mark) or _is_limited(p.pid, limits)
     }
     # Those that dropped the mark are still children of one that has it.
     while more := [p for p in rest if p.parent in ours and p.pid not in ours]:
@@ -100,21 +106,21 @@ def find(kin: Kin, since: int) -> list[Seen]:
     return list(ours.values())
 
 
-def end(kin: Kin, since: int, patience: float) -> None:
-    """End all that `find` finds: TERM, up to `patience` seconds, then KILL until none is left."""
+def end_processes(family: ProcessFamily, since: int, patience: float) -> None:
+    """End the family: TERM, up to `patience` seconds, then KILL until none is left."""
     steps = [(signal.SIGTERM, patience)] if patience > 0 else []
     steps += [(signal.SIGKILL, _KILL_WAIT)] * _KILL_ROUNDS
     for number, wait in steps:
-        found = find(kin, since)
-        if not found:
+        processes = find_processes(family, since)
+        if not processes:
             return
-        _strike(found, number, wait)
+        _signal_all(processes, number, wait)
 
 
-def _all_of_ours() -> list[Seen]:
-    """Give the living processes of this user, without this one."""
+def _own_processes() -> list[ProcessEntry]:
+    """Return the living processes of this user, without this one."""
     user, me = os.geteuid(), os.getpid()
-    found = []
+    processes = []
     try:
         names = os.listdir("/proc")
     except OSError:
@@ -127,10 +133,10 @@ def _all_of_ours() -> list[Seen]:
                 continue
         except OSError:
             continue
-        seen = look(int(name))
-        if seen is not None and seen.alive:
-            found.append(seen)
-    return found
+        process = read_process(int(name))
+        if process is not None and process.alive:
+            processes.append(process)
+    return processes
 
 
 def _carries(pid: int, mark: bytes) -> bool:
@@ -141,8 +147,12 @@ def _carries(pid: int, mark: bytes) -> bool:
         return False
 
 
-def _limit_of(pid: int) -> int:
-    """Give how long a process may run without a pause; 0 where that is not told."""
+def _is_limited(pid: int, limits: set[int]) -> bool:
+    return bool(limits) and _read_limit(pid) in limits
+
+
+def _read_limit(pid: int) -> int:
+    """Return the real-time limit of a process; 0 if it has none."""
     try:
         with open(f"/proc/{pid}/limits", "rb") as file:
             for line in file:
@@ -154,12 +164,12 @@ def _limit_of(pid: int) -> int:
     return 0
 
 
-def _strike(found: list[Seen], number: int, wait: float) -> None:
-    """Signal each process and wait until all are gone, `wait` seconds at most."""
+def _signal_all(processes: list[ProcessEntry], number: int, wait: float) -> None:
+    """Signal every process and wait until all are gone, `wait` seconds at most."""
     waiting = select.poll()
     handles = []
-    for seen in found:
-        handle = _signal(seen, number)
+    for process in processes:
+        handle = _signal(process, number)
         if handle is not None:
             handles.append(handle)
             waiting.register(handle, select.POLLIN)
@@ -173,17 +183,16 @@ def _strike(found: list[Seen], number: int, wait: float) -> None:
         os.close(handle)
 
 
-def _signal(seen: Seen, number: int) -> int | None:
-    """Signal exactly this process; give a descriptor that becomes readable at its end."""
+def _signal(process: ProcessEntry, number: int) -> int | None:
+    """Signal exactly this process; return a descriptor that becomes readable at its end."""
     if sys.platform != "linux":
         return None
     try:
-        handle = os.pidfd_open(seen.pid)
+        handle = os.pidfd_open(process.pid)
     except OSError:
         return None
-    # Looked at while the handle is held: the pid may have passed to a stranger before that.
-    now = look(seen.pid)
-    if now is None or now.start != seen.start:
+    # Checked while the handle is open: before that, the pid may have passed to a stranger.
+    if not _is_same(process.pid, process.start):
         os.close(handle)
         return None
     try:
@@ -194,7 +203,7 @@ def _signal(seen: Seen, number: int) -> int | None:
 
 
 def _end_groups(groups: dict[int, int]) -> None:
-    """End whole groups without /proc to look at: all that other systems offer."""
+    """End whole process groups, on systems without /proc."""
     for number, wait in ((signal.SIGTERM, _TERM_WAIT), (signal.SIGKILL, 0.0)):
         left = False
         for group in groups:
@@ -207,13 +216,12 @@ def _end_groups(groups: dict[int, int]) -> None:
             time.sleep(wait)  # noqa: TID251 - not their parent, there is nothing to wait on
 
 
-def _listen(mark: str) -> Kin:
-    """Hear of children until the hub is gone; give those it left.
+def _listen(mark: str) -> ProcessFamily:
+    """Read lines about children until the hub is gone; return those it left.
 
-    `+PID START LIMIT` is a new one, `~PID` one to spare, `!PID` one to spare no more, and `-PID` is
-    gone.
+    `+PID START LIMIT` adds a child, `~PID` spares it, `!PID` spares it no more, `-PID` removes it.
     """
-    left = Kin(mark, {}, {})
+    left = ProcessFamily(mark, {}, {})
     for line in sys.stdin.buffer:
         words = line[1:].split()
         if line.startswith(b"+") and len(words) == 3:
@@ -226,28 +234,28 @@ def _listen(mark: str) -> Kin:
     return left
 
 
-def _change(left: Kin, what: bytes, pid: int) -> None:
-    if what == b"~":
+def _change(left: ProcessFamily, order: bytes, pid: int) -> None:
+    if order == b"~":
         left.spared.add(pid)
         return
     left.spared.discard(pid)
-    if what == b"-":
+    if order == b"-":
         left.sessions.pop(pid, None)
         left.limits.pop(pid, None)
 
 
-def _await_spared(left: Kin, seconds: float) -> None:
-    """Wait until the children that are spared have ended, so long at most; then none is."""
+def _await_spared(left: ProcessFamily, seconds: float) -> None:
+    """Wait until the spared children have ended, `seconds` at most; then spare none."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline and any(_is_there(left, pid) for pid in left.spared):
-        time.sleep(_LOOK)  # noqa: TID251 - not their parent, and elsewhere nothing tells
+        time.sleep(_LOOK)  # noqa: TID251 - not their parent, there is nothing to wait on
     left.spared.clear()
 
 
-def _is_there(left: Kin, pid: int) -> bool:
+def _is_there(left: ProcessFamily, pid: int) -> bool:
     if os.path.isdir("/proc/self"):
-        seen = look(pid)
-        return seen is not None and seen.alive and seen.start == left.sessions.get(pid)
+        process = read_process(pid)
+        return process is not None and process.alive and process.start == left.sessions.get(pid)
     try:
         os.kill(pid, 0)
     except OSError:
@@ -256,7 +264,7 @@ def _is_there(left: Kin, pid: int) -> bool:
 
 
 def main(owner: str, since: int, fetch: float) -> None:
-    """Wait for the end of the hub called `owner`, then end what it left."""
+    """Wait for the end of the hub with the id `owner`, then end what it left."""
     for number in IGNORED:
         signal.signal(number, signal.SIG_IGN)
     left = _listen(f"{OWNER}={owner}")
@@ -266,9 +274,9 @@ def main(owner: str, since: int, fetch: float) -> None:
         _end_left(left, since)
 
 
-def _end_left(left: Kin, since: int) -> None:
+def _end_left(left: ProcessFamily, since: int) -> None:
     if os.path.isdir("/proc/self"):
-        end(left, since, _TERM_WAIT)
+        end_processes(left, since, _TERM_WAIT)
     else:
         _end_groups({pid: at for pid, at in left.sessions.items() if pid not in left.spared})
 

@@ -1,4 +1,4 @@
-"""The hub's side of the warden: starts it with the first child, tells it which children live."""
+"""The hub's side of the reaper: starts it with the first child, and keeps it informed."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from toolyard.executors.local import reaper
 
 _log = logging.getLogger(__name__)
 
-_LEAVE_WAIT = 10.0  # the warden's own waits end well before
+_LEAVE_WAIT = 10.0  # the reaper's own waits end well before
 
 
-class Watch:
-    """Keeps one warden that outlives this process just long enough to clean up after it."""
+class ReaperClient:
+    """Runs one reaper, which outlives this process just long enough to clean up after it."""
 
     def __init__(self, owner: str, fetch: float) -> None:
         self._owner = owner
@@ -26,26 +26,26 @@ class Watch:
         """Seconds in which children that are spared must have ended."""
         self._process: subprocess.Popen[bytes] | None = None
         self._living: dict[int, tuple[int, int]] = {}
-        """For each child when it started, and the limit that marks it."""
+        """The start time of every child, and the limit that marks it."""
         self._spared: set[int] = set()
-        # No child of ours is older than we are; what is older is never looked at.
-        me = reaper.look(os.getpid())
+        # No child of ours is older than this process; older ones are never considered.
+        me = reaper.read_process(os.getpid())
         self.since = me.start if me else 0
 
     @property
     def pid(self) -> int | None:
-        """The warden's pid while there is one."""
+        """The reaper's pid while there is one."""
         return self._process.pid if self._process else None
 
     def begin(self) -> None:
-        """Make sure that a warden listens; called before a child starts."""
+        """Make sure that a reaper runs; called before a child starts."""
         if self._listens():
             return
         self._forget()
         try:
             self._process = _start(self._owner, self.since, self._fetch)
         except OSError as error:
-            _log.warning("no warden, servers may outlive a killed hub: %s", error.strerror)
+            _log.warning("no reaper: servers may outlive a killed hub: %s", error.strerror)
             return
         for pid, (start, limit) in self._living.items():
             self._tell(f"+{pid} {start} {limit}\n")
@@ -53,17 +53,17 @@ class Watch:
             self._tell(f"~{pid}\n")
 
     def add(self, pid: int, start: int, limit: int) -> None:
-        """Have this child ended should we vanish; a `limit` of 0 means that no limit marks it."""
+        """Have this child ended if the hub dies; a `limit` of 0 means that no limit marks it."""
         self._living[pid] = start, limit
         self._tell(f"+{pid} {start} {limit}\n")
 
     def spare(self, pid: int) -> None:
-        """Have this child finish what it is at, should we vanish."""
+        """Let this child finish its work if the hub dies."""
         self._spared.add(pid)
         self._tell(f"~{pid}\n")
 
     def may_end(self, pid: int) -> None:
-        """Have it ended like all others again."""
+        """Have it ended like all others again if the hub dies."""
         self._spared.discard(pid)
         self._tell(f"!{pid}\n")
 
@@ -74,7 +74,7 @@ class Watch:
         self._tell(f"-{pid}\n")
 
     async def close(self) -> None:
-        """Let the warden go, and wait until it has, unless it has somebody to wait for."""
+        """Stop the reaper and wait for its end, unless it has to wait for a spared child."""
         process = self._process
         if process is None or process.stdin is None:
             return
@@ -94,7 +94,7 @@ class Watch:
         return self._process is not None and self._process.poll() is None
 
     def _tell(self, line: str) -> None:
-        # A line is far smaller than the pipe, and the warden does nothing but read.
+        # A line is far smaller than the pipe, and the reaper does nothing but read.
         if self._process is not None and self._process.stdin is not None:
             with suppress(OSError, ValueError):
                 self._process.stdin.write(line.encode())
@@ -113,7 +113,7 @@ def _start(owner: str, since: int, fetch: float) -> subprocess.Popen[bytes]:
             [sys.executable, "-I", "-S", reaper.__file__, owner, str(since), str(fetch)],
             bufsize=0,
             cwd="/",
-            env={},  # it must carry no mark: another hub's warden would end it
+            env={},  # without our mark: another hub's reaper would end it
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

@@ -1,4 +1,4 @@
-"""Servers of this machine that speak HTTP: started like any other, reached by their port."""
+"""Servers on this machine that speak HTTP: started like any other, reached by their port."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ PATIENCE = 60.0
 
 
 async def check_port(run: Run) -> None:
-    """Make sure that nobody else has the port of a server that is to be started.
+    """Make sure that the port of a server is free before it starts.
 
     Raises:
-        StartError: Somebody has.
+        StartError: It is in use.
     """
     if await _accepts(run.placement.port):
         text = f"cannot start {run.name!r}: port {run.placement.port} is taken"
@@ -29,21 +29,21 @@ async def check_port(run: Run) -> None:
 
 
 async def serving(run: Run, child: Child) -> Address:
-    """Where a server that was started is reached, once it accepts connections.
+    """Return the address of a started server, once it accepts connections.
 
     Raises:
-        StartError: It ended, or does not in time.
+        StartError: It ended, or does not accept any in time.
     """
     why: list[str] = []
-    # What it prints is not for us, but a pipe that nobody reads would stop it.
+    # Its output is not needed, but a pipe that nobody reads would block it.
     child.connect(lambda _data: None, why.append)
     port, pause = run.placement.port, FIRST_PAUSE
     try:
         async with asyncio.timeout(PATIENCE):
             while not await _accepts(port):
                 if child.gone.is_set():
-                    said = "; ".join(child.stderr[-3:])
-                    text = f"{run.name!r} ended before it accepted connections: {said}"
+                    last = "; ".join(child.stderr[-3:])
+                    text = f"{run.name!r} ended before it accepted connections: {last}"
                     raise _failed(child, text, f"see its log: toolyard logs {run.name}")
                 await asyncio.sleep(pause)
                 pause = min(pause * 1.5, LONGEST_PAUSE)

@@ -1,4 +1,4 @@
-"""What servers take of this machine: the memory of a process and all it started."""
+"""The memory of servers on this machine: of a process and all it started."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 def memory_of(pids: Iterable[int]) -> dict[int, int]:
-    """Bytes in memory per server, which leads a session: of all in it; {} without /proc."""
+    """Return the bytes in memory of all processes in these sessions; {} without /proc."""
     used = dict.fromkeys(pids, 0)
     try:
         running = [int(name) for name in os.listdir("/proc") if name.isdigit()]
     except OSError:
         return {}
     for pid in running:
-        session, pages = _look(pid)
+        session, pages = _read_stat(pid)
         if session in used:
             used[session] += pages * _PAGE
     return used
 
 
-def _look(pid: int) -> tuple[int, int]:
-    """The session of a process and its pages in memory; zeros if it is gone."""
+def _read_stat(pid: int) -> tuple[int, int]:
+    """Return the session of a process and its pages in memory; zeros if it is gone."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_bytes()
     except OSError:

@@ -10,7 +10,7 @@ import msgspec
 
 from toolyard.core.apps import MISSES
 from toolyard.core.errors import ConfigError
-from toolyard.executors.local.detached import Installed, find_installed, launch
+from toolyard.executors.local.detached import InstalledApp, find_installed, launch
 from toolyard.hub import Hub
 from toolyard.hub.apps import AppOrders
 from toolyard.operation import Ordered
@@ -94,7 +94,7 @@ class AppsDoor:
         labels = ", ".join(each.install.label for each in found) or "none"
         raise ConfigError(f"{wanted[:80]!r} of {name!r} is not installed", f"there are: {labels}")
 
-    async def _find(self, name: str) -> tuple[Installed, ...]:
+    async def _find(self, name: str) -> tuple[InstalledApp, ...]:
         app = self._hub.scan(name).watch.app
         return await asyncio.to_thread(find_installed, app, self._env)
 
@@ -103,6 +103,6 @@ class AppsDoor:
         return self._hub.apps.env
 
 
-def _row(each: Installed) -> InstalledRow:
+def _row(each: InstalledApp) -> InstalledRow:
     install = each.install
     return InstalledRow(install.label, install.variant, each.place, list(each.argv))
