@@ -14,11 +14,11 @@ _HEAD_BYTES = 16 * 1024
 
 
 class AttachError(Exception):
-    """The daemon does not let us attach."""
+    """The daemon refused to attach."""
 
 
-class Contained(Child):
-    """A server in a container; its process is none of this machine."""
+class ContainerChild(Child):
+    """The pipes of a server in a container."""
 
     def __init__(self, identity: str, log: LogFile | None) -> None:
         super().__init__(log)
@@ -26,20 +26,15 @@ class Contained(Child):
 
     @property
     def where(self) -> str:
-        """Which container."""
+        """The place it runs at, for people."""
         return f"container {self._identity[:12]}"
 
-    @property
-    def status(self) -> str:
-        """How it ended; empty while it runs."""
-        return self._status
 
-
-class Attach(asyncio.Protocol):
-    """Asks to attach; then all that comes goes to the child, all it is given goes to stdin."""
+class AttachProtocol(asyncio.Protocol):
+    """Asks to attach; then passes output to the child, and input of the child to stdin."""
 
     def __init__(
-        self, child: Contained, identity: str, detached: Callable[[], None], *, stdin: bool
+        self, child: ContainerChild, identity: str, detached: Callable[[], None], *, stdin: bool
     ) -> None:
         self._child = child
         self._detached = detached
@@ -47,21 +42,21 @@ class Attach(asyncio.Protocol):
         self._frames = Frames()
         self._head = bytearray()
         self._transport: asyncio.Transport | None = None
-        self._asked = (
+        self._request = (
             f"POST /containers/{identity}/attach?stream=1&stdout=1&stderr=1&stdin={int(stdin)} "
             "HTTP/1.1\r\nHost: docker\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n"
             "Content-Type: text/plain\r\nContent-Length: 0\r\n\r\n"
         )
         self.opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        """Done once what is written reaches the container's stdin."""
+        """Done once the daemon has accepted the request."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Ask for it."""
+        """Send the request."""
         self._transport = cast(asyncio.Transport, transport)
-        self._transport.write(self._asked.encode())
+        self._transport.write(self._request.encode())
 
     def data_received(self, data: bytes) -> None:
-        """Hand on what the server wrote."""
+        """Pass on output of the server."""
         if not self.opened.done():
             self._head += data
             data = self._open()
@@ -69,13 +64,13 @@ class Attach(asyncio.Protocol):
             return
         try:
             for pipe, piece in self._frames.feed(data):
-                # What a web server prints is for its log, on whichever pipe.
+                # All output of a server that speaks HTTP belongs in its log.
                 self._child.arrived(pipe if self._stdin else STDERR, piece)
         except ValueError:
             self.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Note that no more comes."""
+        """Note the end of all pipes."""
         if not self.opened.done():
             self.opened.set_exception(AttachError("the connection was closed"))
         for pipe in (STDOUT, STDERR, STDIN):
@@ -90,7 +85,7 @@ class Attach(asyncio.Protocol):
             self._transport.abort()
 
     def _open(self) -> bytes:
-        """Read the daemon's answer; give what follows it."""
+        """Read the head of the daemon's answer; return the bytes after it."""
         head, end, rest = bytes(self._head).partition(b"\r\n\r\n")
         if not end:
             if len(self._head) > _HEAD_BYTES:
@@ -106,11 +101,11 @@ class Attach(asyncio.Protocol):
 
     def _give(self) -> None:
         assert self._transport is not None
-        valve = _Valve(self._transport)
+        reading = _SharedReading(self._transport)
         for pipe in (STDOUT, STDERR):
-            self._child.attach(pipe, cast(asyncio.BaseTransport, _Outlet(valve, pipe)))
+            self._child.attach(pipe, cast(asyncio.BaseTransport, _OutputTransport(reading, pipe)))
         if self._stdin:
-            self._child.attach(STDIN, cast(asyncio.BaseTransport, _Inlet(self._transport)))
+            self._child.attach(STDIN, cast(asyncio.BaseTransport, _InputTransport(self._transport)))
 
 
 class _Readable(Protocol):
@@ -120,47 +115,47 @@ class _Readable(Protocol):
     def close(self) -> None: ...
 
 
-class _Valve:
-    """Both outputs come through one connection: it is held back while either is."""
+class _SharedReading:
+    """Pauses the connection while either of its two outputs is paused."""
 
     def __init__(self, transport: _Readable) -> None:
         self.transport = transport
-        self._held: set[int] = set()
+        self._paused: set[int] = set()
 
-    def hold(self, pipe: int) -> None:
-        if not self._held and not self.transport.is_closing():
+    def pause(self, pipe: int) -> None:
+        if not self._paused and not self.transport.is_closing():
             self.transport.pause_reading()
-        self._held.add(pipe)
+        self._paused.add(pipe)
 
-    def free(self, pipe: int) -> None:
-        was_held = bool(self._held)
-        self._held.discard(pipe)
-        if was_held and not self._held and not self.transport.is_closing():
+    def resume(self, pipe: int) -> None:
+        was_paused = bool(self._paused)
+        self._paused.discard(pipe)
+        if was_paused and not self._paused and not self.transport.is_closing():
             self.transport.resume_reading()
 
 
-class _Outlet:
-    """One of the two outputs, as a transport to read from."""
+class _OutputTransport:
+    """One of the two outputs, as a transport."""
 
-    def __init__(self, valve: _Valve, pipe: int) -> None:
-        self._valve = valve
+    def __init__(self, reading: _SharedReading, pipe: int) -> None:
+        self._reading = reading
         self._pipe = pipe
 
     def pause_reading(self) -> None:
-        self._valve.hold(self._pipe)
+        self._reading.pause(self._pipe)
 
     def resume_reading(self) -> None:
-        self._valve.free(self._pipe)
+        self._reading.resume(self._pipe)
 
     def is_closing(self) -> bool:
-        return self._valve.transport.is_closing()
+        return self._reading.transport.is_closing()
 
     def close(self) -> None:
-        self._valve.transport.close()
+        self._reading.transport.close()
 
 
-class _Inlet:
-    """Stdin, as a transport to write to."""
+class _InputTransport:
+    """Stdin, as a transport."""
 
     def __init__(self, transport: asyncio.Transport) -> None:
         self._transport = transport
@@ -176,7 +171,7 @@ class _Inlet:
         return self._transport.get_write_buffer_size()
 
     def close(self) -> None:
-        """End stdin alone where the connection can (TLS cannot), else the whole of it."""
+        """Close stdin alone where the connection can (TLS cannot), or else the whole connection."""
         if self.is_closing():
             return
         self._closed = True

@@ -1,4 +1,4 @@
-"""A connection to one docker daemon: its API, raw connections to it, and its pulse."""
+"""The connection to one docker daemon: its API, raw connections to it, and a heartbeat."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _CONNECT_SECONDS = 10.0
 _REQUEST_SECONDS = 60.0
-_PULSE_SECONDS = 5.0
+_HEARTBEAT_SECONDS = 5.0
 _SILENCE_SECONDS = 5.0
 _BUSY_SECONDS = 15.0  # a daemon on this machine is not behind a cable, but may be swamped
 UNREACHABLE: Final = 900
@@ -32,37 +32,50 @@ T = TypeVar("T")
 P = TypeVar("P", bound=asyncio.Protocol)
 
 
+class Tunnel:
+    """An ssh connection to the host of a daemon, and the local socket that leads through it."""
+
+    def __init__(self, connection: asyncssh.SSHClientConnection) -> None:
+        self.connection = connection
+        self._folder = tempfile.TemporaryDirectory(prefix="ty-")  # its mode is 0700
+        self.path = str(Path(self._folder.name) / "docker.sock")
+
+    def close(self) -> None:
+        """Close the connection and remove the socket."""
+        self.connection.abort()
+        self._folder.cleanup()
+
+
 @dataclass(eq=False, slots=True)
 class Daemon:
-    """A daemon that answered; of no more use once it is `lost`."""
+    """A daemon that answered; it cannot be used any more once it is `lost`."""
 
     host: Host
     api: aiodocker.Docker
     facts: dict[str, Any]
-    """What it says of itself."""
+    """Its own description, as `docker info` prints it."""
     path: str
-    """Of a socket of this machine that leads to it; empty over tcp."""
+    """The socket on this machine that leads to it; empty over tcp."""
     peer: str = ""
-    """The address it has over tcp."""
+    """Its IP address over tcp."""
     context: ssl.SSLContext | None = None
-    """Made once: it holds all certificates, and each connection needs it."""
-    tunnel: asyncssh.SSHClientConnection | None = None
+    """Made once, because it holds all certificates and every connection needs it."""
+    tunnel: Tunnel | None = None
     lost: str = ""
-    """Why it cannot be used any more."""
-    _folder: tempfile.TemporaryDirectory[str] | None = None
-    _mourners: set[Callable[[str], None]] = field(default_factory=set)
-    _pulse: asyncio.Task[None] | None = None
+    """The reason it cannot be used any more; empty while it can."""
+    _on_lost: set[Callable[[str], None]] = field(default_factory=set)
+    _heartbeat_task: asyncio.Task[None] | None = None
 
     @property
     def address(self) -> str:
-        """By which address its published ports are bound and reached."""
+        """The address at which its published ports are bound and reached."""
         return "127.0.0.1" if self.path else self.peer or "127.0.0.1"
 
     async def connect(self, factory: Callable[[], P]) -> P:
-        """Open a connection of its own to the daemon.
+        """Open a raw connection to the daemon.
 
         Raises:
-            OSError: It does not take it.
+            OSError: The daemon does not accept it.
         """
         loop = asyncio.get_running_loop()
         async with asyncio.timeout(_CONNECT_SECONDS):
@@ -73,38 +86,36 @@ class Daemon:
                 _, protocol = await loop.create_connection(factory, *address, ssl=self.context)
         return protocol
 
-    def join(self, mourner: Callable[[str], None]) -> None:
-        """Feel the pulse while somebody is there to be told when it stops."""
-        self._mourners.add(mourner)
-        if self._pulse is None and not self.lost:
-            self._pulse = asyncio.ensure_future(self._feel())  # noqa: TID251 - ended by `close`
+    def watch(self, on_lost: Callable[[str], None]) -> None:
+        """Call `on_lost` with the reason when the daemon stops answering."""
+        self._on_lost.add(on_lost)
+        if self._heartbeat_task is None and not self.lost:
+            self._heartbeat_task = asyncio.ensure_future(self._heartbeat())  # noqa: TID251 - ended by `close`
 
-    def leave(self, mourner: Callable[[str], None]) -> None:
-        """Tell that one no more; with nobody left there is nothing to feel for."""
-        self._mourners.discard(mourner)
-        if not self._mourners and self._pulse is not None:
-            self._pulse.cancel()
-            self._pulse = None
+    def unwatch(self, on_lost: Callable[[str], None]) -> None:
+        """Call `on_lost` no more; without anybody to call, the heartbeat stops."""
+        self._on_lost.discard(on_lost)
+        if not self._on_lost and self._heartbeat_task is not None:
+            self._heartbeat_task.cancel()
+            self._heartbeat_task = None
 
     async def close(self) -> None:
-        """Let go of all connections."""
+        """Close all connections."""
         self.lost = self.lost or "was closed"
-        pulse, self._pulse = self._pulse, None
-        if pulse is not None:
-            pulse.cancel()
-            await asyncio.wait([pulse])
+        task, self._heartbeat_task = self._heartbeat_task, None
+        if task is not None:
+            task.cancel()
+            await asyncio.wait([task])
         with suppress(Exception):
             await self.api.close()
             await self.api.connector.close()
         if self.tunnel is not None:
-            self.tunnel.abort()
-        if self._folder is not None:
-            self._folder.cleanup()
+            self.tunnel.close()
 
-    async def _feel(self) -> None:
+    async def _heartbeat(self) -> None:
         patience = _BUSY_SECONDS if self.host.kind == "unix" else _SILENCE_SECONDS
         while not self.lost:
-            await asyncio.sleep(_PULSE_SECONDS)
+            await asyncio.sleep(_HEARTBEAT_SECONDS)
             if not await self._answers(patience):
                 self.lose()
 
@@ -113,7 +124,7 @@ class Daemon:
         try:
             await asyncio.wait([ping], timeout=patience)
             if not ping.done():
-                # Dropped: closing them over TLS would wait for the word of one who is silent.
+                # Aborted: closing them over TLS would wait for an answer of the silent daemon.
                 await self.api.connector.close()
         finally:
             ping.cancel()
@@ -121,21 +132,25 @@ class Daemon:
         return not ping.cancelled() and ping.exception() is None
 
     async def ping(self) -> None:
-        """See whether it answers."""
+        """Send a request that costs the daemon nothing.
+
+        Raises:
+            OSError, aiohttp.ClientError: It does not answer.
+        """
         async with self.api.session.get(f"{self.api.docker_host}/_ping") as answer:
             await answer.read()
 
     def lose(self) -> None:
-        """Give it up, and tell all that hang on it."""
+        """Mark it as lost, and notify its servers."""
         if self.lost:
             return
         self.lost = f"the connection to docker at {self.host.label} was lost"
-        for mourner in tuple(self._mourners):
-            mourner(self.lost)
+        for notify in tuple(self._on_lost):
+            notify(self.lost)
 
 
 async def open_daemon(site: Site, host: Host) -> Daemon:
-    """Reach a daemon and see that it answers.
+    """Connect to a daemon and check that it answers.
 
     Raises:
         StartError: It cannot be reached, or the library for it is missing.
@@ -143,23 +158,16 @@ async def open_daemon(site: Site, host: Host) -> Daemon:
     _require(host)
     if host.kind != "ssh":
         return await _open(host, host.path)
-    folder = tempfile.TemporaryDirectory(prefix="ty-")  # its mode is 0700
-    tunnel: asyncssh.SSHClientConnection | None = None
+    tunnel = Tunnel(await _log_in(site, host))
     try:
-        tunnel = await _log_in(site, host)
-        path = str(Path(folder.name) / "docker.sock")
-        await tunnel.forward_local_path(path, host.path)
-        daemon = await _open(host, path)
+        await tunnel.connection.forward_local_path(tunnel.path, host.path)
+        return await _open(host, tunnel.path, tunnel)
     except BaseException:
-        if tunnel is not None:
-            tunnel.abort()
-        folder.cleanup()
+        tunnel.close()
         raise
-    daemon.tunnel, daemon._folder = tunnel, folder
-    return daemon
 
 
-async def _open(host: Host, path: str) -> Daemon:
+async def _open(host: Host, path: str, tunnel: Tunnel | None = None) -> Daemon:
     import aiodocker
     import aiohttp
 
@@ -174,7 +182,7 @@ async def _open(host: Host, path: str) -> Daemon:
         url = f"{'https' if host.tls else 'http'}://{_bracketed(host.name)}:{host.port}"
     api = aiodocker.Docker(url, connector=connector, timeout=timeout)
     try:
-        with told(host):
+        with translated(host):
             async with asyncio.timeout(_CONNECT_SECONDS):
                 facts = await api.system.info()
                 peer = "" if path else await _peer(host)
@@ -185,12 +193,12 @@ async def _open(host: Host, path: str) -> Daemon:
             why = f"what answers at {host.label} is no docker daemon"
             raise StartError(why, "correct the executor's host") from error
         raise
-    return Daemon(host, api, dict(facts), path, peer, context)
+    return Daemon(host, api, dict(facts), path, peer, context, tunnel)
 
 
 async def _peer(host: Host) -> str:
-    found = await asyncio.get_running_loop().getaddrinfo(host.name, host.port)
-    return str(found[0][4][0])
+    addresses = await asyncio.get_running_loop().getaddrinfo(host.name, host.port)
+    return str(addresses[0][4][0])
 
 
 async def _log_in(site: Site, host: Host) -> asyncssh.SSHClientConnection:
@@ -223,11 +231,11 @@ def _require(host: Host) -> None:
 
 
 @contextmanager
-def told(host: Host, what: str = "") -> Iterator[None]:
-    """Say what the library says in words of ours.
+def translated(host: Host, action: str = "") -> Iterator[None]:
+    """Translate errors of the library; `action` is what the daemon was asked for.
 
     Raises:
-        StartError: Whatever went wrong.
+        StartError: The library raised an error.
     """
     import aiohttp
     from aiodocker import DockerError
@@ -238,8 +246,8 @@ def told(host: Host, what: str = "") -> Iterator[None]:
         if error.status == UNREACHABLE:
             raise _unreachable(host, error) from error
         raise StartError(
-            f"docker at {host.label} refused{what and ' '}{what}: {error.message.strip()}",
-            "mend what it says, or choose another executor",
+            f"docker at {host.label} refused{action and ' '}{action}: {error.message.strip()}",
+            "fix what it reports, or choose another executor",
         ) from error
     except (TimeoutError, OSError, aiohttp.ClientError) as error:
         raise _unreachable(host, error) from error
@@ -267,11 +275,11 @@ def _explain(host: Host, error: Exception) -> tuple[str, str]:
 
 
 def _causes(error: BaseException | None) -> list[BaseException]:
-    found: list[BaseException] = []
-    while error is not None and error not in found:
-        found.append(error)
+    causes: list[BaseException] = []
+    while error is not None and error not in causes:
+        causes.append(error)
         error = error.__cause__ or error.__context__
-    return found
+    return causes
 
 
 def _last(causes: list[BaseException]) -> str:

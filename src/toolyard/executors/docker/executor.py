@@ -16,10 +16,10 @@ from toolyard.core.placement import Run
 from toolyard.core.ports import Address, Pipes
 from toolyard.core.sites import Site
 from toolyard.executors.docker import spec
-from toolyard.executors.docker.attach import Contained
-from toolyard.executors.docker.daemon import Daemon, open_daemon, told
+from toolyard.executors.docker.attach import ContainerChild
+from toolyard.executors.docker.container import ContainerRun, remove
+from toolyard.executors.docker.daemon import Daemon, open_daemon, translated
 from toolyard.executors.docker.host import Defaults, find_host, read_defaults, read_host
-from toolyard.executors.docker.life import Life, remove
 from toolyard.executors.docker.ports import reach_back, serve
 from toolyard.executors.tail import LogFile
 from toolyard.executors.waits import through
@@ -27,12 +27,12 @@ from toolyard.executors.waits import through
 _log = logging.getLogger(__name__)
 
 _MISSING = 404
-_LOOKS_AT_ONCE = 4  # the daemon is asked for each container, and has other work
+_QUERIES_AT_ONCE = 4  # one query per container, and the daemon has other work
 _CPUS = 2.0  # a server in trouble leaves the rest of a machine usable
 
 
 class Docker:
-    """Runs servers in containers; `hub` names the hub whose containers these are, for good."""
+    """Runs servers in containers; `hub` is the lasting name of the hub that owns them."""
 
     def __init__(
         self,
@@ -42,10 +42,10 @@ class Docker:
         logs: Path | None = None,
         progress: Callable[[str], None] = _log.info,
     ) -> None:
-        """Read what the site says; nothing is reached yet.
+        """Read the options of the executor; nothing is connected yet.
 
         Raises:
-            ConfigError: The site's host or one of its options cannot be used.
+            ConfigError: The host or one of the options cannot be used.
         """
         self._site = site
         self._host = read_host(site)
@@ -56,12 +56,12 @@ class Docker:
         self._daemon: Daemon | None = None
         self._connecting = asyncio.Lock()
         self._pulling = asyncio.Lock()
-        self._living: dict[str, Life] = {}
-        self._orphans: set[str] = set()
+        self._living: dict[str, ContainerRun] = {}
+        self._leftovers: set[str] = set()
 
     @property
     def start(self) -> str:
-        """What the containers of this start carry, and those of no other."""
+        """The label of the containers of this start, and of no others."""
         return self._labels[spec.START]
 
     @asynccontextmanager
@@ -71,70 +71,71 @@ class Docker:
         Raises:
             StartError: It could not be started.
         """
-        daemon = await self._reached()
+        daemon = await self._connected()
         image = run.placement.image or self._defaults.image
-        about = await self._image(daemon, run, image)
-        made: list[Life] = []
+        details = await self._image(daemon, run, image)
+        created: list[ContainerRun] = []
         try:
-            # To its end, for a container whose id was never read could not be removed.
-            life = await through(self._create(daemon, run, image, made))
-            env = (*(about.get("Config") or {}).get("Env", ()), *_pairs(run))
-            await life.begin(env)
+            # Uninterrupted: a container whose id was never read could not be removed.
+            running = await through(self._create(daemon, run, image, created))
+            env = (*(details.get("Config") or {}).get("Env", ()), *_pairs(run))
+            await running.begin(env)
             if run.placement.port:
-                async with serve(life, self._defaults) as url:
-                    yield Address(url, life.child.where, lambda: life.child.status)
+                async with serve(running, self._defaults) as url:
+                    yield Address(url, running.child.where, lambda: running.child.status)
             else:
-                yield life.child
+                yield running.child
         finally:
-            for life in made:
-                await through(self._stop(life))
+            for running in created:
+                await through(self._stop(running))
 
     @asynccontextmanager
     async def reach(self, port: int) -> AsyncIterator[str]:
-        """Give the host and port by which containers there reach a loopback port of this machine.
+        """Give the host and port by which containers reach a loopback port of this machine.
 
         Raises:
             StartError: There is no way.
         """
-        daemon = await self._reached()
+        daemon = await self._connected()
         async with reach_back(daemon, self._defaults, port) as address:
             yield address
 
     async def sweep(self) -> tuple[str, ...]:
-        """Remove the containers that earlier starts of this hub left there; give which.
+        """Remove the containers that earlier starts of this hub left; return their names.
 
         Raises:
             StartError: The daemon cannot be reached.
         """
-        daemon = await self._reached()
+        daemon = await self._connected()
         label = f"{spec.HUB}={self._labels[spec.HUB]}"
-        with told(daemon.host):
-            found = await daemon.api.containers.list(all=True, filters={"label": [label]})
-            left = [each for each in found if self._is_left(each["Labels"])]
-            for each in left:
-                await remove(daemon, each.id)
+        with translated(daemon.host):
+            containers = await daemon.api.containers.list(all=True, filters={"label": [label]})
+            left = [one for one in containers if self._is_left(one["Labels"])]
+            for container in left:
+                await remove(daemon, container.id)
         return tuple(
-            f'container {each.id[:12]} of "{each["Labels"][spec.SERVER]}"' for each in left
+            f'container {container.id[:12]} of "{container["Labels"][spec.SERVER]}"'
+            for container in left
         )
 
     async def memory(self) -> dict[str, int]:
-        """Bytes in memory per running server, by its `where`; one that is not known is left out."""
+        """Return the bytes in memory per running server, by its `where`, where they are known."""
         used: dict[str, int] = {}
-        turns = asyncio.Semaphore(_LOOKS_AT_ONCE)
+        turns = asyncio.Semaphore(_QUERIES_AT_ONCE)
 
-        async def look(life: Life) -> None:
+        async def query(running: ContainerRun) -> None:
             async with turns:
                 with suppress(StartError):
-                    if held := await life.memory():
-                        used[life.child.where] = held
+                    if size := await running.memory():
+                        used[running.child.where] = size
 
         async with asyncio.TaskGroup() as tasks:
-            for life in self._living.values():
-                tasks.create_task(look(life))
+            for running in self._living.values():
+                tasks.create_task(query(running))
         return used
 
     async def close(self) -> None:
-        """Let go of the connection; call it when no server runs there any more."""
+        """Close the connection; call it when no server runs any more."""
         daemon, self._daemon = self._daemon, None
         if daemon is not None:
             await daemon.close()
@@ -142,8 +143,8 @@ class Docker:
     def _is_left(self, labels: dict[str, str]) -> bool:
         return labels.get(spec.START) != self.start
 
-    async def _reached(self) -> Daemon:
-        """A daemon that answers; one that was lost is reached anew."""
+    async def _connected(self) -> Daemon:
+        """Return a daemon that answers; one that was lost is connected to anew."""
         async with self._connecting:
             if self._daemon is not None and self._daemon.lost:
                 await self.close()
@@ -151,22 +152,22 @@ class Docker:
                 host = self._host or find_host(self._site)
                 self._daemon = await open_daemon(self._site, host)
             daemon = self._daemon
-        await self._bury(daemon)
+        await self._delete_leftovers(daemon)
         return daemon
 
-    async def _bury(self, daemon: Daemon) -> None:
-        """Remove what could not be removed while the connection was lost."""
-        while self._orphans:
-            orphan = self._orphans.pop()
+    async def _delete_leftovers(self, daemon: Daemon) -> None:
+        """Remove containers that could not be removed while the connection was lost."""
+        while self._leftovers:
+            leftover = self._leftovers.pop()
             try:
-                with told(daemon.host):
-                    await remove(daemon, orphan)
+                with translated(daemon.host):
+                    await remove(daemon, leftover)
             except BaseException:
-                self._orphans.add(orphan)
+                self._leftovers.add(leftover)
                 raise
 
     async def _image(self, daemon: Daemon, run: Run, image: str) -> dict[str, Any]:
-        """What is known of an image; pulled if it is missing and may be."""
+        """Return the details of an image; it is pulled if it is missing and may be pulled."""
         from aiodocker import DockerError
 
         if not image:
@@ -174,7 +175,7 @@ class Docker:
                 f'"{run.name}" cannot be started: it names no image',
                 f'give it one, or give the executor "{self._site.name}" the option image',
             )
-        with told(daemon.host, f"image {image}"):
+        with translated(daemon.host, f"image {image}"):
             try:
                 return await daemon.api.images.inspect(image)
             except DockerError as error:
@@ -203,34 +204,36 @@ class Docker:
                     "correct its name, log in to its registry there, or pull it by hand",
                 ) from error
 
-    async def _create(self, daemon: Daemon, run: Run, image: str, made: list[Life]) -> Life:
-        """Make a container; it is put into `made` as soon as there is one."""
+    async def _create(
+        self, daemon: Daemon, run: Run, image: str, created: list[ContainerRun]
+    ) -> ContainerRun:
+        """Create a container; it is put into `created` as soon as it exists."""
         body = spec.container(run, image, self._bounds(daemon), self._labels)
         if run.placement.port and spec.network_of(run, self._defaults) != "host":
             spec.publish(body, run.placement.port, self._defaults.address or daemon.address)
         name = spec.container_name(run, uuid.uuid4().hex[:8])
-        with told(daemon.host, f'to make a container for "{run.name}"'):
+        with translated(daemon.host, f'to make a container for "{run.name}"'):
             container = await daemon.api.containers.create(body, name=name)
         log = LogFile(self._logs, run.name) if self._logs else None
-        life = Life(daemon, run, container.id, Contained(container.id, log))
-        self._living[life.id] = life
-        made.append(life)
-        return life
+        running = ContainerRun(daemon, run, container.id, ContainerChild(container.id, log))
+        self._living[running.id] = running
+        created.append(running)
+        return running
 
     def _bounds(self, daemon: Daemon) -> Defaults:
-        """The defaults, with as many processors as are usual and that machine has."""
+        """Return the defaults, with the usual number of processors if the machine has them."""
         if self._defaults.cpus:
             return self._defaults
         return replace(self._defaults, cpus=min(_CPUS, daemon.facts.get("NCPU") or _CPUS))
 
-    async def _stop(self, life: Life) -> None:
+    async def _stop(self, running: ContainerRun) -> None:
         gone = False
         try:
-            gone = await life.stop()
+            gone = await running.stop()
         finally:
-            del self._living[life.id]
+            del self._living[running.id]
             if not gone:
-                self._orphans.add(life.id)
+                self._leftovers.add(running.id)
 
 
 def _pairs(run: Run) -> tuple[str, ...]:

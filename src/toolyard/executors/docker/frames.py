@@ -12,7 +12,7 @@ HEADER: Final = 8
 
 
 class Frames:
-    """Takes chunks as they come and gives `(pipe, piece)`; a piece never waits for its rest."""
+    """Splits chunks into `(pipe, piece)`; a piece never waits for the rest of its frame."""
 
     def __init__(self) -> None:
         self._head = b""
@@ -20,10 +20,10 @@ class Frames:
         self._left = 0
 
     def feed(self, chunk: bytes) -> Iterator[tuple[int, bytes]]:
-        """Give the pieces in this chunk: pipe 1 is stdout, 2 is stderr.
+        """Yield the pieces in this chunk: pipe 1 is stdout, 2 is stderr.
 
         Raises:
-            ValueError: It is no such stream; a terminal's is not framed.
+            ValueError: The stream is not framed, like that of a terminal.
         """
         at = 0
         while at < len(chunk):

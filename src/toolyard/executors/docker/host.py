@@ -1,4 +1,4 @@
-"""Where a docker daemon listens, and what its site says of all servers there."""
+"""The address of a docker daemon, and the defaults for servers of its executor."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Host:
 
     kind: Literal["unix", "tcp", "ssh"]
     label: str
-    """As a person wrote it."""
+    """The address as it was written."""
     path: str = ""
-    """Of its socket: here, or over ssh there."""
+    """The path of its socket: on this machine, or over ssh on the remote one."""
     name: str = ""
     port: int = 0
     user: str = ""
@@ -44,27 +44,26 @@ class Host:
 
     @property
     def is_loopback(self) -> bool:
-        """Whether the daemon is on this machine."""
+        """True if the daemon is on this machine."""
         return self.kind == "unix" or (self.kind == "tcp" and _is_loopback(self.name))
 
     def context(self) -> ssl.SSLContext | None:
-        """Give what checks the daemon and shows who we are; None for a plain connection.
+        """Return the TLS context for the daemon; None for a plain connection.
 
         Raises:
             StartError: One of its files cannot be used.
         """
         if not self.tls:
             return None
-        asked = "certificate authority", self.ca
+        kind, file = "certificate authority", self.ca
         try:
             context = ssl.create_default_context(cafile=self.ca or None)
-            asked = "client certificate", f"{self.cert} with {self.key}"
+            kind, file = "client certificate", f"{self.cert} with {self.key}"
             if self.cert:
                 context.load_cert_chain(self.cert, self.key)
         except (OSError, ssl.SSLError) as error:
-            what, where = asked
             raise StartError(
-                f"docker at {self.label}: the {what} {where} cannot be used: "
+                f"docker at {self.label}: the {kind} {file} cannot be used: "
                 f"{(error.strerror or str(error)).lower()}",
                 "correct the options ca, cert and key: files in PEM form that you may read",
             ) from error
@@ -73,7 +72,7 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class Defaults:
-    """What holds for a server that does not say it itself."""
+    """The settings of servers that have none of their own."""
 
     image: str = ""
     network: str = "bridge"
@@ -83,19 +82,19 @@ class Defaults:
     processes: int = 256
     pull: bool = False
     address: str = ""
-    """Where ports are published; empty for the address by which the daemon is reached."""
+    """The address of published ports; empty for the one by which the daemon is reached."""
     reach: str = ""
-    """An address of this machine that containers there reach."""
+    """An address of this machine that the containers reach."""
 
 
 USUAL: Final = Defaults()
 
 
 def read_defaults(site: Site) -> Defaults:
-    """Give what the options of a site say of its servers.
+    """Return the defaults for servers in the options of an executor.
 
     Raises:
-        ConfigError: There is no such option, or it cannot have that value.
+        ConfigError: An option does not exist, or has a bad value.
     """
     unknown = sorted({name for name, _ in site.options} - set(OPTIONS))
     if unknown:
@@ -116,10 +115,10 @@ def read_defaults(site: Site) -> Defaults:
 
 
 def read_host(site: Site) -> Host | None:
-    """Give the host a site names; None if it leaves that to the environment.
+    """Return the host of an executor; None if it leaves that to the environment.
 
     Raises:
-        ConfigError: It names none that we can use.
+        ConfigError: The host cannot be used.
     """
     if not site.host:
         return None
@@ -128,11 +127,11 @@ def read_host(site: Site) -> Host | None:
 
 
 def find_host(site: Site) -> Host:
-    """Give the daemon that the docker command would use: by variable, context or socket.
+    """Return the daemon that the docker command would use: by variable, context or socket.
 
     Raises:
         StartError: There is none.
-        ConfigError: The environment names one that we cannot use.
+        ConfigError: The environment names one that cannot be used.
     """
     if address := os.environ.get("DOCKER_HOST"):
         return _parse(site, address, _environment_files())
@@ -212,7 +211,7 @@ def _read_context() -> tuple[str, dict[str, str]]:
 
 
 def _sockets() -> tuple[Path, ...]:
-    """Where daemons listen: the system's, rootless ones, Docker Desktop, podman."""
+    """The usual sockets: the system's, rootless ones, Docker Desktop, podman."""
     runtime = Path(os.environ.get("XDG_RUNTIME_DIR") or "/run/user/0")
     return (
         *(Path(SOCKET), runtime / "docker.sock", Path.home() / ".docker/run/docker.sock"),

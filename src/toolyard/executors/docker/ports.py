@@ -1,4 +1,4 @@
-"""Ports between here and containers: to a server that speaks HTTP, and back to this machine."""
+"""Ports of containers on this machine, and ports of this machine in containers."""
 
 from __future__ import annotations
 
@@ -10,82 +10,82 @@ from typing import Any
 
 from toolyard.core.errors import StartError
 from toolyard.core.model import Url
-from toolyard.executors.docker.daemon import Daemon, told
+from toolyard.executors.docker.container import ContainerRun
+from toolyard.executors.docker.daemon import Daemon, translated
 from toolyard.executors.docker.host import Defaults
-from toolyard.executors.docker.life import Life
 from toolyard.executors.docker.spec import network_of
 
 LOOPBACK = "127.0.0.1"
 _READY_SECONDS = 60.0
 _RETRY_SECONDS = 0.1
-# Docker takes a connection before the server does, and drops it when that one does not; so it
-# is asked something that costs it nothing, and whoever is slow to answer is there all the same.
-_ASKED = b"OPTIONS * HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+# Docker accepts a connection before the server does, and drops it if the server does not. So the
+# server gets a request that costs it nothing; one that is slow to answer counts as listening.
+_REQUEST = b"OPTIONS * HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 _HOLD_SECONDS = 1.0
 _CONNECT_SECONDS = 5.0
 _CHUNK = 64 * 1024
 
 
 @asynccontextmanager
-async def serve(life: Life, defaults: Defaults) -> AsyncIterator[Url]:
-    """Give the address of a server that was started with a port, once it answers there.
+async def serve(running: ContainerRun, defaults: Defaults) -> AsyncIterator[Url]:
+    """Give the address of a server that speaks HTTP, once it answers.
 
     Raises:
-        StartError: It does not, or it ended.
+        StartError: It does not answer in time, or ended.
     """
-    daemon, wanted = life.daemon, life.run.placement.port
-    host, port = defaults.address or daemon.address, wanted
-    if network_of(life.run, defaults) != "host":
-        port = await _published(life, wanted)
+    daemon, port = running.daemon, running.run.placement.port
+    host = defaults.address or daemon.address
+    if network_of(running.run, defaults) != "host":
+        port = await _published(running, port)
     async with AsyncExitStack() as stack:
         if daemon.tunnel is not None:
-            listener = await daemon.tunnel.forward_local_port(LOOPBACK, 0, host, port)
+            listener = await daemon.tunnel.connection.forward_local_port(LOOPBACK, 0, host, port)
             stack.callback(listener.close)
             host, port = LOOPBACK, listener.get_port()
-        await _ready(life, host, port)
+        await _ready(running, host, port)
         name = f"[{host}]" if ":" in host else host
-        yield Url(f"http://{name}:{port}/{life.run.placement.path.lstrip('/')}")
+        yield Url(f"http://{name}:{port}/{running.run.placement.path.lstrip('/')}")
 
 
-async def _published(life: Life, wanted: int) -> int:
-    """The port of the daemon's host that leads to the server's."""
-    with told(life.daemon.host):
-        ports = (await life.container.show())["NetworkSettings"]["Ports"]
-    bound = ports.get(f"{wanted}/tcp")
+async def _published(running: ContainerRun, port: int) -> int:
+    """Return the port of the daemon's host that leads to this port of the server."""
+    with translated(running.daemon.host):
+        ports = (await running.container.show())["NetworkSettings"]["Ports"]
+    bound = ports.get(f"{port}/tcp")
     if not bound:
-        if life.child.status:
-            raise _ended(life)
+        if running.child.status:
+            raise _ended(running)
         raise StartError(
-            f'"{life.run.name}" cannot be reached: its network publishes no ports',
+            f'"{running.run.name}" cannot be reached: its network publishes no ports',
             "choose the network bridge, or host",
         )
     return int(bound[0]["HostPort"])
 
 
-async def _ready(life: Life, host: str, port: int) -> None:
+async def _ready(running: ContainerRun, host: str, port: int) -> None:
     try:
         async with asyncio.timeout(_READY_SECONDS):
             while not await _accepts(host, port):
-                if life.child.status:
-                    raise _ended(life)
+                if running.child.status:
+                    raise _ended(running)
                 await asyncio.sleep(_RETRY_SECONDS)
     except TimeoutError as error:
         raise StartError(
-            f'"{life.run.name}" did not listen on port {life.run.placement.port} '
+            f'"{running.run.name}" did not listen on port {running.run.placement.port} '
             f"within {_READY_SECONDS:.0f} s",
-            "it must listen on 0.0.0.0, for the loopback of a container is its own",
+            "it must listen on 0.0.0.0, because the loopback of a container is its own",
         ) from error
 
 
 async def _accepts(host: str, port: int) -> bool:
-    """Whether somebody takes a connection and answers, or at least keeps it."""
+    """Return True if a server accepts a connection and answers, or at least keeps it open."""
     try:
         async with asyncio.timeout(_CONNECT_SECONDS):
             reader, writer = await asyncio.open_connection(host, port)
     except (OSError, TimeoutError):
         return False
     try:
-        writer.write(_ASKED)
+        writer.write(_REQUEST)
         async with asyncio.timeout(_HOLD_SECONDS):
             return bool(await reader.read(1))
     except TimeoutError:
@@ -96,11 +96,11 @@ async def _accepts(host: str, port: int) -> bool:
         writer.close()
 
 
-def _ended(life: Life) -> StartError:
-    words = life.child.stderr
-    said = f": {words[-1]}" if words else ""
+def _ended(running: ContainerRun) -> StartError:
+    lines = running.child.stderr
+    last = f": {lines[-1]}" if lines else ""
     return StartError(
-        f'"{life.run.name}" {life.child.status} before it listened{said}',
+        f'"{running.run.name}" {running.child.status} before it listened{last}',
         "look at its log; run its image by hand",
     )
 
@@ -131,16 +131,16 @@ async def reach_back(daemon: Daemon, defaults: Defaults, port: int) -> AsyncIter
 
 
 async def _gateway(daemon: Daemon, network: str, *, local: bool) -> str:
-    """The address of its host as the containers of a network see it."""
+    """Return the address of the host as the containers of a network see it."""
     if local and not daemon.host.is_loopback:
         raise StartError(
             f"there is no way back from docker at {daemon.host.label} over tcp",
             "use ssh:// instead, or give the executor the option reach: "
             "an address of this machine that its containers reach",
         )
-    with told(daemon.host, f"network {network}"):
-        about: dict[str, Any] = await (await daemon.api.networks.get(network)).show()
-    blocks = (about.get("IPAM") or {}).get("Config") or []
+    with translated(daemon.host, f"network {network}"):
+        details: dict[str, Any] = await (await daemon.api.networks.get(network)).show()
+    blocks = (details.get("IPAM") or {}).get("Config") or []
     for block in blocks:
         if gateway := block.get("Gateway"):
             return str(ip_address(str(gateway).partition("/")[0]))
@@ -152,10 +152,10 @@ async def _gateway(daemon: Daemon, network: str, *, local: bool) -> str:
 
 @asynccontextmanager
 async def _forwarded(daemon: Daemon, bind: str, port: int) -> AsyncIterator[str]:
-    """Listen on an address that containers reach, and lead it to the loopback port."""
-    doors = _Doors(port)
+    """Listen on an address that containers reach, and forward it to the loopback port."""
+    forwarder = _PortForwarder(port)
     try:
-        server = await asyncio.start_server(doors.lead, bind, 0)
+        server = await asyncio.start_server(forwarder.forward, bind, 0)
     except OSError as error:
         raise StartError(
             f"there is no way back from docker at {daemon.host.label}: "
@@ -168,17 +168,17 @@ async def _forwarded(daemon: Daemon, bind: str, port: int) -> AsyncIterator[str]
             yield f"{bind}:{server.sockets[0].getsockname()[1]}"
         finally:
             server.close()
-            doors.close()
+            forwarder.close()
 
 
-class _Doors:
-    """Leads connections to one loopback port."""
+class _PortForwarder:
+    """Forwards connections to one loopback port."""
 
     def __init__(self, port: int) -> None:
         self._port = port
         self._writers: set[asyncio.StreamWriter] = set()
 
-    async def lead(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Carry bytes both ways until either side ends."""
         self._writers.add(writer)
         try:
@@ -198,7 +198,7 @@ class _Doors:
             writer.close()
 
     def close(self) -> None:
-        """Drop those that are open."""
+        """Drop all open connections."""
         for writer in self._writers:
             writer.transport.abort()
 
@@ -214,25 +214,25 @@ async def _carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
 
 @asynccontextmanager
 async def _through_tunnel(daemon: Daemon, network: str, port: int) -> AsyncIterator[str]:
-    """Listen on the remote host, and lead it back through the ssh connection."""
+    """Listen on the remote host, and forward it back through the ssh connection."""
     import asyncssh
 
-    tunnel = daemon.tunnel
-    assert tunnel is not None
+    assert daemon.tunnel is not None
+    connection = daemon.tunnel.connection
     bind = LOOPBACK if network == "host" else await _gateway(daemon, network, local=False)
     try:
-        listener = await tunnel.forward_remote_port(bind, 0, LOOPBACK, port)
+        listener = await connection.forward_remote_port(bind, 0, LOOPBACK, port)
     except (asyncssh.Error, OSError) as error:
         raise _no_tunnel(daemon, bind) from error
     try:
-        there = listener.get_port()
+        remote_port = listener.get_port()
         try:
-            # By default sshd binds it to its loopback all the same, and says nothing of it.
-            _, writer = await tunnel.open_connection(bind, there)
+            # By default sshd binds it to its loopback instead, without an error.
+            _, writer = await connection.open_connection(bind, remote_port)
             writer.close()
         except (asyncssh.Error, OSError) as error:
             raise _no_tunnel(daemon, bind) from error
-        yield f"{bind}:{there}"
+        yield f"{bind}:{remote_port}"
     finally:
         listener.close()
         await listener.wait_closed()

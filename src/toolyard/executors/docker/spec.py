@@ -1,4 +1,4 @@
-"""What a container is made of: a run and the defaults of its site, as the Engine API has them."""
+"""The description of a container for the Engine API, made from a run and the defaults."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _STRANGE = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
 def container_name(run: Run, token: str) -> str:
-    """A name that is free there, and that a person recognises."""
+    """Return a name that is free, and that people recognise."""
     return f"toolyard-{_STRANGE.sub('-', run.name)[:40]}-{token}"
 
 
 def container(run: Run, image: str, defaults: Defaults, labels: dict[str, str]) -> dict[str, Any]:
-    """Give the container for a run; `publish` adds where its port is seen.
+    """Return the container for a run; `publish` adds the port of one that speaks HTTP.
 
     Raises:
-        StartError: A mount cannot be understood.
+        StartError: A mount is malformed.
     """
     served = bool(run.placement.port)
     spec: dict[str, Any] = {
@@ -57,13 +57,13 @@ def container(run: Run, image: str, defaults: Defaults, labels: dict[str, str]) 
 
 
 def publish(spec: dict[str, Any], port: int, address: str) -> None:
-    """Have a port of the container seen at this address of its host, on one that is free."""
+    """Publish a port of the container at this address of its host, on any free port."""
     spec["ExposedPorts"] = {f"{port}/tcp": {}}
     spec["HostConfig"]["PortBindings"] = {f"{port}/tcp": [{"HostIp": address, "HostPort": ""}]}
 
 
 def network_of(run: Run, defaults: Defaults) -> str:
-    """The network a run is in."""
+    """Return the network of a run."""
     return run.placement.network or defaults.network
 
 
@@ -71,7 +71,7 @@ def _host(run: Run, defaults: Defaults) -> dict[str, Any]:
     placement = run.placement
     memory = (placement.memory or defaults.memory) * _MIB
     host: dict[str, Any] = {
-        "Init": True,  # a first process has no default for TERM, and must bury the dead
+        "Init": True,  # the first process of a container ignores TERM, and must reap all others
         "NetworkMode": network_of(run, defaults),
         "CapDrop": ["ALL"],
         "SecurityOpt": ["no-new-privileges"],
@@ -81,7 +81,7 @@ def _host(run: Run, defaults: Defaults) -> dict[str, Any]:
         "NanoCpus": int((placement.cpus or defaults.cpus) * 1e9),
         "PidsLimit": placement.processes or defaults.processes,
         "Mounts": [_mount(run, text) for text in placement.mounts],
-        # All that passes through its pipes would be written to the daemon's disk otherwise.
+        # Otherwise everything in its pipes would be written to the daemon's disk.
         "LogConfig": {"Type": "none"},
     }
     if not placement.writable:

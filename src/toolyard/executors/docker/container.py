@@ -1,4 +1,4 @@
-"""One container, from its making until it is gone."""
+"""One container, from its creation to its removal."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from toolyard.core.errors import StartError
 from toolyard.core.placement import Run
-from toolyard.executors.docker.attach import Attach, AttachError, Contained
-from toolyard.executors.docker.daemon import Daemon, told
+from toolyard.executors.docker.attach import AttachError, AttachProtocol, ContainerChild
+from toolyard.executors.docker.daemon import Daemon, translated
 from toolyard.executors.waits import within
 
 if TYPE_CHECKING:
@@ -26,14 +26,14 @@ _DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 @dataclass(eq=False, slots=True)
-class Life:
-    """A container that was made; `stop` removes it, whatever became of it."""
+class ContainerRun:
+    """A container that was created; `stop` removes it in every case."""
 
     daemon: Daemon
     run: Run
     id: str
-    child: Contained
-    _attach: Attach | None = None
+    child: ContainerChild
+    _attach: AttachProtocol | None = None
     _started: bool = False
     _detached: bool = False
     _over: bool = False
@@ -41,11 +41,11 @@ class Life:
 
     @property
     def container(self) -> DockerContainer:
-        """The library's view of it."""
+        """The container as the library has it."""
         return self.daemon.api.containers.container(self.id)
 
     async def begin(self, env: tuple[str, ...]) -> None:
-        """Attach, then start: what it says first must not be lost.
+        """Attach, then start, so that its first output is not lost.
 
         Raises:
             StartError: It cannot be started.
@@ -54,33 +54,33 @@ class Life:
         stdin = not self.run.placement.port
         try:
             self._attach = await self.daemon.connect(
-                lambda: Attach(self.child, self.id, self._on_detached, stdin=stdin)
+                lambda: AttachProtocol(self.child, self.id, self._on_detached, stdin=stdin)
             )
-            with told(self.daemon.host, "to attach"):
+            with translated(self.daemon.host, "to attach"):
                 async with asyncio.timeout(_STOP_SECONDS):
                     await self._attach.opened
         except (OSError, TimeoutError, AttachError) as error:
             raise StartError(
                 f'"{self.run.name}" cannot be attached to at {self.daemon.host.label}: {error}',
-                "does something stand between, that does not let connections be upgraded?",
+                "a proxy in between must let connections be upgraded",
             ) from error
-        with told(self.daemon.host, f'to start "{self.run.name}"'):
+        with translated(self.daemon.host, f'to start "{self.run.name}"'):
             await self.container.start()
         self._started = True
-        self.daemon.join(self.child.exited)
+        self.daemon.watch(self.child.exited)
         self._look_after()
 
     async def stop(self) -> bool:
-        """Ask, insist, force, remove; whether it is known to be gone. Every wait has an end."""
+        """Close stdin, then TERM, then KILL, then remove; return True if it is certainly gone."""
         gone = False
         try:
             if not self.daemon.lost:
-                with suppress(StartError), told(self.daemon.host):
+                with suppress(StartError), translated(self.daemon.host):
                     async with asyncio.timeout(_STOP_SECONDS):
                         await self._ask()
                         gone = await self.remove()
         finally:
-            self.daemon.leave(self.child.exited)
+            self.daemon.unwatch(self.child.exited)
             await self._end_watcher()
             await within(_DRAIN_SECONDS if self.child.status else 0, self.child.drained)
             self.child.close()
@@ -89,18 +89,18 @@ class Life:
         return gone
 
     async def remove(self) -> bool:
-        """Remove the container, and whether it is gone."""
+        """Remove the container; return True if it is gone."""
         return await remove(self.daemon, self.id)
 
     async def memory(self) -> int:
-        """The bytes it holds; 0 if the daemon does not know.
+        """Return its bytes in memory; 0 if the daemon does not know.
 
         Raises:
-            StartError: The daemon does not say.
+            StartError: The daemon does not answer.
         """
         api = self.daemon.api
         url = f"{api.docker_host}/containers/{self.id}/stats"
-        with told(self.daemon.host):
+        with translated(self.daemon.host):
             async with api.session.get(url, params={"stream": "0", "one-shot": "1"}) as answer:
                 return usage(await answer.json())
 
@@ -117,15 +117,15 @@ class Life:
         self._look_after()
 
     def _look_after(self) -> None:
-        """Ask for its end once its pipes are closed: they are open as long as it runs.
+        """Wait for its exit code once its pipes are closed; they are open as long as it runs.
 
-        So a container that runs holds one connection, not a second one to wait with.
+        So a running container holds one connection, and not a second one to wait with.
         """
         if self._started and self._detached and not self._over and self._watcher is None:
             self._watcher = asyncio.ensure_future(self._watch())  # noqa: TID251 - ended by `stop`
 
     async def _watch(self) -> None:
-        """Wait for its end, and tell it."""
+        """Wait for its end, and report it."""
         from aiodocker import DockerError
         from aiohttp import ClientError
 
@@ -154,36 +154,36 @@ class Life:
             await asyncio.wait([self._watcher])
 
     async def _look_for_program(self, env: tuple[str, ...]) -> None:
-        """See that its executable is there: the init process in the container starts always."""
+        """Check that its executable exists, because the init process always starts."""
         argv = self.run.command.argv
         if not argv or not argv[0]:
             return  # the image's own
-        path = next((e[5:] for e in reversed(env) if e.startswith("PATH=")), _DEFAULT_PATH)
-        folders = path.split(":")
+        search = next((e[5:] for e in reversed(env) if e.startswith("PATH=")), _DEFAULT_PATH)
+        folders = search.split(":")
         if "/" in argv[0]:
             base = (self.run.command.cwd or "").rstrip("/")
-            places = [argv[0] if argv[0].startswith("/") else f"{base}/{argv[0]}"]
+            paths = [argv[0] if argv[0].startswith("/") else f"{base}/{argv[0]}"]
         else:
-            places = [f"{folder}/{argv[0]}" for folder in folders]
-        for place in places:
-            if await self._has(place):
+            paths = [f"{folder}/{argv[0]}" for folder in folders]
+        for path in paths:
+            if await self._has(path):
                 return
         raise StartError(
             f'"{self.run.name}" cannot be started: there is no "{argv[0]}" in its image',
             "it must be in the image, at a full path or in one of " + ", ".join(folders),
         )
 
-    async def _has(self, place: str) -> bool:
+    async def _has(self, path: str) -> bool:
         api = self.daemon.api
         url = f"{api.docker_host}/containers/{self.id}/archive"
-        with told(self.daemon.host):
-            async with api.session.head(url, params={"path": place}) as answer:
-                # Anything but a clear no leaves it to the start.
+        with translated(self.daemon.host):
+            async with api.session.head(url, params={"path": path}) as answer:
+                # Any other answer leaves the decision to the start.
                 return answer.status != _MISSING
 
 
 async def remove(daemon: Daemon, identity: str) -> bool:
-    """Remove a container by its id, and whether it is gone."""
+    """Remove a container by its id; return True if it is gone."""
     from aiodocker import DockerError
 
     container = daemon.api.containers.container(identity)
@@ -191,7 +191,7 @@ async def remove(daemon: Daemon, identity: str) -> bool:
         try:
             await container.delete(force=True, v=True)
         except DockerError as error:
-            if error.status != _BUSY:  # somebody else removes it this moment
+            if error.status != _BUSY:  # somebody else is removing it
                 return error.status == _MISSING
             with suppress(DockerError):
                 await container.wait(condition="removed")
@@ -203,7 +203,7 @@ async def remove(daemon: Daemon, identity: str) -> bool:
 
 
 def usage(stats: dict[str, Any]) -> int:
-    """The bytes a container holds, without what the kernel may drop at any time."""
+    """Return the bytes a container uses, without the page cache that the kernel may drop."""
     memory = stats.get("memory_stats") or {}
     details = memory.get("stats") or {}
     cached = details.get("total_inactive_file", details.get("inactive_file", 0))
