@@ -87,7 +87,7 @@ async def test_without_a_kubeconfig_it_says_where_it_looked() -> None:
 async def test_an_unknown_context_is_refused_and_the_known_ones_are_listed(home: Path) -> None:
     error = await refusal(at("nowhere", kubeconfig=write(home, "http://127.0.0.1:1")))
     assert 'the context "nowhere"' in str(error)
-    assert error.hint == "contexts there are: here, there"
+    assert error.hint == "its contexts are: here, there"
 
 
 @pytest.mark.parametrize("text", ["{", "", "[]", "a: b", "clusters: 3\ncontexts: 4\nusers: 5"])

@@ -19,12 +19,12 @@ from toolyard.core.model import Command
 from toolyard.core.placement import Run
 from toolyard.core.sites import Placement, Site
 from toolyard.executors.kubernetes import manifests, sidecars
-from toolyard.executors.kubernetes.manifests import Mark, label, slug
+from toolyard.executors.kubernetes.manifests import Ownership, label, slug
 from toolyard.executors.kubernetes.options import OPTIONS, Options, read
 
 VERSIONS = ("1.25", "1.37")
 """The oldest and the newest that we have the schemas of."""
-MARK = Mark("hub", "start", "yard", "0f0e")
+OWNERSHIP = Ownership("hub", "start", "yard", "0f0e")
 OPTIONS_USED = Options(
     image="img:1", service_account="sa", pull_secret="reg", expose="ingress", ingress_class="nginx"
 )
@@ -54,16 +54,16 @@ def check(manifest: dict, versions: tuple[str, ...] = VERSIONS) -> None:
 
 def every(run: Run, options: Options = OPTIONS_USED) -> list[dict]:
     found = [
-        manifests.anchor(MARK),
-        manifests.pod(run, options, MARK, "toolyard-x-1"),
-        manifests.secret(run, MARK, "toolyard-x-1"),
-        manifests.isolation(run, MARK, "toolyard-x-1"),
+        manifests.anchor(OWNERSHIP),
+        manifests.pod(run, options, OWNERSHIP, "toolyard-x-1"),
+        manifests.secret(run, OWNERSHIP, "toolyard-x-1"),
+        manifests.isolation(run, OWNERSHIP, "toolyard-x-1"),
     ]
     if run.placement.port:
         found += [
-            manifests.deployment(run, options, MARK, "toolyard-x-1"),
-            manifests.service(run, MARK, "toolyard-x-1", "0a0b"),
-            manifests.ingress(run, options, MARK, "toolyard-x-1", "0a0b"),
+            manifests.deployment(run, options, OWNERSHIP, "toolyard-x-1"),
+            manifests.service(run, OWNERSHIP, "toolyard-x-1", "0a0b"),
+            manifests.ingress(run, options, OWNERSHIP, "toolyard-x-1", "0a0b"),
         ]
     return found
 
@@ -114,7 +114,7 @@ def test_two_texts_never_share_a_label(one: str, other: str) -> None:
 
 
 def test_a_schema_finds_a_misspelt_field() -> None:
-    pod = manifests.pod(WEB, OPTIONS_USED, MARK, "toolyard-x-1")
+    pod = manifests.pod(WEB, OPTIONS_USED, OWNERSHIP, "toolyard-x-1")
     pod["spec"]["containers"][0]["readinesProbe"] = {}
     with pytest.raises(AssertionError, match="readinesProbe"):
         check(pod)
@@ -131,7 +131,7 @@ def test_values_of_the_environment_are_in_the_secret_alone() -> None:
 
 
 def test_a_pod_keeps_to_the_restricted_standard_unless_told() -> None:
-    spec = manifests.pod(WEB, OPTIONS_USED, MARK, "x")["spec"]
+    spec = manifests.pod(WEB, OPTIONS_USED, OWNERSHIP, "x")["spec"]
     assert spec["automountServiceAccountToken"] is False
     assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
     assert spec["securityContext"]["runAsUser"] != 0
@@ -145,13 +145,13 @@ def test_a_pod_keeps_to_the_restricted_standard_unless_told() -> None:
 
 def test_a_dollar_sign_in_an_argument_stays_one() -> None:
     run = Run("a", Command(("sh", "-c", "echo $(HOME) $$ $")), Placement(image="i"))
-    found = manifests.pod(run, Options(), MARK, "x")["spec"]["containers"][0]["command"]
+    found = manifests.pod(run, Options(), OWNERSHIP, "x")["spec"]["containers"][0]["command"]
     assert found == ["sh", "-c", "echo $$(HOME) $$$$ $$"]
 
 
 def test_an_image_starts_its_own_program_and_takes_the_arguments() -> None:
     run = Run("x", Command(("", "--verbose", "$HOME")), Placement(image="img"))
-    found = manifests.pod(run, Options(), MARK, "x")["spec"]["containers"][0]
+    found = manifests.pod(run, Options(), OWNERSHIP, "x")["spec"]["containers"][0]
     assert "command" not in found
     assert found["args"] == ["--verbose", "$$HOME"]
 
@@ -159,7 +159,9 @@ def test_an_image_starts_its_own_program_and_takes_the_arguments() -> None:
 def test_a_pod_of_a_session_ends_by_itself_one_day_and_a_shared_one_does_not() -> None:
     def limit(owner: str, ttl: int) -> object:
         run = Run("a", Command(("x",)), Placement(image="i"), owner)
-        return manifests.pod(run, Options(ttl=ttl), MARK, "x")["spec"].get("activeDeadlineSeconds")
+        return manifests.pod(run, Options(ttl=ttl), OWNERSHIP, "x")["spec"].get(
+            "activeDeadlineSeconds"
+        )
 
     assert (limit("session", 60), limit("session", 0), limit("", 60)) == (60, None, None)
 
@@ -167,7 +169,7 @@ def test_a_pod_of_a_session_ends_by_itself_one_day_and_a_shared_one_does_not() -
 def test_limits_are_those_of_the_server_or_else_of_the_executor() -> None:
     def limits(placement: Placement) -> dict:
         run = Run("a", Command(("x",)), placement)
-        spec = manifests.pod(run, Options(image="i", memory=300, cpus=0.5), MARK, "x")["spec"]
+        spec = manifests.pod(run, Options(image="i", memory=300, cpus=0.5), OWNERSHIP, "x")["spec"]
         return spec["containers"][0]["resources"]
 
     assert limits(Placement())["limits"] == {"memory": "300Mi", "cpu": "500m"}
@@ -198,7 +200,7 @@ def test_what_no_cluster_has_is_refused_with_a_hint(
 def test_an_argument_that_is_no_text_is_refused() -> None:
     run = Run("a", Command(("x", "\udcff")), Placement(image="i"))
     with pytest.raises(StartError, match="no text"):
-        manifests.pod(run, Options(), MARK, "x")
+        manifests.pod(run, Options(), OWNERSHIP, "x")
 
 
 def site(**options: str) -> Site:
@@ -240,7 +242,7 @@ def test_an_ingress_needs_an_address_with_the_server_in_it(address: str) -> None
 
 def test_an_ingress_leads_a_host_of_its_own_to_the_server() -> None:
     options = read(site(expose="ingress", ingress="https://{server}.mcp.example.org:8443/"))
-    found = manifests.ingress(WEB, options, MARK, "toolyard-web-1", "0a")
+    found = manifests.ingress(WEB, options, OWNERSHIP, "toolyard-web-1", "0a")
     assert found["spec"]["rules"][0]["host"] == "web.mcp.example.org"
     assert manifests.ingress_address(WEB, options) == "https://web.mcp.example.org:8443"
 

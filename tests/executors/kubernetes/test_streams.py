@@ -11,7 +11,7 @@ import pytest
 from aiohttp import ClientSession, WSMsgType, web
 
 from tests.executors.children import Ear
-from toolyard.executors.kubernetes.attach import PROTOCOLS, Attached
+from toolyard.executors.kubernetes.attach import PROTOCOLS, PodChild
 from toolyard.executors.kubernetes.forward import forward
 
 OLD, NEW = PROTOCOLS[1:], PROTOCOLS[:1]
@@ -43,7 +43,7 @@ async def node(speak: Callable[[Socket], Awaitable[None]], *speaks: str) -> Asyn
 @contextlib.asynccontextmanager
 async def attached(
     speak: Callable[[Socket], Awaitable[None]], *speaks: str, log: bytes = b""
-) -> AsyncIterator[tuple[Attached, Ear]]:
+) -> AsyncIterator[tuple[PodChild, Ear]]:
     """The pipes to a server on such a node."""
     async with (
         node(speak, *speaks) as url,
@@ -52,12 +52,12 @@ async def attached(
         asyncio.timeout(10),
         asyncio.TaskGroup() as tasks,
     ):
-        child = Attached("pod yard/x", None)
-        child.before(log)
+        child = PodChild("pod yard/x", None)
+        child.take_log(log)
 
         async def talk() -> None:
-            await child.converse(socket)
-            child.over(child.said or "ended")
+            await child.relay(socket)
+            child.report_end(child.stream_error or "ended")
 
         tasks.create_task(talk())
         yield child, Ear(child)

@@ -1,4 +1,4 @@
-"""The API of a cluster: objects as plain values, streams as web sockets, errors in our words."""
+"""The API of a cluster: objects as plain values, streams as web sockets, errors as ours."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Manifest = dict[str, Any]
 
 REQUEST_SECONDS: Final = 10.0
 HEARTBEAT: Final = 8.0
-"""Seconds between two pings; a stream whose ping has no answer for half of that is lost."""
+"""Seconds between two pings; a stream is lost without an answer for half of that."""
 _PATHS: Final = {
     "ConfigMap": "/api/v1/namespaces/{}/configmaps",
     "Deployment": "/apis/apps/v1/namespaces/{}/deployments",
@@ -33,7 +33,7 @@ _PATHS: Final = {
 
 
 class ApiError(StartError):
-    """The cluster said no; `status` is the HTTP one, 0 if it did not answer."""
+    """The cluster refused a request; `status` is the HTTP status, 0 if it did not answer."""
 
     def __init__(self, text: str, hint: str = "", status: int = 0) -> None:
         super().__init__(text, hint)
@@ -41,7 +41,7 @@ class ApiError(StartError):
 
     @property
     def is_passing(self) -> bool:
-        """Whether the same may work later: it was not heard, or in trouble itself."""
+        """True if the same request may work later: no answer, or an error of the cluster."""
         return self.status == 0 or self.status >= 500
 
 
@@ -66,11 +66,11 @@ class Api:
         return str(self._client.configuration.host)
 
     async def create(self, manifest: Manifest) -> Manifest:
-        """Create an object, and give it as it is there."""
+        """Create an object, and return it as the cluster has it."""
         return await self._json("POST", self._path(manifest["kind"]), body=manifest)
 
     async def get(self, kind: str, name: str) -> Manifest | None:
-        """Give an object, or None if there is none of that name."""
+        """Return an object, or None if there is none of that name."""
         try:
             return await self._json("GET", f"{self._path(kind)}/{name}")
         except ApiError as error:
@@ -79,11 +79,11 @@ class Api:
             return None
 
     async def list(self, kind: str, selector: str) -> Manifest:
-        """Give all objects with these labels, as a list of the cluster's."""
+        """Return the list of all objects with these labels."""
         return await self._json("GET", self._path(kind), {"labelSelector": selector})
 
     async def delete(self, kind: str, name: str, *, grace: int | None = None) -> None:
-        """Delete an object and what it owns; one that is gone already is no trouble."""
+        """Delete an object and everything it owns; one that is gone already is no error."""
         body: Manifest = {"kind": "DeleteOptions", "propagationPolicy": "Background"}
         if grace is not None:
             body["gracePeriodSeconds"] = grace
@@ -94,7 +94,7 @@ class Api:
                 raise
 
     async def log(self, pod: str, lines: int) -> bytes:
-        """The last lines of what a pod wrote, stdout and stderr mixed."""
+        """Return the last lines of a pod's log, stdout and stderr mixed."""
         path = f"{self._path('Pod')}/{pod}/log"
         async with self._request("GET", path, {"tailLines": str(lines)}) as response:
             return await response.read()
@@ -103,7 +103,7 @@ class Api:
     async def watch(
         self, kind: str, selector: str, version: str, seconds: int
     ) -> AsyncIterator[AsyncIterator[Manifest]]:
-        """Give changes from a version on, as they come, for some time."""
+        """Give changes after a version as they come, for some seconds."""
         query = {
             "watch": "true",
             "allowWatchBookmarks": "true",
@@ -132,17 +132,17 @@ class Api:
                     heartbeat=HEARTBEAT,
                     timeout=ClientWSTimeout(ws_close=1.0),
                     max_msg_size=0,
-                    **self._ways(),
+                    **self._connection_options(),
                 )
         except WSServerHandshakeError as error:
             raise self.refusal(error.status, f"{verb} to pod {pod}: {error.message}") from error
         except (OSError, TimeoutError) as error:
-            raise self._silence(error) from error
+            raise self._unreachable(error) from error
         async with socket:
             yield socket
 
     async def close(self) -> None:
-        """Let go of all connections."""
+        """Close all connections."""
         await self._client.close()
 
     async def _json(
@@ -153,7 +153,7 @@ class Api:
         except ApiError as error:
             if error.status != 401:
                 raise
-        # Tokens of some clusters last minutes: whoever gave the last one gives another.
+        # Tokens of some clusters last minutes: get another where the last one came from.
         await self._renew()
         return await self._once(method, path, query, body)
 
@@ -161,8 +161,8 @@ class Api:
         self, method: str, path: str, query: Mapping[str, str] | None, body: Any
     ) -> Manifest:
         async with self._request(method, path, query, body=body) as response:
-            found: Manifest = msgspec.json.decode(await response.read())
-            return found
+            answer: Manifest = msgspec.json.decode(await response.read())
+            return answer
 
     @asynccontextmanager
     async def _request(
@@ -179,8 +179,8 @@ class Api:
         whole = None if quiet else REQUEST_SECONDS
         limit = ClientTimeout(total=whole, sock_connect=REQUEST_SECONDS, sock_read=quiet or None)
         headers = await self._headers() | {"Content-Type": "application/json"}
-        if self._session.closed:  # what was still starting when all was told to end
-            raise self._silence(ConnectionError("it was closed"))
+        if self._session.closed:  # a server was still starting when the hub stopped
+            raise self._unreachable(ConnectionError("it was closed"))
         try:
             async with self._session.request(
                 method,
@@ -189,14 +189,14 @@ class Api:
                 headers=headers,
                 data=None if body is None else msgspec.json.encode(body),
                 timeout=limit,
-                **self._ways(),
+                **self._connection_options(),
             ) as response:
                 if response.status >= 400:
-                    raise self.refusal(response.status, _said(await response.read()))
+                    raise self.refusal(response.status, _message(await response.read()))
                 yield response
         except (ClientError, OSError, TimeoutError, ValueError, msgspec.DecodeError) as error:
-            # Half an answer, or that of something in between, is as good as none.
-            raise self._silence(error) from error
+            # Half an answer, or one of something in between, counts as none.
+            raise self._unreachable(error) from error
 
     async def _events(self, response: ClientResponse) -> AsyncIterator[Manifest]:
         async for line in response.content:
@@ -215,51 +215,51 @@ class Api:
     def _path(self, kind: str) -> str:
         return _PATHS[kind].format(self.namespace)
 
-    def _ways(self) -> dict[str, Any]:
+    def _connection_options(self) -> dict[str, Any]:
         rest = self._client.rest_client
-        ways = {"proxy": rest.proxy, "proxy_headers": rest.proxy_headers}
-        found = {key: value for key, value in ways.items() if value}
-        return found | ({"server_hostname": rest.server_hostname} if rest.server_hostname else {})
+        proxy = {"proxy": rest.proxy, "proxy_headers": rest.proxy_headers}
+        options = {key: value for key, value in proxy.items() if value}
+        return options | ({"server_hostname": rest.server_hostname} if rest.server_hostname else {})
 
     async def _headers(self) -> dict[str, str]:
         headers = {"User-Agent": "toolyard", "Accept": "*/*"}
         await self._client.update_params_for_auth(headers, [], ["BearerToken"])
         return headers
 
-    def _silence(self, error: Exception) -> ApiError:
+    def _unreachable(self, error: Exception) -> ApiError:
         why = str(error) or "no answer in time"
         return ApiError(
             f'the cluster of executor "{self._name}" at {self.host} cannot be reached: {why}',
             "see whether the cluster runs, and whether the context names the right address",
         )
 
-    def refusal(self, status: int, said: str) -> ApiError:
-        """Give what the cluster said as an error of ours."""
-        text = f'the cluster of executor "{self._name}" refused: {said}'
-        return ApiError(text, _hint(status, said, self.namespace), status)
+    def refusal(self, status: int, message: str) -> ApiError:
+        """Return the error for a refusal by the cluster."""
+        text = f'the cluster of executor "{self._name}" refused: {message}'
+        return ApiError(text, _hint(status, message, self.namespace), status)
 
 
-def _said(body: bytes) -> str:
+def _message(body: bytes) -> str:
     try:
         return str(msgspec.json.decode(body)["message"])
     except (msgspec.DecodeError, KeyError, TypeError):
-        return body[:300].decode(errors="replace").strip() or "without a word"
+        return body[:300].decode(errors="replace").strip() or "no reason given"
 
 
-def _hint(status: int, said: str, namespace: str) -> str:
-    if "exceeded quota" in said or "maximum" in said:
+def _hint(status: int, message: str, namespace: str) -> str:
+    if "exceeded quota" in message or "maximum" in message:
         return (
             f'namespace "{namespace}" has a quota: stop something there, ask for less, or raise it'
         )
     if status == 403:
-        right = re.search(r'cannot (\w+) resource "([^"]+)"', said)
-        what = f"{right[1]} {right[2]}" if right else "do that"
+        right = re.search(r'cannot (\w+) resource "([^"]+)"', message)
+        action = f"{right[1]} {right[2]}" if right else "do that"
         return (
-            f'the right to {what} in namespace "{namespace}" is missing; '
+            f'the right to {action} in namespace "{namespace}" is missing; '
             "the role that comes with toolyard grants all it needs"
         )
     if status == 401:
         return "log in to the cluster again, e.g. with kubectl; its credentials are not accepted"
-    if status == 404 and "namespaces" in said:
+    if status == 404 and "namespaces" in message:
         return f'create it: kubectl create namespace {namespace}; or set the option "namespace"'
     return ""

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from aiohttp import ClientWebSocketResponse
 
 PROTOCOLS: Final = ("v5.channel.k8s.io", "v4.channel.k8s.io")
-"""The first can end stdin alone; clusters before 1.30 know the second only."""
+"""The first can close stdin alone; clusters before 1.30 know only the second."""
 QUERY: Final = {"stdin": "true", "stdout": "true", "stderr": "true", "tty": "false"}
 _ERROR, _CLOSE = 3, 255
 _PIECE = 32 * 1024
 
 
-class _Input(asyncio.WriteTransport):
-    """What waits to be sent to stdin."""
+class _InputTransport(asyncio.WriteTransport):
+    """The queue of bytes for stdin, as a transport."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -48,19 +48,19 @@ class _Input(asyncio.WriteTransport):
         return len(self._pieces)
 
     async def piece(self) -> bytes:
-        """The next to send; empty once no more is to come."""
+        """Return the next piece to send; empty once stdin is closed."""
         while not self._pieces and not self._closing:
             self._news.clear()
             await self._news.wait()
         return bytes(self._pieces[:_PIECE])
 
     def sent(self, count: int) -> None:
-        """Forget what the cluster has taken."""
+        """Drop bytes that the cluster has accepted."""
         del self._pieces[:count]
 
 
-class _Output(asyncio.ReadTransport):
-    """Lets whoever reads be asked to pause."""
+class _OutputTransport(asyncio.ReadTransport):
+    """One output, as a transport that can be paused."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -82,41 +82,41 @@ class _Output(asyncio.ReadTransport):
         self.flows.set()
 
 
-class Attached(Child):
+class PodChild(Child):
     """The pipes of a server in a pod."""
 
     def __init__(self, where: str, log: LogFile | None) -> None:
         super().__init__(log)
         self._where = where
-        self._stdin = _Input()
-        self._streams = {STDOUT: _Output(), STDERR: _Output()}
+        self._stdin = _InputTransport()
+        self._streams = {STDOUT: _OutputTransport(), STDERR: _OutputTransport()}
         self.attach(STDIN, self._stdin)
         for pipe, stream in self._streams.items():
             self.attach(pipe, stream)
-        self.said = ""
-        """What the cluster said of the end of the stream."""
+        self.stream_error = ""
+        """The error with which the cluster ended the stream."""
         self._logged = b""
 
     @property
     def where(self) -> str:
-        """Where it runs."""
+        """The place it runs at, for people."""
         return self._where
 
-    def before(self, log: bytes) -> None:
-        """Take what it wrote before the stream was opened."""
+    def take_log(self, log: bytes) -> None:
+        """Process output from before the stream was opened."""
         self._logged = log
         self.arrived(STDERR, log)
 
-    async def converse(self, socket: ClientWebSocketResponse) -> None:
-        """Carry both directions until the stream ends."""
+    async def relay(self, socket: ClientWebSocketResponse) -> None:
+        """Relay both directions until the stream ends."""
         async with asyncio.TaskGroup() as tasks:
             sending = tasks.create_task(self._send(socket))
             await self._receive(socket)
-            if not self._stdin.is_closing():  # then it is the one that ends the stream, in peace
+            if not self._stdin.is_closing():  # a stdin that is closing ends by itself
                 sending.cancel()
 
-    def over(self, status: str) -> None:
-        """Note that it has ended, and how."""
+    def report_end(self, status: str) -> None:
+        """Note the end of the server, and of all its pipes."""
         self.exited(status)
         for pipe in (STDIN, STDOUT, STDERR):
             self.lost(pipe)
@@ -148,14 +148,14 @@ class Attached(Child):
             self.arrived(channel, data)
             await self._streams[channel].flows.wait()
         elif channel == _ERROR:
-            self.said += _message(data)
+            self.stream_error += _message(data)
 
 
 def _unseen(log: bytes, data: bytes) -> bytes:
-    """What of the first words on a stream was not at the end of the log already."""
+    """Return the part of the first output on a stream that is not at the end of the log."""
     most = min(len(log), len(data))
-    known = next((count for count in range(most, 0, -1) if log.endswith(data[:count])), 0)
-    return data[known:]
+    repeated = next((count for count in range(most, 0, -1) if log.endswith(data[:count])), 0)
+    return data[repeated:]
 
 
 def _message(data: bytes) -> str:

@@ -12,7 +12,7 @@ from toolyard.executors.kubernetes.options import IMAGE_USER, Options, is_user
 Manifest = dict[str, Any]
 
 NAME: Final = "server"
-"""Of the container in its pod."""
+"""The name of the container in its pod."""
 _SCRATCH = "/tmp"  # noqa: S108 - of the container
 _CLAIMS: Final = {
     "pvc": ("persistentVolumeClaim", "claimName"),
@@ -20,17 +20,17 @@ _CLAIMS: Final = {
     "secret": ("secret", "secretName"),
 }
 _NETWORKS = ("", "none", "host")
-_REQUEST_SHARE = 4  # a server idles most of the time: it is promised a quarter of what it may use
+_REQUEST_SHARE = 4  # servers are mostly idle: they request a quarter of their limit
 
 
 def container(run: Run, options: Options, secret: str, mounts: list[Manifest]) -> Manifest:
-    """One server as a container; its environment comes from that secret, if one is named.
+    """Return a server as a container; its environment comes from the secret, if one is named.
 
     Raises:
-        StartError: What the run asks for does not exist in a cluster.
+        StartError: The run asks for something that a cluster does not have.
     """
     placement = run.placement
-    found: Manifest = {
+    spec: Manifest = {
         "name": NAME,
         "image": _image(run, options),
         "imagePullPolicy": options.pull,
@@ -39,19 +39,19 @@ def container(run: Run, options: Options, secret: str, mounts: list[Manifest]) -
         "volumeMounts": [{"name": "scratch", "mountPath": _SCRATCH}, *mounts],
         "terminationMessagePolicy": "FallbackToLogsOnError",
     }
-    # A dollar sign begins a reference there; two of them are one that does not.
+    # A dollar sign begins a reference; two of them are a plain one.
     program, *rest = [_argument(run, part).replace("$", "$$") for part in run.command.argv] or [""]
     if program:
-        found["command"] = [program, *rest]
-    elif rest:  # for the program that the image starts by itself
-        found["args"] = rest
+        spec["command"] = [program, *rest]
+    elif rest:  # arguments for the program of the image
+        spec["args"] = rest
     if run.command.cwd:
-        found["workingDir"] = run.command.cwd
+        spec["workingDir"] = run.command.cwd
     if not any(key == "HOME" for key, _ in run.command.env):
-        found["env"] = [{"name": "HOME", "value": _SCRATCH}]
+        spec["env"] = [{"name": "HOME", "value": _SCRATCH}]
     if secret:
-        found["envFrom"] = [{"secretRef": {"name": secret}}]
-    return found | (_port(placement.port) if placement.port else _STDIO)
+        spec["envFrom"] = [{"secretRef": {"name": secret}}]
+    return spec | (_port(placement.port) if placement.port else _STDIO)
 
 
 _STDIO: Final[Manifest] = {"stdin": True, "stdinOnce": True, "tty": False}
@@ -105,13 +105,13 @@ def _security(run: Run, options: Options) -> Manifest:
 
 
 def pod_security(run: Run, options: Options) -> Manifest:
-    """Whom the processes of a pod run as, and which calls the kernel takes from them."""
+    """Return the security context of a pod: its user, and its system calls."""
     security: Manifest = {"seccompProfile": {"type": "RuntimeDefault"}}
     user = _user(run, options)
     if user != IMAGE_USER:
         number, _, group = user.partition(":")
         security["runAsUser"] = int(number)
-        # Volumes that a server may write to belong to its group.
+        # Writable volumes belong to the group of the server.
         security |= {"runAsGroup": int(group), "fsGroup": int(group)} if group else {}
     return security
 
@@ -127,10 +127,10 @@ def _user(run: Run, options: Options) -> str:
 
 
 def volumes(run: Run) -> tuple[list[Manifest], list[Manifest]]:
-    """What is mounted where, and where it comes from.
+    """Return the mounts of a server, and the volumes they come from.
 
     Raises:
-        StartError: A mount or the network cannot be understood.
+        StartError: A mount or the network is malformed.
     """
     if run.placement.network not in _NETWORKS:
         raise StartError(
@@ -154,10 +154,10 @@ def _mount(run: Run, name: str, text: str) -> tuple[Manifest, Manifest]:
             'write "/there:/inside", "pvc/NAME:/inside", "configmap/NAME:/inside" or '
             '"secret/NAME:/inside", with ":rw" at the end to let it write',
         )
-    there, inside, mode = match.groups()
+    origin, inside, mode = match.groups()
     mount = {"name": name, "mountPath": inside, "readOnly": mode != ":rw"}
-    kind, _, named = there.partition("/")
-    if kind in _CLAIMS and named:
+    kind, _, volume = origin.partition("/")
+    if kind in _CLAIMS and volume:
         field, key = _CLAIMS[kind]
-        return mount, {"name": name, field: {key: named}}
-    return mount, {"name": name, "hostPath": {"path": there}}
+        return mount, {"name": name, field: {key: volume}}
+    return mount, {"name": name, "hostPath": {"path": origin}}

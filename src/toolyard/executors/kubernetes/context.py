@@ -16,12 +16,12 @@ _INSIDE = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
 def is_inside() -> bool:
-    """Whether this process runs in a pod that may talk to its cluster."""
+    """Return True if this process runs in a pod that may use the API of its cluster."""
     return "KUBERNETES_SERVICE_HOST" in os.environ and (_INSIDE / "token").exists()
 
 
 async def connect(name: str, context: str, options: Options) -> Api:
-    """Find the cluster that a context names.
+    """Connect to the cluster of a context.
 
     Raises:
         StartError: The library is missing, or there is no such context, or no configuration.
@@ -31,7 +31,7 @@ async def connect(name: str, context: str, options: Options) -> Api:
 
     settings = Configuration()
     namespace = await _load(settings, name, context, options)
-    settings.connection_pool_maxsize = 0  # every server has a stream of its own
+    settings.connection_pool_maxsize = 0  # no limit: every server has a stream of its own
     try:
         client = ApiClient(settings)
     except (OSError, ValueError) as error:
@@ -48,7 +48,7 @@ async def connect(name: str, context: str, options: Options) -> Api:
 
 async def _import(name: str) -> None:
     try:
-        # Takes a second or two: everything else must go on meanwhile.
+        # It takes a second or two, and the loop must go on meanwhile.
         await asyncio.to_thread(__import__, "kubernetes_asyncio")
     except ImportError as error:
         raise StartError(
@@ -58,7 +58,7 @@ async def _import(name: str) -> None:
 
 
 async def _load(settings: Any, name: str, context: str, options: Options) -> str:
-    """Fill in the address and the credentials; give the namespace that goes with them."""
+    """Load the address and the credentials; return the namespace of the context."""
     from kubernetes_asyncio import config
 
     file = options.kubeconfig or os.environ.get("KUBECONFIG", "")
@@ -88,10 +88,10 @@ async def _load_file(settings: Any, name: str, context: str, file: str) -> str:
     ) as error:  # the library lets through whatever a broken file makes it stumble on
         which = f'the context "{context}" of {file}' if context else file
         why = " ".join(str(error).split())
-        known = await asyncio.to_thread(_contexts, file)
+        names = await asyncio.to_thread(_contexts, file)
         raise StartError(
             f'executor "{name}" cannot use {which}: {why}',
-            f"contexts there are: {', '.join(known)}" if known else "kubectl config view says more",
+            f"its contexts are: {', '.join(names)}" if names else "see: kubectl config view",
         ) from error
 
 
@@ -99,6 +99,7 @@ def _contexts(file: str) -> list[str]:
     from kubernetes_asyncio import config
 
     try:
-        return [str(each["name"]) for each in config.list_kube_config_contexts(file)[0]]
+        contexts, _ = config.list_kube_config_contexts(file)
+        return [str(context["name"]) for context in contexts]
     except Exception:  # as above
         return []

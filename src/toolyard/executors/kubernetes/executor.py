@@ -1,4 +1,4 @@
-"""Runs servers as pods of a cluster, reached through its API, and leaves none behind."""
+"""Runs servers as pods of a cluster, and leaves none behind."""
 
 from __future__ import annotations
 
@@ -15,11 +15,19 @@ from toolyard.core.ports import Address, Pipes
 from toolyard.core.sites import Site
 from toolyard.executors.kubernetes import manifests
 from toolyard.executors.kubernetes.api import Api, ApiError
+from toolyard.executors.kubernetes.cluster_run import ClusterRun
 from toolyard.executors.kubernetes.context import connect
-from toolyard.executors.kubernetes.life import Life
-from toolyard.executors.kubernetes.manifests import GRACE, HUB, RUN, START, Manifest, Mark, label
+from toolyard.executors.kubernetes.manifests import (
+    GRACE,
+    HUB,
+    RUN,
+    START,
+    Manifest,
+    Ownership,
+    label,
+)
 from toolyard.executors.kubernetes.options import Options, read
-from toolyard.executors.kubernetes.pod_watch import Roll
+from toolyard.executors.kubernetes.pod_watch import PodWatch
 from toolyard.executors.kubernetes.reach import way_back
 from toolyard.executors.kubernetes.state import is_stale
 from toolyard.executors.tail import LogFile
@@ -28,14 +36,14 @@ from toolyard.executors.waits import through
 _log = logging.getLogger(__name__)
 
 _SWEPT: Final = ("Deployment", "Pod")
-_SWEEP_WAIT = 30  # seconds; what is not gone then has been told to go
+_SWEEP_WAIT = 30  # seconds; objects that are still there have been deleted all the same
 
 
 class Kubernetes:
-    """Runs servers in a cluster; with a folder, their stderr is kept there, one file per server.
+    """Runs servers in a cluster; `logs` is the folder for their stderr, one file per server.
 
     Raises:
-        ConfigError: An option of the site is unknown, or its value cannot be used.
+        ConfigError: An option is unknown, or its value cannot be used.
     """
 
     def __init__(self, site: Site, hub: str, *, logs: Path | None = None) -> None:
@@ -45,13 +53,13 @@ class Kubernetes:
         self._start = secrets.token_hex(8)
         self._logs = logs
         self._api: Api | None = None
-        self._rolls: dict[str, Roll] = {}
+        self._watches: dict[str, PodWatch] = {}
         self._gate = asyncio.Lock()
-        self._owed: set[tuple[str, str]] = set()
+        self._leftovers: set[tuple[str, str]] = set()
 
     @property
     def start(self) -> str:
-        """The value of the label that tells the objects of this start from those of others."""
+        """The label of the objects of this start, and of no others."""
         return self._start
 
     @asynccontextmanager
@@ -62,16 +70,16 @@ class Kubernetes:
             StartError: It could not be started.
         """
         name = f"toolyard-{manifests.slug(run.name)}-{secrets.token_hex(5)}"
-        # What cannot be said in a cluster is refused before anything is asked of one.
-        manifests.pod(run, self._options, Mark(self._hub, self._start, "default"), name)
+        # A run that a cluster cannot have is refused before anything is created.
+        manifests.pod(run, self._options, Ownership(self._hub, self._start, "default"), name)
         api = await self._connected()
         log = LogFile(self._logs, run.name) if self._logs else None
-        life = Life(api, self._options, self._rolls, run, name, log)
+        running = ClusterRun(api, self._options, self._watches, run, name, log)
         try:
-            mark = await through(self._anchored(api))
-            yield await life.begin(mark)
+            ownership = await through(self._anchored(api))
+            yield await running.begin(ownership)
         finally:
-            self._owed |= await through(life.stop())
+            self._leftovers |= await through(running.stop())
 
     @asynccontextmanager
     async def reach(self, port: int) -> AsyncIterator[str]:
@@ -84,41 +92,41 @@ class Kubernetes:
             yield address
 
     async def sweep(self) -> tuple[str, ...]:
-        """Delete what other starts of this hub left there; give what it was.
+        """Delete the objects that other starts of this hub left; return their names.
 
         Raises:
             StartError: The cluster cannot be reached, or does not allow it.
         """
         api = await self._connected()
-        await self._pay(api)
+        await self._delete_leftovers(api)
         others = f"{HUB}={label(self._hub)},{START}!={self._start}"
-        found = []
+        swept = []
         for kind in _SWEPT:
-            for each in await _names(api, kind, others):
-                await api.delete(kind, each, grace=GRACE if kind == "Pod" else None)
-                found.append(f"{kind.lower()} {api.namespace}/{each}")
-        # Last: what they own that cannot be listed, the secrets, goes with them.
-        for each in await _names(api, "ConfigMap", others):
-            await api.delete("ConfigMap", each)
-        if found:
+            for name in await _names(api, kind, others):
+                await api.delete(kind, name, grace=GRACE if kind == "Pod" else None)
+                swept.append(f"{kind.lower()} {api.namespace}/{name}")
+        # Last: the secrets that they own go with them, because these cannot be listed.
+        for name in await _names(api, "ConfigMap", others):
+            await api.delete("ConfigMap", name)
+        if swept:
             await _until_gone(api, others)
-        return tuple(found)
+        return tuple(swept)
 
     async def close(self) -> None:
-        """Remove what owns all else of this start, and let go of the cluster."""
+        """Delete the owner of all objects of this start, and close the connection."""
         async with self._gate:
             api, self._api = self._api, None
             if api is None:
                 return
             try:
-                await self._pay(api)
-                await api.delete("ConfigMap", self._mark(api).anchor)
+                await self._delete_leftovers(api)
+                await api.delete("ConfigMap", self._ownership(api).anchor)
             except ApiError as error:
                 _log.warning("something may be left for the next start to sweep: %s", error)
             finally:
-                for roll in self._rolls.values():
-                    await roll.close()
-                self._rolls = {}
+                for watch in self._watches.values():
+                    await watch.close()
+                self._watches = {}
                 await api.close()
 
     async def _connected(self) -> Api:
@@ -127,46 +135,48 @@ class Kubernetes:
                 site = self._site
                 api = await connect(site.name, site.host, self._options)
                 mine = f"{START}={self._start}"
-                self._rolls = {kind: Roll(api, kind, mine, RUN) for kind in ("Pod", "Deployment")}
+                self._watches = {
+                    kind: PodWatch(api, kind, mine, RUN) for kind in ("Pod", "Deployment")
+                }
                 self._api = api
             return self._api
 
-    def _mark(self, api: Api, uid: str = "") -> Mark:
-        return Mark(self._hub, self._start, api.namespace, uid)
+    def _ownership(self, api: Api, uid: str = "") -> Ownership:
+        return Ownership(self._hub, self._start, api.namespace, uid)
 
-    async def _anchored(self, api: Api) -> Mark:
-        """Make sure that the owner of all we make is there."""
-        await self._pay(api)
+    async def _anchored(self, api: Api) -> Ownership:
+        """Make sure that the owner of all our objects exists."""
+        await self._delete_leftovers(api)
         async with self._gate:
-            mark = self._mark(api)
-            found = await api.get("ConfigMap", mark.anchor)
-            if found is None:
-                found = await api.create(manifests.anchor(mark))
-            return self._mark(api, found["metadata"]["uid"])
+            ownership = self._ownership(api)
+            anchor = await api.get("ConfigMap", ownership.anchor)
+            if anchor is None:
+                anchor = await api.create(manifests.anchor(ownership))
+            return self._ownership(api, anchor["metadata"]["uid"])
 
-    async def _pay(self, api: Api) -> None:
-        """Delete what could not be deleted while the cluster was away."""
-        while self._owed:
-            kind, name = self._owed.pop()
+    async def _delete_leftovers(self, api: Api) -> None:
+        """Delete objects that could not be deleted while the cluster was unreachable."""
+        while self._leftovers:
+            kind, name = self._leftovers.pop()
             try:
                 await api.delete(kind, name)
             except ApiError as error:
                 if error.is_passing:
-                    self._owed.add((kind, name))
+                    self._leftovers.add((kind, name))
                 raise
 
 
 async def _names(api: Api, kind: str, selector: str) -> list[str]:
-    return [each["metadata"]["name"] for each in (await api.list(kind, selector))["items"]]
+    return [item["metadata"]["name"] for item in (await api.list(kind, selector))["items"]]
 
 
 async def _until_gone(api: Api, selector: str) -> None:
-    """Wait until no pod has these labels, as the cluster tells of them."""
-    found = await api.list("Pod", selector)
-    left = {each["metadata"]["name"] for each in found["items"]}
-    version = found["metadata"]["resourceVersion"]
-    for pod in found["items"]:
-        await _take_off(api, pod)
+    """Wait until no pod has these labels."""
+    pods = await api.list("Pod", selector)
+    left = {pod["metadata"]["name"] for pod in pods["items"]}
+    version = pods["metadata"]["resourceVersion"]
+    for pod in pods["items"]:
+        await _delete_stale(api, pod)
     async with api.watch("Pod", selector, version, _SWEEP_WAIT) as events:
         while left:
             event = await anext(events, None)
@@ -175,10 +185,10 @@ async def _until_gone(api: Api, selector: str) -> None:
             if event["type"] == "DELETED":
                 left.discard(event["object"]["metadata"]["name"])
             elif event["type"] != "BOOKMARK":
-                await _take_off(api, event["object"])
+                await _delete_stale(api, event["object"])
 
 
-async def _take_off(api: Api, pod: Manifest) -> None:
-    """Do not wait for a node to clear away a pod of which nothing runs any more."""
+async def _delete_stale(api: Api, pod: Manifest) -> None:
+    """Delete a pod of which nothing runs any more, without waiting for its node."""
     if is_stale(pod):
         await api.delete("Pod", pod["metadata"]["name"], grace=0)

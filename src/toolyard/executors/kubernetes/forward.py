@@ -1,4 +1,4 @@
-"""A port of this machine that leads to a port of a pod, through the API of its cluster."""
+"""Forwards a port of this machine to a port of a pod, through the API of its cluster."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ _PORT_BYTES = 2  # each channel begins with the port it is for
 
 @asynccontextmanager
 async def forward(api: Api, pick: Callable[[], str], port: int) -> AsyncIterator[int]:
-    """Listen on loopback, and lead each connection to a port of the pod that `pick` names then."""
+    """Listen on loopback, and forward each connection to a port of the pod that `pick` returns."""
 
-    async def lead(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             query = {"ports": str(port)}
             async with api.socket(pick(), "portforward", query, _PROTOCOL) as socket:
                 await _carry(reader, writer, socket)
         except StartError as error:
-            _log.warning("cannot lead to port %d: %s", port, error)
+            _log.warning("cannot forward to port %d: %s", port, error)
         finally:
             writer.close()
 
-    async with relay(lead, "127.0.0.1") as local:
+    async with relay(handle, "127.0.0.1") as local:
         yield local
 
 
 @asynccontextmanager
 async def relay(
-    lead: Callable[[asyncio.StreamReader, asyncio.StreamWriter], object], host: str
+    handle: Callable[[asyncio.StreamReader, asyncio.StreamWriter], object], host: str
 ) -> AsyncIterator[int]:
-    """Listen on a free port; leaving ends what still passes through it."""
+    """Listen on a free port; leaving ends all open connections."""
     passing: set[asyncio.Task[None]] = set()
 
     async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -52,9 +52,9 @@ async def relay(
         assert task is not None
         passing.add(task)
         try:
-            await lead(reader, writer)  # type: ignore[misc]
+            await handle(reader, writer)  # type: ignore[misc]
         except (OSError, asyncio.CancelledError):
-            # It is ours, cancelled below; the streams would log it as an error.
+            # Cancelled below, by us; asyncio would log it as an error.
             writer.close()
         finally:
             passing.discard(task)
@@ -74,21 +74,21 @@ async def _carry(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, socket: ClientWebSocketResponse
 ) -> None:
     async with asyncio.TaskGroup() as tasks:
-        there = tasks.create_task(_there(reader, socket))
-        await _back(writer, socket)
-        there.cancel()
+        sending = tasks.create_task(_send(reader, socket))
+        await _receive(writer, socket)
+        sending.cancel()
 
 
-async def _there(reader: asyncio.StreamReader, socket: ClientWebSocketResponse) -> None:
+async def _send(reader: asyncio.StreamReader, socket: ClientWebSocketResponse) -> None:
     try:
         while data := await reader.read(_PIECE):
             await socket.send_bytes(bytes([_DATA]) + data)
-        await socket.close()  # half a connection cannot be closed there
+        await socket.close()  # the protocol cannot close half a connection
     except OSError:
         await socket.close()
 
 
-async def _back(writer: asyncio.StreamWriter, socket: ClientWebSocketResponse) -> None:
+async def _receive(writer: asyncio.StreamWriter, socket: ClientWebSocketResponse) -> None:
     skipped = {_DATA: _PORT_BYTES, _ERROR: _PORT_BYTES}
     async for message in socket:
         if not isinstance(message.data, bytes) or not message.data:
@@ -106,7 +106,7 @@ async def _back(writer: asyncio.StreamWriter, socket: ClientWebSocketResponse) -
 
 
 async def _write(writer: asyncio.StreamWriter, data: bytes) -> bool:
-    """Whether there is still somebody to take it."""
+    """Write data; return False if nobody reads it any more."""
     try:
         writer.write(data)
         await writer.drain()

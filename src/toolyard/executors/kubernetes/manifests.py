@@ -1,4 +1,4 @@
-"""What a run turns into in a cluster: pods, deployments and what stands beside them, as values."""
+"""The objects of a run in a cluster, as values: pods, deployments, services and others."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _VARIABLE = re.compile(r"[-._a-zA-Z][-._a-zA-Z0-9]*")
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
-    """Whose the things in a cluster are: which hub's, from which of its starts, and where."""
+class Ownership:
+    """The owner of objects in a cluster: a hub, one of its starts, and the namespace."""
 
     hub: str
     start: str
     namespace: str
     uid: str = ""
-    """Of the anchor of this start, which owns all the rest."""
+    """The uid of the anchor of this start, which owns all other objects."""
 
     @property
     def anchor(self) -> str:
@@ -48,7 +48,7 @@ class Mark:
 
 
 def label(text: str) -> str:
-    """Give a value of a label: the text itself if it can be one, else what tells it apart."""
+    """Return a text as the value of a label; one that cannot be a value gets a digest."""
     if not text or _LABEL.fullmatch(text):
         return text
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
@@ -57,24 +57,24 @@ def label(text: str) -> str:
 
 
 def slug(text: str) -> str:
-    """Give a name for people that may stand in the name of an object."""
+    """Return a readable part for the name of an object."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower())[:_SLUG_CHARS].strip("-") or "server"
 
 
-def anchor(mark: Mark) -> Manifest:
-    """The one thing that owns all others of a start: with it, the cluster removes them."""
+def anchor(ownership: Ownership) -> Manifest:
+    """The object that owns all others of a start: the cluster deletes them with it."""
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": {
-            "name": mark.anchor,
-            "namespace": mark.namespace,
-            "labels": _kept({HUB: label(mark.hub), START: label(mark.start)}),
+            "name": ownership.anchor,
+            "namespace": ownership.namespace,
+            "labels": _without_empty({HUB: label(ownership.hub), START: label(ownership.start)}),
         },
     }
 
 
-def pod(run: Run, options: Options, mark: Mark, name: str) -> Manifest:
+def pod(run: Run, options: Options, ownership: Ownership, name: str) -> Manifest:
     """One server of one session, or one that speaks on its stdin and stdout."""
     spec = _pod_spec(run, options, name) | {"restartPolicy": "Never"}
     if run.owner and options.ttl:
@@ -82,18 +82,18 @@ def pod(run: Run, options: Options, mark: Mark, name: str) -> Manifest:
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": _metadata(run, mark, name, _anchored(mark)),
+        "metadata": _metadata(run, ownership, name, _anchored(ownership)),
         "spec": spec,
     }
 
 
-def deployment(run: Run, options: Options, mark: Mark, name: str) -> Manifest:
-    """One server that speaks HTTP and is shared by many: the cluster keeps it running."""
-    template = _metadata(run, mark, name, [])
+def deployment(run: Run, options: Options, ownership: Ownership, name: str) -> Manifest:
+    """One shared server that speaks HTTP: the cluster keeps it running."""
+    template = _metadata(run, ownership, name, [])
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
-        "metadata": _metadata(run, mark, name, _anchored(mark)),
+        "metadata": _metadata(run, ownership, name, _anchored(ownership)),
         "spec": {
             "replicas": 1,
             "revisionHistoryLimit": 0,
@@ -107,12 +107,12 @@ def deployment(run: Run, options: Options, mark: Mark, name: str) -> Manifest:
     }
 
 
-def service(run: Run, mark: Mark, name: str, uid: str) -> Manifest:
-    """A steady address inside the cluster, which goes with the deployment of that uid, if any."""
+def service(run: Run, ownership: Ownership, name: str, uid: str) -> Manifest:
+    """A stable address inside the cluster, owned by the deployment with that uid, if any."""
     return {
         "apiVersion": "v1",
         "kind": "Service",
-        "metadata": _metadata(run, mark, name, _deployed(name, uid)),
+        "metadata": _metadata(run, ownership, name, _deployed(name, uid)),
         "spec": {
             "selector": {RUN: name},
             "ports": [{"name": "mcp", "port": run.placement.port, "targetPort": "mcp"}],
@@ -120,8 +120,8 @@ def service(run: Run, mark: Mark, name: str, uid: str) -> Manifest:
     }
 
 
-def ingress(run: Run, options: Options, mark: Mark, name: str, uid: str) -> Manifest:
-    """The way in from outside, by a host name of its own."""
+def ingress(run: Run, options: Options, ownership: Ownership, name: str, uid: str) -> Manifest:
+    """The address from outside, by a host name of its own."""
     backend = {"service": {"name": name, "port": {"number": run.placement.port}}}
     paths = [{"path": "/", "pathType": "Prefix", "backend": backend}]
     host = re.sub(r"^https?://", "", ingress_address(run, options)).rstrip("/").split(":")[0]
@@ -131,21 +131,21 @@ def ingress(run: Run, options: Options, mark: Mark, name: str, uid: str) -> Mani
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "Ingress",
-        "metadata": _metadata(run, mark, name, _deployed(name, uid)),
+        "metadata": _metadata(run, ownership, name, _deployed(name, uid)),
         "spec": spec,
     }
 
 
 def ingress_address(run: Run, options: Options) -> str:
-    """Where a server is behind the ingress, without a path."""
+    """Return the address of a server behind the ingress, without a path."""
     return options.ingress.replace("{server}", slug(run.name)).rstrip("/")
 
 
-def secret(run: Run, mark: Mark, name: str) -> Manifest:
-    """The environment of a server, apart from the pod that everybody may read.
+def secret(run: Run, ownership: Ownership, name: str) -> Manifest:
+    """The environment of a server, separate from its pod because many may read pods.
 
     Raises:
-        StartError: A variable has a name that no container can have.
+        StartError: A variable has a name that is not allowed in a container.
     """
     for key, value in run.command.env:
         if not _VARIABLE.fullmatch(key) or "\0" in value:
@@ -158,18 +158,18 @@ def secret(run: Run, mark: Mark, name: str) -> Manifest:
     return {
         "apiVersion": "v1",
         "kind": "Secret",
-        "metadata": _metadata(run, mark, name, _anchored(mark)),
+        "metadata": _metadata(run, ownership, name, _anchored(ownership)),
         "type": "Opaque",
         "data": pairs,
     }
 
 
-def isolation(run: Run, mark: Mark, name: str) -> Manifest:
-    """No way in and no way out, where the network of the cluster knows policies."""
+def isolation(run: Run, ownership: Ownership, name: str) -> Manifest:
+    """A policy without any traffic, for clusters whose network enforces policies."""
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",
-        "metadata": _metadata(run, mark, name, _anchored(mark)),
+        "metadata": _metadata(run, ownership, name, _anchored(ownership)),
         "spec": {
             "podSelector": {"matchLabels": {RUN: name}},
             "policyTypes": ["Ingress", "Egress"],
@@ -178,7 +178,7 @@ def isolation(run: Run, mark: Mark, name: str) -> Manifest:
 
 
 def rights(namespace: str = "") -> str:
-    """The least rights the executor needs, as YAML to apply; for a namespace, if one is given."""
+    """Return the least rights the executor needs, as YAML for a namespace."""
     text = (files("toolyard.executors.kubernetes") / "rbac.yaml").read_text(encoding="utf-8")
     return text.replace("namespace: toolyard", f"namespace: {namespace}") if namespace else text
 
@@ -191,8 +191,8 @@ def _pod_spec(run: Run, options: Options, name: str) -> Manifest:
         "containers": [container(run, options, secret_name, mounts)],
         "enableServiceLinks": False,
         "securityContext": pod_security(run, options),
-        # With a first process that is not the server, signals do to it what they do elsewhere,
-        # and what it leaves behind is reaped.
+        # With another first process than the server, signals have their usual effect on it,
+        # and its orphans are reaped.
         "shareProcessNamespace": True,
         "terminationGracePeriodSeconds": GRACE,
         "volumes": sources,
@@ -206,26 +206,26 @@ def _pod_spec(run: Run, options: Options, name: str) -> Manifest:
     return spec
 
 
-def _metadata(run: Run, mark: Mark, name: str, owners: list[Manifest]) -> Manifest:
+def _metadata(run: Run, ownership: Ownership, name: str, owners: list[Manifest]) -> Manifest:
     labels = {
         "app.kubernetes.io/managed-by": "toolyard",
-        HUB: label(mark.hub),
-        START: label(mark.start),
+        HUB: label(ownership.hub),
+        START: label(ownership.start),
         RUN: name,
         SERVER: label(run.name),
         OWNER: label(run.owner),
     }
     metadata: Manifest = {
         "name": name,
-        **_kept({"namespace": mark.namespace}),
-        "labels": _kept(labels),
-        "annotations": _kept({SERVER: _printable(run.name), OWNER: _printable(run.owner)}),
+        **_without_empty({"namespace": ownership.namespace}),
+        "labels": _without_empty(labels),
+        "annotations": _without_empty({SERVER: _printable(run.name), OWNER: _printable(run.owner)}),
     }
     return metadata | ({"ownerReferences": owners} if owners else {})
 
 
-def _anchored(mark: Mark) -> list[Manifest]:
-    return [_reference("v1", "ConfigMap", mark.anchor, mark.uid)] if mark.uid else []
+def _anchored(ownership: Ownership) -> list[Manifest]:
+    return [_reference("v1", "ConfigMap", ownership.anchor, ownership.uid)] if ownership.uid else []
 
 
 def _deployed(name: str, uid: str) -> list[Manifest]:
@@ -236,7 +236,7 @@ def _reference(version: str, kind: str, name: str, uid: str) -> Manifest:
     return {"apiVersion": version, "kind": kind, "name": name, "uid": uid}
 
 
-def _kept(pairs: dict[str, str]) -> dict[str, str]:
+def _without_empty(pairs: dict[str, str]) -> dict[str, str]:
     return {key: value for key, value in pairs.items() if value}
 
 

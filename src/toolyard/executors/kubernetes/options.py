@@ -1,4 +1,4 @@
-"""What a person may say of a cluster, and what holds where they say nothing."""
+"""The options of a kubernetes executor, and their defaults."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Expose = Literal["", "forward", "service", "ingress"]
 Pull = Literal["IfNotPresent", "Always", "Never"]
 
 IMAGE_USER: Final = "image"
-"""As a value of `user`: whoever the image says, which may be root."""
+"""The value of `user` for the user of the image, which may be root."""
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _USER = re.compile(r"\d{1,10}(:\d{1,10})?")
 _USER_MOST = 2**31 - 1
@@ -24,9 +24,9 @@ class Options:
     """The options of one kubernetes executor."""
 
     kubeconfig: str = ""
-    """Which file; empty for `KUBECONFIG`, `~/.kube/config`, or the pod the hub runs in."""
+    """The file; empty for `KUBECONFIG`, `~/.kube/config`, or the pod the hub runs in."""
     namespace: str = ""
-    """Empty for that of the context."""
+    """Empty for the namespace of the context."""
     image: str = ""
     """For servers that name none."""
     service_account: str = ""
@@ -37,7 +37,7 @@ class Options:
     wait: int = 120
     """Seconds a server may take to start: an image may have to be pulled."""
     expose: Expose = ""
-    """How servers that speak HTTP are reached; empty for what fits where the hub runs."""
+    """The way to servers that speak HTTP; empty for `service` in a pod, `forward` elsewhere."""
     ingress: str = ""
     """The address of a server behind the ingress, e.g. `https://{server}.mcp.example.org`."""
     ingress_class: str = ""
@@ -45,12 +45,12 @@ class Options:
     """MiB a server may use."""
     cpus: float = 1.0
     user: str = "65532:65532"
-    """Whom servers run as: a number, two (`user:group`), or `image`."""
+    """The user of servers: a number, two (`user:group`), or `image`."""
     reach: str = ""
     """The address by which pods reach this machine."""
 
 
-OPTIONS: Final = tuple(each.name for each in fields(Options))
+OPTIONS: Final = tuple(option.name for option in fields(Options))
 
 
 def read(site: Site) -> Options:
@@ -59,15 +59,15 @@ def read(site: Site) -> Options:
     Raises:
         ConfigError: One is unknown, or its value cannot be used.
     """
-    known = {each.name: type(each.default) for each in fields(Options)}
+    types = {option.name: type(option.default) for option in fields(Options)}
     values: dict[str, object] = {}
     for name, text in site.options:
-        if name not in known:
+        if name not in types:
             raise ConfigError(
                 f'executor "{site.name}" has an unknown option "{name}"',
-                f"known are: {', '.join(OPTIONS)}",
+                f"its options are: {', '.join(OPTIONS)}",
             )
-        values[name] = _value(site, name, text, known[name])
+        values[name] = _value(site, name, text, types[name])
     options = Options(**values)  # type: ignore[arg-type]
     _check(site, options)
     return options
@@ -101,7 +101,7 @@ def _check(site: Site, options: Options) -> None:
 
 
 def is_user(text: str) -> bool:
-    """Whether this names a user, and perhaps a group, by number."""
+    """Return True if the text is the number of a user, or of a user and a group."""
     return bool(_USER.fullmatch(text)) and all(int(part) <= _USER_MOST for part in text.split(":"))
 
 

@@ -1,4 +1,4 @@
-"""The pods and deployments of one start of a hub, as the cluster itself tells of them."""
+"""Watches the pods and deployments of one start of a hub."""
 
 from __future__ import annotations
 
@@ -16,82 +16,83 @@ T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 WATCH_SECONDS: Final = 30
-"""After which a watch is renewed: one that is silent for longer is lost."""
+"""The time after which a watch is renewed; one that is silent for longer is lost."""
 _PAUSES = (0.1, 0.5, 1.0, 2.0, 5.0)
 _GONE = 410
 _FINAL = {403, 404}
 
 
-class Sight:
-    """What is known of one run: its pods, its deployment, and the last it was seen as."""
+class PodState:
+    """The state of one run: its pods, its deployment, and the last state of a pod."""
 
     def __init__(self) -> None:
         self.objects: dict[tuple[str, str], Manifest] = {}
         self.last: Manifest | None = None
-        """The newest state of a pod, also after it is gone."""
-        self.seen: set[str] = set()
-        """The kinds of objects there were at any time."""
+        """The newest pod, also after it is gone."""
+        self.kinds: set[str] = set()
+        """The kinds of objects that existed at any time."""
         self.trouble: ApiError | None = None
-        """Why nothing can be known."""
+        """The error because of which nothing can be known."""
         self.since_lost = 0.0
-        """Since when the cluster has not answered, by the clock of the loop; 0 if it does."""
+        """The time of the loop at which the cluster stopped answering; 0 while it answers."""
         self._news = asyncio.Event()
 
     @property
     def pods(self) -> list[Manifest]:
-        """The pods there are now."""
-        return [each for (kind, _), each in self.objects.items() if kind == "Pod"]
+        """The pods that exist now."""
+        return self._of_kind("Pod")
 
     @property
     def deployment(self) -> Manifest | None:
-        """The deployment, if it is one."""
-        return next(
-            (each for (kind, _), each in self.objects.items() if kind == "Deployment"), None
-        )
+        """The deployment, if there is one."""
+        return next(iter(self._of_kind("Deployment")), None)
+
+    def _of_kind(self, kind: str) -> list[Manifest]:
+        return [item for (item_kind, _), item in self.objects.items() if item_kind == kind]
 
     def ring(self) -> None:
-        """Wake those who wait for news."""
+        """Wake all who wait for a change."""
         news, self._news = self._news, asyncio.Event()
         news.set()
 
-    async def until(self, found: Callable[[], T | None], within: float) -> T | None:
-        """Wait until something is found, and give it; None if it is not, in that time.
+    async def until(self, probe: Callable[[], T | None], within: float) -> T | None:
+        """Wait until `probe` returns something, and return it; None if it does not in time.
 
         Raises:
-            ApiError: Nothing can be known of it.
+            ApiError: Nothing can be known.
         """
         with suppress(TimeoutError):
             async with asyncio.timeout(within):
                 while True:
-                    result = found()
+                    result = probe()
                     if result is not None:
                         return result
                     if self.trouble is not None:
                         raise self.trouble
                     await self._news.wait()
-        return found()
+        return probe()
 
 
-class Roll:
-    """Follows all objects of one kind of one start, and tells each run of its own."""
+class PodWatch:
+    """Follows all objects of one kind of one start, and updates the state of each run."""
 
     def __init__(self, api: Api, kind: str, selector: str, label: str) -> None:
         self._api = api
         self._kind = kind
         self._selector = selector
         self._label = label
-        self._sights: dict[str, Sight] = {}
+        self._states: dict[str, PodState] = {}
         self._task: asyncio.Future[None] | None = None
 
-    def follow(self, run: str, sight: Sight) -> None:
-        """Tell this sight of the objects of a run, from now on."""
-        self._sights[run] = sight
+    def follow(self, run: str, state: PodState) -> None:
+        """Update this state with the objects of a run, from now on."""
+        self._states[run] = state
         if self._task is None or self._task.done():
             self._task = asyncio.ensure_future(self._run())  # noqa: TID251 - ended by `close`
 
     def forget(self, run: str) -> None:
-        """Tell no more of it."""
-        self._sights.pop(run, None)
+        """Stop updating the state of a run."""
+        self._states.pop(run, None)
 
     async def close(self) -> None:
         """Stop watching."""
@@ -116,21 +117,21 @@ class Roll:
                 failures += 1
 
     async def _list(self) -> str:
-        found = await self._api.list(self._kind, self._selector)
-        self._found()
-        names = {each["metadata"]["name"] for each in found["items"]}
-        for sight in list(self._sights.values()):
-            for kind, name in list(sight.objects):
+        listed = await self._api.list(self._kind, self._selector)
+        self._answered()
+        names = {item["metadata"]["name"] for item in listed["items"]}
+        for state in list(self._states.values()):
+            for kind, name in list(state.objects):
                 if kind == self._kind and name not in names:
-                    self._take({"type": "DELETED", "object": sight.objects[kind, name]})
-        for each in found["items"]:
-            self._take({"type": "ADDED", "object": each})
-        return str(found["metadata"]["resourceVersion"])
+                    self._take({"type": "DELETED", "object": state.objects[kind, name]})
+        for item in listed["items"]:
+            self._take({"type": "ADDED", "object": item})
+        return str(listed["metadata"]["resourceVersion"])
 
     async def _watch(self, version: str) -> str:
         watch = self._api.watch(self._kind, self._selector, version, WATCH_SECONDS)
         async with watch as events:
-            self._found()
+            self._answered()
             async for event in events:
                 version = event["object"]["metadata"]["resourceVersion"]
                 if event["type"] != "BOOKMARK":
@@ -138,30 +139,30 @@ class Roll:
         return version
 
     def _take(self, event: Manifest) -> None:
-        seen = event["object"]
-        # Who set which field is half of what a pod says of itself, and nobody here asks for it.
-        seen["metadata"].pop("managedFields", None)
-        sight = self._sights.get(seen["metadata"]["labels"].get(self._label, ""))
-        if sight is None:
+        item = event["object"]
+        # Half of a pod's description is about who set which field, and nothing here needs it.
+        item["metadata"].pop("managedFields", None)
+        state = self._states.get(item["metadata"]["labels"].get(self._label, ""))
+        if state is None:
             return
-        key = (self._kind, seen["metadata"]["name"])
+        key = (self._kind, item["metadata"]["name"])
         if event["type"] == "DELETED":
-            sight.objects.pop(key, None)
+            state.objects.pop(key, None)
         else:
-            sight.objects[key] = seen
-            sight.seen.add(self._kind)
+            state.objects[key] = item
+            state.kinds.add(self._kind)
         if self._kind == "Pod":
-            sight.last = seen
-        sight.ring()
+            state.last = item
+        state.ring()
 
-    def _found(self) -> None:
-        for sight in self._sights.values():
-            sight.since_lost, sight.trouble = 0.0, None
+    def _answered(self) -> None:
+        for state in self._states.values():
+            state.since_lost, state.trouble = 0.0, None
 
     def _lost(self, error: ApiError, *, is_final: bool) -> None:
         _log.warning("no news of %s: %s", self._kind, error)
         now = asyncio.get_running_loop().time()
-        for sight in self._sights.values():
-            sight.since_lost = sight.since_lost or now
-            sight.trouble = error if is_final else None
-            sight.ring()
+        for state in self._states.values():
+            state.since_lost = state.since_lost or now
+            state.trouble = error if is_final else None
+            state.ring()

@@ -1,4 +1,4 @@
-"""How a pod reaches a loopback port of the machine the hub runs on."""
+"""The way from a pod to a loopback port of the machine the hub runs on."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _PIECE = 64 * 1024
 async def way_back(name: str, options: Options, port: int) -> AsyncIterator[str]:
     """Give the address by which pods reach a loopback port of this machine.
 
-    An address of this machine gets a port of its own that leads to loopback; any other host is
-    taken as one that somebody already leads here, with the same port.
+    An address of this machine gets a port of its own that is forwarded to loopback; any other host
+    is expected to be forwarded here already, with the same port.
 
     Raises:
-        StartError: Nobody said by which address.
+        StartError: The option `reach` is missing.
     """
     host = options.reach or (_own_address() if is_inside() else "")
     if not host:
@@ -32,7 +32,7 @@ async def way_back(name: str, options: Options, port: int) -> AsyncIterator[str]
             'set the option "reach" to an address of this machine that nodes of the cluster know',
         )
 
-    async def lead(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         inner_reader, inner_writer = await asyncio.open_connection("127.0.0.1", port)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(_pass(reader, inner_writer))
@@ -41,7 +41,7 @@ async def way_back(name: str, options: Options, port: int) -> AsyncIterator[str]
     if not _is_ours(host):
         yield f"{host}:{port}"
         return
-    async with relay(lead, host) as outer:
+    async with relay(handle, host) as outer:
         yield f"{host}:{outer}"
 
 
@@ -57,7 +57,7 @@ async def _pass(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 
 def _own_address() -> str:
-    """The address of the pod the hub runs in."""
+    """Return the address of the pod that the hub runs in."""
     try:
         return socket.gethostbyname(socket.gethostname())
     except OSError:
@@ -68,6 +68,6 @@ def _is_ours(host: str) -> bool:
     with socket.socket() as probe:
         try:
             probe.bind((host, 0))
-        except OSError:  # an address of something else, or a name nobody here knows
+        except OSError:  # an address of another machine, or an unknown name
             return False
     return True

@@ -1,4 +1,4 @@
-"""Writes what an agent's own pod needs to have its servers beside it, as YAML for people."""
+"""Writes manifests for servers that run beside an agent in its own pod, as YAML for people."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from toolyard.core.placement import Run
 from toolyard.core.sites import Site
 from toolyard.executors.kubernetes import manifests
 from toolyard.executors.kubernetes.container import container, pod_security, volumes
-from toolyard.executors.kubernetes.manifests import Manifest, Mark, slug
+from toolyard.executors.kubernetes.manifests import Manifest, Ownership, slug
 from toolyard.executors.kubernetes.options import Options, read
 from toolyard.stores.extras import how_to_add
 
@@ -18,13 +18,13 @@ from toolyard.stores.extras import how_to_add
 def render(agent: str, runs: Sequence[Run], site: Site, *, native: bool = False) -> str:
     """Write manifests: a patch for the agent's pod, and what it shares with others.
 
-    Servers of a session become containers of that pod (`native`: sidecars as clusters since 1.29
-    know them, which start before the agent and end after it); shared ones a deployment with a
-    service each. Values of the environment are never written, only the secret they come from.
+    Servers of a session become containers of that pod (`native`: sidecars of clusters since 1.29,
+    which start before the agent and end after it); a shared one becomes a deployment with a
+    service. Values of the environment are never written, only the secret they come from.
 
     Raises:
-        ConfigError: An option of the site cannot be used, or two servers want one port.
-        StartError: A run asks for what a cluster does not have.
+        ConfigError: An option cannot be used, or two servers have the same port.
+        StartError: A run asks for something that a cluster does not have.
     """
     options = read(site)
     served = [run for run in runs if run.placement.port]
@@ -59,24 +59,24 @@ def _patch(agent: str, runs: Sequence[Run], options: Options, native: bool) -> M
 
 def _sidecar(run: Run, options: Options) -> tuple[Manifest, list[Manifest]]:
     mounts, sources = volumes(run)
-    found = container(run, options, _secret(run), mounts)
+    sidecar = container(run, options, _secret(run), mounts)
     security = pod_security(run, options)
-    security.pop("fsGroup", None)  # of the whole pod, which is the agent's
-    found["name"] = slug(run.name)
-    found["securityContext"] |= security
-    # Names of ports and volumes are the pod's, where others are too.
-    found["ports"] = [{"containerPort": run.placement.port}]
-    found["readinessProbe"]["tcpSocket"]["port"] = run.placement.port
-    for each in (*sources, *found["volumeMounts"]):
-        each["name"] = f"{slug(run.name)}-{each['name']}"
-    return found, sources
+    security.pop("fsGroup", None)  # a setting of the whole pod, which is the agent's
+    sidecar["name"] = slug(run.name)
+    sidecar["securityContext"] |= security
+    # Names of ports and volumes must be unique in the pod.
+    sidecar["ports"] = [{"containerPort": run.placement.port}]
+    sidecar["readinessProbe"]["tcpSocket"]["port"] = run.placement.port
+    for volume in (*sources, *sidecar["volumeMounts"]):
+        volume["name"] = f"{slug(run.name)}-{volume['name']}"
+    return sidecar, sources
 
 
 def _shared(run: Run, options: Options) -> list[Manifest]:
-    mark, name = Mark("", "", options.namespace), _name(run)
+    ownership, name = Ownership("", "", options.namespace), _name(run)
     return [
-        manifests.deployment(run, options, mark, name),
-        manifests.service(run, mark, name, ""),
+        manifests.deployment(run, options, ownership, name),
+        manifests.service(run, ownership, name, ""),
     ]
 
 

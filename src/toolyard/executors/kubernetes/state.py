@@ -1,4 +1,4 @@
-"""What the state of a pod means: running, ready, ended and why, or never going to start."""
+"""Reads the state of a pod: running, ready, ended and why, or never going to start."""
 
 from __future__ import annotations
 
@@ -20,33 +20,33 @@ _HINTS = {
     "RunContainerError": "see that the image {image} has the executable",
     "CrashLoopBackOff": "see its last words; it ends as soon as it is started",
 }
-"""Why a container waits that will not run however long one waits."""
+"""Reasons of containers that will never run, and what to do about them."""
 
 
 def is_over(pod: Manifest) -> bool:
-    """Whether its server has ended and will not be started again."""
+    """Return True if its server has ended and will not be started again."""
     return pod["status"].get("phase") in {"Succeeded", "Failed"} or _ended(pod) is not None
 
 
 def is_stale(pod: Manifest) -> bool:
-    """Whether nothing of it runs, and nothing will."""
+    """Return True if nothing of it runs, and nothing will."""
     return is_over(pod) or ("deletionTimestamp" in pod["metadata"] and not is_running(pod))
 
 
 def is_running(pod: Manifest) -> bool:
-    """Whether its server runs now."""
+    """Return True if its server runs now."""
     return "running" in _now(pod)
 
 
 def is_ready(pod: Manifest) -> bool:
-    """Whether its server takes connections."""
+    """Return True if its server accepts connections."""
     conditions = pod["status"].get("conditions") or ()
-    ready = any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
+    ready = any(item["type"] == "Ready" and item["status"] == "True" for item in conditions)
     return ready and "deletionTimestamp" not in pod["metadata"]
 
 
 def why_over(pod: Manifest) -> str:
-    """How its server ended, e.g. `exited with code 1`."""
+    """Return the way its server ended, e.g. `exited with code 1`."""
     status, ended = pod["status"], _ended(pod) or {}
     if ended.get("reason") == "OOMKilled":
         limit = pod["spec"]["containers"][0]["resources"]["limits"]["memory"]
@@ -59,15 +59,15 @@ def why_over(pod: Manifest) -> str:
 
 
 def trouble(pod: Manifest, server: str) -> StartError | None:
-    """Why the server of this pod will never start; None if it may, or has."""
+    """Return the error of a server that will never start; None if it may, or has."""
     image = pod["spec"]["containers"][0]["image"]
     waiting = _now(pod).get("waiting") or {}
     reason = waiting.get("reason", "")
     if reason in _HINTS:
-        said = last_words(pod) or _short(waiting.get("message", ""))
+        detail = last_words(pod) or _short(waiting.get("message", ""))
         return StartError(
             f'"{server}" cannot start in pod {pod["metadata"]["name"]}: {reason}'
-            + (f": {said}" if said else ""),
+            + (f": {detail}" if detail else ""),
             _HINTS[reason].format(image=image),
         )
     ended = _ended(pod) or {}
@@ -81,38 +81,38 @@ def trouble(pod: Manifest, server: str) -> StartError | None:
 
 
 def pending(pods: list[Manifest]) -> str:
-    """What a server waits for that has not started yet."""
+    """Describe what a server that has not started yet waits for."""
     for pod in pods:
         waiting = _now(pod).get("waiting") or {}
         unmet = [
-            each.get("message") or each.get("reason")
-            for each in pod["status"].get("conditions") or ()
-            if each["status"] == "False" and each["type"] == "PodScheduled"
+            item.get("message") or item.get("reason")
+            for item in pod["status"].get("conditions") or ()
+            if item["status"] == "False" and item["type"] == "PodScheduled"
         ]
-        for said in (*unmet, waiting.get("message"), waiting.get("reason")):
-            if said:
-                return str(said)
+        for reason in (*unmet, waiting.get("message"), waiting.get("reason")):
+            if reason:
+                return str(reason)
         if is_running(pod):
             return "it runs, but does not take connections on its port"
     return "the cluster has not begun to start it"
 
 
 def last_words(pod: Manifest) -> str:
-    """What its server said at its last end, if it failed."""
+    """Return the last output of a server that failed."""
     ended = _ended(pod) or (_container(pod).get("lastState") or {}).get("terminated") or {}
     return _short(ended.get("message", ""))
 
 
 def refusal(deployment: Manifest) -> str:
-    """Why the cluster makes no pod for it; empty if it does."""
+    """Return the reason the cluster creates no pod for it; empty if it does."""
     conditions = deployment["status"].get("conditions") or ()
-    failed = (each for each in conditions if each["type"] == "ReplicaFailure")
-    return next((str(each.get("message", "")) for each in failed if each["status"] == "True"), "")
+    failed = (item for item in conditions if item["type"] == "ReplicaFailure")
+    return next((str(item.get("message", "")) for item in failed if item["status"] == "True"), "")
 
 
 def _now(pod: Manifest) -> Manifest:
-    found: Manifest = _container(pod).get("state") or {}
-    return found
+    state: Manifest = _container(pod).get("state") or {}
+    return state
 
 
 def _ended(pod: Manifest) -> Manifest | None:
@@ -121,8 +121,8 @@ def _ended(pod: Manifest) -> Manifest | None:
 
 
 def _container(pod: Manifest) -> Manifest:
-    every = pod["status"].get("containerStatuses") or ()
-    return next((each for each in every if each["name"] == NAME), {})
+    statuses = pod["status"].get("containerStatuses") or ()
+    return next((status for status in statuses if status["name"] == NAME), {})
 
 
 def _exit(code: int) -> str:
@@ -139,7 +139,7 @@ def _with_code(ended: Manifest) -> str:
 
 
 def _short(text: str) -> str:
-    # Runtimes wrap what went wrong in a chain of who told whom.
-    found = re.search(r'exec: \\?"(.+?)\\?": (.*?)(: unknown)?$', text)
-    plain = f'"{found[1]}": {found[2]}' if found else text
+    # Runtimes wrap the error in a chain of components.
+    match = re.search(r'exec: \\?"(.+?)\\?": (.*?)(: unknown)?$', text)
+    plain = f'"{match[1]}": {match[2]}' if match else text
     return " ".join(plain.split())[:400]
