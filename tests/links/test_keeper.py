@@ -22,9 +22,9 @@ from tests.links.company import (
     until,
 )
 from toolyard.core.errors import LinkError, StartError
-from toolyard.core.model import NO_OFFERS, Entry, ServerId, Status
+from toolyard.core.model import NO_OFFERS, Entry, Server, ServerId, Status
 from toolyard.links.connecting import ProbeFatalError
-from toolyard.links.link import RefusedError
+from toolyard.links.link import Link, RefusedError
 from toolyard.links.listening import RESOURCES
 from toolyard.wire.era import Era
 from toolyard.wire.jsonrpc import Fault
@@ -204,10 +204,11 @@ async def test_a_refresh_asks_every_server_again() -> None:
 async def test_other_news_is_handed_on_with_its_server() -> None:
     landlord = Landlord({"tools/list": tools("a")})
     heard: list[tuple[str, str, bytes]] = []
-    async with pooled(landlord, declared()) as (board, pool):
-        pool.on_notice = lambda server, _link, method, params: heard.append(
-            (server.id.name, method, params)
-        )
+
+    def hear(server: Server, _link: Link, method: str, params: bytes) -> None:
+        heard.append((server.id.name, method, params))
+
+    async with pooled(landlord, declared(), on_notice=hear) as (board, _pool):
         await shown(board, is_ready)
         landlord.lives[0].say({"method": "notifications/resources/updated", "params": {}})
 

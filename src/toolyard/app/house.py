@@ -7,12 +7,12 @@ import os
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Final
 
+from toolyard.app.keeping import back_up, close_state, keep_seen
 from toolyard.app.measures import bounds, limits, rules, view_key
-from toolyard.app.tending import tend
+from toolyard.app.tending import tend, wait_for_others
 from toolyard.board import Board
-from toolyard.core.model import Endpoint, Remembered, Report, Server, Status
+from toolyard.core.model import Remembered, Report
 from toolyard.core.ports import Source
 from toolyard.executors.local import Local
 from toolyard.executors.local.usage import memory_of
@@ -49,7 +49,7 @@ from toolyard.sources.apps import Apps
 from toolyard.sources.bundled import Bundled
 from toolyard.sources.catalog import Added
 from toolyard.sources.configured import Configured
-from toolyard.sources.listeners import read_listeners
+from toolyard.sources.listeners import read_ports
 from toolyard.sources.passports import follow_passports
 from toolyard.sources.tokens import follow_tokens
 from toolyard.stores.addresses import AddressStore
@@ -58,7 +58,7 @@ from toolyard.stores.apps import AppsFolder
 from toolyard.stores.backups import Backups
 from toolyard.stores.call_log import CallLog
 from toolyard.stores.catalog import Catalog
-from toolyard.stores.expand import Lookup, expand, find_secrets
+from toolyard.stores.expand import expand_server, find_secrets
 from toolyard.stores.grants import Grants
 from toolyard.stores.history import History
 from toolyard.stores.identity import hub_identity
@@ -74,8 +74,6 @@ from toolyard.stores.sharing import SharingStore
 from toolyard.stores.state import open_state
 from toolyard.stores.tokens import TokensFile
 from toolyard.yard import Parts, Yard
-
-BACKUP_SECONDS: Final = 86400.0
 
 
 class House:
@@ -125,7 +123,7 @@ class House:
             follow_tokens(self.tokens),
             self.roster,
             *self.feature_sources,
-            Bundled(_others(self.board, self.hub)),
+            Bundled(wait_for_others(self.board, self.hub.is_complete)),
         ]
 
     def _build_links(self) -> None:
@@ -139,11 +137,12 @@ class House:
             lambda site: make_executor(site, identity, logs),
             lambda: self.board.snapshot.roster,
         )
+        self.expand = partial(expand_server, os.environ)
         self.packages = Packages(
             self.board,
             PackagesFolder(settings.cache_dir / "packages"),
             self.local,
-            _expand,
+            self.expand,
             settings.start_timeout,
             on=settings.pin_launchers == "on",
         )
@@ -177,7 +176,7 @@ class House:
             on_ready=lambda *ready: self.relay.subscriptions.ready(*ready),
             on_notice=lambda *notice: self.relay.heard(*notice),
         )
-        self.departures = Departures(self.budget.keepers, _read_ports)
+        self.departures = Departures(self.budget.keepers, read_ports)
         self.instances = Instances(
             self.board,
             self.pool,
@@ -194,7 +193,7 @@ class House:
             [
                 self.asking.prepare,
                 FillIn(
-                    _expand,
+                    self.expand,
                     lambda server: bool(find_secrets(server.endpoint)),
                     partial(with_link, self.catalog),
                 ),
@@ -270,32 +269,6 @@ class House:
         self.board.post(Remembered(store.kept))
         return store
 
-    async def _remember(self) -> None:
-        """Keep what servers offer, and whose addresses are whose, until cancelled."""
-        revision = -1
-        while True:
-            snapshot = await self.board.wait_after(revision)
-            revision = snapshot.revision
-            for entry in snapshot.entries.values():
-                if entry.status is Status.READY and self.offer_cache.is_news(entry):
-                    await asyncio.to_thread(self.offer_cache.keep, entry)
-            if self.addresses is not None and self.addresses.is_news(snapshot.owners):
-                await asyncio.to_thread(self.addresses.keep, snapshot.owners)
-
-    async def _back_up(self) -> None:
-        """Keep a copy of the database each day, until cancelled."""
-        while self.state.is_whole:
-            await asyncio.to_thread(self.backups.make)
-            await asyncio.sleep(BACKUP_SECONDS)
-
-    def _close_database(self) -> None:
-        if self.database is None:
-            return
-        if self.state.is_whole:
-            self.database.settle()
-            self.backups.make()
-        self.database.close()
-
     def stop(self, comes_back: bool) -> None:
         """Let all doors close, and then everything behind them."""
         self.comes_back = comes_back
@@ -312,8 +285,8 @@ class House:
                     self.pool.run(),
                     self.instances.run(),
                     self.relay.run(),
-                    self._remember(),
-                    self._back_up(),
+                    keep_seen(self.board, self.offer_cache, self.addresses),
+                    back_up(self.state, self.backups),
                     self.credentials.run(),
                     self.packages.run(),
                     self.sites.sweep(self.board.post),
@@ -330,31 +303,4 @@ class House:
             await self.sites.close()
             await self.local.close()
             self.call_log.flush()
-            await asyncio.to_thread(self._close_database)
-
-
-def _expand(server: Server) -> Endpoint:
-    """How a server is started or reached, with values in place of references."""
-    return expand(server.endpoint, Lookup(os.environ, server.folder))
-
-
-def _read_ports() -> set[int] | None:
-    """The ports of this machine that somebody listens on; None if the kernel does not tell."""
-    listeners = read_listeners()
-    return None if listeners is None else {listener.port for listener in listeners}
-
-
-def _others(board: Board, hub: Hub) -> Callable[[], Awaitable[bool]]:
-    """Tells the bundled source whether others have servers, once all of them have reported."""
-    seen = -1
-
-    async def wait() -> bool:
-        nonlocal seen
-        while True:
-            snapshot = await board.wait_after(seen)
-            seen = snapshot.revision
-            if hub.is_complete(snapshot):
-                own = ("bundled", "agents")  # what agents list themselves is no reason to go
-                return any(id_.source not in own for id_ in snapshot.entries)
-
-    return wait
+            await asyncio.to_thread(close_state, self.state, self.backups)

@@ -54,6 +54,12 @@ def read_listeners() -> tuple[Listener, ...] | None:
     return None
 
 
+def read_ports() -> set[int] | None:
+    """The ports of this machine that somebody listens on; None if the kernel does not tell."""
+    listeners = read_listeners()
+    return None if listeners is None else {listener.port for listener in listeners}
+
+
 def on_port(listeners: tuple[Listener, ...], port: int) -> tuple[Listener, ...]:
     """Give who would get a connection to 127.0.0.1 on this port."""
     able = [each for each in listeners if each.port == port and each.rank < ONLY_V6]

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from toolyard.core.errors import ConfigError
-from toolyard.core.model import Command, Endpoint, Pairs
+from toolyard.core.model import Command, Endpoint, Pairs, Server
 from toolyard.stores.keyring import read_keyring
 from toolyard.stores.mask import MASK, is_secret_name, learn, looks_random
 from toolyard.stores.secrets import read_secret_file
@@ -52,6 +52,11 @@ class Unset:
 
     name: str
     where: str
+
+
+def expand_server(env: Mapping[str, str], server: Server) -> Endpoint:
+    """Give how a server is started or reached, with values; raises and blocks like `expand`."""
+    return expand(server.endpoint, Lookup(env, server.folder))
 
 
 def expand(endpoint: Endpoint, lookup: Lookup) -> Endpoint:

@@ -1,0 +1,45 @@
+"""What a house keeps while it lives: offers, the owners of addresses, copies of the database."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from toolyard.board import Board
+from toolyard.core.model import Status
+from toolyard.stores.addresses import AddressStore
+from toolyard.stores.backups import Backups
+from toolyard.stores.offer_cache import OfferCache
+from toolyard.stores.state import State
+
+BACKUP_SECONDS: Final = 86400.0
+
+
+async def keep_seen(board: Board, offers: OfferCache, addresses: AddressStore | None) -> None:
+    """Keep what servers offer, and whose addresses are whose, until cancelled."""
+    revision = -1
+    while True:
+        snapshot = await board.wait_after(revision)
+        revision = snapshot.revision
+        for entry in snapshot.entries.values():
+            if entry.status is Status.READY and offers.is_news(entry):
+                await asyncio.to_thread(offers.keep, entry)
+        if addresses is not None and addresses.is_news(snapshot.owners):
+            await asyncio.to_thread(addresses.keep, snapshot.owners)
+
+
+async def back_up(state: State, backups: Backups) -> None:
+    """Keep a copy of the database each day, until cancelled."""
+    while state.is_whole:
+        await asyncio.to_thread(backups.make)
+        await asyncio.sleep(BACKUP_SECONDS)
+
+
+def close_state(state: State, backups: Backups) -> None:
+    """Close the database, with a last copy of it if nothing is wrong with it. It blocks."""
+    if state.database is None:
+        return
+    if state.is_whole:
+        state.database.settle()
+        backups.make()
+    state.database.close()
