@@ -109,6 +109,8 @@ class House:
         if self.state.problem is not None:
             self.board.post(Report("database", problems=(self.state.problem,)))
         self.addresses = self._recall_addresses()
+        self._build_places()
+        self._build_steps()
         self._build_links()
         self._build_hub()
         self._build_files()
@@ -126,8 +128,8 @@ class House:
             Bundled(wait_for_others(self.board, self.hub.is_complete)),
         ]
 
-    def _build_links(self) -> None:
-        """What starts servers and holds the links to them."""
+    def _build_places(self) -> None:
+        """What starts servers, and how much they may take."""
         settings = self.settings
         logs = settings.state_dir / "log"
         self.local = Local(logs, fetches=settings.cache_dir / "fetching")
@@ -153,6 +155,10 @@ class House:
             site=lambda name: self.board.snapshot.roster.sites.get(name),
             weight=self.weights.of,
         )
+
+    def _build_steps(self) -> None:
+        """What the way to a link needs: secrets, logins, apps, the catalog, known questions."""
+        settings = self.settings
         self.sharing = SharingStore(self.database)
         self.asking = AskingServers(self.board, self.sharing, lambda: self.relay.folders)
         self.secrets, self.grants = Secrets(settings.state_dir), Grants(settings.state_dir)
@@ -167,6 +173,9 @@ class House:
         )
         root, approve = settings.data_dir / "catalog", self.approvals.approve_definition
         self.catalog = Catalog(root, approve=approve)
+
+    def _build_links(self) -> None:
+        """What opens links and holds them."""
         self.open = self._make_opener()
         self.pool = Pool(
             self.board,
@@ -182,7 +191,7 @@ class House:
             self.pool,
             self.open,
             self._patience,
-            settings.session_idle,
+            self.settings.session_idle,
             on_ready=lambda *ready: self.relay.subscriptions.ready_apart(*ready),
             on_notice=lambda *notice: self.relay.heard_apart(*notice),
         )
