@@ -111,7 +111,7 @@ def test_agents_of_ones_own_come_and_go(hub: RunningHub) -> None:
     run(hub, "agent", "remove", "my-agent")
     assert "there are:" in run(hub, "agent", "show", "my-agent", code=4)
     assert "known from the start" in run(hub, "agent", "remove", "codex", code=5)
-    assert "no transport" in run(hub, "agent", "add", "x", "--transport", "pigeon", code=5)
+    assert "'pigeon' is unknown" in run(hub, "agent", "add", "x", "--transport", "pigeon", code=5)
 
 
 def test_a_tool_that_waits_for_approval_says_so() -> None:

@@ -8,6 +8,7 @@ import pytest
 from toolyard.core.advice import advise
 from toolyard.core.catalog import Definition, DefinitionError, check_name
 from toolyard.core.definitions import read_definition
+from toolyard.core.errors import ConfigError
 from toolyard.core.model import Command, Url
 
 RUNTIME = {"command": "npx", "args": ["-y", "thing"]}
@@ -18,7 +19,7 @@ def read(**fields: Any) -> Definition:
 
 
 def trouble(**fields: Any) -> str:
-    with pytest.raises(DefinitionError) as caught:
+    with pytest.raises(ConfigError) as caught:
         read(**fields)
     return str(caught.value)
 
@@ -101,7 +102,7 @@ def test_a_name_that_is_no_name_of_a_file_is_refused(name: str) -> None:
         ({"runtime": None}, "does not say how the server is started"),
         ({"runtime": {}}, "neither 'command' nor 'url'"),
         ({"runtime": {"command": ""}}, "neither 'command' nor 'url'"),
-        ({"runtime": {"transport": "stdio"}}, "its command is empty"),
+        ({"runtime": {"transport": "stdio"}}, "needs a 'command'"),
         ({"runtime": {"transport": "sse"}}, "needs a 'url'"),
         ({"runtime": {"transport": "carrier pigeon"}}, "is unknown"),
         ({"runtime": {"url": "ftp://a"}}, "not an http address"),

@@ -10,6 +10,8 @@ import pytest
 from tests.cli.conftest import Toolyard
 from tests.cli.stand_in import SERVER, StandIn
 from toolyard.console.exits import Exit
+from toolyard.core.errors import ConfigError
+from toolyard.core.transports import read_transport
 
 
 @pytest.fixture
@@ -70,6 +72,28 @@ def test_all_that_can_be_said_is_written(toolyard: Toolyard, file: Path, tmp_pat
     spelled = ("--url", "http://localhost:1/mcp", "-t", "streamable-http")
     assert toolyard("add", "c", *spelled).code == 0
     assert entries(file)["c"]["type"] == "http"
+
+
+@pytest.mark.parametrize("word", ["ws", "pigeon"])
+def test_a_transport_that_is_not_spoken_is_refused_as_everywhere(
+    word: str, toolyard: Toolyard, file: Path
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        read_transport(word)
+
+    done = toolyard("add", "a", "--url", "http://localhost:1/mcp", "-t", word)
+
+    assert done.code == Exit.CONFIG
+    assert str(caught.value) in done.err and caught.value.hint in done.err
+    assert not file.exists()
+
+
+def test_an_address_that_is_none_is_refused_as_everywhere(toolyard: Toolyard, file: Path) -> None:
+    done = toolyard("add", "a", "--url", "http://[::1/mcp")
+
+    assert done.code == Exit.CONFIG
+    assert "'url' is not an http address" in done.err
+    assert not file.exists()
 
 
 def test_a_running_hub_has_noticed_before_the_command_ends(

@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 
 from tests.control.company import Agent, entry, open_yard, put_profile, send
-from tests.surfaces.doors import INITIALIZE, Doors, Raw, call, open_doors
+from tests.surfaces.doors import INITIALIZE, Answer, Doors, Raw, call, open_doors
 
 JSON = "application/json"
 
@@ -69,6 +69,49 @@ async def test_a_server_is_added_in_any_spelling_of_its_transport(
     assert (added.status, added.json()["noticed"]) == (201, True)
     row = (await send(yard, "GET", "/api/v1/servers/web")).json()
     assert row["transport"] == kind
+
+
+GOOD: list[Any] = [
+    {"transport": "local", "command": ["c", 1], "environment": {"X-Y": True}},
+    {"httpUrl": "HTTP://h/mcp", "url": "ftp://old", "command": None},
+    {"type": "", "command": "", "serverUrl": " ${BASE}/mcp ", "headers": {"X": 1}},
+]
+BAD: list[tuple[Any, str]] = [
+    ({}, "command"),
+    ({"command": "c", "url": "http://h"}, "type"),
+    ({"transport": "ws", "url": "http://h"}, "transport"),
+    ({"type": "http", "command": "c"}, "url"),
+    ({"url": "http://[::1/mcp"}, "url"),
+    ({"url": "http://h", "headers": {"a b": "c"}}, "headers"),
+    ({"command": "c", "env": {"A=B": "c"}}, "env"),
+    ({"command": "c", "args": [None]}, "args"),
+    ({"command": "c", "evn": {}}, "evn"),
+    ([], ""),
+]
+
+
+async def test_every_door_of_the_api_says_the_same_of_an_endpoint(yard: Doors) -> None:
+    async def answers(said: Any) -> list[Answer]:
+        new = said | {"disabled": True} if isinstance(said, dict) else said
+        listed = {"enabled": False, "servers": {"web": said}}
+        added = await send(yard, "POST", "/api/v1/servers", {"name": "web", "entry": new})
+        if added.status == 201:
+            await send(yard, "DELETE", "/api/v1/servers/web")
+        return [
+            added,
+            await send(yard, "PUT", "/api/v1/servers/two", new),
+            await send(yard, "PUT", "/api/v1/agents/codex/config", listed),
+            await send(yard, "POST", "/api/mcp-config?agent=cursor", listed),
+        ]
+
+    for said in GOOD:
+        assert [answer.status for answer in await answers(said)] == [201, 200, 200, 200], said
+    for said, field in BAD:
+        refused = await answers(said)
+        assert [answer.status for answer in refused] == [422, 422, 422, 400], said
+        faults = [answer.json()["errors"][0] for answer in refused]
+        assert {fault["field"] for fault in faults} == {field}
+        assert len({(fault["text"], bool(fault["hint"])) for fault in faults}) == 1, faults
 
 
 async def test_how_a_server_is_started_is_told_without_passwords(yard: Doors) -> None:

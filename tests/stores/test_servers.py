@@ -44,6 +44,7 @@ HTTP = Url("http://h/mcp")
             Command(("c",), (("K", "v"),)),
         ),
         ({"command": "c", "cwd": "/d", "url": None}, Command(("c",), cwd="/d")),
+        ({"type": "", "command": "", "cwd": "", "url": "http://h/mcp"}, HTTP),
         ({"type": "stdio", "command": "c", "url": "http://h/mcp"}, Command(("c",))),
         ({"url": "http://h/mcp"}, HTTP),
         ({"httpUrl": "http://h/mcp", "url": "http://old/sse"}, HTTP),
@@ -126,12 +127,13 @@ def test_an_image_may_be_run_as_it_is(path: Path) -> None:
     assert one(path, {"type": "stdio", "executor": place, "args": ["-v"]}).endpoint == Command(
         ("", "-v")
     )
+    assert one(path, {"executor": place, "command": ""}).endpoint == Command(("",))
 
 
 BAD = [
     ('{"executor": "engine"}', "config-entry", "neither 'command' nor 'url'"),
     ('{"executor": {"image": "i"}, "type": "http"}', "config-entry", "needs a 'url'"),
-    ('{"executor": {"image": "i"}, "command": ""}', "config-entry", "command is empty"),
+    ('{"executor": {"image": "i"}, "command": " "}', "config-entry", "command is empty"),
     ('"text"', "config-entry", "not an object"),
     ('{"transport": "pigeon", "url": "http://h"}', "config-entry", "transport 'pigeon' is unknown"),
     ("{}", "config-entry", "neither 'command' nor 'url'"),

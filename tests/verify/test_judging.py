@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from toolyard.board import Board
+from toolyard.core.endpoint import fingerprint
 from toolyard.core.errors import ConfigError
 from toolyard.core.locks import Locked
 from toolyard.core.model import (
@@ -27,7 +28,7 @@ from toolyard.core.model import (
     Status,
 )
 from toolyard.core.parts import INSTRUCTIONS, part_hash, tool_hash
-from toolyard.core.pins import differences, launch_hash
+from toolyard.core.pins import differences
 from toolyard.hub import problems
 from toolyard.hub.approvals import Approvals, Rules
 from toolyard.records.database import Database
@@ -259,7 +260,7 @@ def test_a_launch_that_another_process_approved_meanwhile_does_not_wait(store: P
     yard = Yard(store)
     other = replace(of("catalog"), endpoint=Command(("other",)))
     yard.declare(of("catalog"))
-    PinStore(store._database).approve_launch("files@catalog", launch_hash(other.endpoint))
+    PinStore(store._database).approve_launch("files@catalog", fingerprint(other.endpoint))
     yard.declare(other)
     assert yard.entry(other).server.problem is None
 
@@ -270,7 +271,7 @@ def test_a_launch_that_another_process_approved_meanwhile_does_not_wait(store: P
 def test_a_frozen_hub_holds_all_that_differs_from_its_lock(store: PinStore) -> None:
     tools = offers(read="reads", write="writes").tools
     marks: dict[Part, str] = {("tools", o.key): part_hash(("tools", o.key), o.raw) for o in tools}
-    lock = {"files@configured": Locked(launch_hash(FILES.endpoint), marks)}
+    lock = {"files@configured": Locked(fingerprint(FILES.endpoint), marks)}
     yard = Yard(store, lock=lock)
     assert yard.offer(read="reads", write="writes!", more="is new") == {"write", "more"}
     with pytest.raises(ConfigError, match="frozen"):

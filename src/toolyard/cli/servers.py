@@ -8,14 +8,14 @@ import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import click
 
 from toolyard.console.context import CliContext, complete_servers, config_option, json_option
 from toolyard.console.errors import CommandError
 from toolyard.console.exits import Exit
-from toolyard.core.transports import Spelling, read_kind
+from toolyard.core.transports import TRANSPORTS, read_transport
 
 SOURCE = "configured"
 NOTICE = 2.0
@@ -34,9 +34,9 @@ name_argument = click.argument("name", shell_complete=complete_servers)
 @click.option(
     "-t",
     "--transport",
-    type=click.Choice(get_args(Spelling), case_sensitive=False),
     metavar="[stdio|http|sse]",
-    callback=lambda _ctx, _param, spelled: spelled and read_kind(spelled),
+    callback=lambda _ctx, _param, spelled: spelled and read_transport(spelled),
+    shell_complete=lambda _ctx, _param, begun: [t for t in TRANSPORTS if t.startswith(begun)],
     help="How to speak to it.",
 )
 @click.option("--cwd", metavar="DIR", help="Where the command runs.")

@@ -23,9 +23,10 @@ from toolyard.clients.places import Place, refuse_links
 from toolyard.clients.shapes import BY_VARIABLE
 from toolyard.clients.starting import NAME
 from toolyard.core.errors import ConfigError, StoreError, TakenError
+from toolyard.core.fields import FaultsError
 from toolyard.core.model import Endpoint, Url
 from toolyard.records.files import read_bounded, write_atomic
-from toolyard.stores.entries import ENDPOINT_KEYS, SWITCH_KEYS, EntryError
+from toolyard.stores.entries import LAUNCH_KEYS, SWITCH_KEYS
 
 OWN_MODE: Final = 0o600
 SHARED_MODE: Final = 0o644
@@ -307,14 +308,14 @@ def _remove(place: Place, data: bytes) -> bytes:
 def _holds_ours(place: Place, raw: Any) -> bool:
     try:
         entry = place.client.shape.read(NAME, raw)
-    except EntryError:
+    except FaultsError:
         return False
     return is_ours(NAME, entry.endpoint)
 
 
 def _kept(raw: dict[str, Any]) -> dict[str, Any]:
     """What somebody added to our entry that is not about starting, reaching or switching it."""
-    ours = (*ENDPOINT_KEYS, *SWITCH_KEYS, *BY_VARIABLE)
+    ours = (*LAUNCH_KEYS, *SWITCH_KEYS, *BY_VARIABLE)
     return {key: value for key, value in raw.items() if key not in ours}
 
 

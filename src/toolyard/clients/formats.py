@@ -11,11 +11,11 @@ from typing import Any
 from toolyard.clients.shapes import Entry, Raw, Shape
 from toolyard.clients.toml import parse_toml, remove_table, set_table
 from toolyard.core.errors import ConfigError
+from toolyard.core.fields import FaultsError
 from toolyard.core.model import Problem
 from toolyard.core.problems import ProblemCode
 from toolyard.records.edit import remove_member, set_member
 from toolyard.records.jsonc import Document, Member, parse
-from toolyard.stores.entries import EntryError
 
 Keys = tuple[str, ...]
 
@@ -41,7 +41,7 @@ def read(shape: Shape, data: bytes, keys: Keys = ()) -> Read:
             entry = shape.read(name, raw)
             untaken = (*entry.untaken, *shape.elsewhere(whole, name))
             entries.append(replace(entry, untaken=untaken))
-        except EntryError as error:
+        except FaultsError as error:
             where = f"line {line}" if line else ""
             text = f"server '{name}' cannot be used: {error}"
             problems.append(Problem(ProblemCode.CLIENT_ENTRY, text, error.hint, where))

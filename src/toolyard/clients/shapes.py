@@ -5,18 +5,17 @@ A shape says in which words: all clients mean the same two things, a command or 
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
 from toolyard.clients.untaken import Untaken, nothing_else, untaken_keys, untaken_references
+from toolyard.core.endpoint_fields import LONGEST_CALL
 from toolyard.core.errors import ConfigError
 from toolyard.core.model import Command, Endpoint, Pairs
-from toolyard.core.transports import KEYS as TRANSPORT_KEYS
-from toolyard.records.jsonc import parse
-from toolyard.stores.entries import ENDPOINT_KEYS, SWITCH_KEYS, TITLE_KEYS, read_entry
+from toolyard.core.transports import TRANSPORT_KEYS
+from toolyard.stores.entries import LAUNCH_KEYS, SWITCH_KEYS, TITLE_KEYS, read_entry
 
 Raw = dict[str, Any]
 """An entry as the client has it, in plain values."""
@@ -25,8 +24,6 @@ Mend = Callable[[Raw], Raw]
 Change = Callable[[str], str]
 Elsewhere = Callable[[Raw, str], Iterable[Untaken]]
 
-LONGEST_CALL: Final = 86_400.0
-"""Seconds; who writes more than a day means no end."""
 BY_VARIABLE: Final = ("http_headers", "env_http_headers", "bearer_token_env_var", "env_vars")
 """Keys of headers and variables that are given by the name of a variable."""
 
@@ -116,16 +113,14 @@ class Shape:
         """Understand an entry.
 
         Raises:
-            EntryError: It cannot be used.
+            FaultsError: It cannot be used.
         """
         fields = raw if isinstance(raw, dict) else {}
         mended: Any = raw
         if isinstance(raw, dict):
             # Clients disagree on what a timeout is, so it is not read as one of ours.
             mended = {key: value for key, value in self.mend(raw).items() if key != "timeout"}
-        document = parse(json.dumps(mended, default=str).encode())
-        assert document.root is not None
-        entry = read_entry(document, document.root)
+        entry = read_entry(mended)
         endpoint = change_texts(entry.endpoint, self.refer)
         untaken = (*self._untaken(fields), *untaken_references(endpoint))
         seconds = self._seconds(fields)
@@ -142,7 +137,7 @@ class Shape:
     def _untaken(self, raw: Raw) -> Iterator[Untaken]:
         usual = [key for key, value in self.fixed if raw.get(key) == value]
         taken = [self.timeout[0]] if self.timeout and self._seconds(raw) else []
-        keys = (*ENDPOINT_KEYS, *SWITCH_KEYS, *TITLE_KEYS, *self.mended, *usual, *taken)
+        keys = (*LAUNCH_KEYS, *SWITCH_KEYS, *TITLE_KEYS, *self.mended, *usual, *taken)
         return untaken_keys(raw, keys)
 
 

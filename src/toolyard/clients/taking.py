@@ -22,11 +22,12 @@ from toolyard.clients.places import (
 )
 from toolyard.clients.shapes import Entry, change_texts
 from toolyard.clients.untaken import Untaken
+from toolyard.core.endpoint import Command, Endpoint, Url, fingerprint, write_endpoint
+from toolyard.core.endpoint_fields import write_timeout
 from toolyard.core.errors import ToolyardError
-from toolyard.core.model import Command, Endpoint, Problem
+from toolyard.core.model import Problem
 from toolyard.core.problems import ProblemCode
 from toolyard.records.files import read_bounded
-from toolyard.stores.entries import write_timeout
 
 NAME_LONGEST: Final = 64
 _ODD: Final = re.compile(r"[^A-Za-z0-9_.-]+")
@@ -60,15 +61,13 @@ class Found:
 
     def entry(self) -> dict[str, Any]:
         """It as an entry of the servers file."""
-        endpoint = self.endpoint
-        if isinstance(endpoint, Command):
-            said: dict[str, Any] = {"command": endpoint.argv[0], "args": list(endpoint.argv[1:])}
-            said |= {"env": dict(endpoint.env), "cwd": endpoint.cwd}
-        else:
-            said = {"type": endpoint.kind, "url": endpoint.url, "headers": dict(endpoint.headers)}
-        said["timeout"] = write_timeout(self.timeout) if self.timeout else None
-        said |= {"title": self.title, "disabled": not self.enabled}
-        return {key: value for key, value in said.items() if value or key == "args"}
+        more = {
+            "timeout": write_timeout(self.timeout) if self.timeout else None,
+            "title": self.title,
+            "disabled": not self.enabled,
+        }
+        more = {key: value for key, value in more.items() if value}
+        return write_endpoint(self.endpoint) | more
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +93,7 @@ def places_to_read(
 
 def gather(places: Sequence[Place], present: Mapping[str, Endpoint]) -> Gathered:
     """Read the files, and merge what runs the same; `present` is what the yard has, by name."""
-    merged: dict[object, Found] = {}
+    merged: dict[str, Found] = {}
     problems: list[Problem] = []
     for place in places:
         entries, trouble = _read(place)
@@ -130,7 +129,7 @@ def _settled(endpoint: Endpoint, place: Place) -> Endpoint:
     return endpoint
 
 
-def _merge(merged: dict[object, Found], entry: Entry, place: Place) -> None:
+def _merge(merged: dict[str, Found], entry: Entry, place: Place) -> None:
     key = what_it_runs(entry.endpoint)
     client = place.client.name
     new = Found(
@@ -158,17 +157,17 @@ def _joined(first: Found, second: Found) -> Found:
     )
 
 
-def what_it_runs(endpoint: Endpoint) -> object:
-    """What is the same for servers that are the same, whatever they are called."""
+def what_it_runs(endpoint: Endpoint) -> str:
+    """Return what is the same for servers that are the same, whatever they are called."""
     if isinstance(endpoint, Command):
-        cwd = os.path.normpath(endpoint.cwd) if endpoint.cwd else ""
-        return (endpoint.argv, frozenset(endpoint.env), cwd)
+        cwd = os.path.normpath(endpoint.cwd) if endpoint.cwd else None
+        return fingerprint(Command(endpoint.argv, tuple(sorted(endpoint.env)), cwd))
     # Another account at the same address is another server; how it is spoken to is found out.
-    headers = frozenset((name.lower(), value) for name, value in endpoint.headers)
-    return (endpoint.url, headers)
+    headers = sorted((name.lower(), value) for name, value in endpoint.headers)
+    return fingerprint(Url(endpoint.url, headers=tuple(headers)))
 
 
-def _named(merged: Mapping[object, Found], present: Mapping[str, Endpoint]) -> Iterable[Found]:
+def _named(merged: Mapping[str, Found], present: Mapping[str, Endpoint]) -> Iterable[Found]:
     """Each with a name that is free; what the yard has already says so."""
     has = {what_it_runs(endpoint): name for name, endpoint in present.items()}
     taken = {name.lower() for name in present}

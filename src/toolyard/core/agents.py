@@ -13,6 +13,7 @@ from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import Final, Literal, get_args
 
+from toolyard.core.endpoint import Endpoint, Pairs
 from toolyard.core.errors import UnknownNameError
 from toolyard.core.names import closest
 from toolyard.core.sharing import Asking, Tried
@@ -22,7 +23,6 @@ Transport = Literal["stdio", "http", "sse", "streamable_http"]
 Mode = Literal["auto", "shared", "per_session"]
 TRANSPORTS: Final[tuple[Transport, ...]] = get_args(Transport)
 MODES: Final[tuple[Mode, ...]] = get_args(Mode)
-Pairs = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +58,9 @@ class AgentServer:
 
     name: str
     type: Transport | None = None
+    """None for a reference; `streamable_http` only where the list says so."""
+    endpoint: Endpoint | None = None
     """None for a reference."""
-    command: str = ""
-    args: tuple[str, ...] = ()
-    env: Pairs = field(default=(), repr=False)
-    cwd: str = ""
-    url: str = ""
-    headers: Pairs = field(default=(), repr=False)
     mode: Mode = "auto"
     server: str = ""
     """The server of the yard that is meant: its alias, or `name@source`."""

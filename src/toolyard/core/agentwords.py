@@ -6,6 +6,7 @@ from dataclasses import fields
 from typing import Any
 
 from toolyard.core.agents import AgentConfig, AgentServer, Meta, Override, Policy
+from toolyard.core.endpoint import write_endpoint
 
 
 def write_config(config: AgentConfig) -> dict[str, Any]:
@@ -20,18 +21,10 @@ def write_config(config: AgentConfig) -> dict[str, Any]:
 
 def write_server(server: AgentServer) -> dict[str, Any]:
     """What the API says of one server: only what it sets, and always its mode."""
-    if server.server:
+    if server.endpoint is None:
         return {"server": server.server, "mode": server.mode}
-    said: dict[str, Any] = {"type": server.type}
-    for key in ("command", "url", "cwd"):
-        if value := getattr(server, key):
-            said[key] = value
-    if server.args:
-        said["args"] = list(server.args)
-    for key in ("env", "headers"):
-        if pairs := getattr(server, key):
-            said[key] = dict(pairs)
-    return {**said, "mode": server.mode}
+    said = {key: value for key, value in write_endpoint(server.endpoint).items() if value}
+    return {"type": server.type} | said | {"type": server.type, "mode": server.mode}
 
 
 def write_override(override: Override) -> dict[str, Any]:

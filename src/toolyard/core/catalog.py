@@ -9,9 +9,9 @@ import re
 from dataclasses import dataclass, field
 from typing import Final, Literal, get_args
 
+from toolyard.core.endpoint import fingerprint
 from toolyard.core.errors import ConfigError
 from toolyard.core.model import NO_OFFERS, Command, Endpoint, Offers, Pairs, Peer
-from toolyard.core.pins import launch_hash
 
 AuthorizationKind = Literal["none", "api_key", "bearer", "oauth2", "custom"]
 PackageKind = Literal["npm", "pypi", "cargo", "oci", "binary", "nuget", "mcpb", "wasm"]
@@ -131,7 +131,7 @@ class Definition:
     def launch(self) -> str:
         """What stands for how it is started and what it asks for, whatever users give it."""
         names = tuple(each.name for each in self.authorization.variables)
-        return launch_hash(self.endpoint, names)
+        return fingerprint(self.endpoint, names)
 
     @property
     def known_tools(self) -> tuple[str, ...]:

@@ -19,9 +19,10 @@ from toolyard.core.catalog import (
     Verification,
     check_name,
 )
-from toolyard.core.launch import read_runtime, read_timeout
+from toolyard.core.endpoint import Pairs
+from toolyard.core.endpoint_fields import read_endpoint, read_timeout
+from toolyard.core.errors import ConfigError
 from toolyard.core.lists import LIST_KEYS, read_offers, split_list
-from toolyard.core.model import Pairs
 from toolyard.core.plain import Plain
 from toolyard.core.published import KINDS, Way, find_way
 
@@ -47,7 +48,7 @@ def read_definition(text: bytes) -> Definition:
     """Read one definition.
 
     Raises:
-        DefinitionError: It cannot be used.
+        ConfigError: It cannot be used.
         msgspec.DecodeError: It is not JSON.
     """
     fields = _fields(text)
@@ -63,7 +64,7 @@ def read_definition(text: bytes) -> Definition:
     name, full_name = _name(top)
     way = _way(top)
     offers, notes = read_offers(lists)
-    metadata = top.part("metadata")
+    metadata, runtime = top.part("metadata"), top.part("runtime")
     return Definition(
         name=name,
         endpoint=way.endpoint,
@@ -77,7 +78,7 @@ def read_definition(text: bytes) -> Definition:
         links=_links(top),
         authorization=_authorization(top, way),
         package=way.package,
-        timeout=read_timeout(top.part("runtime")),
+        timeout=read_timeout(runtime.get("timeout") if runtime else None),
         verification=_verification(metadata, fields.get("metadata")) if metadata else None,
         listed=offers,
         tool_names=top.texts("tool_names"),
@@ -117,15 +118,16 @@ def _way(top: Plain) -> Way:
     runtime = top.part("runtime")
     if runtime is None:
         return find_way(top)
+    endpoint = read_endpoint(runtime.value)
     package = top.part("package")
     told = _package(package) if package else None
     if told is None and top.get("packages") is not None:
         try:
             way = find_way(top)
-        except DefinitionError:  # its own runtime says all that is needed
-            return Way(read_runtime(runtime))
-        return Way(read_runtime(runtime), way.package, way.variables)
-    return Way(read_runtime(runtime), told)
+        except ConfigError:  # its own runtime says all that is needed
+            return Way(endpoint)
+        return Way(endpoint, way.package, way.variables)
+    return Way(endpoint, told)
 
 
 def _package(package: Plain) -> Package:

@@ -12,14 +12,15 @@ from enum import StrEnum
 from typing import Literal
 
 from toolyard.core.agents import Roster
+from toolyard.core.endpoint import Command as Command
+from toolyard.core.endpoint import Endpoint as Endpoint
+from toolyard.core.endpoint import Pairs as Pairs
+from toolyard.core.endpoint import Url as Url
 from toolyard.core.owners import NO_OWNERS, Owners
 from toolyard.core.passport import Override
 from toolyard.core.problems import ProblemCode
 from toolyard.core.profiles import Profile
 from toolyard.core.sites import ANYWHERE, Placement
-
-Pairs = tuple[tuple[str, str], ...]
-"""Names and values, frozen all the way down, so that an endpoint can be a key."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -31,28 +32,6 @@ class ServerId:
 
     def __str__(self) -> str:
         return f"{self.name}@{self.source}"
-
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """Start this process and speak MCP over its stdin and stdout."""
-
-    argv: tuple[str, ...]
-    """Program and arguments; an empty program is the one that the image of its placement names."""
-    env: Pairs = field(default=(), repr=False)
-    cwd: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Url:
-    """Speak MCP to this address: streamable HTTP, or the older HTTP+SSE."""
-
-    url: str
-    kind: Literal["http", "sse"] = "http"
-    headers: Pairs = field(default=(), repr=False)
-
-
-Endpoint = Command | Url
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ import json
 import re
 from typing import Any, Final
 
+from toolyard.core.canonical import canonical
 from toolyard.core.model import Offers, Part, Peer
 
 INSTRUCTIONS: Final[Part] = ("instructions", "")
@@ -40,12 +41,6 @@ def spell(part: Part) -> str:
     """Return what people call a part: a tool by its name, all else with its kind."""
     kind, key = part
     return kind if part == INSTRUCTIONS else f"{_NAMES.get(kind, '')}{key}"
-
-
-def canonical(value: Any) -> bytes:
-    """A value as the one JSON text that stands for it: keys sorted, no blanks."""
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return text.encode("utf-8", "surrogatepass")
 
 
 def read_unique(raw: bytes) -> Any:

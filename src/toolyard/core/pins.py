@@ -13,22 +13,13 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from toolyard.core.model import Command, Endpoint, Part
-from toolyard.core.parts import canonical, judged_text, part_hash, read_unique
+from toolyard.core.canonical import canonical
+from toolyard.core.model import Part
+from toolyard.core.parts import judged_text, part_hash, read_unique
 
 New = Literal["list", "hold"]
 _STEADY: Final = frozenset({"tools", "prompts", "templates"})
 """Kinds of parts that do not come and go with a server's data, as resources do."""
-
-
-def launch_hash(endpoint: Endpoint, variables: tuple[str, ...] = ()) -> str:
-    """What stands for how a server is started or reached, and which variables it asks for."""
-    if isinstance(endpoint, Command):
-        parts: Any = ["command", endpoint.argv, endpoint.env, endpoint.cwd]
-    else:
-        parts = ["url", endpoint.kind, endpoint.url, endpoint.headers]
-    text = canonical([*parts, sorted(variables)])
-    return hashlib.sha256(b"toolyard launch\0" + text).hexdigest()
 
 
 def offers_hash(marks: Mapping[str, str]) -> str:

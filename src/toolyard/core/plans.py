@@ -12,11 +12,10 @@ from toolyard.core.agents import (
     AgentConfig,
     Mode,
     Override,
-    Pairs,
     Policy,
     Transport,
 )
-from toolyard.core.model import Command, Endpoint, ServerId, Url
+from toolyard.core.model import Command, Endpoint, Pairs, ServerId, Url
 from toolyard.core.sharing import Asking
 
 Stage = Literal["load", "policy", "mode", "agent"]

@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from toolyard.core.catalog import Definition, DefinitionError, Package, PackageKind, Variable
-from toolyard.core.launch import make_command, make_url, read_transport
-from toolyard.core.model import Command, Endpoint, Pairs, Url
+from toolyard.core.endpoint import Command, Endpoint, Pairs, Url
+from toolyard.core.endpoint_fields import read_endpoint
+from toolyard.core.errors import ConfigError
 from toolyard.core.plain import Plain
+from toolyard.core.transports import read_transport
 
 SCHEMA: Final = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
 PRIVATE: Final = "local.toolyard"
@@ -41,14 +43,14 @@ def find_way(server: Plain) -> Way:
     """The first way of a `server.json` that can be used: its packages, then its remotes.
 
     Raises:
-        DefinitionError: There is none.
+        ConfigError: There is none.
     """
-    reasons: list[DefinitionError] = []
+    reasons: list[ConfigError] = []
     for read, parts in ((_package, server.parts("packages")), (_remote, server.parts("remotes"))):
         for part in parts:
             try:
                 return read(part)
-            except DefinitionError as error:
+            except ConfigError as error:
                 reasons.append(error)
     if reasons:
         raise reasons[0]
@@ -79,7 +81,8 @@ def _package(part: Plain) -> Way:
     hint = part.text("runtimeHint", "runtime_hint")
     package = Package(kind, name, version, sha256=part.text("fileSha256", "file_sha256"))
     argv = _runner(package, hint, before, [each.name for each in inputs.found])
-    return Way(make_command((*argv, *after), env), package, tuple(inputs.found))
+    endpoint = read_endpoint({"command": [*argv, *after], "env": dict(env)})
+    return Way(endpoint, package, tuple(inputs.found))
 
 
 def _runner(
@@ -115,11 +118,12 @@ def _image(package: Package) -> str:
 
 def _remote(part: Plain) -> Way:
     inputs = _Inputs()
-    kind = read_transport(part.text("type", "transport_type", "transport") or "http")
-    variables = part.part("variables")
-    url = inputs.fill(part.text("url"), variables)
-    headers = inputs.headers(part.parts("headers"))
-    return Way(make_url(url, kind, headers), None, tuple(inputs.found))
+    said = {
+        "type": part.text("type", "transport_type", "transport") or "http",
+        "url": inputs.fill(part.text("url"), part.part("variables")),
+        "headers": dict(inputs.headers(part.parts("headers"))),
+    }
+    return Way(read_endpoint(said), None, tuple(inputs.found))
 
 
 class _Inputs:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Final, Literal
+from typing import Final
 from urllib.parse import quote
 
 from toolyard.core.agents import (
@@ -124,17 +124,12 @@ class _Draft:
                 f"see: toolyard agent show {terms.agent.id} --executor {terms.executor}",
             )
         whose = f"override {pair}" if self.origin == "override" else f"the list of {terms.agent.id}"
-        if wanted.server:
+        if wanted.endpoint is None:
             self._refer(whose)
             return
         self.note(whose, f"defined there, over {wanted.type}")
         self.transport = wanted.type or "stdio"
-        if self.transport == "stdio":
-            argv = (wanted.command, *wanted.args)
-            self.process = Command(argv, wanted.env, wanted.cwd or None)
-        else:
-            kind: Literal["http", "sse"] = "sse" if self.transport == "sse" else "http"
-            self.process = Url(wanted.url, kind, wanted.headers)
+        self.process = wanted.endpoint
         self.server = terms.own.get(self.process)
         known = terms.yard.get(str(self.server))
         if known is not None:

@@ -8,6 +8,8 @@ from functools import lru_cache
 from typing import Final
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
+from toolyard.core.endpoint import is_address
+
 LOOPBACK: Final = ("localhost", "127.0.0.1", "::1", "0.0.0.0")  # noqa: S104 - not bound, read
 PLACE: Final = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+)(?::[0-9]{1,5})?")
 """A host, perhaps with a port."""
@@ -50,12 +52,12 @@ def at_host(url: str, place: str) -> str:
 def check_rule(wanted: str, given: str) -> str:
     """What is wrong with a rule; empty if nothing is."""
     if "://" in wanted:
-        if not _is_address(wanted):
+        if not is_address(wanted):
             return f"{wanted[:80]!r} is not an http address"
-        return "" if _is_address(given) else f"{given[:80]!r} is not an http address"
+        return "" if is_address(given) else f"{given[:80]!r} is not an http address"
     if not _is_place(wanted):
         return f"{wanted[:80]!r} is neither an address nor a host"
-    if _is_place(given) or (_is_address(given) and _split(given).path in ("", "/")):
+    if _is_place(given) or (is_address(given) and _split(given).path in ("", "/")):
         return ""
     return f"{given[:80]!r} is neither a host nor an address without a path"
 
@@ -121,8 +123,3 @@ def _host_port(place: str) -> tuple[str, str]:
 
 def _is_place(text: str) -> bool:
     return bool(PLACE.fullmatch(text)) and int(_host_port(text)[1] or 1) in range(1, 65536)
-
-
-def _is_address(text: str) -> bool:
-    parts = _split(text)
-    return parts.scheme in ("http", "https") and bool(parts.hostname) and " " not in text

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Final, Literal
+from typing import Final
 
 from toolyard.core.agents import FAR, AgentConfig, AgentServer, Override, Roster
-from toolyard.core.model import Command, Endpoint, Server, ServerId, Snapshot, Url
-from toolyard.core.pins import launch_hash
+from toolyard.core.endpoint import Endpoint, fingerprint
+from toolyard.core.model import Server, ServerId, Snapshot
 from toolyard.core.plans import Known, Resolution, Terms
 from toolyard.core.resolve import resolve
 from toolyard.core.sharing import Asking
@@ -25,8 +25,7 @@ def declared(roster: Roster) -> tuple[Server, ...]:
     active = _active(roster)
     found: dict[Endpoint, Server] = {}
     taken: set[str] = set()
-    for agent, wanted in _definitions(roster):
-        endpoint = endpoint_of(wanted)
+    for agent, wanted, endpoint in _definitions(roster):
         known = found.get(endpoint)
         if known is not None:
             found[endpoint] = replace(
@@ -62,18 +61,10 @@ def _is_each(wanted: AgentServer) -> bool:
     return wanted.mode == "per_session" or (wanted.mode == "auto" and wanted.type == "stdio")
 
 
-def endpoint_of(wanted: AgentServer) -> Endpoint:
-    """How a server that is defined on a list is started or reached."""
-    if wanted.type == "stdio":
-        return Command((wanted.command, *wanted.args), wanted.env, wanted.cwd or None)
-    kind: Literal["http", "sse"] = "sse" if wanted.type == "sse" else "http"
-    return Url(wanted.url, kind, wanted.headers)
-
-
 def asking_of(roster: Roster, server: Server) -> Asking | None:
     """What a server was seen to ask, if it was started as it is now."""
     found = roster.asking.get(str(server.id))
-    return found if found is not None and found.launch == launch_hash(server.endpoint) else None
+    return found if found is not None and found.launch == fingerprint(server.endpoint) else None
 
 
 def listed_by(roster: Roster, server: Server, alias: str) -> tuple[tuple[str, bool], ...]:
@@ -85,12 +76,15 @@ def listed_by(roster: Roster, server: Server, alias: str) -> tuple[tuple[str, bo
     return tuple((agent, agent in active) for agent in sorted(by_name | server.agents))
 
 
-def _definitions(roster: Roster) -> Iterator[tuple[str, AgentServer]]:
-    for agent in sorted(roster.configs):
-        yield from ((agent, each) for each in roster.configs[agent].servers if not each.server)
-    for agent, executor in sorted(roster.overrides):
-        override = roster.overrides[agent, executor]
-        yield from ((agent, each) for each in override.servers if not each.server)
+def _definitions(roster: Roster) -> Iterator[tuple[str, AgentServer, Endpoint]]:
+    lists = [
+        *((agent, roster.configs[agent].servers) for agent in sorted(roster.configs)),
+        *((key[0], roster.overrides[key].servers) for key in sorted(roster.overrides)),
+    ]
+    for agent, servers in lists:
+        for server in servers:
+            if server.endpoint is not None:
+                yield agent, server, server.endpoint
 
 
 class Resolver:
@@ -123,7 +117,7 @@ class Resolver:
 
     def _can_be_shared(self, server: Server) -> bool | None:
         tried = self.roster.tried.get(str(server.id))
-        if tried is None or tried.launch != launch_hash(server.endpoint):
+        if tried is None or tried.launch != fingerprint(server.endpoint):
             return None
         return tried.shareable
 

@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from toolyard.core.agentfiles import (
-    Fault,
-    FaultsError,
     fill_in,
     read_agent,
     read_config,
@@ -18,6 +16,7 @@ from toolyard.core.agentfiles import (
 )
 from toolyard.core.agents import EXECUTORS, AgentConfig, Policy, Roster
 from toolyard.core.errors import ConflictError
+from toolyard.core.fields import FaultsError, FieldFault
 from toolyard.core.model import Snapshot
 from toolyard.core.plans import Resolution
 from toolyard.core.roster import Resolver
@@ -48,7 +47,7 @@ class Saved:
     version: str
     noticed: bool
     """Whether the picture shows it already."""
-    warnings: tuple[Fault, ...] = ()
+    warnings: tuple[FieldFault, ...] = ()
 
 
 class Agents:
@@ -280,7 +279,7 @@ class Agents:
         value: Any,
         seen: frozenset[str],
         holds: Holds,
-        warnings: tuple[Fault, ...] = (),
+        warnings: tuple[FieldFault, ...] = (),
     ) -> Saved:
         version = await asyncio.to_thread(put, value, seen)
         return Saved(str(version), await self._hub.board.wait_until(holds), warnings)

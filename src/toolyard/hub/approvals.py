@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from toolyard.core.catalog import Definition
+from toolyard.core.endpoint import fingerprint
 from toolyard.core.errors import ConfigError, StoreError
 from toolyard.core.locks import LOCKED_KINDS, Lock, Locked
 from toolyard.core.model import (
@@ -25,7 +26,7 @@ from toolyard.core.model import (
     Snapshot,
 )
 from toolyard.core.parts import LOOSE, loose_hash, part_hash, parts_of
-from toolyard.core.pins import New, judge, launch_hash, offers_hash
+from toolyard.core.pins import New, judge, offers_hash
 from toolyard.core.problems import ProblemCode
 from toolyard.stores.pins import Pinned, PinStore
 
@@ -277,7 +278,7 @@ class Approvals:
 
 def launch_mark(server: Server) -> str:
     """What stands for how a server is started."""
-    return server.launch or launch_hash(server.endpoint)
+    return server.launch or fingerprint(server.endpoint)
 
 
 def _changed_launch(id_: ServerId) -> Problem:

@@ -15,9 +15,9 @@ from functools import partial
 from typing import Final, Protocol
 
 from toolyard.board import Board
+from toolyard.core.endpoint import fingerprint
 from toolyard.core.errors import StoreError
 from toolyard.core.model import Server, ServerId
-from toolyard.core.pins import launch_hash
 from toolyard.core.roster import asking_of
 from toolyard.core.sharing import Asking
 from toolyard.links.link import Link
@@ -97,7 +97,7 @@ class AskingServers:
         """What a server was seen to ask, started as it is now."""
         server = self._declared(server)
         noted = self._noted.get(str(server.id))
-        if noted is not None and noted.launch == launch_hash(server.endpoint):
+        if noted is not None and noted.launch == fingerprint(server.endpoint):
             return noted
         return asking_of(self._board.snapshot.roster, server)
 
@@ -106,7 +106,7 @@ class AskingServers:
         known = self.of(server)
         if known is not None and (known.question if question else known.roots):
             return
-        launch = launch_hash(self._declared(server).endpoint)
+        launch = fingerprint(self._declared(server).endpoint)
         asking = Asking(launch, question, not question).also(known)
         self._noted[str(server.id)] = asking
         self._tasks.start(self._keep(str(server.id), asking))

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from toolyard.core.agentfiles import Fault
 from toolyard.core.agents import AgentConfig, AgentServer, Override, Policy
+from toolyard.core.fields import FieldFault
 from toolyard.core.plans import Plan, Refusal, Resolution
-from toolyard.core.roster import Resolver, endpoint_of
+from toolyard.core.roster import Resolver
 from toolyard.stores.clear import clear_secrets
 
 Resolve = Callable[[Resolver, str, str], Resolution]
@@ -43,8 +43,8 @@ class Change:
 class Checked:
     """What is wrong with a list, and what it should be told that works all the same."""
 
-    faults: tuple[Fault, ...]
-    warnings: tuple[Fault, ...]
+    faults: tuple[FieldFault, ...]
+    warnings: tuple[FieldFault, ...]
 
 
 def with_policy(resolver: Resolver, executor: str, policy: Policy | None) -> Resolver:
@@ -112,14 +112,16 @@ def check(config: AgentConfig, made: Resolution) -> Checked:
     return Checked(wrong, (*doubts, *clear))
 
 
-def _fault(refusal: Refusal) -> Fault:
-    return Fault(refusal.name, FIELDS.get(refusal.code, "name"), refusal.text, refusal.hint)
+def _fault(refusal: Refusal) -> FieldFault:
+    return FieldFault(refusal.name, FIELDS.get(refusal.code, "name"), refusal.text, refusal.hint)
 
 
-def _clear(server: AgentServer) -> Iterator[Fault]:
-    if server.server:
+def _clear(server: AgentServer) -> Iterator[FieldFault]:
+    if server.endpoint is None:
         return
-    for field, name in clear_secrets(endpoint_of(server)):
+    for field, name in clear_secrets(server.endpoint):
         kept = f"{server.name}-{name}".lower().replace("_", "-")
         hint = f"keep it with: toolyard secret set {kept}; and write ${{keyring:{kept}}}"
-        yield Fault(server.name, field, f"{name!r} in '{field}' is a secret in clear text", hint)
+        yield FieldFault(
+            server.name, field, f"{name!r} in '{field}' is a secret in clear text", hint
+        )

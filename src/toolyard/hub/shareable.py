@@ -16,10 +16,10 @@ from typing import Any, Final
 
 from msgspec import Raw
 
+from toolyard.core.endpoint import fingerprint
 from toolyard.core.errors import ConfigError, LinkError
 from toolyard.core.model import NO_OFFERS, Command, Offer, Offers, Server
 from toolyard.core.names import closest
-from toolyard.core.pins import launch_hash
 from toolyard.core.sharing import Evidence, Trial
 from toolyard.hub import Hub
 from toolyard.links.greeting import own_params
@@ -96,7 +96,7 @@ class Shareable:
         """
         server = self._hub.entry(alias).server
         found = self._store.get(str(server.id))
-        return found if found and found.launch == launch_hash(server.endpoint) else None
+        return found if found and found.launch == fingerprint(server.endpoint) else None
 
     async def probe(self, alias: str, calls: Mapping[str, Any] | None = None) -> Evidence:
         """Try a server; `calls` are tools that may be called though they may change something.
@@ -132,7 +132,7 @@ class Shareable:
             crossed, nobody = len(one.heard) + len(two.heard), link.unattributed
         return Evidence(
             str(server.id),
-            launch_hash(server.endpoint),
+            fingerprint(server.endpoint),
             version,
             datetime.now(UTC).isoformat(timespec="seconds"),
             _trials(reads, alone, fresh, second),

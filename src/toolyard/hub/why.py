@@ -11,7 +11,7 @@ from toolyard.core.errors import UnknownNameError
 from toolyard.core.model import Entry, Snapshot
 from toolyard.core.names import closest
 from toolyard.core.plans import Plan, Refusal, Resolution, Step
-from toolyard.core.roster import Resolver, endpoint_of
+from toolyard.core.roster import Resolver
 
 Verdict = Literal["given", "refused", "disabled", "not-listed", "held", "failing"]
 
@@ -176,7 +176,7 @@ class _Teller:
 
 
 def _is_own(entry: Entry, wanted: AgentServer) -> bool:
-    return bool(entry.server.agents) and entry.server.endpoint == endpoint_of(wanted)
+    return bool(entry.server.agents) and entry.server.endpoint == wanted.endpoint
 
 
 def _matches(name: str, prefixes: tuple[str, ...], entry: Entry) -> Iterator[str]:

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from toolyard.core.model import Command, Endpoint, ServerId
+from toolyard.core.endpoint import Endpoint, fingerprint
+from toolyard.core.model import ServerId
 from toolyard.links.pending import QuestionHook, Requester, ignore_question
 
 SHOWN: Final = 10
@@ -71,10 +72,6 @@ def set_apart(
     profile: str = "",
 ) -> Apart:
     """Say that a server runs apart."""
-    if isinstance(endpoint, Command):
-        said: tuple[object, ...] = (endpoint.argv, endpoint.env, endpoint.cwd)
-    else:
-        said = (endpoint.url, endpoint.kind, endpoint.headers)
-    parts = (str(server), per_session, place, profile, said)
+    parts = (str(server), per_session, place, profile, fingerprint(endpoint))
     digest = hashlib.sha256(repr(parts).encode()).hexdigest()
     return Apart(server, endpoint, per_session, agent, digest, place, folders, profile)

@@ -19,8 +19,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from toolyard.core.endpoint import Command, Endpoint, Pairs, is_address
 from toolyard.core.errors import ConfigError
-from toolyard.core.model import Command, Endpoint, Pairs, Server
+from toolyard.core.model import Server
 from toolyard.stores.keyring import read_keyring
 from toolyard.stores.mask import MASK, is_secret_name, learn, looks_random
 from toolyard.stores.secrets import read_secret_file
@@ -81,7 +82,7 @@ def expand(endpoint: Endpoint, lookup: Lookup) -> Endpoint:
         learn(command)
         return command
     url = _text(endpoint.url, lookup, "url")
-    if not url.startswith(("http://", "https://")):
+    if not is_address(url):
         raise ConfigError("the url is no http address after expansion", "check its references")
     address = replace(endpoint, url=url, headers=_pairs(endpoint.headers, lookup, "header"))
     learn(address)

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from toolyard.core.catalog import Definition, DefinitionError
 from toolyard.core.definitions import read_definition
-from toolyard.core.model import Command
+from toolyard.core.endpoint import write_endpoint
 from toolyard.stores.catalog import Catalog
 from toolyard.stores.published import Published
 
@@ -54,14 +54,9 @@ def _encode(server: dict[str, Any]) -> bytes:
 
 
 def _runtime(definition: Definition) -> dict[str, Any]:
-    endpoint = definition.endpoint
-    if isinstance(endpoint, Command):
-        runtime: dict[str, Any] = {"transport": "stdio", "command": endpoint.argv[0]}
-        runtime["args"] = list(endpoint.argv[1:])
-        return runtime | ({"env": dict(endpoint.env)} if endpoint.env else {})
-    kind = "sse" if endpoint.kind == "sse" else "streamable-http"
-    headers = {"headers": dict(endpoint.headers)} if endpoint.headers else {}
-    return {"transport": kind, "url": endpoint.url} | headers
+    runtime = write_endpoint(definition.endpoint)
+    kind = runtime.pop("type", "stdio")
+    return {"transport": "streamable-http" if kind == "http" else kind} | runtime
 
 
 def _authorization(definition: Definition) -> dict[str, Any]:

@@ -16,10 +16,9 @@ from typing import Final
 import msgspec
 from msgspec import Raw
 
+from toolyard.core.endpoint import Command, Endpoint, fingerprint
 from toolyard.core.model import (
     NO_OFFERS,
-    Command,
-    Endpoint,
     Entry,
     Event,
     Offer,
@@ -51,7 +50,7 @@ class _Memory(msgspec.Struct):
 
 
 _decode: Final = msgspec.json.Decoder(_Memory).decode
-_VERSION: Final = 1
+_VERSION: Final = 2
 
 
 class OfferCache:
@@ -95,8 +94,8 @@ class OfferCache:
             memory = _decode(path.read_bytes())
         except (OSError, msgspec.DecodeError):
             return None
-        fits = memory.version == _VERSION and memory.declaration == _mark(server.endpoint)
-        return memory if fits else None
+        mark = _MARKS.get(memory.version)
+        return memory if mark and memory.declaration == mark(server.endpoint) else None
 
     def is_news(self, entry: Entry) -> bool:
         """Whether an entry says something that is not kept yet."""
@@ -117,7 +116,7 @@ class OfferCache:
         }
         memory = _Memory(
             version=_VERSION,
-            declaration=_mark(entry.server.endpoint),
+            declaration=fingerprint(entry.server.endpoint),
             era=peer.era,
             protocol=peer.version,
             name=peer.name,
@@ -143,10 +142,14 @@ class OfferCache:
         return self._folder / f"{name}.json"
 
 
-def _mark(endpoint: Endpoint) -> str:
-    """What stands for a declaration: any change to it makes another."""
+def _first_mark(endpoint: Endpoint) -> str:
+    """Return what stood for an endpoint in version 1; such files are replaced as servers run."""
     if isinstance(endpoint, Command):
         parts: object = [endpoint.argv, endpoint.env, endpoint.cwd]
     else:
         parts = [endpoint.url, endpoint.kind, endpoint.headers]
     return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()
+
+
+_MARKS: Final = {1: _first_mark, _VERSION: fingerprint}
+"""What must be the same for a memory to count, by the version of its file."""

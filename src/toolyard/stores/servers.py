@@ -9,17 +9,18 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from toolyard.core.errors import ConfigError, StoreError, UnknownNameError
+from toolyard.core.fields import FaultsError
 from toolyard.core.model import Problem, Server, ServerId
 from toolyard.core.names import closest
 from toolyard.core.problems import ProblemCode
 from toolyard.records.edit import remove_member, set_member
 from toolyard.records.files import locked, read_bounded, write_atomic
 from toolyard.records.jsonc import Document, JsoncError, Member, parse
-from toolyard.stores.entries import ENDPOINT_KEYS, SWITCH_KEYS, EntryError, read_entry
+from toolyard.stores.entries import LAUNCH_KEYS, SWITCH_KEYS, as_written, find_fault, read_entry
 from toolyard.stores.expand import Lookup, explain, find_unset
 from toolyard.stores.ownership import refuse_shared
 
@@ -96,7 +97,7 @@ class ServersFile:
         def edit(data: bytes, top: str, found: Member | None) -> bytes:
             if found is None or found.node.kind != "object":
                 return set_member(data, [top, name], dict(entry))
-            for key in (*ENDPOINT_KEYS, *SWITCH_KEYS):
+            for key in (*LAUNCH_KEYS, *SWITCH_KEYS):
                 if key not in entry:
                     data = remove_member(data, [top, name, key])
             for key, value in entry.items():
@@ -214,10 +215,12 @@ class _Loading:
 
     def _read_server(self, name: str, member: Member) -> None:
         try:
-            entry = read_entry(self._document, member.node)
-        except EntryError as error:
+            entry = read_entry(as_written(self._document, member.node))
+        except FaultsError as error:
             text = f"server '{name}' cannot be used: {error}"
-            return self._trouble(ProblemCode.CONFIG_ENTRY, text, error.hint, error.offset)
+            return self._trouble(
+                ProblemCode.CONFIG_ENTRY, text, error.hint, find_fault(member.node, error)
+            )
         problem = None
         if unset := find_unset(entry.endpoint, self._lookup):
             text, hint = explain(unset)
@@ -241,7 +244,7 @@ class _Loading:
     def _look_for_bare_entries(self) -> None:
         root = self._document.root
         for each in root.members if root else ():
-            if any(each.node.member(key) for key in ENDPOINT_KEYS):
+            if any(each.node.member(key) for key in LAUNCH_KEYS):
                 text = f"'{each.key}' looks like a server but stands outside of 'mcpServers'"
                 hint = 'put it into {"mcpServers": {...}}'
                 return self._trouble(ProblemCode.CONFIG_ENTRY, text, hint, each.start)
@@ -282,12 +285,10 @@ def _unknown(name: str, document: Document) -> UnknownNameError:
 def _check(name: str, entry: Mapping[str, object]) -> None:
     if not NAME.fullmatch(name):
         raise ConfigError(f"{name[:80]!r} cannot name a server", NAME_HINT)
-    document = parse(set_member(b"{}", ["entry"], dict(entry)))
-    assert document.root is not None
     try:
-        read_entry(document, document.root.members[0].node)
-    except EntryError as error:
-        raise ConfigError(f"server '{name}' cannot be used: {error}", error.hint) from error
+        read_entry(entry)
+    except FaultsError as error:
+        raise FaultsError(replace(fault, server=name) for fault in error.faults) from error
 
 
 def _folder(path: Path) -> Path:

@@ -92,7 +92,7 @@ def _check(site: Site, options: Options) -> None:
         raise _wrong(site, "namespace", options.namespace, "lower-case letters, digits and dashes")
     if options.user != IMAGE_USER and not is_user(options.user):
         raise _wrong(site, "user", options.user, 'a number, two as in "1000:1000", or "image"')
-    if options.expose == "ingress" and not _is_address(options.ingress):
+    if options.expose == "ingress" and not _is_ingress(options.ingress):
         example = "https://{server}.mcp.example.org"
         raise _wrong(site, "ingress", options.ingress, f'an address such as "{example}"')
     for name in ("memory", "cpus", "wait"):
@@ -105,7 +105,7 @@ def is_user(text: str) -> bool:
     return bool(_USER.fullmatch(text)) and all(int(part) <= _USER_MOST for part in text.split(":"))
 
 
-def _is_address(text: str) -> bool:
+def _is_ingress(text: str) -> bool:
     return re.fullmatch(r"https?://[^/]*\{server\}[^/]*/?", text) is not None
 
 

@@ -9,23 +9,16 @@ from msgspec import UNSET, Meta, UnsetType
 
 from toolyard.core.agents import Mode, Transport
 from toolyard.surfaces.control.api import FaultRow
+from toolyard.surfaces.control.endpointrows import EndpointBody
 
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
 Texts = list[str] | None
 Table = dict[str, str] | None
 
 
-class AgentServerBody(msgspec.Struct, forbid_unknown_fields=True):
+class AgentServerBody(EndpointBody):
     """A server on a list: a definition, or in `server` the name of one that the yard knows."""
 
-    type: str | UnsetType | None = UNSET
-    transport: str | UnsetType | None = UNSET
-    command: str | UnsetType | None = UNSET
-    args: Texts | UnsetType = UNSET
-    env: Table | UnsetType = UNSET
-    cwd: str | UnsetType | None = UNSET
-    url: str | UnsetType | None = UNSET
-    headers: Table | UnsetType = UNSET
     mode: str | UnsetType | None = UNSET
     server: str | UnsetType | None = UNSET
 

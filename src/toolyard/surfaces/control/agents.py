@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 from starlette.responses import Response
 
-from toolyard.core.agentfiles import FaultsError
 from toolyard.core.agents import Agent, Override
 from toolyard.core.agentwords import write_config, write_override
 from toolyard.core.errors import UnknownNameError
+from toolyard.core.fields import FaultsError
 from toolyard.hub.agents import Agents, Saved
 from toolyard.operation import Ordered
 from toolyard.stores.records import pair

@@ -17,7 +17,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from toolyard.core.agentfiles import Fault, FaultsError
 from toolyard.core.errors import (
     BusyError,
     ConfigError,
@@ -32,6 +31,7 @@ from toolyard.core.errors import (
     ToolyardError,
     UnknownNameError,
 )
+from toolyard.core.fields import FaultsError, FieldFault
 from toolyard.wire import jsonrpc
 
 PROBLEM: Final = "application/problem+json"
@@ -218,7 +218,7 @@ def problem(
     return Response(body, status, {"cache-control": "no-store"}, media_type=PROBLEM)
 
 
-def fault_rows(faults: Iterable[Fault]) -> list[FaultRow]:
+def fault_rows(faults: Iterable[FieldFault]) -> list[FaultRow]:
     """What is wrong, as the API says it."""
     return [FaultRow(each.server, each.field, each.text, each.hint) for each in faults]
 

@@ -7,32 +7,25 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from toolyard.core.transports import Spelling
+from toolyard.core.fields import Fields
 from toolyard.hub import Hub
 from toolyard.hub.orders import Orders
 from toolyard.operation import Done, Ordered
 from toolyard.surfaces.control.api import Call, Operation, Reply
+from toolyard.surfaces.control.endpointrows import EndpointBody
 from toolyard.surfaces.control.rows import ServerDetails, ServerList
 
 TOP = "/api/v1/servers"
 ONE = "/api/v1/servers/{alias}"
-Text = Annotated[str, Meta(min_length=1)]
+ENTRY_HINT = 'write it as {"command": "..."} or {"url": "..."}'
 
 
-class ServerEntry(msgspec.Struct, forbid_unknown_fields=True):
-    """How a server is started (`command`) or reached (`url`), as in the servers file."""
+class ServerEntry(EndpointBody):
+    """A server as in the servers file: its endpoint, and what is beside it."""
 
-    type: Spelling | UnsetType = UNSET
-    transport: Spelling | UnsetType = UNSET
-    command: Text | UnsetType = UNSET
-    args: list[str] | UnsetType = UNSET
-    env: dict[str, str] | UnsetType = UNSET
-    cwd: Text | UnsetType = UNSET
-    url: Text | UnsetType = UNSET
-    headers: dict[str, str] | UnsetType = UNSET
-    timeout: Annotated[float, Meta(gt=0, le=86400)] | UnsetType = UNSET
-    title: str | UnsetType = UNSET
-    disabled: bool | UnsetType = UNSET
+    timeout: Annotated[float, Meta(gt=0)] | UnsetType | None = UNSET
+    title: str | UnsetType | None = UNSET
+    disabled: bool | UnsetType | None = UNSET
 
 
 class NewServer(msgspec.Struct, forbid_unknown_fields=True):
@@ -61,8 +54,8 @@ class ServersDoor:
 
     def _writing(self) -> list[Operation]:
         what: dict[str, Any] = {"answer": Ordered, "tag": "servers", "changes": True}
-        new: dict[str, Any] = {"body": NewServer, "errors": (409,), "status": 201}
-        anew: dict[str, Any] = {"body": ServerEntry, "errors": (409,)}
+        new: dict[str, Any] = {"shape": NewServer, "errors": (409,), "status": 201}
+        anew: dict[str, Any] = {"shape": ServerEntry, "errors": (409,)}
         refused: dict[str, Any] = {"errors": (409, 422)}
         return [
             Operation("POST", TOP, "Write a server down", self._add, **what, **new),
@@ -96,14 +89,16 @@ class ServersDoor:
         return Reply(self._hub.describe(alias), etag=str(self._hub.snapshot.revision))
 
     async def _add(self, call: Call) -> Ordered:
-        new: NewServer = call.body
-        noticed = await self._orders.add_server(new.name, msgspec.to_builtins(new.entry))
-        return Ordered(new.name, noticed)
+        new = Fields(call.body, 'write it as {"name": "...", "entry": {...}}')
+        new.only(("name", "entry"), "a new server")
+        name = new.text("name")
+        entry = _entry(Fields(new.get("entry"), ENTRY_HINT, within=new, server=name))
+        return Ordered(name, await self._orders.add_server(name, entry))
 
     async def _change(self, call: Call) -> Ordered:
         alias = call.path["alias"]
-        noticed = await self._orders.change_server(alias, msgspec.to_builtins(call.body))
-        return Ordered(alias, noticed)
+        entry = _entry(Fields(call.body, ENTRY_HINT))
+        return Ordered(alias, await self._orders.change_server(alias, entry))
 
     async def _remove(self, call: Call) -> Ordered:
         alias = call.path["alias"]
@@ -128,3 +123,14 @@ class ServersDoor:
     async def _rest(self, call: Call) -> Done:
         self._hub.deactivate(call.path["alias"])
         return Done()
+
+
+def _entry(fields: Fields) -> dict[str, Any]:
+    """Return what to write down; the servers file says what else is wrong with it.
+
+    Raises:
+        FaultsError: It is no entry.
+    """
+    fields.only(ServerEntry.__struct_fields__, "a server")
+    fields.finish()
+    return {key: value for key, value in fields.value.items() if value is not None}

@@ -1,0 +1,91 @@
+"""Endpoints: a command to start or an address to reach, written down and told apart.
+
+`toolyard.core.endpoint_fields` reads them, in any spelling.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+from urllib.parse import urlsplit
+
+from toolyard.core.canonical import canonical
+
+Pairs = tuple[tuple[str, str], ...]
+"""Names and values, frozen all the way down, so that an endpoint can be a key."""
+_BREAKS: Final = re.compile(r"[\x00-\x20\x7f]")
+"""Characters that would end an address, or the line of a request that it stands in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """Start this process and speak MCP over its stdin and stdout."""
+
+    argv: tuple[str, ...]
+    """Program and arguments; an empty program is the one that the image of its placement names."""
+    env: Pairs = field(default=(), repr=False)
+    cwd: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Url:
+    """Speak MCP to this address: streamable HTTP, or the older HTTP+SSE."""
+
+    url: str
+    kind: Literal["http", "sse"] = "http"
+    headers: Pairs = field(default=(), repr=False)
+
+
+Endpoint = Command | Url
+
+
+def write_endpoint(endpoint: Endpoint) -> dict[str, Any]:
+    """Return an endpoint as an entry of a servers file says it."""
+    if isinstance(endpoint, Command):
+        program, *args = endpoint.argv
+        said: dict[str, Any] = {"command": program, "args": args}
+        more: dict[str, Any] = {"env": dict(endpoint.env), "cwd": endpoint.cwd}
+    else:
+        said = {"type": endpoint.kind, "url": endpoint.url}
+        more = {"headers": dict(endpoint.headers)}
+    return said | {key: value for key, value in more.items() if value}
+
+
+def fingerprint(endpoint: Endpoint, variables: tuple[str, ...] = ()) -> str:
+    """Return what stands for an endpoint, and for the variables that it asks the user for.
+
+    Approvals, locks and findings are kept under it, so its bytes must never change.
+    """
+    if isinstance(endpoint, Command):
+        parts: list[Any] = ["command", endpoint.argv, endpoint.env, endpoint.cwd]
+    else:
+        parts = ["url", endpoint.kind, endpoint.url, endpoint.headers]
+    text = canonical([*parts, sorted(variables)])
+    return hashlib.sha256(b"toolyard launch\0" + text).hexdigest()
+
+
+def is_address(text: str) -> bool:
+    """Whether a text is an http or https address that can be reached."""
+    return not _BREAKS.search(text) and _begins_address(text, needs_host=True)
+
+
+def may_be_address(text: str) -> bool:
+    """Whether a text is an address once its references, such as `${HOST}`, are filled in."""
+    if "${" not in text:
+        return is_address(text)
+    if _BREAKS.search(text):
+        return False
+    if "${" in text.split("://")[0]:
+        return True  # even the scheme is known only then
+    return _begins_address(text.split("${")[0], needs_host=False)
+
+
+def _begins_address(text: str, *, needs_host: bool) -> bool:
+    try:
+        parts = urlsplit(text)
+        parts.port  # noqa: B018 - raises for a port that is none
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and (bool(parts.hostname) or not needs_host)
