@@ -206,6 +206,21 @@ def test_toml_keeps_every_byte_around_a_table_wherever_it_stands() -> None:
     assert remove_table(changed, ("mcp_servers", "toolyard")) == before + after
 
 
+@pytest.mark.parametrize("newline", [b"\n", b"\r\n"])
+def test_toml_keeps_what_is_written_above_the_next_table(newline: bytes) -> None:
+    path, table = ("mcp_servers", "toolyard"), b'[mcp_servers.toolyard]\ncommand = "old"\n'
+    note = b'\n# keys for the staging cluster\n[mcp_servers.staging]\ncommand = "s"\n'
+    for seed in range(60):
+        others = toml_file(seed).replace(b"\r\n", b"\n").rstrip(b"\n")
+        before = others + b"\n\n" if others.strip(b"\xef\xbb\xbf") else others
+        data = (before + table + note).replace(b"\n", newline)
+
+        changed = set_table(data, path, {"command": "new"})
+
+        assert changed == data.replace(b'"old"', b'"new"'), seed
+        assert remove_table(data, path).endswith(note.replace(b"\n", newline)), seed
+
+
 @pytest.mark.parametrize(
     "text",
     [
