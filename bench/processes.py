@@ -72,6 +72,10 @@ class Running:
         """CPU seconds, user and system, of it and all it started except servers."""
         return sum(cpu_of(process) for process in self._own())
 
+    def pids(self) -> list[int]:
+        """It and all it started except servers."""
+        return [process.pid for process in self._own()]
+
     def rss(self) -> float:
         """Memory in MB: resident of the process, and what its children alone take besides.
 

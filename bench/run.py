@@ -21,6 +21,7 @@ import uvloop
 from agents import read_lists, resolve_all
 from apart import shared_or_not
 from cold import attach, cold_start
+from idle import idle
 from load import LoadError, Tally, burst, churn, repeat
 from processes import Running, door_opens, http_upstreams, hub, relay, stdio_upstream, tools_arrive
 from table import Row, judge_stdio, medians, show
@@ -117,6 +118,8 @@ async def run(given: argparse.Namespace) -> list[Row]:
         rows += await cold_start(given.rounds)
     if not given.without_hub and wanted(given, "attach"):
         rows += await attach(given.rounds)
+    if not given.without_hub and wanted(given, "idle"):
+        rows += await idle(given.rounds)
     if not given.without_hub and wanted(given, "agent read"):
         rows += await read_lists(given.rounds)
     if wanted(given, "resolve"):

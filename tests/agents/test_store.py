@@ -11,12 +11,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.fixtures.following import following
 from toolyard.core.agentfiles import read_agent, read_config, read_override, read_policy
 from toolyard.core.agents import AgentConfig, Roster
 from toolyard.core.errors import ConflictError, NotOursError, StoreError, UnknownNameError
 from toolyard.core.model import Report
 from toolyard.core.sites import Site
 from toolyard.records.database import Database
+from toolyard.records.follow import Follower
 from toolyard.sources.agents import Agents
 from toolyard.stores.agents import AgentStore
 from toolyard.stores.schema import MIGRATIONS
@@ -26,10 +28,10 @@ LIST = read_config("codex", {"enabled": True, "servers": {"git": GIT, "yard": {"
 
 
 @contextlib.contextmanager
-def opened(path: Path) -> Iterator[AgentStore]:
+def opened(path: Path, follower: Follower | None = None) -> Iterator[AgentStore]:
     database = Database(path, MIGRATIONS)
     try:
-        yield AgentStore(database)
+        yield AgentStore(database, follower)
     finally:
         database.close()
 
@@ -156,9 +158,10 @@ def test_without_a_database_agents_are_given_nothing_and_writing_says_why() -> N
 
 async def test_a_change_of_another_process_is_reported_once(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
-    with opened(path) as mine, opened(path) as theirs:
+    follower = Follower()
+    with opened(path, follower) as mine, opened(path) as theirs:
         reports: asyncio.Queue[Report] = asyncio.Queue()
-        async with asyncio.timeout(10), asyncio.TaskGroup() as group:
+        async with asyncio.timeout(10), following(follower), asyncio.TaskGroup() as group:
             task = group.create_task(Agents(mine, {}).run(reports.put_nowait))
             first = await reports.get()
             assert first.roster is not None and not first.roster.configs

@@ -18,7 +18,7 @@ from toolyard.core.definitions import read_definition
 from toolyard.core.endpoint import Endpoint
 from toolyard.core.endpoint_fields import ENDPOINT_KEYS, read_endpoint
 from toolyard.core.errors import ConfigError
-from toolyard.stores.records import read_value, write_value
+from toolyard.stores.agentrecords import read_value, write_value
 from toolyard.stores.servers import ServersFile
 
 Said = dict[str, Any]
@@ -84,7 +84,7 @@ def catalog(said: Said) -> Endpoint | None:
 
 def agents_list(said: Said) -> Endpoint | None:
     config = read_config("codex", {"enabled": True, "servers": {"a": said}})
-    kept = read_value("config", "codex", write_value(config))
+    kept = read_value("config", "codex", json.loads(json.dumps(write_value(config))))
     assert kept == config
     return config.servers[0].endpoint
 

@@ -180,11 +180,18 @@ async def test_several_wait_and_all_are_woken_from_any_thread() -> None:
         assert await asyncio.gather(*waits) == [2, 2, 2]
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="counts descriptors in /proc")
-async def test_no_descriptor_is_left_behind(tmp_path: Path) -> None:
-    before = len(os.listdir("/proc/self/fd"))
+def watches() -> int:
+    """How many watches of the kernel we hold."""
+    links = [Path(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd")]
+    return sum("inotify" in os.readlink(link) for link in links if os.path.lexists(link))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has them")
+async def test_no_watch_is_left_behind(tmp_path: Path) -> None:
+    before = watches()
     for _ in range(3):
         async with watching(tmp_path, tmp_path / "x" / "a") as watched:
             await watched.tells((tmp_path / "x").mkdir)
+            assert watches() == before + 1
         (tmp_path / "x").rmdir()
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert watches() == before

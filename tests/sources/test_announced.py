@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.fixtures.following import following
 from toolyard.announce import Announcements
 from toolyard.core.model import Command, Report, ServerId, Url
 from toolyard.core.problems import ProblemCode
-from toolyard.sources.announced import Announced
+from toolyard.sources.announced import Announced, ProjectFolders
 
 ROOT = Path(__file__).resolve().parents[2]
 SERVING = ROOT / "tests" / "announce" / "serving.py"
@@ -47,8 +48,11 @@ class Reports:
 @asynccontextmanager
 async def running(*folders: Path, user: Path | None = None) -> AsyncIterator[Reports]:
     reports = Reports()
-    async with asyncio.TaskGroup() as group:
-        task = group.create_task(Announced(lambda: folders, user).run(reports.post))
+    projects = ProjectFolders()
+    for folder in folders:
+        projects.enter(str(folder))
+    async with following() as follower, asyncio.TaskGroup() as group:
+        task = group.create_task(Announced(projects, follower, user).run(reports.post))
         try:
             yield reports
         finally:
@@ -377,14 +381,16 @@ async def test_names_of_a_hostile_file_are_made_fit_and_its_length_is_bounded(
 
 
 async def test_a_project_may_be_added_while_it_runs(project: Path, url: str) -> None:
-    folders: list[Path] = []
+    projects = ProjectFolders()
     reports = Reports()
     file(project).register_server("a", entry(url))
-    async with asyncio.TaskGroup() as group:
-        task = group.create_task(Announced(lambda: folders).run(reports.post))
+    async with following() as follower, asyncio.TaskGroup() as group:
+        task = group.create_task(Announced(projects, follower).run(reports.post))
         await reports.names()
-        folders.append(project)
+        projects.enter(str(project))
         await reports.names("nabu")
+        projects.leave(str(project))
+        await reports.names()
         task.cancel()
 
 

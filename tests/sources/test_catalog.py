@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.fixtures.following import following
 from toolyard.core.catalog import Verification
 from toolyard.core.model import Command, Report, Url
 from toolyard.sources.catalog import Added
@@ -54,8 +55,8 @@ def catalog(tmp_path: Path) -> Catalog:
 @asynccontextmanager
 async def running(catalog: Catalog, env: dict[str, str] | None = None) -> AsyncIterator[Reports]:
     reports = Reports()
-    async with asyncio.TaskGroup() as group:
-        task = group.create_task(Added(catalog, env or {}).run(reports.post))
+    async with following() as follower, asyncio.TaskGroup() as group:
+        task = group.create_task(Added(catalog, env or {}, follower).run(reports.post))
         try:
             yield reports
         finally:
@@ -105,11 +106,11 @@ async def test_a_change_is_seen_without_reading_the_other_files(catalog: Catalog
     catalog.add("s7")
     async with running(catalog) as reports:
         await reports.names("s7")
-        before = catalog.load(()).definitions
+        before = catalog.load().definitions
         (folder / "s7.json").write_bytes(text("s7", title="New"))
         await reports.until(lambda r: r.servers[0].title == "New", within=2.0)
 
-    after = catalog.load(()).definitions
+    after = catalog.load().definitions
     kept = [name for name in before if after[name].definition is before[name].definition]
     assert sorted(kept) == sorted(name for name in before if name != "s7")
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.fixtures.following import following
 from toolyard.core.model import Report
 from toolyard.sources.configured import Configured
 from toolyard.stores.servers import ServersFile
@@ -42,8 +43,9 @@ class Reports:
 @asynccontextmanager
 async def running(path: Path, env: dict[str, str] | None = None) -> AsyncIterator[Reports]:
     reports = Reports()
-    async with asyncio.TaskGroup() as group:
-        task = group.create_task(Configured(path, env or {}).run(reports.post))
+    async with following() as follower, asyncio.TaskGroup() as group:
+        source = Configured(ServersFile(path, env or {}, follower))
+        task = group.create_task(source.run(reports.post))
         try:
             yield reports
         finally:

@@ -8,18 +8,19 @@ import pytest
 
 from toolyard.core.apps import App
 from toolyard.core.errors import ConfigError, UnknownNameError
-from toolyard.stores.apps import AppsFolder
+from toolyard.records.folder import FolderRecords
+from toolyard.stores.apps import defined_apps, open_apps, remove_app
 
 MINE = App("mine", "mine", (("dev", 4000),), title="Mine")
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> AppsFolder:
-    return AppsFolder(tmp_path / "apps")
+def records(tmp_path: Path) -> FolderRecords[App]:
+    return open_apps(tmp_path / "apps")
 
 
-def test_kunobi_comes_with_us_as_it_was_designed(folder: AppsFolder) -> None:
-    (app,) = folder.load().apps
+def test_kunobi_comes_with_us_as_it_was_designed(records: FolderRecords[App]) -> None:
+    (app,) = defined_apps(records).apps.values()
     assert (app.name, app.title, app.match, app.path) == ("kunobi", "Kunobi", "kunobi", "/mcp")
     assert app.prefix == "KUNOBI"
     ports = {"legacy": 3030, "stable": 3200, "unstable": 3300, "dev": 3400}
@@ -31,52 +32,52 @@ def test_kunobi_comes_with_us_as_it_was_designed(folder: AppsFolder) -> None:
     assert app.installs[1].launch_on("macos") == ("open", "-a", "{place}")
 
 
-def test_a_definition_is_written_found_and_removed(folder: AppsFolder) -> None:
-    before = folder.mark()
-    path = folder.put(MINE)
+def test_a_definition_is_written_found_and_removed(records: FolderRecords[App]) -> None:
+    records.write("mine", MINE)
+    path = records.path("mine")
     assert path.name == "mine.json"
     assert path.stat().st_mode & 0o777 == 0o600
-    assert folder.mark() != before
-    assert MINE in folder.load().apps
-    folder.remove("mine")
-    assert MINE not in folder.load().apps
+    assert defined_apps(records).apps["mine"] == MINE
+    assert remove_app(records, "mine") == path
+    assert "mine" not in defined_apps(records).apps and not path.exists()
 
 
-def test_only_the_users_own_can_be_removed(folder: AppsFolder) -> None:
-    folder.put(MINE)
+def test_only_the_users_own_can_be_removed(records: FolderRecords[App]) -> None:
+    records.write("mine", MINE)
     with pytest.raises(UnknownNameError) as caught:
-        folder.remove("kunobi")
+        remove_app(records, "kunobi")
     assert "mine" in caught.value.hint
 
 
-def test_a_users_definition_takes_the_place_of_a_shipped_one(folder: AppsFolder) -> None:
-    folder.put(App("kunobi", "kunobi", (("dev", 4000),)))
-    (app,) = folder.load().apps
+def test_a_users_definition_takes_the_place_of_a_shipped_one(records: FolderRecords[App]) -> None:
+    records.write("kunobi", App("kunobi", "kunobi", (("dev", 4000),)))
+    (app,) = defined_apps(records).apps.values()
     assert app.variants == (("dev", 4000),)
 
 
-def test_one_bad_file_is_one_problem_and_costs_nobody_else(folder: AppsFolder) -> None:
-    folder.put(MINE)
-    (folder.folder / "broken.json").write_text('{"name": "broken", ')
-    (folder.folder / "other.json").write_text('{"name": "another", "variants": {"a": 1}}')
-    (folder.folder / "empty.json").write_text("")
-    (folder.folder / "wide.json").write_text('{"name": "wide", "variants": {"a": 99999}}')
-    loaded = folder.load()
-    assert [app.name for app in loaded.apps] == ["kunobi", "mine"]
-    assert [Path(p.subject).stem for p in loaded.problems] == ["broken", "empty", "other", "wide"]
-    assert all(p.code == "app-file" and p.hint for p in loaded.problems)
+def test_one_bad_file_is_one_problem_and_costs_nobody_else(records: FolderRecords[App]) -> None:
+    records.write("mine", MINE)
+    (records.folder / "broken.json").write_text('{"name": "broken", ')
+    (records.folder / "other.json").write_text('{"name": "another", "variants": {"a": 1}}')
+    (records.folder / "empty.json").write_text("")
+    (records.folder / "wide.json").write_text('{"name": "wide", "variants": {"a": 99999}}')
+    defined = defined_apps(records)
+    assert list(defined.apps) == ["kunobi", "mine"]
+    problems = defined.kept.problems
+    assert [Path(p.subject).stem for p in problems] == ["broken", "empty", "other", "wide"]
+    assert all(p.code == "app-file" and p.hint for p in problems)
 
 
-def test_comments_and_trailing_commas_are_fine(folder: AppsFolder) -> None:
-    folder.folder.mkdir()
+def test_comments_and_trailing_commas_are_fine(records: FolderRecords[App]) -> None:
+    records.folder.mkdir()
     text = '{"name": "mine", /* ours */ "variants": {"dev": 4000,},}'
-    (folder.folder / "mine.json").write_text(text)
-    assert MINE in folder.load().apps
+    (records.folder / "mine.json").write_text(text)
+    assert defined_apps(records).apps["mine"] == MINE
 
 
-def test_what_cannot_be_an_app_is_not_written(folder: AppsFolder) -> None:
+def test_what_cannot_be_an_app_is_not_written(records: FolderRecords[App]) -> None:
     with pytest.raises(ConfigError):
-        folder.put(App("../up", "x", (("dev", 4000),)))
+        records.write("../up", App("../up", "x", (("dev", 4000),)))
     with pytest.raises(ConfigError):
-        folder.put(App("mine", "x", (("dev", 0),), title="Mine"))
-    assert not folder.folder.exists()
+        records.write("mine", App("mine", "x", (("dev", 0),), title="Mine"))
+    assert not records.folder.exists()

@@ -41,6 +41,7 @@ from toolyard.links.pool import Pool
 from toolyard.links.probe import probe
 from toolyard.links.sites import Sites
 from toolyard.links.weights import Weights
+from toolyard.records.follow import Follower
 from toolyard.relay.relay import Relay
 from toolyard.settings import Settings
 from toolyard.sources.agents import Agents as AgentsSource
@@ -54,7 +55,7 @@ from toolyard.sources.passports import follow_passports
 from toolyard.sources.tokens import follow_tokens
 from toolyard.stores.addresses import AddressStore
 from toolyard.stores.agents import AgentStore
-from toolyard.stores.apps import AppsFolder
+from toolyard.stores.apps import open_apps
 from toolyard.stores.backups import Backups
 from toolyard.stores.call_log import CallLog
 from toolyard.stores.catalog import Catalog
@@ -66,7 +67,7 @@ from toolyard.stores.inputs import InputsFile
 from toolyard.stores.inventory import with_link
 from toolyard.stores.offer_cache import OfferCache
 from toolyard.stores.packages import PackagesFolder
-from toolyard.stores.passports import FILE, PassportsFile
+from toolyard.stores.passports import FILE, open_passports
 from toolyard.stores.pins import PinStore
 from toolyard.stores.secrets import Secrets
 from toolyard.stores.servers import ServersFile
@@ -99,6 +100,7 @@ class House:
         self.stopping = asyncio.Event()
         self.comes_back = False
         """Whether the hub that stops is started again at once."""
+        self.follower = Follower()
         self.state = open_state(settings.state_dir)
         self.database = self.state.database
         self.backups = Backups(settings.state_dir)
@@ -115,14 +117,14 @@ class House:
         self._build_hub()
         self._build_files()
         self._build_features()
-        self.announced = Announced(self.hub.project_folders)
+        self.announced = Announced(self.hub.projects, self.follower)
         self.sources: list[Source] = [
-            Configured(settings.config_file, os.environ),
-            Added(self.catalog, os.environ),
+            Configured(self.servers),
+            Added(self.catalog, os.environ, self.follower),
             self.announced,
             self.apps,
             self.passports,
-            follow_tokens(self.tokens),
+            follow_tokens(self.tokens.records),
             self.roster,
             *self.feature_sources,
             Bundled(wait_for_others(self.board, self.hub.is_complete)),
@@ -163,10 +165,14 @@ class House:
         self.asking = AskingServers(self.board, self.sharing, lambda: self.relay.folders)
         self.secrets, self.grants = Secrets(settings.state_dir), Grants(settings.state_dir)
         self.credentials = Credentials(
-            self.grants, self.secrets, lambda: self.pool.keepers, lambda: self.board.snapshot
+            self.grants,
+            self.secrets,
+            lambda: self.pool.keepers,
+            lambda: self.board.snapshot,
+            self.follower,
         )
         self.apps = Apps(
-            AppsFolder(settings.apps_dir),
+            open_apps(settings.apps_dir, self.follower),
             os.environ,
             probe,
             lambda id_, why, since: self.pool.replaced(id_, why, since),
@@ -240,17 +246,17 @@ class House:
         settings = self.settings
         words = self.local.last_words
         self.checks = Checks(self.hub, self.approvals, self.catalog, words, self.open, os.environ)
-        passports = PassportsFile(settings.config_file.parent / FILE)
-        servers = ServersFile(settings.config_file)
-        self.orders = Orders(self.hub, servers, passports)
+        passports = open_passports(settings.config_file.parent / FILE, self.follower)
+        self.servers = ServersFile(settings.config_file, os.environ, self.follower)
+        self.orders = Orders(self.hub, self.servers, passports)
         self.inputs = InputsFile(settings.state_dir / "inputs.json")
-        self.tokens = TokensFile(settings.state_dir / "tokens.json")
+        self.tokens = TokensFile(settings.state_dir / "tokens.json", self.follower)
         self.passports = follow_passports(passports)
         self.board.post(self.passports.report)
 
     def _build_agents(self) -> None:
         """Who is given which servers, and where those run."""
-        records = AgentStore(self.database)
+        records = AgentStore(self.database, self.follower)
         self.executors = Executors(self.hub, records, self.sites)
         self.resolutions = Resolutions(self.board, self.executors.reach_of)
         self.agents = Agents(self.hub, records, self.executors, self.resolutions)
@@ -260,7 +266,7 @@ class House:
 
     def _build_features(self) -> None:
         """What features add: parts of the yard, and sources whose first report stands at once."""
-        self.yard = Yard(self.board, Parts([self.settings, self.relay]))
+        self.yard = Yard(self.board, Parts([self.settings, self.relay, self.follower]))
         for feature in self.features:
             for part in feature.make_parts(self.yard):
                 self.yard.parts.add(part)
@@ -291,6 +297,7 @@ class House:
                     group.create_task(tend(source, self.board.post)) for source in self.sources
                 ]
                 rooms = (
+                    self.follower.run(),
                     self.pool.run(),
                     self.instances.run(),
                     self.relay.run(),

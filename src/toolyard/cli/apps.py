@@ -13,7 +13,7 @@ from toolyard.console.exits import Exit
 
 if TYPE_CHECKING:
     from toolyard.core.apps import App
-    from toolyard.stores.apps import AppsFolder
+    from toolyard.records.folder import FolderRecords
 
 TITLES = ("app", "variant", "port", "status", "tools", "misses", "port taken by")
 
@@ -53,14 +53,17 @@ def add_command(
     toolyard app add studio --variant dev=3400 --variant stable=3200 --match studio
     """
     from toolyard.core.apps import read_app
+    from toolyard.stores.apps import completed
 
-    folder = _folder(context)
-    if name in folder.names() and not force:
+    records = _records(context)
+    if name in records.names() and not force:
         text, hint = f"there is an app '{name}' already", "use --force to replace it"
         raise CommandError(text, hint, Exit.REFUSED)
     fields: dict[str, Any] = {"name": name, "path": path, "variants": _ports(variants)}
     fields |= {key: value for key, value in (("match", match), ("title", title)) if value}
-    file = str(folder.put(folder.completed(read_app(fields))))
+    app = completed(records, read_app(fields))
+    records.write(app.name, app)
+    file = str(records.path(app.name))
     answer = {"done": "added", "app": name, "file": file}
     context.terminal.answer(answer, lambda: context.terminal.say(f"added app '{name}' in {file}"))
 
@@ -86,24 +89,28 @@ def list_command(context: CliContext) -> None:
 @click.pass_obj
 def remove_command(context: CliContext, name: str) -> None:
     """Take away the definition of an app."""
-    folder = _folder(context)
-    if name not in folder.names() and name in (app.name for app in folder.load().apps):
+    from toolyard.stores.apps import defined_apps, remove_app
+
+    records = _records(context)
+    if name not in records.names() and name in defined_apps(records).apps:
         prefix = f"TOOLYARD_{name.upper().replace('-', '_')}"
         hint = f"to have it left alone, set {prefix}_SCAN_ENABLED=false for the hub"
         raise CommandError(f"the app '{name}' comes with toolyard", hint, Exit.REFUSED)
-    file = str(folder.remove(name))
+    file = str(remove_app(records, name))
     answer = {"done": "removed", "app": name, "file": file}
     context.terminal.answer(answer, lambda: context.terminal.say(f"removed app '{name}'"))
 
 
-def _folder(context: CliContext) -> AppsFolder:
-    from toolyard.stores.apps import AppsFolder
+def _records(context: CliContext) -> FolderRecords[App]:
+    from toolyard.stores.apps import open_apps
 
-    return AppsFolder(context.settings.apps_dir)
+    return open_apps(context.settings.apps_dir)
 
 
-def _apps(context: CliContext) -> tuple[App, ...]:
-    return _folder(context).load().apps
+def _apps(context: CliContext) -> list[App]:
+    from toolyard.stores.apps import defined_apps
+
+    return list(defined_apps(_records(context)).apps.values())
 
 
 def _ports(words: Sequence[str]) -> dict[str, object]:

@@ -101,10 +101,10 @@ def _examine_places(context: CliContext) -> Iterator[Finding]:
 def _examine_state(context: CliContext) -> Iterator[Finding]:
     """What a hub would say of the files it keeps."""
     from toolyard.stores.state import examine
-    from toolyard.stores.tokens import TokensFile
+    from toolyard.stores.tokens import open_tokens
 
     folder = context.settings.state_dir
-    for each in (examine(folder), *TokensFile(folder / "tokens.json").load()):
+    for each in (examine(folder), *open_tokens(folder / "tokens.json").read().problems[:1]):
         if each is not None:
             yield Finding(False, each.text, each.hint, each.code, each.subject)
 

@@ -11,7 +11,8 @@ from toolyard.console.context import CliContext, config_option, json_option
 
 if TYPE_CHECKING:
     from toolyard.console.control import Control
-    from toolyard.stores.passports import PassportsFile
+    from toolyard.core.passport import Override
+    from toolyard.records.document import DocumentRecords
 
 LIMITS = ("longest_name", "most_tools", "largest_result", "longest_instructions")
 TITLES = (
@@ -54,13 +55,14 @@ def set_command(context: CliContext, client: str, entries: tuple[str, ...]) -> N
     toolyard passports set my-editor relists=no most_tools=40
     """
     from toolyard.core.passport import read_override
+    from toolyard.stores.passports import put_passport
 
     override = read_override(client, _entries(entries))
     hub = _hub(context)
     if hub:
         hub.put_passport(client, override.said)
     else:
-        _file(context).put(override)
+        put_passport(_records(context), override)
     answer = {"done": "set", "client": client, **override.said}
     context.terminal.answer(answer, lambda: context.terminal.say(f"set for the client '{client}'"))
 
@@ -72,11 +74,13 @@ def set_command(context: CliContext, client: str, entries: tuple[str, ...]) -> N
 @click.pass_obj
 def reset_command(context: CliContext, client: str) -> None:
     """Take back all that you have said of a client."""
+    from toolyard.stores.passports import remove_passport
+
     hub = _hub(context)
     if hub:
         hub.reset_passport(client)
     else:
-        _file(context).remove(client)
+        remove_passport(_records(context), client)
     answer = {"done": "reset", "client": client}
     context.terminal.answer(answer, lambda: context.terminal.say(f"reset the client '{client}'"))
 
@@ -101,10 +105,10 @@ def _hub(context: CliContext) -> Control | None:
     return None if context.told_config else context.find_hub()
 
 
-def _file(context: CliContext) -> PassportsFile:
-    from toolyard.stores.passports import FILE, PassportsFile
+def _records(context: CliContext) -> DocumentRecords[Override]:
+    from toolyard.stores.passports import FILE, open_passports
 
-    return PassportsFile(context.settings.config_file.parent / FILE)
+    return open_passports(context.settings.config_file.parent / FILE)
 
 
 def _entries(words: Sequence[str]) -> dict[str, bool | int | str]:
@@ -128,10 +132,10 @@ def _from_file(context: CliContext) -> list[Row]:
 
     from toolyard.core.known_clients import passports
 
-    loaded = _file(context).load()
-    for problem in loaded.problems:
+    kept = _records(context).read()
+    for problem in kept.problems:
         context.terminal.note(f"note: {problem.text}")
-    said = {each.name: each for each in loaded.overrides}
+    said = kept.values
     return [
         {
             **asdict(each),

@@ -8,6 +8,7 @@ import importlib
 from toolyard.board import Board
 from toolyard.feature import Feature
 from toolyard.operation import Answer, Operation, Order
+from toolyard.records.follow import Follower
 from toolyard.settings import Settings
 from toolyard.yard import Parts, Yard
 
@@ -24,7 +25,7 @@ async def _run(settings: Settings, operation: Operation[Order, Answer], order: O
 def _open_yard(settings: Settings, package: str) -> Yard:
     """A yard of one feature's records, whose picture is what they say now."""
     feature: Feature = importlib.import_module(package).FEATURE
-    yard = Yard(Board(), Parts([settings]), is_live=False)
+    yard = Yard(Board(), Parts([settings, Follower()]), is_live=False)
     for part in feature.make_parts(yard):
         yard.parts.add(part)
     for source in feature.make_sources(yard):

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
 from typing import Any, Final
 
 from toolyard import __version__
@@ -31,6 +29,7 @@ from toolyard.hub.addresses import address_problems
 from toolyard.links.instances import Instances
 from toolyard.links.keeper import Keeper
 from toolyard.links.pool import Pool
+from toolyard.sources.announced import ProjectFolders
 from toolyard.sources.apps import Apps, describe_app
 from toolyard.sources.scan import Scan
 from toolyard.stores.clear import without_passwords
@@ -67,24 +66,9 @@ class Hub:
         self.url = url
         self._expected = expected
         self._installed = installed
-        self._projects: Counter[str] = Counter()
+        self.projects = ProjectFolders()
+        """Where those work who are attached."""
         self._started = time.monotonic()
-
-    def enter(self, folder: str) -> None:
-        """A client came whose working directory this is: what is announced there counts."""
-        if os.path.isabs(folder):
-            self._projects[folder] += 1
-
-    def leave(self, folder: str) -> None:
-        """It left."""
-        if self._projects[folder] <= 1:
-            del self._projects[folder]
-        else:
-            self._projects[folder] -= 1
-
-    def project_folders(self) -> list[Path]:
-        """The working directories of all who are attached."""
-        return [Path(folder) for folder in self._projects]
 
     @property
     def snapshot(self) -> Snapshot:

@@ -33,7 +33,7 @@ from toolyard.hub.preview import (
 )
 from toolyard.hub.resolutions import Resolutions
 from toolyard.hub.why import Story, tell
-from toolyard.stores.agents import ANY, AgentStore, Records
+from toolyard.stores.agents import ANY, AgentRecords, AgentStore
 
 TRIES: Final = 20
 """How often a change of a part is tried again because somebody else was quicker."""
@@ -64,7 +64,7 @@ class Agents:
     # Questions.
 
     @property
-    def records(self) -> Records:
+    def records(self) -> AgentRecords:
         """All that was written, with versions."""
         return self._store.records
 

@@ -9,7 +9,8 @@ from toolyard.board import NOTICE_SECONDS
 from toolyard.core.apps import App, read_app
 from toolyard.core.errors import NotOursError
 from toolyard.hub import Hub
-from toolyard.stores.apps import AppsFolder
+from toolyard.records.folder import FolderRecords
+from toolyard.stores.apps import completed, remove_app
 
 
 class AppOrders:
@@ -29,8 +30,8 @@ class AppOrders:
         return await self._noticed(lambda: self._seen(name) == app)
 
     def _put(self, app: App) -> App:
-        whole = self._folder.completed(app)
-        self._folder.put(whole)
+        whole = completed(self._records, app)
+        self._records.write(app.name, whole)
         return whole
 
     async def remove(self, name: str) -> bool:
@@ -41,16 +42,16 @@ class AppOrders:
             UnknownNameError: There is none of that name.
             StoreError: It cannot be deleted.
         """
-        if name in self._hub.scans and name not in self._folder.names():
+        if name in self._hub.scans and name not in self._records.names():
             hint = "have it left alone with a setting of its own, see the how-to of apps"
             raise NotOursError(f"the app {name!r} comes with toolyard", hint)
         before = self._seen(name)
-        await asyncio.to_thread(self._folder.remove, name)
+        await asyncio.to_thread(remove_app, self._records, name)
         return await self._noticed(lambda: self._seen(name) != before)
 
     @property
-    def _folder(self) -> AppsFolder:
-        return self._hub.apps.folder
+    def _records(self) -> FolderRecords[App]:
+        return self._hub.apps.records
 
     def _seen(self, name: str) -> App | None:
         scan = self._hub.scans.get(name)

@@ -15,8 +15,8 @@ from toolyard.core.plans import Resolution
 from toolyard.core.sites import Placement, Site
 from toolyard.hub import Hub
 from toolyard.links.sites import LOCAL, Sites, Trial
+from toolyard.stores.agentrecords import read_site
 from toolyard.stores.agents import ANY, AgentStore
-from toolyard.stores.records import read_site
 
 REACH_SECONDS: Final = 15.0
 

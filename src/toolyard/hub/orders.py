@@ -10,7 +10,8 @@ from toolyard.core.errors import NotOursError, TakenError
 from toolyard.core.model import Server, ServerId, Snapshot
 from toolyard.core.passport import Override
 from toolyard.hub import Hub
-from toolyard.stores.passports import PassportsFile
+from toolyard.records.protocol import Records
+from toolyard.stores.passports import put_passport, remove_passport
 from toolyard.stores.servers import SOURCE, ServersFile
 
 
@@ -24,7 +25,7 @@ class Orders:
         self,
         hub: Hub,
         servers: ServersFile,
-        passports: PassportsFile,
+        passports: Records[Override],
     ) -> None:
         self._hub = hub
         self._servers = servers
@@ -115,7 +116,7 @@ class Orders:
         Raises:
             ConfigError, StoreError: It cannot be used or written.
         """
-        await asyncio.to_thread(self._passports.put, override)
+        await asyncio.to_thread(put_passport, self._passports, override)
         wanted = override.said.items()
 
         def holds(snapshot: Snapshot) -> bool:
@@ -131,7 +132,7 @@ class Orders:
             UnknownNameError: Nothing was.
             ConfigError, StoreError: The file cannot be read or written.
         """
-        await asyncio.to_thread(self._passports.remove, name)
+        await asyncio.to_thread(remove_passport, self._passports, name)
         return await self._hub.board.wait_until(lambda snapshot: name not in snapshot.overrides)
 
 

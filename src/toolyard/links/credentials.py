@@ -11,7 +11,7 @@ import logging
 import random
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -24,6 +24,7 @@ from toolyard.links.link import Link
 from toolyard.links.opening import Opening, Proceed
 from toolyard.links.refresh import refresh
 from toolyard.links.refusals import AuthNeededError, ScopeNeededError
+from toolyard.records.follow import Follower
 from toolyard.stores.expand import find_secrets
 from toolyard.stores.grants import Grant, Grants, Listed, server_key
 from toolyard.stores.secrets import Kept, Secrets
@@ -31,7 +32,8 @@ from toolyard.wire.tasks import Tasks
 
 log = logging.getLogger(__name__)
 
-LOOK_SECONDS: Final = 0.5
+LOOK_SECONDS: Final = 30.0
+"""How often to look at the clock while a login has an end: a machine may have slept."""
 FIRST_PAUSE: Final = 2.0
 LONGEST_PAUSE: Final = 300.0
 
@@ -45,6 +47,7 @@ class Credentials:
         secrets: Secrets,
         keepers: Callable[[], Mapping[ServerId, Keeper]],
         picture: Callable[[], Snapshot],
+        follower: Follower,
     ) -> None:
         self._grants = grants
         self._secrets = secrets
@@ -53,6 +56,7 @@ class Credentials:
         self._listed: dict[str, Listed] = {}
         self._known: dict[str, Kept] = {}
         self._marks: tuple[object, object] = ((), ())
+        self._changes = follower.follow(grants.index, secrets.index)
         self._held: dict[str, Grant] = {}
         self._servers: dict[str, set[ServerId]] = {}
         """Who was opened at an address, or tried to."""
@@ -77,6 +81,7 @@ class Credentials:
             return
         key = server_key(endpoint.url)
         self._servers.setdefault(key, set()).add(server.id)
+        self._changes.tell()
         async with AsyncExitStack() as stack:
             link = await self._enter(stack, opening, endpoint, proceed)
             link.on_unauthorized = partial(self._refused, server.id, key, _is_told(endpoint))
@@ -115,7 +120,7 @@ class Credentials:
         grant = self._held.get(key) or await asyncio.to_thread(self._grants.read, key)
         if grant is None:
             return None
-        self._held[key] = grant
+        self._hold(key, grant)
         if grant.expires_at and time.time() >= grant.expires_at:
             needed = _needed(server.id.name)
             if self._listed[key].ended:
@@ -153,6 +158,7 @@ class Credentials:
             failures = self._tries.get(key, (0, 0.0))[0] + 1
             pause = min(FIRST_PAUSE * 2 ** (failures - 1), LONGEST_PAUSE)
             self._tries[key] = (failures, time.time() + pause * random.uniform(0.8, 1.2))
+            self._changes.tell()
             log.warning("a login could not be renewed", extra={"issuer": old.issuer})
             return error
         self._tries.pop(key, None)
@@ -174,9 +180,14 @@ class Credentials:
         finally:
             hold.__exit__(None, None, None)
 
+    def _hold(self, key: str, grant: Grant) -> None:
+        """Keep a grant in memory, and see when it is to be renewed."""
+        self._held[key] = grant
+        self._changes.tell()
+
     def _adopt(self, key: str, grant: Grant) -> None:
         """Use a grant from now on, also on the links that are open."""
-        self._held[key] = grant
+        self._hold(key, grant)
         for link in self._links.get(key, ()):
             link.authorize(f"Bearer {grant.access_token}")
 
@@ -234,9 +245,12 @@ class Credentials:
         """Follow what is kept, and renew ahead of time, until cancelled."""
         try:
             while True:
+                count = self._changes.count
                 await self._look()
                 self._renew_due()
-                await asyncio.sleep(LOOK_SECONDS)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(self._until_due()):
+                        await self._changes.wait(count)
         finally:
             await self._tasks.close()
 
@@ -278,7 +292,7 @@ class Credentials:
             for keeper in self._keepers_at(key):
                 keeper.free()
         else:
-            self._held[key] = grant  # our own renewal
+            self._hold(key, grant)  # our own renewal
 
     def _secrets_changed(self, kept: set[Kept], names: set[str]) -> None:
         """Servers that use them start anew with the next call, and at once if they failed."""
@@ -294,15 +308,31 @@ class Credentials:
     def _renew_due(self) -> None:
         now = time.time()
         for key, grant in self._held.items():
-            listed = self._listed.get(key)
-            if listed is None or not self._keepers_at(key) or not grant.expires_at:
+            due = self._due(key, grant)
+            if due is None or now < due:
                 continue
-            if listed.ended or not grant.refresh_token:
-                if now >= grant.expires_at:
-                    self._park_all(key)
-            elif now >= max(grant.refresh_at, self._tries.get(key, (0, 0.0))[1]):
-                if key not in self._renewals:
-                    self._tasks.start(self._ahead(key, grant))
+            if self._is_ended(key, grant):
+                self._park_all(key)
+            elif key not in self._renewals:
+                self._tasks.start(self._ahead(key, grant))
+
+    def _due(self, key: str, grant: Grant) -> float | None:
+        """When something is to be done about a grant; None if never, as far as is known now."""
+        if key not in self._listed or not self._keepers_at(key) or not grant.expires_at:
+            return None
+        if self._is_ended(key, grant):
+            return grant.expires_at
+        return max(grant.refresh_at, self._tries.get(key, (0, 0.0))[1])
+
+    def _is_ended(self, key: str, grant: Grant) -> bool:
+        return self._listed[key].ended or not grant.refresh_token
+
+    def _until_due(self) -> float | None:
+        """Seconds until a grant is due; None if none will be."""
+        now = time.time()
+        dues = [self._due(key, grant) for key, grant in self._held.items()]
+        left = [due - now for due in dues if due is not None and due > now]
+        return min(LOOK_SECONDS, *left) if left else None
 
     def _park_all(self, key: str) -> None:
         for keeper in self._keepers_at(key):

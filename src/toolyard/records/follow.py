@@ -11,12 +11,9 @@ import os
 import sys
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from itertools import chain
 from pathlib import Path
 from typing import Final
-
-import watchfiles
-
-from toolyard.records.inotify import EVERYTHING, Inotify
 
 QUIET_SECONDS: Final = 0.05
 """The quiet that ends a burst of changes: an editor's save is several of them."""
@@ -119,13 +116,11 @@ class Follower:
 
     def _happened(self, folder: str, name: str) -> None:
         """Note whom a change concerns; one without a name concerns all of its folder."""
-        if folder == EVERYTHING:
-            concerned = list(self._followed)
-        elif not name:
-            concerned = [each for some in self._interests.get(folder, {}).values() for each in some]
-        else:
-            named = self._interests.get(folder, {})
+        named = self._interests.get(folder, {})
+        if name:
             concerned = [*named.get(name, ()), *named.get(ANY_NAME, ())]
+        else:
+            concerned = list(chain(*named.values()))
         if concerned:
             self._pending.update(concerned)
             self._arrived.set()
@@ -176,7 +171,10 @@ def _places(paths: Iterable[Path]) -> Iterator[tuple[str, str]]:
 
 def _watching(folders: Iterable[str], tell: Tell) -> AbstractAsyncContextManager[None]:
     """Tell what happens in these folders while inside."""
+    # Both are imported late: a command that follows nothing should not wait for them.
     if sys.platform == "linux":
+        from toolyard.records.inotify import Inotify
+
         with suppress(OSError):  # no watches left for this user
             return Inotify(folders, tell)
     return _watching_elsewhere(folders, tell)
@@ -194,6 +192,8 @@ async def _watching_elsewhere(folders: Iterable[str], tell: Tell) -> AsyncIterat
 
 
 async def _watch(folders: list[str], tell: Tell) -> None:
+    import watchfiles
+
     watch = watchfiles.awatch(*folders, watch_filter=None, step=STEP_MS, recursive=False)
     with suppress(OSError, RuntimeError):  # it cannot watch, or a folder went: looking remains
         async for changes in watch:

@@ -11,6 +11,7 @@ import logging
 import os
 import struct
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from types import TracebackType
 from typing import Final
 
@@ -30,9 +31,6 @@ _MASK: Final = (
 _OVERFLOW: Final = 0x4000
 _HEAD: Final = struct.Struct("iIII")
 _BYTES: Final = 65_536
-
-EVERYTHING: Final = ""
-"""The folder that is named when it is not known what happened."""
 
 
 class Inotify:
@@ -77,9 +75,8 @@ class Inotify:
         except BlockingIOError:
             return
         for watch, mask, name in _events(data):
-            if mask & _OVERFLOW:
-                self._tell(EVERYTHING, "")
-            for folder in self._folders.get(watch, ()):
+            lost = mask & _OVERFLOW  # then it is not known what happened, nor where
+            for folder in chain(*self._folders.values()) if lost else self._folders.get(watch, ()):
                 self._tell(folder, name)
 
 

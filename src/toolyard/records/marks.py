@@ -13,7 +13,7 @@ from toolyard.records.follow import Changes
 Mark = tuple[int, ...]
 
 
-def mark_of(path: Path) -> Mark:
+def mark_of(path: Path | str) -> Mark:
     """What changes whenever a file does; empty if there is none."""
     try:
         stat = os.stat(path)

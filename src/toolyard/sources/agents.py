@@ -5,16 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Final
 
 from toolyard.core.model import Problem, Report, Server
 from toolyard.core.problems import ProblemCode
 from toolyard.core.roster import SOURCE, declared
-from toolyard.stores.agents import AgentStore, Records
+from toolyard.stores.agents import AgentRecords, AgentStore
 from toolyard.stores.expand import Lookup, explain, find_unset
-
-LOOK_SECONDS: Final = 0.2
-"""How often to look for changes of other processes; it is one number in one row."""
 
 
 class Agents:
@@ -36,20 +32,15 @@ class Agents:
         """Follow the store until cancelled."""
         post(self.report)
         while True:
-            await asyncio.sleep(LOOK_SECONDS)
-            if await asyncio.to_thread(self._look):
-                post(self.report)
+            await self._store.changed(self._revision)
+            records = await asyncio.to_thread(self._store.load)
+            self._revision = records.revision
+            report = self._report(records)
+            if report != self.report:
+                self.report = report
+                post(report)
 
-    def _look(self) -> bool:
-        """Read what changed, if anything did; whether the report is another now."""
-        if self._store.revision() == self._revision:
-            return False
-        records = self._store.load()
-        self._revision = records.revision
-        before, self.report = self.report, self._report(records)
-        return self.report != before
-
-    def _report(self, records: Records) -> Report:
+    def _report(self, records: AgentRecords) -> Report:
         servers = tuple(self._judged(server) for server in declared(records.roster))
         return Report(SOURCE, servers, records.problems, roster=records.roster)
 

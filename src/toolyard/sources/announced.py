@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
-import logging
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable
-from contextlib import aclosing, suppress
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
-
-import watchfiles
 
 from toolyard.announce import (
     DEAD,
@@ -33,25 +31,18 @@ from toolyard.announce import (
 )
 from toolyard.core.model import Command, Endpoint, Problem, Report, Server, ServerId, Url
 from toolyard.core.problems import ProblemCode
+from toolyard.records.follow import Changes, Follower
 from toolyard.sources.holders import holds
 from toolyard.sources.listeners import Listener, read_listeners
 
-log = logging.getLogger(__name__)
-
 SOURCE = "announced"
 SILENT = "nobody listens on port"
-STEP_MS = 50
-"""Quiet that ends a burst of changes; a write is one rename."""
-DEBOUNCE_MS = 200
-"""The longest a burst may hold a report back."""
-LOOK = 0.5
-"""Seconds between looks without being told: at the processes, and at files nobody tells about."""
+LOOK_SECONDS = 0.5
+"""How often to look at the processes and ports of servers, while any are announced."""
 MOST = 200
 """Entries looked at in one file: nobody runs more, and a file may be made to hurt."""
 PIDFDS = 64
 """Processes whose end is told at once; of more, the next look tells."""
-
-Mark = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,18 +77,46 @@ OURSELVES = "toolyard"
 """Hubs are in the file for others; one that offered another would go round in circles."""
 
 
+class ProjectFolders:
+    """The working directories of all clients that are attached: what is announced there counts."""
+
+    def __init__(self) -> None:
+        self.changes = Changes()
+        """Told whenever a folder comes or goes."""
+        self._clients: Counter[str] = Counter()
+
+    def enter(self, folder: str) -> None:
+        """Count a client in."""
+        if os.path.isabs(folder):
+            self._clients[folder] += 1
+            self.changes.tell()
+
+    def leave(self, folder: str) -> None:
+        """Count a client out."""
+        self._clients[folder] -= 1
+        if self._clients[folder] <= 0:
+            del self._clients[folder]
+            self.changes.tell()
+
+    def paths(self) -> list[Path]:
+        """The files in which servers of these folders announce themselves."""
+        paths = [path for folder in self._clients for path in project_paths(Path(folder))]
+        return list(dict.fromkeys(paths))
+
+
 class Announced:
     """Reports announced servers, within a second of their coming and going.
 
-    `folders` says which projects there are; it is asked at every look. Their files are those of
-    the folders and of their parents up to the root of the repository.
+    Their files are those of the projects and of their parents up to the root of the repository.
     """
 
     def __init__(
-        self, folders: Callable[[], Iterable[Path]] = tuple, user: Path | None = None
+        self, projects: ProjectFolders, follower: Follower, user: Path | None = None
     ) -> None:
-        self._asked = folders
+        self._projects = projects
+        self._follower = follower
         self._user = user or user_path()
+        self._changes = follower.follow(self._user)
         self._files: dict[Path, Announcements] = {}
         self._names: dict[tuple[Path, str, Any], str] = {}
         self._wake = asyncio.Event()
@@ -115,57 +134,36 @@ class Announced:
         ends = Ends(self._wake.set)
         try:
             async with asyncio.TaskGroup() as group:
-                group.create_task(self._watch())
+                group.create_task(self._heed(self._changes))
+                group.create_task(self._heed(self._projects.changes))
                 while True:
                     self._wake.clear()
-                    report, pids = await asyncio.to_thread(self._survey, self._paths())
+                    paths = self._paths()
+                    self._follower.move(self._changes, paths)
+                    report, pids = await asyncio.to_thread(self._survey, paths)
                     ends.follow(pids)
                     if report != posted:
                         posted = report
                         post(report)
-                    with suppress(TimeoutError):
-                        async with asyncio.timeout(LOOK):
-                            await self._wake.wait()
+                    await self._rest(bool(pids))
         finally:
             ends.follow(set())
 
-    async def _watch(self) -> None:
-        """Wake the look as soon as a file changes; without it, changes are found a little later."""
+    async def _heed(self, changes: Changes) -> None:
+        """Wake the look at every change."""
+        count = changes.count
         while True:
-            folders = self._folders()
-            changes = watchfiles.awatch(
-                *folders,
-                watch_filter=None,
-                debounce=DEBOUNCE_MS,
-                step=STEP_MS,
-                rust_timeout=int(LOOK * 1000),
-                yield_on_timeout=True,
-                recursive=False,
-            )
-            try:
-                async with aclosing(changes):
-                    async for change in changes:
-                        if change:
-                            self._wake.set()
-                        if self._folders() != folders:
-                            break
-            except (OSError, RuntimeError) as error:  # a folder went, or no watches are left
-                log.debug("cannot watch, looking instead", extra={"error": str(error)})
-                await asyncio.sleep(LOOK)
+            count = await changes.wait(count)
+            self._wake.set()
+
+    async def _rest(self, announced: bool) -> None:
+        """Wait until it is time to look again: nothing tells that a process began to listen."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LOOK_SECONDS if announced else None):
+                await self._wake.wait()
 
     def _paths(self) -> list[Path]:
-        paths = [path for folder in self._asked() for path in project_paths(folder)]
-        return list(dict.fromkeys([*paths, self._user]))
-
-    def _folders(self) -> dict[str, Mark]:
-        """Give the folders to watch, or what exists of them, with marks that tell a new one."""
-        found: dict[str, Mark] = {}
-        for path in self._paths():
-            folder = next((each for each in path.parents if each.is_dir()), path.parent)
-            with suppress(OSError):
-                seen = os.stat(folder)
-                found[str(folder)] = (seen.st_dev, seen.st_ino)
-        return found
+        return list(dict.fromkeys([*self._projects.paths(), self._user]))
 
     def _survey(self, paths: list[Path]) -> tuple[Report, set[int]]:
         """Look at all files and processes; give the report, and the processes it depends on."""

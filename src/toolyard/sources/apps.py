@@ -5,18 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, Final
 
 from toolyard.core.apps import App
 from toolyard.core.model import Peer, Report, Server, ServerId, Snapshot, Status
 from toolyard.core.watches import settle
+from toolyard.records.folder import FolderRecords
 from toolyard.sources.scan import Probe, Replaced, Scan, Sight
-from toolyard.stores.apps import AppsFolder, LoadedApps
+from toolyard.stores.apps import DefinedApps, defined_apps
 
 SOURCE: Final = "apps"
-LOOK_SECONDS: Final = 0.5
-"""How often the folder is looked at; a handful of files, so looking costs microseconds."""
 
 Post = Callable[[Report], None]
 
@@ -28,25 +26,32 @@ class Apps:
     """
 
     def __init__(
-        self, folder: AppsFolder, env: Mapping[str, str], probe: Probe, replaced: Replaced
+        self,
+        records: FolderRecords[App],
+        env: Mapping[str, str],
+        probe: Probe,
+        replaced: Replaced,
     ) -> None:
-        self.folder = folder
+        self.records = records
+        """The user's definitions."""
         self.env = env
         self._probe = probe
         self._replaced = replaced
-        self._mark = folder.mark()
-        self._loaded = folder.load()
-        self.own = frozenset(folder.names())
-        """Those that the user defined."""
+        self._defined = defined_apps(records)
         self._followed = asyncio.Event()
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self.scans: dict[str, Scan] = {app.name: self._scan(app) for app in self._loaded.apps}
+        self.scans = {name: self._scan(app) for name, app in self._defined.apps.items()}
         """The scan of every app, by its name."""
 
     @property
     def name(self) -> str:
         """A short, stable name."""
         return SOURCE
+
+    @property
+    def own(self) -> frozenset[str]:
+        """The names of those that the user defined."""
+        return frozenset(self._defined.kept.versions)
 
     async def run(self, post: Post) -> None:
         """Keep the scans running, and follow the definitions."""
@@ -56,16 +61,12 @@ class Apps:
             for scan in self.scans.values():
                 self._start(scan, group, post)
             while True:
-                await asyncio.sleep(LOOK_SECONDS)
-                mark = self.folder.mark()
-                if mark != self._mark:
-                    self._mark = mark
-                    self._follow(group, post)
+                await self.records.changed(self._defined.kept.revision)
+                self._defined = await asyncio.to_thread(defined_apps, self.records)
+                self._follow(group, post)
 
     def _follow(self, group: asyncio.TaskGroup, post: Post) -> None:
-        self._loaded = self._with_last_good(self.folder.load())
-        self.own = frozenset(self.folder.names())
-        apps = {app.name: app for app in self._loaded.apps}
+        apps = self._with_last_good(self._defined)
         for name, scan in list(self.scans.items()):
             if apps.get(name) != scan.watch.app:
                 self._stop(name, post)
@@ -101,13 +102,10 @@ class Apps:
         if scan is not None:
             scan.recognise(server, peer)
 
-    def _with_last_good(self, loaded: LoadedApps) -> LoadedApps:
+    def _with_last_good(self, defined: DefinedApps) -> dict[str, App]:
         """A definition that cannot be read just now stands as it was: a slip must end no link."""
-        broken = {Path(problem.subject).stem for problem in loaded.problems}
-        apps = {app.name: app for app in loaded.apps}
-        for name in broken & self.scans.keys():
-            apps[name] = self.scans[name].watch.app
-        return LoadedApps(tuple(apps.values()), loaded.problems)
+        broken = defined.kept.troubles.keys() & self.scans.keys()
+        return defined.apps | {name: self.scans[name].watch.app for name in broken}
 
     def _scan(self, app: App) -> Scan:
         watch, problems = settle(app, self.env)
@@ -122,7 +120,7 @@ class Apps:
         post(Report(name))
 
     def _tell(self, post: Post) -> None:
-        post(Report(SOURCE, problems=self._loaded.problems))
+        post(Report(SOURCE, problems=self._defined.kept.problems))
 
 
 def describe_app(

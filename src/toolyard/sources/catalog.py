@@ -3,35 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-import logging
-import os
 import re
-import time
 from collections.abc import Callable, Mapping
-from contextlib import aclosing
 from dataclasses import replace
-from pathlib import Path
 from typing import Final
 
-import watchfiles
-
-from toolyard.core.catalog import Definition
+from toolyard.core.catalog import FOLDERS, Definition
 from toolyard.core.errors import SourceError, StoreError
 from toolyard.core.model import Command, Endpoint, Pairs, Problem, Report, Server, ServerId
 from toolyard.core.problems import ProblemCode
+from toolyard.records.follow import Follower
 from toolyard.stores.added import Addition
 from toolyard.stores.catalog import Catalog, Shelf
 from toolyard.stores.expand import Lookup, find_unset
 
-log = logging.getLogger(__name__)
-
 SOURCE: Final = "catalog"
-STEP_MS: Final = 50
-DEBOUNCE_MS: Final = 200
-LOOK_MS: Final = 500
-"""How often to look for folders that were made anew, and at the small file of additions."""
-SWEEP_SECONDS: Final = 30.0
-"""How often to look at every file: not every file system tells of changes."""
+CATALOG_UNSET: Final = "catalog-unset"
+"""A server of the catalog needs something that is not set."""
 # Not one that is written with two dollars, for that is a literal.
 _REFERENCE: Final = re.compile(r"(?<!\$)\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-[^{}]*)?\}")
 
@@ -42,11 +30,12 @@ class Added:
     One changed file costs the reading of that file, however many there are.
     """
 
-    def __init__(self, catalog: Catalog, env: Mapping[str, str] | None = None) -> None:
+    def __init__(self, catalog: Catalog, env: Mapping[str, str], follower: Follower) -> None:
         self._catalog = catalog
-        self._env = os.environ if env is None else env
+        self._env = env
+        root = catalog.root
+        self._changes = follower.follow(root, *(root / folder for folder in FOLDERS))
         self._posted: Report | None = None
-        self._seen: object = None
 
     @property
     def name(self) -> str:
@@ -60,61 +49,22 @@ class Added:
             SourceError: The catalog cannot be written, so nothing can be added to it.
         """
         self._posted = None
-        await self._look(
-            post, None
-        )  # before the slower work: tools on file are to be there at once
+        await self._look(post)  # before the slower work: tools on file are to be there at once
         try:
             await asyncio.to_thread(self._catalog.restock)
         except StoreError as error:
             raise SourceError(f"the catalog is not complete: {error}", error.hint) from error
-        await self._look(post, None)
         while True:
-            try:
-                await self._watch(post)
-            except (OSError, RuntimeError) as error:  # most often: no watches left for this user
-                log.warning("cannot watch, looking instead", extra={"error": str(error)})
-                await asyncio.sleep(LOOK_MS / 1000)
-            await self._look(post, None)
+            count = self._changes.count
+            await self._look(post)
+            await self._changes.wait(count)
 
-    async def _watch(self, post: Callable[[Report], None]) -> None:
-        """Follow changes until other folders are to be watched, or it is time to look at all."""
-        folders = self._folders()
-        changes = watchfiles.awatch(
-            *folders,
-            watch_filter=None,
-            debounce=DEBOUNCE_MS,
-            step=STEP_MS,
-            rust_timeout=LOOK_MS,
-            yield_on_timeout=True,
-            recursive=False,
-        )
-        end = time.monotonic() + SWEEP_SECONDS
-        async with aclosing(changes):
-            async for change in changes:
-                if change or self._catalog.added_file.mark() != self._seen:
-                    await self._look(post, {Path(path) for _, path in change})
-                if time.monotonic() > end or self._folders() != folders:
-                    return
-
-    async def _look(self, post: Callable[[Report], None], changed: set[Path] | None) -> None:
-        self._seen = self._catalog.added_file.mark()
-        shelf = await asyncio.to_thread(self._catalog.load, changed)
+    async def _look(self, post: Callable[[Report], None]) -> None:
+        shelf = await asyncio.to_thread(self._catalog.load)
         report = make_report(shelf, self._env)
         if report != self._posted:
             self._posted = report
             post(report)
-
-    def _folders(self) -> dict[str, tuple[int, int]]:
-        """The folders that are there, told apart from others that had their names before."""
-        root = self._catalog.root
-        found: dict[str, tuple[int, int]] = {}
-        for folder in (root, root / "official", root / "custom"):
-            if folder.is_dir():
-                stat = folder.stat()
-                found[str(folder)] = (stat.st_dev, stat.st_ino)
-        if not found:
-            raise OSError("the catalog has no folder")
-        return found
 
 
 def make_report(shelf: Shelf, env: Mapping[str, str]) -> Report:

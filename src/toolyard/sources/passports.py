@@ -6,20 +6,20 @@ from dataclasses import replace
 from typing import Final
 
 from toolyard.core.model import Report
+from toolyard.core.passport import OVERRIDES, Override
+from toolyard.records.protocol import Kept, Records
 from toolyard.sources.followed import Followed
-from toolyard.stores.passports import LoadedPassports, PassportsFile
 
 SOURCE: Final = "passports"
-LOOK_SECONDS: Final = 0.5
-"""How often the file is looked at; one call of the system."""
 
 
-def follow_passports(file: PassportsFile) -> Followed[LoadedPassports]:
-    """A source of what one file says; while it cannot be read, what it said before stands."""
-    return Followed(SOURCE, file, _report, LOOK_SECONDS)
+def follow_passports(records: Records[Override]) -> Followed[Override]:
+    """A source of what is said of clients; while it cannot be read, what was said before stands."""
+    return Followed(SOURCE, records, _report)
 
 
-def _report(loaded: LoadedPassports, before: Report) -> Report:
-    if not loaded.is_readable:
-        return replace(before, problems=loaded.problems)
-    return Report(SOURCE, problems=loaded.problems, passports=loaded.overrides)
+def _report(kept: Kept[Override], before: Report) -> Report:
+    if kept.failure is not None:
+        return replace(before, problems=kept.problems)
+    overrides = tuple(kept.values.values())[:OVERRIDES]
+    return Report(SOURCE, problems=kept.problems, passports=overrides)

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from typing import Final
 
-from toolyard.core.model import Problem, Report
+from toolyard.core.model import Report
+from toolyard.records.protocol import Kept, Records
 from toolyard.sources.followed import Followed
-from toolyard.stores.tokens import TokensFile
+from toolyard.stores.tokens import AgentToken
 
 SOURCE: Final = "tokens"
-LOOK_SECONDS: Final = 1.0
-"""How often the file is looked at; one call of the system."""
 
 
-def follow_tokens(file: TokensFile) -> Followed[tuple[Problem, ...]]:
+def follow_tokens(records: Records[AgentToken]) -> Followed[AgentToken]:
     """A source of the problems of the tokens' file."""
-    return Followed(SOURCE, file, _report, LOOK_SECONDS)
+    return Followed(SOURCE, records, _report)
 
 
-def _report(problems: tuple[Problem, ...], before: Report) -> Report:
-    return Report(SOURCE, problems=problems)
+def _report(kept: Kept[AgentToken], before: Report) -> Report:
+    return Report(SOURCE, problems=kept.problems[:1])

@@ -6,6 +6,7 @@ older one is told. One revision counts all changes: whoever follows need only lo
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,53 +14,36 @@ from types import MappingProxyType
 from typing import Any, Final, cast
 
 from toolyard.core.agents import KNOWN_AGENTS, Agent, AgentConfig, Override, Policy, Roster
-from toolyard.core.errors import (
-    ConfigError,
-    ConflictError,
-    NotOursError,
-    StoreError,
-    UnknownNameError,
-)
+from toolyard.core.errors import ConflictError, NotOursError, StoreError, UnknownNameError
 from toolyard.core.model import Problem
 from toolyard.core.names import closest
-from toolyard.core.problems import ProblemCode
 from toolyard.core.sites import Site
 from toolyard.records.database import Database
-from toolyard.stores.records import (
+from toolyard.records.follow import Follower
+from toolyard.records.protocol import Kept
+from toolyard.records.sqlite import SqliteRecords
+from toolyard.stores.agentrecords import (
     KINDS,
     Key,
     Kind,
+    RosterCodec,
     Value,
     apart,
+    join_key,
     pair,
-    read_value,
+    spell,
+    split_key,
     stand_in,
-    write_value,
 )
 from toolyard.stores.sharing import read_asking, read_tried
 
-MIGRATION: Final = """
-CREATE TABLE roster (
-    kind TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, version INTEGER NOT NULL,
-    PRIMARY KEY (kind, key)
-);
-CREATE TABLE roster_revision (revision INTEGER NOT NULL);
-INSERT INTO roster_revision VALUES (0)
-"""
-_HINTS: Final[dict[Kind, str]] = {
-    "agent": "define it again: toolyard agent add {0} --transport stdio",
-    "config": "write it again: toolyard agent set {0} FILE",
-    "override": "until it is written again, that agent gets nothing there",
-    "policy": "until it is, nothing is allowed there; toolyard policy set {0}, or reset {0}",
-    "site": "define the executor {0} again",
-}
 NEVER: Final = -1
 """The revision of what could not be read yet."""
 ANY: Final[frozenset[str]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
-class Records:
+class AgentRecords:
     """All that was written, at one revision."""
 
     revision: int = 0
@@ -75,67 +59,48 @@ class Records:
 class AgentStore:
     """Reads and writes the records; every method may be called from any thread."""
 
-    def __init__(self, database: Database | None) -> None:
+    def __init__(self, database: Database | None, follower: Follower | None = None) -> None:
         self._database = database
         self._lock = threading.Lock()
-        self._values: dict[Key, tuple[int, Value | None, Problem | None]] = {}
-        self.records = Records()
+        self._rows: SqliteRecords[Value] | None = None
+        self.records = AgentRecords()
         """What is known; reading it costs nothing."""
+        if database is None:
+            return
+        self._rows = SqliteRecords(database, RosterCodec(), KINDS, follower)
         try:
             self.load()
         except StoreError as error:
-            hint = error.hint or "restore the database, or move it away"
-            problem = Problem(ProblemCode.AGENTS_FAILED, str(error), hint, "agents")
-            self.records = Records(NEVER, problems=(problem,))
+            self.records = AgentRecords(NEVER, problems=(_failed(error),))
 
-    def revision(self) -> int:
-        """How often something was changed so far, by anybody.
-
-        Raises:
-            StoreError: It cannot be read.
-        """
-        if self._database is None:
-            return 0
-        ((revision,),) = self._database.read("SELECT revision FROM roster_revision")
-        return int(revision)
-
-    def load(self) -> Records:
+    def load(self) -> AgentRecords:
         """Read what changed since it was read last.
 
         Raises:
             StoreError: It cannot be read.
         """
-        database = self._database
-        if database is None:
+        if self._database is None or self._rows is None:
             return self.records
         with self._lock:
-            sql = "SELECT revision, kind, key, version FROM roster_revision LEFT JOIN roster"
-            rows = database.read(sql)
-            found = {(kind, key): version for _, kind, key, version in rows if kind in KINDS}
-            values = {key: self._values.get(key) for key in found}
-            for key, version in found.items():
-                known = values[key]
-                if known is None or known[0] != version:
-                    values[key] = self._read(database, key)
-            self._values = {key: known for key, known in values.items() if known is not None}
-            records = _fold(int(rows[0][0]), self._values)
-            tried, asking = read_tried(database), read_asking(database)
+            kept = self._rows.read()
+            if kept.failure is not None:
+                raise StoreError(kept.failure.text, kept.failure.hint)
+            records = _fold(kept)
+            tried, asking = read_tried(self._database), read_asking(self._database)
             roster = replace(records.roster, tried=tried, asking=asking)
             self.records = replace(records, roster=roster)
             return self.records
 
-    def _read(
-        self, database: Database, key: Key
-    ) -> tuple[int, Value | None, Problem | None] | None:
-        sql = "SELECT value, version FROM roster WHERE kind = ? AND key = ?"
-        rows = database.read(sql, key)
-        if not rows:
-            return None  # gone again meanwhile; the next revision says so
-        text, version = rows[0]
-        try:
-            return version, read_value(*key, text), None
-        except (ConfigError, TypeError) as error:
-            return version, stand_in(*key), _damaged(key, error)
+    async def changed(self, after: int) -> None:
+        """Wait until the revision is another than `after`, whoever wrote.
+
+        Raises:
+            StoreError: That cannot be told.
+        """
+        if self._rows is None:
+            await asyncio.get_running_loop().create_future()  # there is nothing to change
+        else:
+            await self._rows.changed(after)
 
     # Orders. Each gives the record's new version.
 
@@ -202,74 +167,68 @@ class AgentStore:
         self._remove(("site", name), seen)
 
     def _put(self, key: Key, value: Value, seen: frozenset[str]) -> int:
-        sql = "INSERT OR REPLACE INTO roster (version, kind, key, value) VALUES (?, ?, ?, ?)"
-        return self._change(key, seen, [(sql, (*key, write_value(value)))])
+        rows = self._open_rows()
+        name = join_key(*key)
+        try:
+            version = rows.write(name, value, expect=self._expected(key, seen))
+        except ConflictError as error:
+            raise _conflict(key, self.load()) from error
+        self.load()
+        return version
 
     def _remove(self, key: Key, seen: frozenset[str], also: Sequence[Key] = ()) -> None:
-        sql = "DELETE FROM roster WHERE version <= ? AND kind = ? AND key = ?"
-        self._change(key, seen, [(sql, each) for each in (key, *also)], must=True)
+        rows = self._open_rows()
+        if key not in self.load().versions:
+            raise self._unknown(key)
+        expect = self._expected(key, seen)
+        gone = dict.fromkeys(join_key(*each) for each in (key, *also))
+        try:
+            rows.write_all(gone, expect={} if expect is None else {join_key(*key): expect})
+        except ConflictError as error:
+            raise _conflict(key, self.load()) from error
+        self.load()
 
-    def _change(
-        self,
-        key: Key,
-        seen: frozenset[str],
-        changes: Sequence[tuple[str, tuple[str, ...]]],
-        *,
-        must: bool = False,
-    ) -> int:
-        """Change records together or not at all; the version comes before a change's values."""
-        if self._database is None:
+    def _open_rows(self) -> SqliteRecords[Value]:
+        if self._rows is None:
             text = "what agents are given cannot be written: the database is not open"
             raise StoreError(text, "see: toolyard doctor")
-        with self._database.change() as connection:
-            run = connection.execute
-            sql = "SELECT version FROM roster WHERE kind = ? AND key = ?"
-            now: Any = run(sql, key).fetchone()
-            if must and now is None:
-                raise self._unknown(key)
-            _check_seen(key, seen, str(now[0] if now else 0))
-            run("UPDATE roster_revision SET revision = revision + 1")
-            (version,) = run("SELECT revision FROM roster_revision").fetchone()
-            for change, values in changes:
-                run(change, (version, *values))
-        self.load()
+        return self._rows
+
+    def _expected(self, key: Key, seen: frozenset[str]) -> int | None:
+        """The version to write over: the present one, if it is among those that were seen."""
+        if not seen or "*" in seen:
+            return None
+        version = self.load().version(*key)
+        if version not in seen:
+            raise _conflict(key, self.records)
         return int(version)
 
     def _unknown(self, key: Key) -> UnknownNameError:
         known = sorted(name for kind, name in self.records.versions if kind == key[0])
         near = ", ".join(closest(key[1], known) or known[:20]) or "none"
-        return UnknownNameError(f"there is no {_spell(key)}", f"there are: {near}")
+        return UnknownNameError(f"there is no {spell(*key)}", f"there are: {near}")
 
 
-def _check_seen(key: Key, seen: frozenset[str], now: str) -> None:
-    if seen and not seen & {now, "*"}:
-        text = f"somebody else changed the {_spell(key)}: its version is {now} now"
-        raise ConflictError(text, "look again, and decide again")
+def _conflict(key: Key, records: AgentRecords) -> ConflictError:
+    version = records.version(*key)
+    text = f"somebody else changed the {spell(*key)}: its version is {version} now"
+    return ConflictError(text, "look again, and decide again")
 
 
-def _spell(key: Key) -> str:
-    kind, name = key
-    words = {"config": "list of", "site": "executor", "policy": "policy of"}
-    return f"{words.get(kind, kind)} {name!r}"
+def _failed(error: StoreError) -> Problem:
+    return RosterCodec().problem(None, "", error)
 
 
-def _damaged(key: Key, error: Exception) -> Problem:
-    text = f"the {_spell(key)} cannot be read: {error}"
-    return Problem(
-        ProblemCode.AGENTS_RECORD, text, _HINTS[key[0]].format(key[1]), f"{key[0]} {key[1]}"
-    )
-
-
-def _fold(revision: int, values: Mapping[Key, tuple[int, Value | None, Problem | None]]) -> Records:
+def _fold(kept: Kept[Value]) -> AgentRecords:
     parts: dict[str, dict[Any, Any]] = {kind: {} for kind in KINDS}
-    for (kind, name), (_, value, _) in sorted(values.items()):
+    stand_ins = {key: stand_in(*split_key(key)) for key in kept.troubles}
+    for key, value in sorted({**kept.values, **stand_ins}.items()):
         if value is not None:
-            key = apart(name) if kind == "override" else name
-            parts[kind][key] = value
+            kind, name = split_key(key)
+            parts[kind][apart(name) if kind == "override" else name] = value
     roster = Roster(
         cast("Mapping[str, Agent]", MappingProxyType({**KNOWN_AGENTS, **parts["agent"]})),
         *(parts[kind] for kind in ("config", "override", "policy", "site")),
     )
-    versions = {key: version for key, (version, _, _) in values.items()}
-    problems = tuple(problem for _, _, problem in values.values() if problem is not None)
-    return Records(revision, roster, versions, problems)
+    versions = {split_key(key): version for key, version in kept.versions.items()}
+    return AgentRecords(kept.revision, roster, versions, kept.problems)

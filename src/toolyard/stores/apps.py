@@ -1,130 +1,86 @@
-"""The definitions of apps: those that come with us, and the user's, one JSON file each.
-
-All of it blocks; the files are few and small.
-"""
+"""The records of apps: a folder with one JSON file each, and those that come with us."""
 
 from __future__ import annotations
 
-import json
-import os
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from toolyard.core.apps import App, check_app_name, read_app, write_app
+from toolyard.core.apps import App, read_app, write_app
 from toolyard.core.errors import ConfigError, StoreError, UnknownNameError
 from toolyard.core.model import Problem
 from toolyard.core.problems import ProblemCode
-from toolyard.records.files import read_bounded, write_atomic
-from toolyard.records.jsonc import parse
+from toolyard.records.folder import FolderRecords
+from toolyard.records.follow import Follower
+from toolyard.records.protocol import Kept
 
 SHIPPED: Final = Path(__file__).with_name("shipped")
 LARGEST: Final = 256 * 1024
 MOST: Final = 100
-"""Definitions that are read; who has more has another problem."""
 
-Mark = tuple[tuple[str, int, int, int], ...]
-"""What changes whenever a definition does."""
+
+class AppCodec:
+    """Reads and writes the definition of an app; its key is its name."""
+
+    def read(self, key: str, plain: Any) -> App:
+        """Make an app of plain data.
+
+        Raises:
+            ConfigError: It cannot be used, or has another name.
+        """
+        app = read_app(plain)
+        if app.name != key:
+            raise ConfigError(f"it is called '{app.name}'", f"call the file '{app.name}.json'")
+        return app
+
+    def write(self, value: App) -> dict[str, Any]:
+        """Make plain data of an app."""
+        return write_app(value)
+
+    def problem(self, key: str | None, where: str, error: ConfigError | StoreError) -> Problem:
+        """Say that a file defines no app."""
+        hint = error.hint or "correct or remove the file"
+        return Problem(ProblemCode.APP_FILE, f"'{where}' defines no app: {error}", hint, where)
 
 
 @dataclass(frozen=True, slots=True)
-class LoadedApps:
-    """Every app there is, and what is wrong with the files."""
+class DefinedApps:
+    """Every app there is, the user's and ours, and what is wrong with the user's files."""
 
-    apps: tuple[App, ...] = ()
-    problems: tuple[Problem, ...] = ()
+    apps: dict[str, App]
+    kept: Kept[App]
+    """The user's own."""
 
 
-class AppsFolder:
-    """The folder with the user's definitions; one of a shipped name takes that one's place."""
+def open_apps(folder: Path, follower: Follower | None = None) -> FolderRecords[App]:
+    """The user's definitions in a folder."""
+    return FolderRecords(folder, AppCodec(), follower, largest=LARGEST, most=MOST)
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
 
-    def load(self) -> LoadedApps:
-        """Read all definitions; a bad file costs that app alone."""
-        apps: dict[str, App] = {}
-        problems: list[Problem] = []
-        for path in (*sorted(SHIPPED.glob("*.json")), *self._files()):
-            try:
-                app = self._read(path)
-            except (ConfigError, StoreError, OSError) as error:
-                text = f"'{path}' defines no app: {error}"
-                hint = getattr(error, "hint", "") or "correct or remove the file"
-                problems.append(Problem(ProblemCode.APP_FILE, text, hint, str(path)))
-            else:
-                apps[app.name] = app
-        return LoadedApps(tuple(apps.values()), tuple(problems))
+def defined_apps(records: FolderRecords[App]) -> DefinedApps:
+    """Read all definitions; the user's takes the place of a shipped one of its name."""
+    kept = records.read()
+    return DefinedApps({**open_apps(SHIPPED).read().values, **kept.values}, kept)
 
-    def mark(self) -> Mark:
-        """What changes whenever a definition does."""
-        found = []
-        for path in self._files():
-            try:
-                seen = path.stat()
-            except OSError:
-                continue
-            found.append((path.name, seen.st_ino, seen.st_mtime_ns, seen.st_size))
-        return tuple(found)
 
-    def names(self) -> list[str]:
-        """The names of the definitions that are the user's own."""
-        return [path.stem for path in self._files()]
-
-    def completed(self, app: App) -> App:
-        """The app with what few words cannot say, as the one of that name has it."""
-        for known in self.load().apps:
-            if known.name == app.name:
-                return replace(
-                    app, prefix=known.prefix, installs=known.installs, example=known.example
-                )
+def completed(records: FolderRecords[App], app: App) -> App:
+    """The app with what few words cannot say, as the one of that name has it."""
+    known = defined_apps(records).apps.get(app.name)
+    if known is None:
         return app
+    return replace(app, prefix=known.prefix, installs=known.installs, example=known.example)
 
-    def put(self, app: App) -> Path:
-        """Write a definition; give its file.
 
-        Raises:
-            ConfigError: It cannot be used.
-            StoreError: It cannot be written.
-        """
-        body = write_app(app)
-        read_app(body)
-        path = self._path(app.name)
-        write_atomic(path, json.dumps(body, indent=2, ensure_ascii=False).encode() + b"\n")
-        return path
+def remove_app(records: FolderRecords[App], name: str) -> Path:
+    """Delete a definition of the user; give the file it was in.
 
-    def remove(self, name: str) -> Path:
-        """Delete a definition of the user; give the file it was in.
-
-        Raises:
-            UnknownNameError: There is none of that name.
-            StoreError: It cannot be deleted.
-        """
-        names = self.names()
-        if name not in names:
-            hint = f"there are: {', '.join(names)}" if names else "there are none of yours"
-            raise UnknownNameError(f"no app '{name}' of yours", hint)
-        path = self._path(name)
-        try:
-            path.unlink()
-        except OSError as error:
-            raise StoreError(f"cannot delete '{path}': {error.strerror}") from error
-        return path
-
-    def _path(self, name: str) -> Path:
-        return self.folder / f"{check_app_name(name)}.json"
-
-    def _files(self) -> list[Path]:
-        try:
-            names = sorted(os.listdir(self.folder))
-        except OSError:
-            return []
-        found = [each for each in names if each.endswith(".json") and not each.startswith(".")]
-        return [self.folder / each for each in found[:MOST]]
-
-    def _read(self, path: Path) -> App:
-        document = parse(read_bounded(path, LARGEST))
-        app = read_app(document.root.plain() if document.root is not None else None)
-        if app.name != path.stem:
-            raise ConfigError(f"it is called '{app.name}'", f"call the file '{app.name}.json'")
-        return app
+    Raises:
+        UnknownNameError: There is none of that name.
+        StoreError: It cannot be deleted.
+    """
+    names = records.names()
+    if name not in names:
+        hint = f"there are: {', '.join(names)}" if names else "there are none of yours"
+        raise UnknownNameError(f"no app '{name}' of yours", hint)
+    records.write(name, None)
+    return records.path(name)

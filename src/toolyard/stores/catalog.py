@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 from pathlib import Path
@@ -24,6 +24,7 @@ from toolyard.core.model import Problem
 from toolyard.core.names import closest
 from toolyard.core.problems import ProblemCode
 from toolyard.records.files import READ_LIMIT, locked, read_bounded, write_atomic
+from toolyard.records.marks import mark_of
 from toolyard.stores.added import AddedFile, Addition
 from toolyard.stores.definitions import FileState, read_file, read_text, record_into
 from toolyard.stores.stock import SHIPPED, restock
@@ -94,17 +95,13 @@ class Catalog:
         with self._guard, locked(self._lock):
             return restock(self._shipped, self.root)
 
-    def load(self, changed: Iterable[Path] | None = None) -> Shelf:
+    def load(self) -> Shelf:
         """Give all that is there; files that did not change are not read again.
 
-        With `changed`, only those are looked at. What is wrong with one file is a problem of it.
+        What is wrong with one file is a problem of it.
         """
         with self._guard:
-            if changed is None:
-                self._sweep()
-            else:
-                for path in changed:
-                    self._look(path)
+            self._sweep()
             return self._shelf()
 
     def put(self, text: bytes, name: str = "", replace: bool = True) -> Definition:
@@ -229,8 +226,12 @@ class Catalog:
     def _sweep(self) -> None:
         """Look at every file that is there or was there; the unchanged cost a stat."""
         for folder, known in self._files.items():
-            for name in _listed(self.root / folder) | set(known):
-                self._look(self.root / folder / name)
+            base = str(self.root / folder)
+            for name in _listed(base) | set(known):
+                state = known.get(name)
+                # Most are as they were, and a path is slow to make.
+                if state is None or not state.mark or mark_of(f"{base}/{name}") != state.mark:
+                    self._look(self.root / folder / name)
 
     def _look(self, path: Path) -> None:
         known = self._files.get(path.parent.name)
@@ -274,7 +275,7 @@ def _check(text: bytes, read: Callable[[bytes], Definition] = read_definition) -
         raise DefinitionError(f"it is not JSON: {error}") from error
 
 
-def _listed(folder: Path) -> set[str]:
+def _listed(folder: str) -> set[str]:
     try:
         return {name for name in os.listdir(folder) if _is_definition(name)}
     except OSError:

@@ -20,6 +20,7 @@ from toolyard.core.problems import ProblemCode
 from toolyard.records.edit import remove_member, set_member
 from toolyard.records.files import read_bounded
 from toolyard.records.jsonc import Document, JsoncError, Node, parse
+from toolyard.records.marks import Mark, mark_of
 
 NOTES_TOLD: Final = 5
 """Who has more broken tools than that has one mistake, not many."""
@@ -27,9 +28,6 @@ _RECORD: Final = (
     *("verified_at", "protocol_version", "era", "server_name", "server_version"),
     *("first_answer_ms", "schema_tokens", "capabilities", "instructions"),
 )
-
-Mark = tuple[int, ...]
-"""What changes whenever a file does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,19 +45,12 @@ def read_file(path: Path, before: FileState | None = None) -> FileState | None:
     Whatever is wrong with it becomes a problem, never an error.
     """
     try:
-        found = path.stat()
-        mark = (found.st_mtime_ns, found.st_size, found.st_ino, found.st_ctime_ns)
-        if before is not None and before.mark == mark:
+        mark = mark_of(path)
+        if before is not None and mark and before.mark == mark:
             return before
         definition = read_text(read_bounded(path))
     except FileNotFoundError:
         return None
-    except OSError as error:
-        text = f"cannot read '{path}': {error.strerror}"
-        hint = "check that the file is readable for you"
-        return FileState(
-            (), None, (Problem(ProblemCode.CATALOG_UNREADABLE, text, hint, str(path)),)
-        )
     except StoreError as error:
         problem = Problem(ProblemCode.CATALOG_UNREADABLE, str(error), error.hint, str(path))
         return FileState(mark, None, (problem,))

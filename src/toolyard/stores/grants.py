@@ -19,9 +19,10 @@ import msgspec
 
 from toolyard.core.errors import SecretError, StoreError
 from toolyard.records.files import locked, read_bounded, write_atomic
+from toolyard.records.marks import mark_of
 from toolyard.stores.keyring import NoKeyringError, delete_keyring, read_keyring, write_keyring
 from toolyard.stores.mask import MASK
-from toolyard.stores.secrets import Place, mark_of, read_secret_file
+from toolyard.stores.secrets import Place, read_secret_file
 
 HOLD_SECONDS: Final = 30.0
 """A refresh takes a second; whoever holds the lock longer than this waits for a dead server."""

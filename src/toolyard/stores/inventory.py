@@ -54,7 +54,7 @@ def find_uses(servers: Iterable[Server]) -> dict[str, tuple[str, ...]]:
 
 def with_link(catalog: Catalog, server: Server, error: SecretError) -> SecretError:
     """The same error, with where to get the secret if the catalog knows. It blocks."""
-    shelved = catalog.load(()).definitions.get(server.id.name)
+    shelved = catalog.load().definitions.get(server.id.name)
     if server.id.source != "catalog" or shelved is None:
         return error
     authorization = shelved.definition.authorization

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from toolyard.records import sqlite
 from toolyard.records.database import Migration
-from toolyard.stores import addresses, agents, pins, sharing
+from toolyard.stores import addresses, pins, sharing
 from toolyard.stores.call_migrations import unpack_calls
 
 # Calls that are over as they were kept once, many to a row: `rows` and `bodies` are MessagePack,
@@ -38,7 +39,7 @@ _CALLERS: Final = "SELECT 1"
 MIGRATIONS: Final[tuple[Migration, ...]] = (
     _CALLS,
     pins.MIGRATION,
-    agents.MIGRATION,
+    sqlite.MIGRATION,
     sharing.MIGRATION,
     _PACKED_CALLS,
     sharing.ASKING_MIGRATION,

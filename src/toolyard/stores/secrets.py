@@ -19,6 +19,7 @@ import msgspec
 from toolyard.core.errors import SecretError, StoreError, UnknownNameError
 from toolyard.core.names import closest
 from toolyard.records.files import locked, read_bounded, write_atomic
+from toolyard.records.marks import mark_of
 from toolyard.stores.keyring import delete_keyring, read_keyring, write_keyring
 from toolyard.stores.mask import MASK
 
@@ -134,15 +135,6 @@ class Secrets:
             ordered = [known[name] for name in sorted(known)]
             write_atomic(self.index, msgspec.json.format(msgspec.json.encode(ordered)) + b"\n")
         return kept
-
-
-def mark_of(path: Path) -> tuple[int, ...]:
-    """What changes whenever a file does; empty if there is none."""
-    try:
-        seen = os.stat(path)
-    except OSError:
-        return ()
-    return (seen.st_ino, seen.st_size, seen.st_mtime_ns)
 
 
 def check_name(name: str) -> str:

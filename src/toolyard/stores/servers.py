@@ -17,8 +17,9 @@ from toolyard.core.fields import FaultsError
 from toolyard.core.model import Problem, Server, ServerId
 from toolyard.core.names import closest
 from toolyard.core.problems import ProblemCode
+from toolyard.records.document import DocumentFile
 from toolyard.records.edit import remove_member, set_member
-from toolyard.records.files import locked, read_bounded, write_atomic
+from toolyard.records.follow import Follower
 from toolyard.records.jsonc import Document, JsoncError, Member, parse
 from toolyard.stores.entries import LAUNCH_KEYS, SWITCH_KEYS, as_written, find_fault, read_entry
 from toolyard.stores.expand import Lookup, explain, find_unset
@@ -53,9 +54,24 @@ class ServersFile:
     A file that is a symbolic link is changed where it points to.
     """
 
-    def __init__(self, path: Path, env: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        env: Mapping[str, str] | None = None,
+        follower: Follower | None = None,
+    ) -> None:
         self.path = path
         self._env = os.environ if env is None else env
+        # On purpose through links, because people keep such files in a folder of their own.
+        self._file = DocumentFile(path, follower, through_links=True)
+
+    def revision(self) -> int:
+        """A number that is another as soon as the file is."""
+        return self._file.revision()
+
+    async def changed(self, after: int) -> None:
+        """Wait until the revision is another than `after`, whoever wrote."""
+        await self._file.changed(after)
 
     def load(self) -> Loaded:
         """Read all servers; whatever is wrong becomes a problem, never an error.
@@ -63,7 +79,7 @@ class ServersFile:
         No file means no servers. One bad entry costs that entry alone.
         """
         try:
-            data = read_bounded(self.path)
+            data = self._file.load()
             refuse_shared(str(self.path))
         except FileNotFoundError:
             return Loaded()
@@ -146,24 +162,17 @@ class ServersFile:
     def _change(
         self, name: str, edit: Callable[[bytes, str, Member | None], bytes], must: bool = False
     ) -> None:
-        # On purpose through links, because people keep such files in a folder of their own.
-        target = Path(os.path.realpath(self.path))
-        with locked(target):
-            try:
-                data = read_bounded(target)
-            except FileNotFoundError:
-                data = b""
-            try:
-                document = parse(data)
-                top, found = _find(document, name)
-                if must and found is None:
-                    raise _unknown(name, document)
-                new = edit(data, top, found)
-                parse(new)  # never leave a file behind that we cannot read ourselves
-            except ConfigError as error:
-                raise ConfigError(f"'{self.path}' was not changed: {error}", error.hint) from error
-            if new != data:
-                write_atomic(target, new)
+        def change(data: bytes) -> bytes:
+            document = parse(data)
+            top, found = _find(document, name)
+            if must and found is None:
+                raise _unknown(name, document)
+            return edit(data, top, found)
+
+        try:
+            self._file.change(change)
+        except ConfigError as error:
+            raise ConfigError(f"'{self.path}' was not changed: {error}", error.hint) from error
 
     def _unreadable(self, code: ProblemCode, text: str, hint: str, line: int | None) -> Loaded:
         subject = f"{self.path}:{line}" if line else str(self.path)

@@ -10,6 +10,7 @@ import msgspec
 from toolyard.core.errors import StoreError
 from toolyard.core.sharing import Asking, Evidence, Tried
 from toolyard.records.database import Database
+from toolyard.records.sqlite import NEW_REVISION
 
 MIGRATION: Final = """
 CREATE TABLE sharing (
@@ -43,7 +44,7 @@ class SharingStore:
         row = (evidence.server, evidence.launch, evidence.verdict, said)
         with self._database.change() as connection:
             connection.execute("INSERT OR REPLACE INTO sharing VALUES (?, ?, ?, ?)", row)
-            connection.execute("UPDATE roster_revision SET revision = revision + 1")
+            connection.execute(NEW_REVISION)
 
     def get(self, server: str) -> Evidence | None:
         """The evidence about a server, if it was ever tried.
@@ -64,7 +65,7 @@ class SharingStore:
         row = (server, asking.launch, asking.question, asking.roots)
         with self._database.change() as connection:
             connection.execute("INSERT OR REPLACE INTO asking VALUES (?, ?, ?, ?)", row)
-            connection.execute("UPDATE roster_revision SET revision = revision + 1")
+            connection.execute(NEW_REVISION)
 
 
 def read_asking(database: Database) -> dict[str, Asking]:

@@ -7,8 +7,6 @@ token is shown once, when it is made. All of it blocks, though a lookup costs on
 from __future__ import annotations
 
 import hashlib
-import json
-import os
 import re
 import secrets
 from dataclasses import dataclass
@@ -16,11 +14,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from toolyard.core.errors import ConfigError, StoreError, TakenError, UnknownNameError
+from toolyard.core.errors import (
+    ConfigError,
+    ConflictError,
+    StoreError,
+    TakenError,
+    UnknownNameError,
+)
 from toolyard.core.model import Problem
 from toolyard.core.names import closest
 from toolyard.core.problems import ProblemCode
-from toolyard.records.files import locked, read_bounded, write_atomic
+from toolyard.records.document import DocumentFile, DocumentRecords
+from toolyard.records.follow import Follower
+from toolyard.records.protocol import ABSENT, Kept
 
 NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 NAME_HINT: Final = "use 1 to 64 letters, digits, '_', '.' or '-', not beginning with '.' or '-'"
@@ -32,8 +38,8 @@ RESERVED: Final = frozenset({"control", "page"})
 """What the hub itself and its page are called where callers are told apart."""
 VERSION: Final = 1
 """Of the file; what a later one means is not known here."""
-
-Mark = tuple[int, ...] | None
+_BLANK: Final = b'{\n  "version": 1,\n  "tokens": {}\n}\n'
+_EFFECT: Final = "; agents with tokens of their own are not let in"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +61,68 @@ class AgentToken:
     """Whether it opens the list of announced servers, and nothing else."""
 
 
+class TokenCodec:
+    """Reads and writes a token; its key is its name."""
+
+    def read(self, key: str, plain: Any) -> AgentToken:
+        """Make a token of plain data.
+
+        Raises:
+            ConfigError: It cannot be used.
+        """
+        try:
+            return _token(key, plain)
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise ConfigError(str(error)) from error
+
+    def write(self, value: AgentToken) -> dict[str, Any]:
+        """Make plain data of a token."""
+        return {
+            "sha256": value.digest,
+            "servers": sorted(value.servers),
+            "profile": value.profile,
+            "created_at": value.created_at,
+            "agent": value.agent,
+            "executor": value.executor,
+            **({"discovers": True} if value.discovers else {}),
+        }
+
+    def problem(self, key: str | None, where: str, error: ConfigError | StoreError) -> Problem:
+        """Say that the tokens cannot be read; one that cannot may be anybody's, so none counts."""
+        text, hint = str(error), error.hint
+        if isinstance(error, ConfigError):
+            text = f"'{where}' is damaged ({error})"
+            hint = "move it away; all agents then need new tokens"
+        return Problem(ProblemCode.TOKENS_FILE, text + _EFFECT, hint, where)
+
+
+def open_tokens(path: Path, follower: Follower | None = None) -> DocumentRecords[AgentToken]:
+    """The records of tokens in a file."""
+
+    def check(plain: Any) -> None:
+        if not isinstance(plain.get("tokens"), dict):
+            raise ConfigError("it holds no tokens")
+        version = plain.get("version", VERSION)
+        if not isinstance(version, int):
+            raise ConfigError("its version is not a number")
+        if version > VERSION:
+            raise StoreError(f"'{path}' was written by a newer toolyard", "update toolyard")
+
+    file = DocumentFile(path, follower)
+    return DocumentRecords(file, TokenCodec(), top="tokens", check=check, blank=_BLANK)
+
+
 class TokensFile:
     """The file with the tokens of agents."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._mark: Mark = None
+    def __init__(self, path: Path, follower: Follower | None = None) -> None:
+        self.records = open_tokens(path, follower)
+        """The tokens as they are kept, by name."""
+        self._revision = 0
         self._known: dict[str, AgentToken] = {}
 
     def find(self, token: bytes) -> AgentToken | None:
-        """Whose token this is; None if nobody's, or if the file cannot be read.
+        """Give whose token this is; None if nobody's, or if the file cannot be read.
 
         It is looked up by its hash, so that how long that takes says nothing about any token.
         """
@@ -78,20 +136,7 @@ class TokensFile:
         Raises:
             StoreError: The file cannot be read.
         """
-        return sorted(self._read().values(), key=lambda each: each.name)
-
-    def mark(self) -> Mark:
-        """Equal as long as nothing changed."""
-        return _mark(self.path)
-
-    def load(self) -> tuple[Problem, ...]:
-        """The problem of the file, if it has one."""
-        try:
-            self._read()
-        except StoreError as error:
-            text = f"{error}; agents with tokens of their own are not let in"
-            return (Problem(ProblemCode.TOKENS_FILE, text, error.hint, str(self.path)),)
-        return ()
+        return sorted(self._read().values.values(), key=lambda token: token.name)
 
     def create(
         self,
@@ -115,17 +160,17 @@ class TokensFile:
         if name in RESERVED:
             text = f"no token can be named {name!r}: the hub goes by that name itself"
             raise ConfigError(text, "choose another name")
+        kept = self._read()
+        if len(kept.records) >= MOST:
+            raise ConfigError(f"there are {MOST} tokens already", "revoke what is not used")
         token = new_token()
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        with locked(self.path):
-            known = self._read()
-            if any(each.name == name for each in known.values()):
-                raise TakenError(f"there is a token '{name}' already", "revoke it first")
-            if len(known) >= MOST:
-                raise ConfigError(f"there are {MOST} tokens already", "revoke what is not used")
-            digest = hash_of(token.encode())
-            made = AgentToken(name, digest, servers, profile, now, agent, executor, discovers)
-            self._write({**known, made.digest: made})
+        digest = hash_of(token.encode())
+        made = AgentToken(name, digest, servers, profile, now, agent, executor, discovers)
+        try:
+            self.records.write(name, made, expect=ABSENT)
+        except ConflictError as error:
+            raise TakenError(f"there is a token '{name}' already", "revoke it first") from error
         return token
 
     def get(self, name: str) -> AgentToken | None:
@@ -134,7 +179,7 @@ class TokensFile:
         Raises:
             StoreError: The file cannot be read.
         """
-        return next((token for token in self._read().values() if token.name == name), None)
+        return self._read().values.get(name)
 
     def keep(self, token: AgentToken) -> None:
         """Keep a token that somebody has already, in the place of any other of its name.
@@ -142,9 +187,8 @@ class TokensFile:
         Raises:
             StoreError: The file cannot be read or written.
         """
-        with locked(self.path):
-            others = {key: other for key, other in self._read().items() if other.name != token.name}
-            self._write({**others, token.digest: token})
+        self._read()
+        self.records.write(token.name, token)
 
     def revoke(self, name: str) -> None:
         """Make a token worthless.
@@ -153,55 +197,27 @@ class TokensFile:
             UnknownNameError: There is none of that name.
             StoreError: The file cannot be read or written.
         """
-        with locked(self.path):
-            known = self._read()
-            kept = {digest: each for digest, each in known.items() if each.name != name}
-            if len(kept) == len(known):
-                names = sorted(each.name for each in known.values())
-                near = ", ".join(closest(name, names) or names[:20]) or "none"
-                raise UnknownNameError(f"unknown token {name[:80]!r}", f"there are: {near}")
-            self._write(kept)
+        names = sorted(self._read().records)
+        if name not in names:
+            near = ", ".join(closest(name, names) or names[:20]) or "none"
+            raise UnknownNameError(f"unknown token {name[:80]!r}", f"there are: {near}")
+        self.records.write(name, None)
 
     def _tokens(self) -> dict[str, AgentToken]:
-        """What the file says, read again only if it changed."""
-        mark = _mark(self.path)
-        if mark != self._mark:
-            try:
-                self._known = self._read()
-            except StoreError:
-                self._known = {}  # who cannot be known is not let in
-            self._mark = mark
+        """What the file says by hash, read again only if it changed."""
+        if self.records.revision() != self._revision:
+            kept = self.records.read()
+            self._revision = kept.revision
+            # Who cannot be known is not let in.
+            tokens = () if kept.problems else kept.values.values()
+            self._known = {token.digest: token for token in tokens}
         return self._known
 
-    def _read(self) -> dict[str, AgentToken]:
-        try:
-            said = json.loads(read_bounded(self.path))
-            if said.get("version", VERSION) > VERSION:
-                raise StoreError(
-                    f"'{self.path}' was written by a newer toolyard", "update toolyard"
-                )
-            found = [_token(name, each) for name, each in said["tokens"].items()]
-        except FileNotFoundError:
-            return {}
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
-            text = f"'{self.path}' is damaged ({error})"
-            raise StoreError(text, "move it away; all agents then need new tokens") from error
-        return {each.digest: each for each in found}
-
-    def _write(self, tokens: dict[str, AgentToken]) -> None:
-        said = {
-            each.name: {
-                "sha256": each.digest,
-                "servers": sorted(each.servers),
-                "profile": each.profile,
-                "created_at": each.created_at,
-                "agent": each.agent,
-                "executor": each.executor,
-                **({"discovers": True} if each.discovers else {}),
-            }
-            for each in sorted(tokens.values(), key=lambda each: each.name)
-        }
-        write_atomic(self.path, json.dumps({"version": VERSION, "tokens": said}, indent=2).encode())
+    def _read(self) -> Kept[AgentToken]:
+        kept = self.records.read()
+        for problem in kept.problems:
+            raise StoreError(problem.text.removesuffix(_EFFECT), problem.hint)
+        return kept
 
 
 def new_token() -> str:
@@ -223,11 +239,3 @@ def _token(name: str, said: Any) -> AgentToken:
     profile, created_at, agent, executor = own
     limits = frozenset(servers), profile, created_at, agent, executor
     return AgentToken(name, digest, *limits, discovers=said.get("discovers") is True)
-
-
-def _mark(path: Path) -> Mark:
-    try:
-        found = os.stat(path)
-    except OSError:
-        return None
-    return (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)

@@ -220,7 +220,7 @@ class SocketClient(asyncio.Protocol):
             return
         wish = _preamble(line)
         self._folder = _wished(wish or {}, "cwd")
-        self._relay.hub.enter(self._folder)
+        self._relay.hub.projects.enter(self._folder)
         self._client = LineClient(self._relay, self._write, self._limit, wish)
         self._outlives = _number(wish or {}, "version") >= OUTLIVING
         first, self._head = self._head if wish is None else rest, b""
@@ -266,7 +266,7 @@ class SocketClient(asyncio.Protocol):
         """Stop the client's work."""
         self._attached.discard(self)
         self._all_unread.caught_up(self)
-        self._relay.hub.leave(self._folder)
+        self._relay.hub.projects.leave(self._folder)
         if self._client is not None:
             self._tasks.start(self._client.close())
 

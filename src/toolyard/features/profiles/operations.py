@@ -13,7 +13,7 @@ from toolyard.core.model import Report, Snapshot, SourceState
 from toolyard.core.pins import schema_tokens
 from toolyard.core.profiles import Profile, unknown_profile
 from toolyard.features.profiles.model import LONGEST_TEXT, MOST, read_profile, write_profile
-from toolyard.features.profiles.store import ProfilesFolder
+from toolyard.features.profiles.store import ProfileRecords
 from toolyard.operation import Guard, Needs, NoInput, Ordered, operation
 from toolyard.relay.relay import Relay
 from toolyard.relay.view import View, make_view
@@ -119,7 +119,7 @@ async def get_profile(yard: Yard, order: ProfileName) -> ProfileRow:
 async def put_profile(yard: Yard, order: PutProfile) -> Ordered:
     """Write a profile; whoever uses it sees it at once."""
     profile = order.profile()
-    await asyncio.to_thread(yard.part(ProfilesFolder).put, profile)
+    await asyncio.to_thread(yard.part(ProfileRecords).write, profile.name, profile)
     noticed = await yard.seen(lambda picture: picture.profiles.get(profile.name) == profile)
     return Ordered(profile.name, noticed)
 
@@ -127,7 +127,7 @@ async def put_profile(yard: Yard, order: PutProfile) -> Ordered:
 @operation("DELETE", ONE, needs=Needs.FILES, guard=Guard.PICTURE)
 async def remove_profile(yard: Yard, order: ProfileName) -> Ordered:
     """Delete a profile; clients that use it see nothing any more."""
-    await asyncio.to_thread(yard.part(ProfilesFolder).remove, order.name)
+    await asyncio.to_thread(yard.part(ProfileRecords).remove, order.name)
     noticed = await yard.seen(lambda picture: order.name not in picture.profiles)
     return Ordered(order.name, noticed)
 

@@ -13,7 +13,7 @@ from toolyard.core.errors import UnknownNameError
 from toolyard.core.fields import FaultsError
 from toolyard.hub.agents import Agents, Saved
 from toolyard.operation import Ordered
-from toolyard.stores.records import pair
+from toolyard.stores.agentrecords import pair
 from toolyard.surfaces.control.agentrows import (
     AgentBody,
     AgentConfigBody,

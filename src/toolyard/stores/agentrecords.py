@@ -1,25 +1,73 @@
-"""How agents, lists, policies and executors stand in the rows of the database."""
+"""Agents, lists, policies and executors as records: their plain data, and what is wrong with it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, Final, Literal, cast, get_args
 
-import msgspec
-
 from toolyard.core.agentfiles import NAME, read_agent, read_config, read_override, read_policy
 from toolyard.core.agents import Agent, AgentConfig, Override, Policy
 from toolyard.core.agentwords import write_config, write_override, write_policy
-from toolyard.core.errors import ConfigError
+from toolyard.core.errors import ConfigError, StoreError
+from toolyard.core.model import Problem
+from toolyard.core.problems import ProblemCode
 from toolyard.core.sites import SITE_TYPES, Site, SiteType
 
 Kind = Literal["agent", "config", "override", "policy", "site"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 Value = Agent | AgentConfig | Override | Policy | Site
 Key = tuple[Kind, str]
+_HINTS: Final[dict[Kind, str]] = {
+    "agent": "define it again: toolyard agent add {0} --transport stdio",
+    "config": "write it again: toolyard agent set {0} FILE",
+    "override": "until it is written again, that agent gets nothing there",
+    "policy": "until it is, nothing is allowed there; toolyard policy set {0}, or reset {0}",
+    "site": "define the executor {0} again",
+}
 LIMITS: Final = ("running_limit", "memory_limit")
 SHUT: Final = Policy(False, False, False, False, stdio_proxy=False)
 """Stands in for a policy that cannot be read: better nothing than what it would have refused."""
+
+
+class RosterCodec:
+    """Reads and writes the records of agents; a key is the kind and the name of one."""
+
+    def read(self, key: str, plain: Any) -> Value:
+        """Make a value of plain data; raises like `read_value`."""
+        try:
+            return read_value(*split_key(key), plain)
+        except TypeError as error:
+            raise ConfigError(str(error)) from error
+
+    def write(self, value: Value) -> dict[str, Any]:
+        """Make plain data of a value."""
+        return write_value(value)
+
+    def problem(self, key: str | None, where: str, error: ConfigError | StoreError) -> Problem:
+        """Say that a record cannot be read, or none."""
+        if key is None:
+            hint = error.hint or "restore the database, or move it away"
+            return Problem(ProblemCode.AGENTS_FAILED, str(error), hint, "agents")
+        kind, name = split_key(key)
+        text = f"the {spell(kind, name)} cannot be read: {error}"
+        return Problem(ProblemCode.AGENTS_RECORD, text, _HINTS[kind].format(name), key)
+
+
+def join_key(kind: Kind, name: str) -> str:
+    """The key of a record."""
+    return f"{kind} {name}"
+
+
+def split_key(key: str) -> Key:
+    """The kind and the name that a key is of."""
+    kind, _, name = key.partition(" ")
+    return cast("Kind", kind), name
+
+
+def spell(kind: Kind, name: str) -> str:
+    """A record, for people."""
+    words = {"config": "list of", "site": "executor", "policy": "policy of"}
+    return f"{words.get(kind, kind)} {name!r}"
 
 
 def pair(agent: str, executor: str) -> str:
@@ -33,8 +81,8 @@ def apart(key: str) -> tuple[str, str]:
     return agent, executor
 
 
-def write_value(value: Value) -> str:
-    """The text of a row."""
+def write_value(value: Value) -> dict[str, Any]:
+    """Make plain data of a value."""
     said: dict[str, Any]
     match value:
         case Agent():
@@ -49,19 +97,15 @@ def write_value(value: Value) -> str:
         case Site():
             said = {"type": value.type, "host": value.host, "options": dict(value.options)}
             said |= {key: most for key in LIMITS if (most := getattr(value, key)) is not None}
-    return msgspec.json.encode(said).decode()
+    return said
 
 
-def read_value(kind: Kind, key: str, text: str) -> Value:
-    """What a row stands for.
+def read_value(kind: Kind, key: str, said: Any) -> Value:
+    """Make a value of plain data.
 
     Raises:
         ConfigError: It cannot be used.
     """
-    try:
-        said = msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        raise ConfigError(f"it is not JSON: {error}") from error
     match kind:
         case "agent":
             return read_agent(key, said)
