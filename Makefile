@@ -33,15 +33,17 @@ test-ui: $(VENV)/.dev ## the page in a real browser (TOOLYARD_SHOTS=FOLDER keeps
 test-k8s: $(VENV)/.dev ## build a whole kubernetes once, start it, run servers in it, stop it
 	@PYTHON=$(BIN)/python scripts/kube/test.sh $(ARGS)
 
-check: $(VENV)/.dev ## format, lint, types and the staircase of imports
+check: $(VENV)/.dev ## format, lint, types and the staircase of imports; the page's JavaScript, too
 	@$(BIN)/ruff format --check $(SOURCES)
 	@$(BIN)/ruff check $(SOURCES)
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --cache-dir .cache/imports
+	@$(BIN)/python scripts/page.py check
 
 format: $(VENV)/.dev ## put the code into its form
 	@$(BIN)/ruff format $(SOURCES)
 	@$(BIN)/ruff check --fix $(SOURCES)
+	@$(BIN)/python scripts/page.py format
 
 conformance: $(VENV)/.dev ## the official MCP suite, through the hub
 	@$(BIN)/python scripts/conformance.py $(ARGS)
@@ -61,7 +63,7 @@ lock: ## resolve the dependencies again (ARGS=--upgrade for newer ones)
 	@PYTHON=$(PYTHON) scripts/lock.sh $(ARGS)
 
 clean: ## remove everything that was made here
-	rm -rf $(VENV) .cache .hypothesis .ruff_cache build dist src/*.egg-info
+	rm -rf $(VENV) .cache .hypothesis .ruff_cache build dist node_modules src/*.egg-info
 	find src tests scripts bench -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 # Each stamp is newer than the lock it was made from, so nothing is installed twice.

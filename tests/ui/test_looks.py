@@ -10,11 +10,10 @@ import pytest
 
 from tests.e2e.hub import RunningHub, running_hub, stdio_stub
 from tests.ui.conftest import DESK, PHONE, entered, kitchen, shots
-from toolyard.surfaces.web import assets
 
 pytestmark = pytest.mark.ui
 AXE = Path(__file__).parents[2] / ".cache/axe/node_modules/axe-core/axe.min.js"
-MOST_BYTES = 200 << 10
+MOST_BYTES = 100_000
 PAGES = {
     "yard": ("/ui", "[data-server=kitchen]"),
     "server": ("/ui/servers/kitchen", "section >> text=Tools (1)"),
@@ -23,6 +22,9 @@ PAGES = {
 SERIOUS = """async () => (await axe.run()).violations
   .filter((each) => ["serious", "critical"].includes(each.impact))
   .map((each) => `${each.id}: ${each.nodes.map((node) => node.html).slice(0, 3).join(" ")}`)"""
+FETCHED = """() => Object.fromEntries(performance.getEntriesByType("resource")
+  .map((entry) => [new URL(entry.name).pathname, entry.encodedBodySize])
+  .filter(([path]) => path.startsWith("/ui/assets/")))"""
 DRAWN = """() => new Promise((resolve) => {
   const times = [];
   const plain = requestAnimationFrame.bind(window);
@@ -46,8 +48,14 @@ def servers(home: Path) -> dict[str, Any]:
     }
 
 
-def test_scripts_and_styles_stay_light() -> None:
-    assert sum(len(each.body) for each in assets().values()) < MOST_BYTES
+async def test_the_page_stays_light_over_the_wire(browser: Any, home: Path) -> None:
+    with running_hub(servers(home), home=home) as hub:
+        async with entered(browser, hub) as page:
+            await page.wait_for_selector("[data-server=kitchen]")
+            fetched = await page.evaluate(FETCHED)
+            assert fetched["/ui/assets/style.css"] > 0
+            assert fetched["/ui/assets/pages/doctor.js"] > 0
+            assert sum(fetched.values()) < MOST_BYTES, fetched
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -7,6 +7,7 @@ send those to every port of a host, whoever listens there.
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import hmac
 import secrets
@@ -45,6 +46,8 @@ KINDS: Final = {
     "svg": "image/svg+xml",
 }
 """The files that are served, by the end of their names; all are text."""
+NO_WEIGHT: Final = frozenset({"q=0", "q=0.", "q=0.0", "q=0.00", "q=0.000"})
+"""The weights by which a client says in Accept-Encoding that it does not want an encoding."""
 
 
 class PageSessions:
@@ -83,11 +86,20 @@ def _issue(issued: dict[str, float], size: int, seconds: float, most: int) -> st
 
 @dataclass(frozen=True, slots=True)
 class Asset:
-    """One file of the page."""
+    """One file of the page, as it is and compressed; each form has a tag of its own."""
 
-    body: bytes
     kind: str
     tag: str
+    body: bytes
+    packed_tag: str
+    packed: bytes
+
+    @classmethod
+    def of(cls, kind: str, body: bytes) -> Asset:
+        """Return the asset with this content."""
+        digest = hashlib.sha256(body).hexdigest()[:20]
+        packed = gzip.compress(body, mtime=0)
+        return cls(kind, f'"{digest}"', body, f'"{digest}-gzip"', packed)
 
 
 class Pages:
@@ -132,26 +144,40 @@ def _serve(request: Request, name: str) -> Response:
     asset = assets().get(name)
     if asset is None:
         return Response("there is no such file", 404, HEADERS, "text/plain")
-    headers = {**HEADERS, "cache-control": "no-cache", "etag": asset.tag}
-    if request.headers.get("if-none-match") == asset.tag:
+    headers = {**HEADERS, "cache-control": "no-cache", "vary": "accept-encoding"}
+    is_packed = _accepts_gzip(request.headers.get("accept-encoding", ""))
+    headers["etag"] = asset.packed_tag if is_packed else asset.tag
+    if request.headers.get("if-none-match") == headers["etag"]:
         return Response(b"", 304, headers)
-    return Response(asset.body, 200, headers, asset.kind)
+    if not is_packed:
+        return Response(asset.body, 200, headers, asset.kind)
+    headers["content-encoding"] = "gzip"
+    return Response(asset.packed, 200, headers, asset.kind)
+
+
+def _accepts_gzip(header: str) -> bool:
+    for entry in header.split(","):
+        encoding, _, weight = entry.partition(";")
+        if encoding.strip().lower() == "gzip":
+            return weight.strip().lower() not in NO_WEIGHT
+    return False
 
 
 @cache
 def assets() -> dict[str, Asset]:
-    """Every file of the page by its path; read once, so that no path is ever looked up on disk."""
-    found: dict[str, Asset] = {}
-    _collect(files("toolyard.surfaces") / "ui", "", found)
-    return found
+    """Every file of the page by its path.
+
+    Read and compressed once: no path is ever looked up on disk, no file compressed twice.
+    """
+    by_path: dict[str, Asset] = {}
+    _collect(files("toolyard.surfaces") / "ui", "", by_path)
+    return by_path
 
 
-def _collect(folder: Traversable, prefix: str, found: dict[str, Asset]) -> None:
-    for each in folder.iterdir():
-        name = prefix + each.name
-        if each.is_dir():
-            _collect(each, f"{name}/", found)
-        elif kind := KINDS.get(name.rpartition(".")[2]):
-            body = each.read_bytes()
-            tag = f'"{hashlib.sha256(body).hexdigest()[:20]}"'
-            found[name] = Asset(body, kind, tag)
+def _collect(folder: Traversable, prefix: str, by_path: dict[str, Asset]) -> None:
+    for file in folder.iterdir():
+        path = prefix + file.name
+        if file.is_dir():
+            _collect(file, f"{path}/", by_path)
+        elif kind := KINDS.get(path.rpartition(".")[2]):
+            by_path[path] = Asset.of(kind, file.read_bytes())

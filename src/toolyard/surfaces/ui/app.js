@@ -1,25 +1,31 @@
 // The shell: finds the page for an address, draws it, and draws it again when something changes.
 
-import { h, render } from "./lib/dom.js";
+import { byId, h, render } from "./lib/dom.js";
 import { begin, enter, state, tell, watch } from "./lib/store.js";
 import { openFinder } from "./lib/finder.js";
 import { button, empty, link } from "./lib/parts.js";
 import { visible } from "./lib/words.js";
 import { pages } from "./pages/index.js";
 
-const main = document.getElementById("main");
-const head = document.getElementById("head");
+const main = byId("main");
+const head = byId("head");
 const routes = pages.map((page) => ({ page, parts: page.path.split("/") }));
-let current = null, wanted = "";
+let current = null;
+let wanted = ""; // the id that the address names, until it is on the page
 
 function match(path) {
   const parts = path.replace(/\/+$/, "").split("/");
   for (const route of routes) {
     if (route.parts.length !== parts.length) continue;
+    /** @type {Record<string, string>} */
     const params = {};
     const fits = route.parts.every((part, at) => {
       if (!part.startsWith(":")) return part === parts[at];
-      try { params[part.slice(1)] = decodeURIComponent(parts[at]); } catch { return false; }
+      try {
+        params[part.slice(1)] = decodeURIComponent(parts[at]);
+      } catch {
+        return false;
+      }
       return true;
     });
     if (fits) return { page: route.page, params };
@@ -35,24 +41,32 @@ export function go(path) {
 
 function arrive() {
   for (const end of current?.ends || []) end();
-  const found = match(location.pathname);
+  const route = match(location.pathname);
+  /** @type {Array<() => void>} */
   const ends = [];
-  const place = { params: found?.params || {}, redraw: () => tell({}), onLeave: (end) => ends.push(end), go };
+  const place = {
+    params: route?.params || {},
+    redraw: () => tell({}),
+    onLeave: (/** @type {() => void} */ end) => void ends.push(end),
+    go,
+  };
   // A page of its own each time: nothing of the last one may shine through.
   render(main);
-  current = { page: found?.page, params: place.params, ends, draw: found ? found.page.open(place) : nowhere };
-  document.title = `${visible(found ? found.page.title(place.params) : "Nothing here")} · Toolyard`;
+  const draw = route ? route.page.open(place) : nowhere;
+  current = { page: route?.page, params: place.params, ends, draw };
+  const title = route ? route.page.title(place.params) : "Nothing here";
+  document.title = `${visible(title)} · Toolyard`;
   wanted = location.hash.slice(1);
   if (!wanted) scrollTo(0, 0);
-  draw();
+  drawPage();
 }
 
-// What the address names is shown as soon as it is there: scrolled to, unfolded, ready to be typed in.
+// What the address names is shown as soon as it is there: scrolled to, unfolded, with the focus.
 function reach() {
   const node = wanted && document.getElementById(wanted);
   if (!node) return;
   wanted = "";
-  if (node.tagName === "DETAILS") node.open = true;
+  if (node instanceof HTMLDetailsElement) node.open = true;
   node.scrollIntoView();
   node.focus();
 }
@@ -62,9 +76,21 @@ function nowhere() {
 }
 
 function letIn() {
-  return empty("This browser is not let in.",
-    h("p", null, "Run ", h("code", null, "toolyard status"), " on a terminal: it prints a link that opens this page."),
-    h("p", null, button("Try again", () => location.reload())));
+  return empty(
+    "This browser is not let in.",
+    h(
+      "p",
+      null,
+      "Run ",
+      h("code", null, "toolyard status"),
+      " on a terminal: it prints a link that opens this page.",
+    ),
+    h(
+      "p",
+      null,
+      button("Try again", () => location.reload()),
+    ),
+  );
 }
 
 const LIVE = { live: "live", connecting: "connecting …", lost: "connection lost, trying again …" };
@@ -74,15 +100,41 @@ function header() {
   // A page below another is marked by that one's word; all that is nowhere else is of the yard.
   const at = `${current?.page?.path}/`;
   const here = words.filter((page) => at.startsWith(`${page.path}/`)).pop();
-  const nav = words.map((page) => h("a", {
-    href: page.path, "aria-current": page !== here ? undefined : page === current.page ? "page" : "true",
-  }, page.nav));
+  const mark = here === current?.page ? "page" : "true";
+  const nav = words.map((page) =>
+    h("a", { href: page.path, "aria-current": page === here ? mark : undefined }, page.nav),
+  );
   return [
-    h("a", { class: "home", href: "/ui" }, h("img", { src: "/ui/assets/icon.svg", alt: "", width: 24, height: 24 }), "Toolyard"),
+    h(
+      "a",
+      { class: "home", href: "/ui" },
+      h("img", { src: "/ui/assets/icon.svg", alt: "", width: 24, height: 24 }),
+      "Toolyard",
+    ),
     h("nav", { "aria-label": "Pages" }, nav),
-    h("button", { type: "button", class: "find", on: { click: () => openFinder(go, turn) } }, "Find ", h("kbd", null, "Ctrl K")),
-    h("span", { class: `live ${state.live}`, role: "status" }, h("i", { "aria-hidden": "true" }), LIVE[state.live]),
-    h("button", { type: "button", class: "theme", "aria-label": "Light or dark", title: "Light or dark", on: { click: turn } }, "◐"),
+    h(
+      "button",
+      { type: "button", class: "find", on: { click: () => openFinder(go, turn) } },
+      "Find ",
+      h("kbd", null, "Ctrl K"),
+    ),
+    h(
+      "span",
+      { class: `live ${state.live}`, role: "status" },
+      h("i", { "aria-hidden": "true" }),
+      LIVE[state.live],
+    ),
+    h(
+      "button",
+      {
+        type: "button",
+        class: "theme",
+        "aria-label": "Light or dark",
+        title: "Light or dark",
+        on: { click: turn },
+      },
+      "◐",
+    ),
   ];
 }
 
@@ -93,32 +145,40 @@ function turn() {
   localStorage.setItem("theme", document.documentElement.dataset.theme);
 }
 
-function draw() {
+function drawPage() {
   render(head, header());
   if (!state.isLetIn) render(main, letIn());
   else if (current) render(main, current.draw());
   reach();
 }
 
+/** @param {Event} event @param {string} selector the nearest element around the target that fits */
+function within(event, selector) {
+  return event.target instanceof Element ? event.target.closest(selector) : null;
+}
+
 document.addEventListener("click", (event) => {
-  const anchor = event.target.closest?.("a[href^='/ui']");
-  if (!anchor || event.defaultPrevented || event.button || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  const anchor = within(event, "a[href^='/ui']");
+  const isModified = event.button || event.ctrlKey || event.metaKey || event.shiftKey;
+  if (!anchor || event.defaultPrevented || isModified) return;
   event.preventDefault();
   go(anchor.getAttribute("href"));
 });
 
 document.addEventListener("keydown", (event) => {
-  const typing = event.target.closest?.("input, textarea, select, [contenteditable]");
-  const wanted = (event.key === "k" && (event.ctrlKey || event.metaKey)) || (event.key === "/" && !typing && !event.ctrlKey);
-  if (!wanted) return;
+  const isTyping = within(event, "input, textarea, select, [contenteditable]");
+  const isCommand = event.key === "k" && (event.ctrlKey || event.metaKey);
+  const isSlash = event.key === "/" && !isTyping && !event.ctrlKey;
+  if (!isCommand && !isSlash) return;
   event.preventDefault();
   openFinder(go, turn);
 });
 
-document.addEventListener("submit", (event) => event.preventDefault()); // what is sent is sent by script
+// What is sent is sent by script.
+document.addEventListener("submit", (event) => event.preventDefault());
 
 addEventListener("popstate", arrive);
-watch(draw);
+watch(drawPage);
 await enter();
 arrive();
 begin();

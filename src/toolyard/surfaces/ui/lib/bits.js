@@ -9,7 +9,11 @@ export const under = (...kids) => h("span", { class: "quiet under" }, ...kids);
 export const tag = (...kids) => h("span", { class: "tag" }, ...kids);
 export const top = (title, ...kids) => h("div", { class: "top" }, h("h1", null, title), ...kids);
 export const crumbs = (href, words) => h("p", { class: "crumbs" }, h("a", { href }, words));
-export const submit = (words, disabled = false) => h("button", { type: "submit", class: "main", disabled }, words);
+// A link out of the page, which tells nobody where it came from.
+export const away = (href, words) =>
+  h("a", { href, target: "_blank", rel: "noopener noreferrer" }, words);
+export const submit = (words, disabled = false) =>
+  h("button", { type: "submit", class: "main", disabled }, words);
 export const looking = () => quiet("Looking …");
 
 export function sheet(title, ...kids) {
@@ -18,15 +22,30 @@ export function sheet(title, ...kids) {
 
 // The words above the columns of a table; those of `numbers` stand to the right.
 export function heads(words, ...numbers) {
-  return h("thead", null, h("tr", null, words.map((each) => h("th", { scope: "col", class: numbers.includes(each) ? "number" : undefined }, each || h("span", { class: "skip" }, "Actions")))));
+  const cell = (word) => {
+    const kind = numbers.includes(word) ? "number" : undefined;
+    return h("th", { scope: "col", class: kind }, word || h("span", { class: "skip" }, "Actions"));
+  };
+  return h("thead", null, h("tr", null, words.map(cell)));
 }
 
 // Pairs of a name and what is to be said; what has nothing to say is left out.
 export function facts(rows) {
-  return h("dl", { class: "facts" }, rows.filter(([, words]) => words && words.length !== 0).map(([name, words]) => [h("dt", null, name), h("dd", null, words)]));
+  const told = rows.filter(([, words]) => words && words.length !== 0);
+  return h(
+    "dl",
+    { class: "facts" },
+    told.map(([name, words]) => [h("dt", null, name), h("dd", null, words)]),
+  );
 }
 
 // What was asked for is not there; where to go instead.
 export function gone(error, href, words) {
-  return h("div", { class: "empty" }, h("p", { class: "title" }, visible(error.message)), h("p", null, visible(error.hint)), h("p", null, h("a", { href }, words)));
+  return h(
+    "div",
+    { class: "empty" },
+    h("p", { class: "title" }, visible(error.message)),
+    h("p", null, visible(error.hint)),
+    h("p", null, h("a", { href }, words)),
+  );
 }

@@ -13,13 +13,17 @@ export function call(asked, hear) {
         hear(kind, said);
       });
     } catch (error) {
-      hear(abort.signal.aborted ? "cancelled" : "refused", { text: error.message, hint: error.hint || "" });
+      hear(abort.signal.aborted ? "cancelled" : "refused", {
+        text: error.message,
+        hint: error.hint || "",
+      });
     }
     hear("over", {});
   })();
   return {
     ended,
-    answer: (question, action, content) => order("POST", `/calls/${id}/answer`, { question, action, content }),
+    answer: (question, action, content) =>
+      order("POST", `/calls/${id}/answer`, { question, action, content }),
     cancel: () => (id ? order("DELETE", `/calls/${id}`).catch(() => abort.abort()) : abort.abort()),
     leave: () => abort.abort(),
   };

@@ -5,33 +5,74 @@ import { quiet, tag } from "./bits.js";
 import { button } from "./parts.js";
 import { visible } from "./words.js";
 
-const WORDS = { tools: "tool", prompts: "prompt", resources: "resource", templates: "template", instructions: "instructions" };
+const WORDS = {
+  tools: "tool",
+  prompts: "prompt",
+  resources: "resource",
+  templates: "template",
+  instructions: "instructions",
+};
 
 // `approve` takes the parts that are meant, as the API names them; without it nothing waits.
 export function differences(changes, approve) {
-  return changes.map((change) => h("div", { key: `${change.of} ${change.kind} ${change.name}`, class: "change" },
-    h("div", { class: "row" }, h("h3", null, title(change)), tag(visible(change.kind)),
-      change.restless ? tag("changes at nearly every start") : null,
-      approve && change.held ? orders(change, approve) : null),
-    change.fields.map((field) => h("div", { key: field.path },
-      quiet(visible(field.path)),
-      h("div", { class: "two" }, side("Before", field.before, "before"), side("Now", field.after, "after"))))));
+  return changes.map((change) =>
+    h(
+      "div",
+      { key: `${change.of} ${change.kind} ${change.name}`, class: "change" },
+      h(
+        "div",
+        { class: "row" },
+        h("h3", null, title(change)),
+        tag(visible(change.kind)),
+        change.restless ? tag("changes at nearly every start") : null,
+        approve && change.held ? orders(change, approve) : null,
+      ),
+      change.fields.map((field) =>
+        h(
+          "div",
+          { key: field.path },
+          quiet(visible(field.path)),
+          h(
+            "div",
+            { class: "two" },
+            side("Before", field.before, "before"),
+            side("Now", field.after, "after"),
+          ),
+        ),
+      ),
+    ),
+  );
 }
 
 function title(change) {
   if (change.of === "instructions") return "What it tells models";
-  return change.of === "tools" ? visible(change.name) : `${WORDS[change.of]} ${visible(change.name)}`;
+  return change.of === "tools"
+    ? visible(change.name)
+    : `${WORDS[change.of]} ${visible(change.name)}`;
 }
 
 function orders(change, approve) {
   const word = WORDS[change.of];
   const part = { [change.of]: change.of === "instructions" ? true : [change.name] };
   const any = "Descriptions and titles may then change; names, arguments and schemas may not.";
-  return [button(change.of === "instructions" ? "Approve these instructions" : `Approve this ${word}`, () => approve(part)),
-    change.restless ? button("Approve any text", () => approve({ ...part, any_text: true }), { title: any }) : null];
+  return [
+    button(
+      change.of === "instructions" ? "Approve these instructions" : `Approve this ${word}`,
+      () => approve(part),
+    ),
+    change.restless
+      ? button("Approve any text", () => approve({ ...part, any_text: true }), { title: any })
+      : null,
+  ];
 }
 
 function side(title, words, kind) {
-  return h("div", null, quiet(title),
-    words ? h("pre", { class: kind, tabindex: "0", "aria-label": title }, visible(words)) : quiet("nothing"));
+  return h(
+    "div",
+    null,
+    quiet(title),
+    words
+      ? h("pre", { class: kind, tabindex: "0", "aria-label": title }, visible(words))
+      : quiet("nothing"),
+  );
 }

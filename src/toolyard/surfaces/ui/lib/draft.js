@@ -6,9 +6,15 @@ import { visible } from "./words.js";
 import { area, field, fromLines, fromList, pretty, toLines } from "./editing.js";
 
 export class Draft {
+  isDirty = false;
+  wrong = ""; // what the JSON parser says of the text, if it cannot be read
+
   // `read` makes the form of a value, `write` the value of a form.
-  constructor(value, { read, write, changed }, before) {
-    Object.assign(this, { read, write, changed, isDirty: false, wrong: "", form: read(value, before) });
+  constructor(value, { read, write, changed }, before = undefined) {
+    this.read = read;
+    this.write = write;
+    this.changed = changed;
+    this.form = read(value, before);
     this.text = pretty(write(this.form));
   }
 
@@ -27,10 +33,13 @@ export class Draft {
     this.text = text;
     try {
       const value = JSON.parse(text);
-      if (value === null || typeof value !== "object" || Array.isArray(value)) throw new Error("this is no object");
+      if (value === null || typeof value !== "object" || Array.isArray(value))
+        throw new Error("this is no object");
       this.form = this.read(value, this.form);
       this.wrong = "";
-    } catch (error) { this.wrong = error.message; }
+    } catch (error) {
+      this.wrong = error.message;
+    }
     this.#touch();
   }
 
@@ -40,45 +49,93 @@ export class Draft {
   }
 
   asJson(id) {
-    return h("details", { class: "json" }, h("summary", null, "As JSON"),
-      field("The same as JSON", area(id, this.text, (text) => this.type(text), { class: "raw", rows: 14, "aria-invalid": this.wrong ? "true" : undefined, "aria-describedby": `${id}-wrong` })),
-      h("p", { id: `${id}-wrong`, class: "bad" }, this.wrong ? `This cannot be read yet: ${visible(this.wrong)}. The form shows what could.` : ""));
+    const attrs = {
+      class: "raw",
+      rows: 14,
+      "aria-invalid": this.wrong ? "true" : undefined,
+      "aria-describedby": `${id}-wrong`,
+    };
+    const trouble = this.wrong
+      ? `This cannot be read yet: ${visible(this.wrong)}. The form shows what could.`
+      : "";
+    return h(
+      "details",
+      { class: "json" },
+      h("summary", null, "As JSON"),
+      field(
+        "The same as JSON",
+        area(id, this.text, (text) => this.type(text), attrs),
+      ),
+      h("p", { id: `${id}-wrong`, class: "bad" }, trouble),
+    );
   }
 }
 
-// A form of flags, lists and tables (both as lines of text) and plain values, and the JSON it stands for.
-// Lists are [key, label, help], tables have their sign besides; `plain` says what is usual.
+/**
+ * A form of flags, lists and tables (both as lines of text) and plain values, and the JSON it
+ * stands for.
+ * @param {object} parts
+ * @param {string[]} [parts.flags]
+ * @param {string[][]} parts.lists each [key, label, help]
+ * @param {string[][]} parts.tables each [key, label, help, sign between name and value]
+ * @param {Record<string, any>} [parts.plain] what is usual, by key
+ */
 export function formOf({ flags = [], lists, tables, plain = {} }) {
-  const known = new Set([...flags, ...Object.keys(plain), ...lists.map(([key]) => key), ...tables.map(([key]) => key)]);
+  const known = new Set([
+    ...flags,
+    ...Object.keys(plain),
+    ...lists.map(([key]) => key),
+    ...tables.map(([key]) => key),
+  ]);
   return {
-    read(said) {
-      const form = { rest: Object.fromEntries(Object.entries(said).filter(([key]) => !known.has(key))) };
-      for (const key of flags) form[key] = said[key] !== false;
-      for (const key of Object.keys(plain)) form[key] = said[key] || plain[key];
-      for (const [key] of lists) form[key] = (said[key] || []).join("\n");
-      for (const [key, , , sign] of tables) form[key] = toLines(said[key], sign);
+    read(value) {
+      const form = {
+        rest: Object.fromEntries(Object.entries(value).filter(([key]) => !known.has(key))),
+      };
+      for (const key of flags) form[key] = value[key] !== false;
+      for (const key of Object.keys(plain)) form[key] = value[key] || plain[key];
+      for (const [key] of lists) form[key] = (value[key] || []).join("\n");
+      for (const [key, , , sign] of tables) form[key] = toLines(value[key], sign);
       return form;
     },
     write(form) {
-      const said = { ...form.rest };
-      for (const key of [...flags, ...Object.keys(plain)]) said[key] = form[key];
-      for (const [key] of lists) said[key] = fromList(form[key]);
-      for (const [key, , , sign] of tables) said[key] = fromLines(form[key], sign);
-      return said;
+      const value = { ...form.rest };
+      for (const key of [...flags, ...Object.keys(plain)]) value[key] = form[key];
+      for (const [key] of lists) value[key] = fromList(form[key]);
+      for (const [key, , , sign] of tables) value[key] = fromLines(form[key], sign);
+      return value;
     },
   };
 }
 
 export function lineFields(draft, entries) {
-  return entries.map(([key, label, help]) => field(label, area(key, draft.form[key], (text) => draft.edit((form) => { form[key] = text; }), {
-    rows: rowsOf(draft.form[key]), class: "small",
-  }), help));
+  return entries.map(([key, label, help]) => {
+    const text = draft.form[key];
+    const change = (typed) =>
+      draft.edit((form) => {
+        form[key] = typed;
+      });
+    return field(label, area(key, text, change, { rows: rowsOf(text), class: "small" }), help);
+  });
 }
 
 export const rowsOf = (text) => Math.min(12, Math.max(2, text.split("\n").length));
 
 export function saveBar(isDirty, isBlocked, save, ...more) {
-  return h("div", { key: "bar", class: "bar", role: "group", "aria-label": "Save" },
-    h("button", { type: "button", class: "main", disabled: !isDirty || Boolean(isBlocked), on: { click: save } }, "Save"), more,
-    small(isDirty ? "Not saved yet." : "All is saved."));
+  return h(
+    "div",
+    { key: "bar", class: "bar", role: "group", "aria-label": "Save" },
+    h(
+      "button",
+      {
+        type: "button",
+        class: "main",
+        disabled: !isDirty || Boolean(isBlocked),
+        on: { click: save },
+      },
+      "Save",
+    ),
+    more,
+    small(isDirty ? "Not saved yet." : "All is saved."),
+  );
 }

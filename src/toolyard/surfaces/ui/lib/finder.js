@@ -1,6 +1,6 @@
 // Find any server, tool, agent, page or action by a few letters, without leaving the keyboard.
 
-import { h, render } from "./dom.js";
+import { byId, h, rememberFocus, render } from "./dom.js";
 import { quiet, small } from "./bits.js";
 import { ask, segment, state } from "./store.js";
 import { run, serverPath, toolPath } from "./parts.js";
@@ -12,42 +12,81 @@ import { profilePath } from "../pages/profiles.js";
 
 const MOST = 30;
 const ASKED = ["tools", "agents", "clients", "profiles", "policies"];
-const known = {};
-const of = (kind) => known[kind] || [];
+const answers = {}; // what the API listed last, by kind
+const listed = (kind) => answers[kind] || [];
 const ACTIONS = [
-  ["add a server", "/ui/catalog", "from the catalog"], ["search a registry", "/ui/catalog?from=registry", "add a server from the public registry"],
-  ["add an agent", "/ui/agents#new-agent"], ["make a profile", "/ui/profiles#profile-name"], ["define an app", "/ui/apps#new-app"],
-  ["name an executor", "/ui/executors#executor-name", "docker, ssh, kubernetes"], ["copy a snippet", "/ui/clients#snippets", "connect a client that is not listed"],
+  ["add a server", "/ui/catalog", "from the catalog"],
+  ["search a registry", "/ui/catalog?from=registry", "add a server from the public registry"],
+  ["add an agent", "/ui/agents#new-agent"],
+  ["make a profile", "/ui/profiles#profile-name"],
+  ["define an app", "/ui/apps#new-app"],
+  ["name an executor", "/ui/executors#executor-name", "docker, ssh, kubernetes"],
+  ["copy a snippet", "/ui/clients#snippets", "connect a client that is not listed"],
 ];
 
 function places(turn) {
-  const found = pages.filter((page) => page.nav).map((page) => ({ kind: "page", name: page.nav, path: page.path }));
-  const place = (kind, name, path, more) => found.push({ kind, name, path, more });
-  const act = (name, does, more) => found.push({ kind: "action", name, run: does, more });
+  const found = [];
+  const place = (kind, name, path, more = "") => found.push({ kind, name, path, more });
+  const act = (name, action, more = "") => found.push({ kind: "action", name, run: action, more });
+  for (const page of pages) if (page.nav) place("page", page.nav, page.path);
   for (const { alias, title, enabled, status } of state.status?.servers || []) {
-    const does = (word, words, done, more) => act(`${words} ${alias}`, () => run(`${alias} ${done}.`, "POST", `/servers/${segment(alias)}/${word}`), more);
+    const does = (order, words, done, more) => {
+      const path = `/servers/${segment(alias)}/${order}`;
+      act(`${words} ${alias}`, () => run(`${alias} ${done}.`, "POST", path), more);
+    };
     place("server", alias, serverPath(alias), title);
-    if (!enabled) { does("enable", "enable", "is enabled"); continue; }
+    if (!enabled) {
+      does("enable", "enable", "is enabled");
+      continue;
+    }
     does("restart", "restart", "was restarted");
-    if (["ready", "starting"].includes(status)) does("deactivate", "let rest", "rests; the next call starts it", "stop");
+    if (["ready", "starting"].includes(status))
+      does("deactivate", "let rest", "rests; the next call starts it", "stop");
     else does("activate", "start", "runs");
     place("action", `verify ${alias}`, `${serverPath(alias)}?verify`);
     does("disable", "disable", "is disabled");
   }
-  for (const { server, tool, description } of of("tools")) if (server) place("tool", tool, toolPath(server, tool), `${server} · ${description || ""}`);
-  for (const agent of of("agents")) {
+  for (const { server, tool, description } of listed("tools")) {
+    if (server) place("tool", tool, toolPath(server, tool), `${server} · ${description || ""}`);
+  }
+  for (const agent of listed("agents")) {
     place("agent", agent.title, agentPath(agent.id), agent.id);
-    act(`${agent.enabled ? "disable" : "enable"} agent ${agent.title}`, () => turnAgent(agent, !agent.enabled), agent.id);
+    act(
+      `${agent.enabled ? "disable" : "enable"} agent ${agent.title}`,
+      () => turnAgent(agent, !agent.enabled),
+      agent.id,
+    );
   }
-  for (const each of of("clients")) {
-    place("action", `connect ${each.title}`, `/ui/clients?connect=${segment(each.client)}`, "client");
-    if (each.connected) place("action", `disconnect ${each.title}`, `/ui/clients?disconnect=${segment(each.client)}`, "client");
+  for (const client of listed("clients")) {
+    place(
+      "action",
+      `connect ${client.title}`,
+      `/ui/clients?connect=${segment(client.client)}`,
+      "client",
+    );
+    if (client.connected)
+      place(
+        "action",
+        `disconnect ${client.title}`,
+        `/ui/clients?disconnect=${segment(client.client)}`,
+        "client",
+      );
   }
-  for (const { name, title } of of("profiles")) place("profile", name, profilePath(name), title);
-  for (const { executor } of of("policies")) place("policy", executor, policyPath(executor), "policy of an executor");
-  for (const app of state.status?.apps || []) act(`look for ${app.title}`, () => run(`Looked at the ports of ${app.title}.`, "POST", `/apps/${segment(app.name)}/scan`), "app");
+  for (const { name, title } of listed("profiles"))
+    place("profile", name, profilePath(name), title);
+  for (const { executor } of listed("policies"))
+    place("policy", executor, policyPath(executor), "policy of an executor");
+  for (const app of state.status?.apps || []) {
+    const scan = () =>
+      run(`Looked at the ports of ${app.title}.`, "POST", `/apps/${segment(app.name)}/scan`);
+    act(`look for ${app.title}`, scan, "app");
+  }
   for (const [name, path, more] of ACTIONS) place("action", name, path, more);
-  act("look again", () => run("Every source was asked again.", "POST", "/refresh"), "refresh all sources");
+  act(
+    "look again",
+    () => run("Every source was asked again.", "POST", "/refresh"),
+    "refresh all sources",
+  );
   act("light or dark", turn, "theme");
   return found;
 }
@@ -71,23 +110,23 @@ function matching(query, turn) {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
   return places(turn)
     .map((place) => ({ place, rank: rank(place, words) }))
-    .filter((each) => each.rank >= 0)
+    .filter((match) => match.rank >= 0)
     .sort((a, b) => a.rank - b.rank)
     .slice(0, MOST)
-    .map((each) => each.place);
+    .map((match) => match.place);
 }
 
 export function openFinder(go, turn) {
-  const above = document.getElementById("above");
+  const above = byId("above");
   if (above.querySelector(".finder")) return;
-  const before = document.activeElement;
+  const giveFocusBack = rememberFocus();
   let query = "";
   let at = 0;
   let found = matching(query, turn);
 
   function close() {
     render(above);
-    before?.focus?.();
+    giveFocusBack();
   }
   function choose(place) {
     close();
@@ -105,25 +144,72 @@ export function openFinder(go, turn) {
       choose(found[at]);
     }
   }
+  function clickOutside(event) {
+    if (event.target.tagName === "DIALOG") close();
+  }
+  function type(event) {
+    query = event.target.value;
+    at = 0;
+    found = matching(query, turn);
+    draw();
+  }
+  function option(place, number) {
+    return h(
+      "li",
+      {
+        id: `found-${number}`,
+        role: "option",
+        "aria-selected": String(number === at),
+        on: { click: () => choose(place) },
+      },
+      h("span", { class: "kind" }, place.kind),
+      h("span", { class: "name" }, short(place.name, 80)),
+      small(short(place.more || "", 90)),
+    );
+  }
   function draw() {
-    render(above, h("dialog", { class: "finder", "aria-label": "Find", made: (node) => node.showModal(), on: { close, cancel: close, click: (event) => { if (event.target.tagName === "DIALOG") close(); } } },
-      h("input", {
-        type: "text", placeholder: "A server, tool, agent, page or action …", autofocus: true, autocomplete: "off", spellcheck: "false",
-        role: "combobox", "aria-label": "Find", "aria-expanded": "true", "aria-controls": "found", "aria-autocomplete": "list",
-        "aria-activedescendant": found[at] ? `found-${at}` : undefined,
-        on: { keydown: press, input: (event) => { query = event.target.value; at = 0; found = matching(query, turn); draw(); } },
-      }),
-      h("ul", { id: "found", role: "listbox", "aria-label": "What was found" }, found.map((place, number) => h("li", {
-        id: `found-${number}`, role: "option", "aria-selected": String(number === at), on: { click: () => choose(place) },
-      }, h("span", { class: "kind" }, place.kind), h("span", { class: "name" }, short(place.name, 80)), small(short(place.more || "", 90))))),
-      found.length ? null : quiet(`Nothing is called “${visible(query)}”.`)));
+    render(
+      above,
+      h(
+        "dialog",
+        {
+          class: "finder",
+          "aria-label": "Find",
+          made: (node) => node.showModal(),
+          on: { close, cancel: close, click: clickOutside },
+        },
+        h("input", {
+          type: "text",
+          placeholder: "A server, tool, agent, page or action …",
+          autofocus: true,
+          autocomplete: "off",
+          spellcheck: "false",
+          role: "combobox",
+          "aria-label": "Find",
+          "aria-expanded": "true",
+          "aria-controls": "found",
+          "aria-autocomplete": "list",
+          "aria-activedescendant": found[at] ? `found-${at}` : undefined,
+          on: { keydown: press, input: type },
+        }),
+        h(
+          "ul",
+          { id: "found", role: "listbox", "aria-label": "What was found" },
+          found.map(option),
+        ),
+        found.length ? null : quiet(`Nothing is called “${visible(query)}”.`),
+      ),
+    );
   }
   draw();
   for (const kind of ASKED) {
-    ask(`/${kind}`).then((answer) => {
-      known[kind] = answer[kind];
-      found = matching(query, turn);
-      if (above.querySelector(".finder")) draw();
-    }, () => {});
+    ask(`/${kind}`).then(
+      (answer) => {
+        answers[kind] = answer[kind];
+        found = matching(query, turn);
+        if (above.querySelector(".finder")) draw();
+      },
+      () => {},
+    );
   }
 }

@@ -9,34 +9,59 @@ import { readRecord, writeRecord } from "./records.js";
 const drafts = new Map(); // what was typed and not saved stays, also when one looks elsewhere
 const PAUSE = 250; // a check for each letter would be in the way of the next
 
-addEventListener("beforeunload", (event) => { if (drafts.size) event.preventDefault(); });
+addEventListener("beforeunload", (event) => {
+  if (drafts.size) event.preventDefault();
+});
 
 export class Kept {
+  /** @type {any} */
   draft = null;
+  /** @type {any} */
   row = null; // the record as it was read
+  version = "";
   isThere = true;
   conflict = false;
+  /** @type {(() => void) | null} */
   undo = null;
+  /** @type {any} */
   said = { errors: [], warnings: [] }; // what `check` answered last
-  #asked = 0;
-  #waiting = null;
+  #checks = 0; // how many were asked for: only the answer to the last one counts
+  #waiting = 0;
 
-  // `of` finds in a record what is edited, `none` stands for a record that is not there, and `has`
-  // says whether it is, because a browser complains of every record that was asked for in vain.
-  constructor(place, path, shape, check, { of = (row) => row, none, has = async () => true } = {}) {
-    Object.assign(this, { place, path, shape, check, of, none, has });
+  /**
+   * @param {import("../pages/index.js").Place} place
+   * @param {string} path
+   * @param {{read: Function, write: Function}} shape
+   * @param {(value: any) => Promise<any>} check
+   * @param {object} [options]
+   * @param {(row: any) => any} [options.of] finds in a record what is edited
+   * @param {any} [options.none] stands for a record that is not there
+   * @param {() => Promise<boolean>} [options.has] says whether it is there: a browser complains of
+   *   every record that was asked for in vain
+   */
+  constructor(place, path, shape, check, options = {}) {
+    const { of = (row) => row, none = null, has = async () => true } = options;
+    this.place = place;
+    this.path = path;
+    this.shape = shape;
+    this.check = check;
+    this.of = of;
+    this.none = none;
+    this.has = has;
     place.onLeave(() => this.end());
   }
 
   end() {
     clearTimeout(this.#waiting);
-    this.#asked = -1e9;
+    this.#checks = Number.NEGATIVE_INFINITY;
   }
 
   async #read() {
     const nothing = { value: this.none, version: '"0"', isNone: true };
-    if (!await this.has()) return nothing;
-    try { return await readRecord(this.path); } catch (error) {
+    if (!(await this.has())) return nothing;
+    try {
+      return { ...(await readRecord(this.path)), isNone: false };
+    } catch (error) {
       if (error.status !== 404 || !this.none) throw error;
       return nothing;
     }
@@ -56,7 +81,10 @@ export class Kept {
     if (!this.draft || this.draft.isDirty) return;
     const record = await this.#read();
     if (this.draft.isDirty) return;
-    if (record.version !== this.version || JSON.stringify(record.value) !== JSON.stringify(this.row)) {
+    if (
+      record.version !== this.version ||
+      JSON.stringify(record.value) !== JSON.stringify(this.row)
+    ) {
       this.#adopt(record);
       this.place.redraw();
     }
@@ -64,7 +92,11 @@ export class Kept {
   }
 
   #adopt({ value, version, isNone }) {
-    const draft = new Draft(this.of(value), { ...this.shape, changed: () => this.#touch() }, this.draft?.form);
+    const draft = new Draft(
+      this.of(value),
+      { ...this.shape, changed: () => this.#touch() },
+      this.draft?.form,
+    );
     Object.assign(this, { row: value, version, isThere: !isNone, draft, conflict: false });
   }
 
@@ -80,20 +112,28 @@ export class Kept {
     clearTimeout(this.#waiting);
     this.#waiting = setTimeout(async () => {
       if (this.draft.wrong) return;
-      const mine = this.#asked += 1;
+      this.#checks += 1;
+      const mine = this.#checks;
       try {
         const said = await this.check(this.draft.value);
-        if (mine === this.#asked) this.said = said;
-      } catch (error) { complain(error); }
+        if (mine === this.#checks) this.said = said;
+      } catch (error) {
+        complain(error);
+      }
       this.place.redraw();
     }, PAUSE);
   }
 
   // What was answered; null if somebody else wrote it since, or it was refused.
-  async save(over, query = "") {
+  async save(isOver, query = "") {
     let written = null;
     try {
-      written = await writeRecord("PUT", this.path + query, this.draft.value, over ? "" : this.version);
+      written = await writeRecord(
+        "PUT",
+        this.path + query,
+        this.draft.value,
+        isOver ? "" : this.version,
+      );
       drafts.delete(this.path);
       await this.load();
     } catch (error) {
@@ -110,22 +150,45 @@ export class Kept {
   async discard() {
     const { draft } = this;
     drafts.delete(this.path);
-    try { await this.load(); } catch (error) { complain(error); }
+    try {
+      await this.load();
+    } catch (error) {
+      complain(error);
+    }
     this.look();
     say("What was not saved is gone.");
-    this.undo = () => { this.draft = draft; this.#touch(); };
+    this.undo = () => {
+      this.draft = draft;
+      this.#touch();
+    };
     this.place.redraw();
   }
 
   clash(what, save) {
-    return this.conflict ? h("div", { key: "clash", class: "card waits", role: "alert" },
-      h("p", { class: "title" }, `Somebody else changed this ${what} since you read it.`), h("p", null, "Yours is still here and was not saved."),
-      h("p", { class: "row" }, button("Look at theirs", () => this.discard()), button("Save mine over it", () => save(true), { class: "danger" }))) : null;
+    if (!this.conflict) return null;
+    return h(
+      "div",
+      { key: "clash", class: "card waits", role: "alert" },
+      h("p", { class: "title" }, `Somebody else changed this ${what} since you read it.`),
+      h("p", null, "Yours is still here and was not saved."),
+      h(
+        "p",
+        { class: "row" },
+        button("Look at theirs", () => this.discard()),
+        button("Save mine over it", () => save(true), { class: "danger" }),
+      ),
+    );
   }
 
   bar(isBlocked, save, ...more) {
     const { isDirty, wrong } = this.draft;
-    return saveBar(isDirty, wrong || isBlocked, () => save(false),
-      isDirty ? button("Discard changes", () => this.discard()) : null, this.undo ? button("Undo", this.undo) : null, more);
+    return saveBar(
+      isDirty,
+      wrong || isBlocked,
+      () => save(false),
+      isDirty ? button("Discard changes", () => this.discard()) : null,
+      this.undo ? button("Undo", this.undo) : null,
+      more,
+    );
   }
 }

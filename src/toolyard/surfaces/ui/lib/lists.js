@@ -1,81 +1,133 @@
-// An agent's list, and what differs elsewhere, as a form edits it and as JSON: one is made from the other.
+// An agent's list, and what differs elsewhere: as a form edits it, and as JSON.
 
 import { fitsLines, fromLines, fromList, toLines } from "./editing.js";
 
 export const TYPES = [
-  ["yard", "of the yard"], ["stdio", "stdio"], ["http", "http"], ["streamable_http", "streamable_http"], ["sse", "sse"],
+  ["yard", "of the yard"],
+  ["stdio", "stdio"],
+  ["http", "http"],
+  ["streamable_http", "streamable_http"],
+  ["sse", "sse"],
 ];
 export const OUT = ["out", "left out"]; // where there is null in place of a server
-export const MODES = [["auto", "auto"], ["shared", "shared"], ["per_session", "per session"]];
-const KNOWN = new Set(["type", "command", "args", "env", "cwd", "url", "headers", "mode", "server"]);
+export const MODES = [
+  ["auto", "auto"],
+  ["shared", "shared"],
+  ["per_session", "per session"],
+];
+const KNOWN = new Set([
+  "type",
+  "command",
+  "args",
+  "env",
+  "cwd",
+  "url",
+  "headers",
+  "mode",
+  "server",
+]);
 
 let number = 0;
 
-export function newServer(name, given = {}) {
-  const said = given || {};
-  const rest = Object.fromEntries(Object.entries(said).filter(([key]) => !KNOWN.has(key)));
-  const odd = ["args", "env", "headers"].filter((key) => !fitsLines(said[key]));
+function typeOf(entry) {
+  if (entry === null) return "out";
+  if (entry.server !== undefined && entry.server !== null) return "yard";
+  return entry.type || (entry.url ? "http" : "stdio");
+}
+
+/**
+ * The form of one entry of a list.
+ * @param {string} name
+ * @param {Record<string, any> | null} [entry] null stands for a server that is left out
+ */
+export function newServer(name, entry = {}) {
+  const given = entry || {};
+  const unknown = Object.entries(given).filter(([key]) => !KNOWN.has(key));
+  // What lines cannot hold is kept as it is, beside the lines.
+  const odd = ["args", "env", "headers"].filter((key) => !fitsLines(given[key]));
   number += 1;
   return {
-    key: number, name, rest, odd: Object.fromEntries(odd.map((key) => [key, said[key]])),
-    type: given === null ? "out" : said.server !== undefined && said.server !== null ? "yard" : said.type || (said.url ? "http" : "stdio"),
-    server: said.server || "", command: said.command || "", cwd: said.cwd || "", url: said.url || "",
-    args: odd.includes("args") ? "" : (said.args || []).join("\n"),
-    env: odd.includes("env") ? "" : toLines(said.env), headers: odd.includes("headers") ? "" : toLines(said.headers, ": "),
-    mode: said.mode || "auto",
+    key: number,
+    name,
+    rest: Object.fromEntries(unknown),
+    odd: Object.fromEntries(odd.map((key) => [key, given[key]])),
+    type: typeOf(entry),
+    server: given.server || "",
+    command: given.command || "",
+    cwd: given.cwd || "",
+    url: given.url || "",
+    args: odd.includes("args") ? "" : (given.args || []).join("\n"),
+    env: odd.includes("env") ? "" : toLines(given.env),
+    headers: odd.includes("headers") ? "" : toLines(given.headers, ": "),
+    mode: given.mode || "auto",
   };
 }
 
 function write(server) {
   if (server.type === "out") return null;
   const { odd } = server;
-  const said = { ...server.rest };
-  if (server.type === "yard") said.server = server.server;
+  const entry = { ...server.rest };
+  if (server.type === "yard") entry.server = server.server;
   else {
-    said.type = server.type;
+    entry.type = server.type;
     if (server.type === "stdio") {
-      said.command = server.command;
-      if (odd.args || server.args) said.args = odd.args || fromList(server.args);
-      if (odd.env || server.env.trim()) said.env = odd.env || fromLines(server.env);
-      if (server.cwd) said.cwd = server.cwd;
+      entry.command = server.command;
+      if (odd.args || server.args) entry.args = odd.args || fromList(server.args);
+      if (odd.env || server.env.trim()) entry.env = odd.env || fromLines(server.env);
+      if (server.cwd) entry.cwd = server.cwd;
     } else {
-      said.url = server.url;
-      if (odd.headers || server.headers.trim()) said.headers = odd.headers || fromLines(server.headers, ": ");
+      entry.url = server.url;
+      if (odd.headers || server.headers.trim())
+        entry.headers = odd.headers || fromLines(server.headers, ": ");
     }
   }
-  if (server.mode !== "auto") said.mode = server.mode;
-  return said;
+  if (server.mode !== "auto") entry.mode = server.mode;
+  return entry;
 }
 
 // Servers keyed like those `before` them, so that a field keeps the focus while the JSON is typed.
-function readServers(said, before) {
-  if (typeof said !== "object" || Array.isArray(said)) throw new Error("“servers” is no object");
-  return Object.entries(said).map(([name, each], at) => ({ ...newServer(name, each), ...(before?.servers[at] && { key: before.servers[at].key }) }));
+function readServers(value, before) {
+  if (typeof value !== "object" || Array.isArray(value)) throw new Error("“servers” is no object");
+  return Object.entries(value).map(([name, entry], at) => {
+    const server = newServer(name, entry);
+    const key = before?.servers[at]?.key;
+    return key === undefined ? server : { ...server, key };
+  });
 }
 
-const writeServers = (servers) => Object.fromEntries(servers.map((server) => [server.name, write(server)]));
+const writeServers = (servers) =>
+  Object.fromEntries(servers.map((server) => [server.name, write(server)]));
 
 export const LIST = {
   read({ enabled, servers, mcpServers, meta, agent_id: _, ...rest }, before) {
-    return { enabled: Boolean(enabled), meta: meta || {}, rest, servers: readServers(servers || mcpServers || {}, before) };
+    return {
+      enabled: Boolean(enabled),
+      meta: meta || {},
+      rest,
+      servers: readServers(servers || mcpServers || {}, before),
+    };
   },
   write(list) {
-    const said = { enabled: list.enabled, ...list.rest, servers: writeServers(list.servers) };
-    const meta = Object.entries(list.meta).filter(([name]) => name in said.servers);
-    return meta.length ? { ...said, meta: Object.fromEntries(meta) } : said;
+    const value = { enabled: list.enabled, ...list.rest, servers: writeServers(list.servers) };
+    const meta = Object.entries(list.meta).filter(([name]) => name in value.servers);
+    return meta.length ? { ...value, meta: Object.fromEntries(meta) } : value;
   },
 };
 
-// What differs with one executor: what is not said there is as in the list.
+// What differs with one executor: what is not value there is as in the list.
 export const OVERRIDE = {
   read({ enabled, servers, ...rest }, before) {
     return { enabled: String(enabled ?? ""), rest, servers: readServers(servers || {}, before) };
   },
-  write: ({ enabled, rest, servers }) => ({ ...(enabled && { enabled: enabled === "true" }), ...rest, servers: writeServers(servers) }),
+  write: ({ enabled, rest, servers }) => ({
+    ...(enabled && { enabled: enabled === "true" }),
+    ...rest,
+    servers: writeServers(servers),
+  }),
 };
 
 // Two servers of one name would be one in the JSON, and the other lost without a word.
-export function doubled(list) {
+export function duplicateNames(list) {
   const names = list.servers.map((server) => server.name);
   return [...new Set(names.filter((name, at) => names.indexOf(name) !== at))];
 }

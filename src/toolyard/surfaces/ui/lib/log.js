@@ -14,7 +14,12 @@ export function follow(alias, place) {
   let ended = false;
 
   async function read() {
-    const answer = await api("GET", `/servers/${segment(alias)}/log?follow=true`, undefined, abort.signal);
+    const answer = await api(
+      "GET",
+      `/servers/${segment(alias)}/log?follow=true`,
+      undefined,
+      abort.signal,
+    );
     lines = [];
     await inParts(answer, "\n", (parts) => {
       lines = [...lines, ...parts].slice(-KEPT);
@@ -31,18 +36,41 @@ export function follow(alias, place) {
       await new Promise((resolve) => setTimeout(resolve, patience));
     }
   }
+  function search(event) {
+    query = event.target.value.toLowerCase();
+    place.redraw();
+  }
+  function scrollToEnd(node) {
+    node.scrollTop = node.scrollHeight;
+  }
   keep();
 
   return {
-    end() { ended = true; abort.abort(); },
+    end() {
+      ended = true;
+      abort.abort();
+    },
     draw() {
-      const found = query ? lines.filter((line) => line.toLowerCase().includes(query)) : lines;
+      const matches = query ? lines.filter((line) => line.toLowerCase().includes(query)) : lines;
+      const total = count(lines.length, "line");
       return [
-        h("div", { class: "row" }, h("input", {
-          type: "search", placeholder: "Search the log", "aria-label": "Search the log",
-          on: { input: (event) => { query = event.target.value.toLowerCase(); place.redraw(); } },
-        }), small(query ? `${found.length} of ${count(lines.length, "line")}` : count(lines.length, "line"))),
-        lines.length ? h("pre", { class: "log", tabindex: "0", "aria-label": "Log", made: (node) => { node.scrollTop = node.scrollHeight; } }, visible(found.join("\n")))
+        h(
+          "div",
+          { class: "row" },
+          h("input", {
+            type: "search",
+            placeholder: "Search the log",
+            "aria-label": "Search the log",
+            on: { input: search },
+          }),
+          small(query ? `${matches.length} of ${total}` : total),
+        ),
+        lines.length
+          ? h(
+              "pre",
+              { class: "log", tabindex: "0", "aria-label": "Log", made: scrollToEnd },
+              visible(matches.join("\n")),
+            )
           : quiet("It has not written anything to its log."),
       ];
     },

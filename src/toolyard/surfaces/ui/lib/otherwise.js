@@ -11,14 +11,21 @@ import { Kept } from "./kept.js";
 import { writeRecord } from "./records.js";
 import { count, visible } from "./words.js";
 
-const GIVEN = [["", "as in the list"], ["true", "yes"], ["false", "no"]];
+const GIVEN = [
+  ["", "as in the list"],
+  ["true", "yes"],
+  ["false", "no"],
+];
 
 export function otherwise(place, base, executor, query, saved) {
   const has = async () => (await ask(base)).overrides.includes(executor);
-  const kept = new Kept(place, `${base}/overrides/${segment(executor)}`, OVERRIDE, (value) => order("POST", `${base}/validate${query}&override=true`, value), { none: { servers: {} }, has });
+  const path = `${base}/overrides/${segment(executor)}`;
+  const check = (value) => order("POST", `${base}/validate${query}&override=true`, value);
+  const kept = new Kept(place, path, OVERRIDE, check, { none: { servers: {} }, has });
+  let isOpen = null; // decided when it is first drawn; folding it is the reader's matter then
 
   async function save(over) {
-    if (!await kept.save(over)) return;
+    if (!(await kept.save(over))) return;
     say(`Saved for ${executor}.`);
     saved();
   }
@@ -31,37 +38,99 @@ export function otherwise(place, base, executor, query, saved) {
       await kept.load();
       kept.undo = async () => {
         kept.undo = null;
-        try { await writeRecord("PUT", kept.path, before, kept.version); await kept.load(); } catch (error) { complain(error); }
+        try {
+          await writeRecord("PUT", kept.path, before, kept.version);
+          await kept.load();
+        } catch (error) {
+          complain(error);
+        }
         saved();
       };
-    } catch (error) { complain(error); }
+    } catch (error) {
+      complain(error);
+    }
     saved();
   }
 
-  const change = (server) => kept.draft.edit(({ servers }) => servers.push(newServer(server.name, null)));
+  const change = (server) =>
+    kept.draft.edit(({ servers }) => servers.push(newServer(server.name, null)));
 
-  kept.draw = (list) => {
+  function orders(where) {
+    const { draft, said } = kept;
+    if (!draft.isDirty)
+      return kept.isThere ? button("Let nothing differ", reset, { class: "danger" }) : null;
+    const isBlocked = Boolean(draft.wrong || said.errors.length);
+    return [
+      button(`Save for ${where}`, () => save(false), { class: "main", disabled: isBlocked }),
+      button("Discard", () => kept.discard(), {
+        "aria-label": `Discard what was changed for ${where}`,
+      }),
+    ];
+  }
+
+  function draw(list) {
     if (!kept.draft) return null;
     const { draft, said } = kept;
-    const rest = list.servers.filter((each) => !draft.form.servers.some((other) => other.name === each.name));
+    const rest = list.servers.filter(
+      (server) => !draft.form.servers.some((other) => other.name === server.name),
+    );
     const differs = draft.form.servers.length + (draft.form.enabled ? 1 : 0);
     const where = visible(executor);
     // One that is left out is changed from how it is in the list.
     for (const server of draft.form.servers) {
-      if (server.type === "out") Object.assign(server, list.servers.find((each) => each.name === server.name), { key: server.key, type: "out" });
+      const listed = list.servers.find((other) => other.name === server.name);
+      if (server.type === "out") Object.assign(server, listed, { key: server.key, type: "out" });
     }
-    kept.isOpen ??= kept.isThere || draft.isDirty;
-    return h("details", { class: "card", key: `otherwise ${executor}`, open: kept.isOpen }, h("summary", null, h("strong", null, `Otherwise on ${where}`), tag(differs ? count(differs, "difference") : "nothing differs")),
+    isOpen ??= kept.isThere || draft.isDirty;
+    return h(
+      "details",
+      { class: "card", key: `otherwise ${executor}`, open: isOpen },
+      h(
+        "summary",
+        null,
+        h("strong", null, `Otherwise on ${where}`),
+        tag(differs ? count(differs, "difference") : "nothing differs"),
+      ),
       kept.clash("difference", save),
-      h("div", null, field("Given servers there", choice("otherwise-enabled", draft.form.enabled, GIVEN, (value) => draft.edit((form) => { form.enabled = value; }))),
-        entries(draft, said.errors, [OUT], "No difference")),
-      h("p", { class: "row" }, rest.map((server) => button(`Change ${visible(server.name)} there`, () => change(server))), button("Add one only there", () => addEntry(draft, "stdio"))),
-      h("ul", { class: "plain findings", "aria-live": "polite" }, faults(said.errors, "error"), faults(said.warnings, "warning")),
+      h(
+        "div",
+        null,
+        field(
+          "Given servers there",
+          choice("otherwise-enabled", draft.form.enabled, GIVEN, (value) =>
+            draft.edit((form) => {
+              form.enabled = value;
+            }),
+          ),
+        ),
+        entries(draft, said.errors, [OUT], "No difference"),
+      ),
+      h(
+        "p",
+        { class: "row" },
+        rest.map((server) => button(`Change ${visible(server.name)} there`, () => change(server))),
+        button("Add one only there", () => addEntry(draft, "stdio")),
+      ),
+      h(
+        "ul",
+        { class: "plain findings", "aria-live": "polite" },
+        faults(said.errors, "error"),
+        faults(said.warnings, "warning"),
+      ),
       draft.asJson("otherwise"),
-      h("p", { class: "row" },
-        draft.isDirty ? [button(`Save for ${where}`, () => save(false), { class: "main", disabled: Boolean(draft.wrong || said.errors.length) }), button("Discard", () => kept.discard(), { "aria-label": `Discard what was changed for ${where}` })]
-          : kept.isThere ? button("Let nothing differ", reset, { class: "danger" }) : null,
-        kept.undo ? button("Undo", kept.undo, { "aria-label": `Undo for ${where}` }) : null));
+      h(
+        "p",
+        { class: "row" },
+        orders(where),
+        kept.undo ? button("Undo", kept.undo, { "aria-label": `Undo for ${where}` }) : null,
+      ),
+    );
+  }
+
+  return {
+    draw,
+    load: () => kept.load(),
+    follow: () => kept.follow(),
+    end: () => kept.end(),
   };
-  return kept;
 }

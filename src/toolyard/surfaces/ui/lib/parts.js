@@ -1,19 +1,25 @@
 // Small pieces that every page is made of.
 
-import { h, render } from "./dom.js";
+import { byId, h, rememberFocus, render } from "./dom.js";
 import { quiet, small } from "./bits.js";
 import { ago, exact, visible } from "./words.js";
 import { order, refresh, segment } from "./store.js";
 
 const LIGHTS = {
-  ready: "ready", starting: "starting", idle: "resting", failing: "failing", known: "found",
-  waiting: "waits for approval", disabled: "disabled",
+  ready: "ready",
+  starting: "starting",
+  idle: "resting",
+  failing: "failing",
+  known: "found",
+  waiting: "waits for approval",
+  disabled: "disabled",
 };
 
 // What the light of a server shows: approval comes before everything a link may say.
 export function lightOf(server) {
   if (!server.enabled) return "disabled";
-  if (server.held?.length || server.held_also?.length || /^pin-/.test(server.problem?.code || "")) return "waiting";
+  const holdsBack = server.held?.length || server.held_also?.length;
+  if (holdsBack || /^pin-/.test(server.problem?.code || "")) return "waiting";
   return server.problem ? "failing" : server.status;
 }
 
@@ -52,10 +58,23 @@ export function code(words, attrs = {}) {
 export function spark(minutes, label) {
   const top = Math.max(1, ...minutes);
   const step = 120 / (minutes.length - 1);
-  const points = minutes.map((n, at) => `${(at * step).toFixed(1)},${(22 - (n / top) * 20).toFixed(1)}`);
-  return h("svg", { class: "spark", viewBox: "0 0 120 24", role: "img", "aria-label": label, preserveAspectRatio: "none" },
+  const points = minutes.map((calls, at) => {
+    const x = at * step;
+    const y = 22 - (calls / top) * 20;
+    return `${x.toFixed(1)},${y.toFixed(1)}`;
+  });
+  return h(
+    "svg",
+    {
+      class: "spark",
+      viewBox: "0 0 120 24",
+      role: "img",
+      "aria-label": label,
+      preserveAspectRatio: "none",
+    },
     h("polygon", { points: `0,24 ${points.join(" ")} 120,24` }),
-    h("polyline", { points: points.join(" ") }));
+    h("polyline", { points: points.join(" ") }),
+  );
 }
 
 // JSON as a tree that folds; long lists are cut until they are opened.
@@ -68,13 +87,17 @@ export function tree(value, name = "", depth = 0) {
   }
   const entries = Object.entries(value);
   const sum = Array.isArray(value) ? `[${entries.length}]` : `{${entries.length}}`;
-  if (!entries.length) return h("div", { class: "leaf" }, label, Array.isArray(value) ? "[]" : "{}");
+  if (!entries.length)
+    return h("div", { class: "leaf" }, label, Array.isArray(value) ? "[]" : "{}");
   const shown = entries.slice(0, 200);
   const rest = entries.length - shown.length;
-  return h("details", { class: "tree", open: depth < 2 && entries.length < 50 },
+  return h(
+    "details",
+    { class: "tree", open: depth < 2 && entries.length < 50 },
     h("summary", null, label, small(sum)),
-    shown.map(([key, each]) => tree(each, key, depth + 1)),
-    rest ? h("div", { class: "leaf quiet" }, `and ${rest} more`) : null);
+    shown.map(([key, item]) => tree(item, key, depth + 1)),
+    rest ? h("div", { class: "leaf quiet" }, `and ${rest} more`) : null,
+  );
 }
 
 let clearing = null;
@@ -82,15 +105,22 @@ let clearing = null;
 // Say something in passing; read out by screen readers.
 export function say(words, kind = "") {
   clearTimeout(clearing);
-  render(document.getElementById("said"), h("p", { class: kind }, visible(words)));
-  clearing = setTimeout(() => render(document.getElementById("said")), kind ? 9000 : 4000);
+  const region = byId("said");
+  render(region, h("p", { class: kind }, visible(words)));
+  clearing = setTimeout(() => render(region), kind ? 9000 : 4000);
 }
 
 export function complain(error) {
   say([error.message, error.hint].filter(Boolean).join(". "), "bad");
 }
 
-// Give an order, say how it went, and look again.
+/**
+ * Give an order, say how it went, and look again.
+ * @param {string} words what is said if it went well
+ * @param {string} method
+ * @param {string} path
+ * @param {any} [body]
+ */
 export async function run(words, method, path, body) {
   try {
     const answer = await order(method, path, body);
@@ -106,17 +136,31 @@ export async function run(words, method, path, body) {
 // A question before what cannot be taken back; the safe answer has the focus.
 export function confirmed(question, yes) {
   return new Promise((resolve) => {
-    const above = document.getElementById("above");
-    const before = document.activeElement;
+    const above = byId("above");
+    const giveFocusBack = rememberFocus();
     const end = (answer) => {
       render(above);
-      before?.focus?.();
+      giveFocusBack();
       resolve(answer);
     };
-    render(above, h("dialog", {
-      "aria-label": question, made: (node) => node.showModal(), on: { close: () => end(false), cancel: () => end(false) },
-    }, h("p", null, visible(question)), h("p", { class: "row" },
-      button("Leave it", () => end(false), { autofocus: true }), button(yes, () => end(true), { class: "danger" }))));
+    render(
+      above,
+      h(
+        "dialog",
+        {
+          "aria-label": question,
+          made: (node) => node.showModal(),
+          on: { close: () => end(false), cancel: () => end(false) },
+        },
+        h("p", null, visible(question)),
+        h(
+          "p",
+          { class: "row" },
+          button("Leave it", () => end(false), { autofocus: true }),
+          button(yes, () => end(true), { class: "danger" }),
+        ),
+      ),
+    );
   });
 }
 
@@ -124,10 +168,15 @@ export function confirmed(question, yes) {
 export function mend(problem, server) {
   if (!server) return null;
   const path = `/servers/${segment(server.alias)}`;
-  if (/^pin-(changed|launch|restless)/.test(problem.code)) return link(`${serverPath(server.alias)}#changes`, "Look and approve");
+  if (/^pin-(changed|launch|restless)/.test(problem.code))
+    return link(`${serverPath(server.alias)}#changes`, "Look and approve");
   if (problem.code === "auth-needed") {
     return button("Log in", async () => {
-      const page = await run("A login page was opened.", "POST", `/auth/${segment(server.alias)}/login`);
+      const page = await run(
+        "A login page was opened.",
+        "POST",
+        `/auth/${segment(server.alias)}/login`,
+      );
       if (page && /^https?:/.test(page.url)) window.open(page.url, "_blank", "noopener,noreferrer");
     });
   }
@@ -137,12 +186,27 @@ export function mend(problem, server) {
 
 // What is wrong, each with what to do: a link `to` where, or the button that mends it.
 export function problems(list, servers = [], label = "Problems") {
-  return h("ul", { class: "problems", "aria-label": label }, list.map((problem) => {
-    const server = servers.find((each) => `${each.name}@${each.source}` === problem.subject);
-    return h("li", { key: `${problem.code} ${problem.subject} ${problem.text}` },
-      h("div", null,
-        h("p", { class: "title" }, server ? [link(serverPath(server.alias), visible(server.alias)), " — "] : null, visible(problem.text)),
-        quiet(visible(problem.hint))),
-      problem.to ? link(problem.to, "See it") : mend(problem, server));
-  }));
+  return h(
+    "ul",
+    { class: "problems", "aria-label": label },
+    list.map((problem) => {
+      const server = servers.find(({ name, source }) => `${name}@${source}` === problem.subject);
+      return h(
+        "li",
+        { key: `${problem.code} ${problem.subject} ${problem.text}` },
+        h(
+          "div",
+          null,
+          h(
+            "p",
+            { class: "title" },
+            server ? [link(serverPath(server.alias), visible(server.alias)), " — "] : null,
+            visible(problem.text),
+          ),
+          quiet(visible(problem.hint)),
+        ),
+        problem.to ? link(problem.to, "See it") : mend(problem, server),
+      );
+    }),
+  );
 }

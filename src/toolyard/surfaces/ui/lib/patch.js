@@ -6,6 +6,12 @@ import { visible } from "./words.js";
 export function patch(difference) {
   const kinds = { "+": "after", "-": "before", "@": "quiet" };
   const lines = difference.split("\n");
-  return h("pre", { class: "patch", tabindex: "0", "aria-label": "The difference" },
-    lines.map((line) => h("span", { class: /^(---|\+\+\+) /.test(line) ? "quiet" : kinds[line[0]] }, `${visible(line)}\n`)));
+  return h(
+    "pre",
+    { class: "patch", tabindex: "0", "aria-label": "The difference" },
+    lines.map((line) => {
+      const isFileName = /^(---|\+\+\+) /.test(line);
+      return h("span", { class: isFileName ? "quiet" : kinds[line[0]] }, `${visible(line)}\n`);
+    }),
+  );
 }

@@ -6,46 +6,93 @@ import { button } from "./parts.js";
 import { openWhy } from "./story.js";
 import { count, visible } from "./words.js";
 
-function where(plan) {
-  const { endpoint } = plan;
+function where({ endpoint }) {
   return endpoint.url || [endpoint.command, ...(endpoint.args || [])].join(" ");
 }
 
-function planned(plan, made) {
-  return h("li", { key: `plan ${plan.name}` }, h("div", { class: "row spread" },
-    h("span", null, h("strong", null, visible(plan.name)), tag(plan.transport), tag(plan.mode.replace("_", " ")),
-      tag(plan.via === "hub" ? "through the hub" : "direct")),
-    button("Why", () => openWhy(plan.name, made.agent, made.executor), { "aria-label": `Why ${plan.name} is given` })),
-  h("code", { class: "where" }, visible(where(plan))));
+function drawServer(server, plan) {
+  const why = () => openWhy(server.name, plan.agent, plan.executor);
+  return h(
+    "li",
+    { key: `plan ${server.name}` },
+    h(
+      "div",
+      { class: "row spread" },
+      h(
+        "span",
+        null,
+        h("strong", null, visible(server.name)),
+        tag(server.transport),
+        tag(server.mode.replace("_", " ")),
+        tag(server.via === "hub" ? "through the hub" : "direct"),
+      ),
+      button("Why", why, { "aria-label": `Why ${server.name} is given` }),
+    ),
+    h("code", { class: "where" }, visible(where(server))),
+  );
 }
 
-function refused(refusal, made) {
-  return h("li", { key: `no ${refusal.name}`, class: "refused" }, h("div", { class: "row spread" },
-    h("span", null, h("strong", null, visible(refusal.name)), h("span", { class: "tag bad" }, "left out")),
-    button("Why", () => openWhy(refusal.name, made.agent, made.executor), { "aria-label": `Why ${refusal.name} is left out` })),
-  h("p", null, visible(refusal.text)), quiet(visible(refusal.hint)));
+function drawRefusal(refusal, plan) {
+  const why = () => openWhy(refusal.name, plan.agent, plan.executor);
+  return h(
+    "li",
+    { key: `no ${refusal.name}`, class: "refused" },
+    h(
+      "div",
+      { class: "row spread" },
+      h(
+        "span",
+        null,
+        h("strong", null, visible(refusal.name)),
+        h("span", { class: "tag bad" }, "left out"),
+      ),
+      button("Why", why, { "aria-label": `Why ${refusal.name} is left out` }),
+    ),
+    h("p", null, visible(refusal.text)),
+    quiet(visible(refusal.hint)),
+  );
 }
 
-export function plan(made) {
-  if (!made) return looking();
-  if (!made.enabled) return h("p", null, "It is switched off, so a run gets no servers.");
-  if (!made.servers.length && !made.refusals.length) return h("p", null, "A run gets no servers: the list is empty.");
+export function drawPlan(plan) {
+  if (!plan) return looking();
+  if (!plan.enabled) return h("p", null, "It is switched off, so a run gets no servers.");
+  if (!plan.servers.length && !plan.refusals.length)
+    return h("p", null, "A run gets no servers: the list is empty.");
   return [
-    quiet(`A run gets ${count(made.servers.length, "server")}`, made.refusals.length ? `, ${made.refusals.length} left out.` : "."),
-    h("ul", { class: "plain" }, made.refusals.map((each) => refused(each, made)), made.servers.map((each) => planned(each, made))),
+    quiet(
+      `A run gets ${count(plan.servers.length, "server")}`,
+      plan.refusals.length ? `, ${plan.refusals.length} left out.` : ".",
+    ),
+    h(
+      "ul",
+      { class: "plain" },
+      plan.refusals.map((refusal) => drawRefusal(refusal, plan)),
+      plan.servers.map((server) => drawServer(server, plan)),
+    ),
   ];
 }
 
-const WORDS = [["allow_stdio", "stdio"], ["allow_http", "http"], ["allow_sse", "sse"], ["allow_streamable_http", "streamable_http"]];
+const TRANSPORTS = [
+  ["allow_stdio", "stdio"],
+  ["allow_http", "http"],
+  ["allow_sse", "sse"],
+  ["allow_streamable_http", "streamable_http"],
+];
+
+function transportWords(policy) {
+  const allowed = TRANSPORTS.filter(([key]) => policy[key]).map(([, words]) => words);
+  if (allowed.length === TRANSPORTS.length) return "allows every transport";
+  return allowed.length ? `allows ${allowed.join(", ")} alone` : "allows no transport";
+}
 
 // A policy in one sentence.
 export function policyWords(policy) {
-  const allowed = WORDS.filter(([key]) => policy[key]).map(([, words]) => words);
-  const said = [allowed.length === 4 ? "allows every transport" : allowed.length ? `allows ${allowed.join(", ")} alone` : "allows no transport"];
+  const said = [transportWords(policy)];
   if (policy.allow.length) said.push(`only the servers ${policy.allow.join(", ")}`);
   if (policy.deny.length) said.push(`never ${policy.deny.join(", ")}`);
   const rewrites = Object.entries(policy.http_url_rewrite);
-  if (rewrites.length) said.push(`rewrites ${rewrites.map(([from, to]) => `${from} to ${to}`).join(", ")}`);
+  if (rewrites.length)
+    said.push(`rewrites ${rewrites.map(([from, to]) => `${from} to ${to}`).join(", ")}`);
   const injected = Object.keys(policy.env_injection);
   if (injected.length) said.push(`sets ${injected.join(", ")}`);
   if (!policy.stdio_proxy) said.push("no proxy, so stdio cannot be shared");

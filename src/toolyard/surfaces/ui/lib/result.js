@@ -1,7 +1,7 @@
 // What a tool answered: text, JSON, pictures, sound, links. Never anything but shown.
 
 import { h, isSafe } from "./dom.js";
-import { quiet, small, under } from "./bits.js";
+import { away, quiet, small, under } from "./bits.js";
 import { code, fold, tree } from "./parts.js";
 import { bytes, short, visible } from "./words.js";
 
@@ -9,25 +9,34 @@ const LONGEST = 100000;
 
 export function result(answer) {
   const content = Array.isArray(answer.content) ? answer.content : [];
-  return h("div", { class: "result" },
+  return h(
+    "div",
+    { class: "result" },
     answer.isError ? h("p", { class: "bad title" }, "The tool says that it failed.") : null,
-    content.map((each) => block(each)),
-    answer.structuredContent !== undefined ? [h("h3", null, "Structured"), tree(answer.structuredContent)] : null,
-    content.length || answer.structuredContent !== undefined ? null : quiet("It answered with nothing."),
-    fold("The whole answer", code(cut(JSON.stringify(answer, null, 2)))));
+    content.map((item) => block(item)),
+    answer.structuredContent !== undefined
+      ? [h("h3", null, "Structured"), tree(answer.structuredContent)]
+      : null,
+    content.length || answer.structuredContent !== undefined
+      ? null
+      : quiet("It answered with nothing."),
+    fold("The whole answer", code(cut(JSON.stringify(answer, null, 2)))),
+  );
 }
 
 function cut(words) {
-  return words.length > LONGEST ? `${words.slice(0, LONGEST)}\n… and ${bytes(words.length - LONGEST)} more` : words;
+  return words.length > LONGEST
+    ? `${words.slice(0, LONGEST)}\n… and ${bytes(words.length - LONGEST)} more`
+    : words;
 }
 
-function block(each) {
-  if (each.type === "text") return text(String(each.text ?? ""));
-  if (each.type === "image") return media("img", each);
-  if (each.type === "audio") return media("audio", each);
-  if (each.type === "resource_link") return address(each);
-  if (each.type === "resource" && each.resource) return resource(each.resource);
-  return tree(each);
+function block(content) {
+  if (content.type === "text") return text(String(content.text ?? ""));
+  if (content.type === "image") return media("img", content);
+  if (content.type === "audio") return media("audio", content);
+  if (content.type === "resource_link") return address(content);
+  if (content.type === "resource" && content.resource) return embedded(content.resource);
+  return tree(content);
 }
 
 function text(words) {
@@ -35,27 +44,50 @@ function text(words) {
     try {
       const value = JSON.parse(words);
       return [tree(value), fold("As text", code(words))];
-    } catch { /* it only looks like JSON */ }
+    } catch {
+      /* it only looks like JSON */
+    }
   }
   return code(cut(words));
 }
 
-function media(tag, each) {
-  const source = `data:${each.mimeType};base64,${each.data}`;
-  if (!isSafe(source)) return quiet(`${visible(each.type)} of a kind that is not shown: ${short(each.mimeType, 60)}`);
-  if (tag === "img") return h("img", { src: source, alt: `picture, ${each.mimeType}` });
+function media(tag, content) {
+  const source = `data:${content.mimeType};base64,${content.data}`;
+  if (!isSafe(source))
+    return quiet(
+      `${visible(content.type)} of a kind that is not shown: ${short(content.mimeType, 60)}`,
+    );
+  if (tag === "img") return h("img", { src: source, alt: `picture, ${content.mimeType}` });
   return h("audio", { src: source, controls: true, "aria-label": "sound" });
 }
 
-function address(each) {
-  const uri = String(each.uri ?? "");
+function address(resource) {
+  const uri = String(resource.uri ?? "");
   const isWeb = /^https?:\/\//i.test(uri);
-  return h("p", null, h("strong", null, short(each.title || each.name || uri, 120)), " ",
-    isWeb ? h("a", { href: uri, target: "_blank", rel: "noopener noreferrer" }, short(uri)) : h("code", null, short(uri)),
-    each.description ? under(short(each.description, 300)) : null);
+  return h(
+    "p",
+    null,
+    h("strong", null, short(resource.title || resource.name || uri, 120)),
+    " ",
+    isWeb ? away(uri, short(uri)) : h("code", null, short(uri)),
+    resource.description ? under(short(resource.description, 300)) : null,
+  );
 }
 
-function resource(each) {
-  return h("div", null, h("p", null, h("code", null, short(each.uri)), " ", small(short(each.mimeType || "", 60))),
-    each.text !== undefined ? text(String(each.text)) : quiet(`${bytes((String(each.blob || "").length * 3) / 4)} that are no text`));
+function embedded(resource) {
+  const size = (String(resource.blob || "").length * 3) / 4; // of what base64 stands for
+  return h(
+    "div",
+    null,
+    h(
+      "p",
+      null,
+      h("code", null, short(resource.uri)),
+      " ",
+      small(short(resource.mimeType || "", 60)),
+    ),
+    resource.text !== undefined
+      ? text(String(resource.text))
+      : quiet(`${bytes(size)} that are no text`),
+  );
 }

@@ -23,8 +23,20 @@ export async function enter() {
   if (answer?.ok) localStorage.setItem(KEY, (await answer.json()).key);
 }
 
+/**
+ * Ask the control API.
+ * @param {string} method
+ * @param {string} path below `/api/v1`
+ * @param {any} [body]
+ * @param {AbortSignal} [signal]
+ * @param {Record<string, string>} [more] headers
+ * @returns {Promise<Response>}
+ * @throws {Refused} unless the answer is good
+ */
 export async function api(method, path, body, signal, more) {
+  /** @type {Record<string, string>} */
   const headers = { authorization: `Bearer ${localStorage.getItem(KEY) || ""}`, ...more };
+  /** @type {RequestInit} */
   const options = { method, signal, headers, cache: "no-store" };
   if (body !== undefined) {
     headers["content-type"] = "application/json";
@@ -36,10 +48,12 @@ export async function api(method, path, body, signal, more) {
   return answer;
 }
 
+/** @param {string} path @param {AbortSignal} [signal] @returns {Promise<any>} */
 export async function ask(path, signal) {
   return (await api("GET", path, undefined, signal)).json();
 }
 
+/** @param {string} method @param {string} path @param {any} [body] @returns {Promise<any>} */
 export async function order(method, path, body) {
   return (await api(method, path, body)).json();
 }
@@ -52,25 +66,32 @@ export async function inParts(answer, end, hear) {
     const { done, value } = await reader.read();
     if (done) return;
     const parts = (rest + value).split(end);
-    rest = parts.pop();
+    rest = parts.pop() || "";
     hear(parts);
   }
 }
 
-export const events = (answer, hear) => inParts(answer, "\n\n", (parts) => {
-  for (const part of parts) {
-    const found = /^event: (\w+)\n(?:id: \d+\n)?data: ([^]*)$/.exec(part);
-    if (found) hear(found[1], JSON.parse(found[2]));
-  }
-});
+export const events = (answer, hear) =>
+  inParts(answer, "\n\n", (parts) => {
+    for (const part of parts) {
+      const found = /^event: (\w+)\n(?:id: \d+\n)?data: ([^]*)$/.exec(part);
+      if (found) hear(found[1], JSON.parse(found[2]));
+    }
+  });
 
 export const segment = encodeURIComponent;
+
+// With many servers the picture changes often; drawing less often keeps the page smooth.
+const MANY_SERVERS = 50;
+const MANY_PAUSE_MS = 200;
 
 // The state every page may look at. Pages draw again after a change, at most once a frame.
 export const state = {
   isLetIn: true,
   live: "connecting", // connecting, live, lost; none while nobody is let in
   revision: -1,
+  since: 0, // when the hub was started
+  /** @type {any} */
   status: null,
   figures: new Map(),
   hasHistory: true,
@@ -90,10 +111,13 @@ export function tell(change) {
   Object.assign(state, change);
   if (drawing) return;
   drawing = true;
-  setTimeout(() => requestAnimationFrame(() => {
-    drawing = false;
-    for (const draw of [...watchers]) draw();
-  }), state.status && state.status.servers.length > 50 ? 200 : 0);
+  const isLarge = state.status && state.status.servers.length > MANY_SERVERS;
+  setTimeout(() => requestAnimationFrame(drawAll), isLarge ? MANY_PAUSE_MS : 0);
+}
+
+function drawAll() {
+  drawing = false;
+  for (const draw of [...watchers]) draw();
 }
 
 const heard = new Set();
@@ -105,75 +129,103 @@ export function listen(hear) {
 }
 
 // Look again with every new picture, until the page is left.
-export const onPicture = (place, look) => place.onLeave(listen((kind) => { if (kind === "picture") look(); }));
+export const onPicture = (place, look) =>
+  place.onLeave(
+    listen((kind) => {
+      if (kind === "picture") look();
+    }),
+  );
 
 let asking = false;
 let again = false;
 
 export async function refresh() {
-  if (asking) { again = true; return; }
+  if (asking) {
+    again = true;
+    return;
+  }
   asking = true;
   try {
     const status = await ask("/status");
-    tell({ status, revision: status.revision, isLetIn: true, since: Date.now() - status.uptime_s * 1000 });
+    tell({
+      status,
+      revision: status.revision,
+      isLetIn: true,
+      since: Date.now() - status.uptime_s * 1000,
+    });
   } catch (error) {
     if (!(error instanceof Refused)) lost();
   } finally {
     asking = false;
-    if (again) { again = false; setTimeout(refresh, 250); }
+    if (again) {
+      again = false;
+      setTimeout(refresh, 250);
+    }
   }
 }
 
 export async function refreshFigures() {
   try {
-    const [found, known] = await Promise.all([ask("/figures"), ask("/passports")]);
+    const [figures, clients] = await Promise.all([ask("/figures"), ask("/passports")]);
     const agents = new Map();
-    for (const client of [...known.strangers, ...known.passports.flatMap((each) => each.clients)]) {
+    for (const client of [
+      ...clients.strangers,
+      ...clients.passports.flatMap((quirk) => quirk.clients),
+    ]) {
       if (client.sessions) agents.set(client.name, 0);
     }
-    for (const row of found.servers) {
+    for (const row of figures.servers) {
       row.times = [];
-      for (const [name, calls] of Object.entries(row.agents)) agents.set(name, (agents.get(name) || 0) + calls);
+      for (const [name, calls] of Object.entries(row.agents))
+        agents.set(name, (agents.get(name) || 0) + calls);
     }
-    tell({ figures: new Map(found.servers.map((row) => [row.server, row])), agents, hasHistory: found.has_history });
-    passed = found.passed;
-    counted = minute();
-  } catch { /* the connection's state is shown already */ }
+    const byServer = new Map(figures.servers.map((row) => [row.server, row]));
+    tell({ figures: byServer, agents, hasHistory: figures.has_history });
+    callsCounted = figures.passed;
+    lastMinute = minute();
+  } catch {
+    /* the connection's state is shown already */
+  }
 }
 
+const BUSY_MS = 2000; // how long a line moves after a call
 const minute = () => Math.floor(Date.now() / 60000);
-let counted = minute();
+let lastMinute = minute();
 
 // The hour moves on: the newest minute is the last of the line.
 function advance() {
-  const passed = minute() - counted;
+  const passed = minute() - lastMinute;
   if (passed <= 0) return;
-  counted += passed;
+  lastMinute += passed;
   for (const row of state.figures.values()) {
     row.minutes = [...row.minutes, ...new Array(Math.min(passed, 60)).fill(0)].slice(-60);
   }
   tell({});
 }
 
-let passed = 0;
+let callsCounted = 0; // how many calls the figures hold
 
 function hearCalls({ since, upto, groups }) {
   advance();
-  // What the figures have counted already only moves the lines; what they have in part is asked for.
-  const isNew = since >= passed;
-  if (!isNew && upto > passed) refreshFigures();
+  // What the figures hold already only moves the lines; what they hold in part is asked for.
+  const isNew = since >= callsCounted;
+  if (!isNew && upto > callsCounted) refreshFigures();
   const now = Date.now();
   for (const group of groups) {
     const row = state.figures.get(group.server);
     if (row && isNew) count(row, group);
     if (isNew) state.agents.set(group.agent, (state.agents.get(group.agent) || 0) + group.calls);
-    const server = state.status?.servers.find((each) => each.alias === group.server);
-    for (const line of [`agent ${group.agent}`, `source ${server?.source}`, `server ${group.server}`]) {
+    const server = state.status?.servers.find(({ alias }) => alias === group.server);
+    for (const line of [
+      `agent ${group.agent}`,
+      `source ${server?.source}`,
+      `server ${group.server}`,
+    ]) {
       state.busy.set(line, { at: now, failed: group.errors > 0 });
     }
   }
   tell({});
-  setTimeout(() => tell({}), 2100);
+  setTimeout(() => tell({}), BUSY_MS + 100);
 }
 
 function count(row, group) {
@@ -190,7 +242,7 @@ function count(row, group) {
 
 export function isBusy(line) {
   const heardOf = state.busy.get(line);
-  return heardOf !== undefined && Date.now() - heardOf.at < 2000;
+  return heardOf !== undefined && Date.now() - heardOf.at < BUSY_MS;
 }
 
 let stream = null;
@@ -217,7 +269,7 @@ function figureIn(pause) {
 
 export async function connect() {
   if (stream || document.hidden) return;
-  const mine = stream = new AbortController();
+  const mine = (stream = new AbortController());
   try {
     const answer = await api("GET", "/events", undefined, mine.signal);
     patience = 500;
@@ -225,10 +277,15 @@ export async function connect() {
     refresh();
     refreshFigures();
     await events(answer, hearEvent);
-  } catch { /* refused, broken or ended: it is gone */ }
+  } catch {
+    /* refused, broken or ended: it is gone */
+  }
   if (stream !== mine) return;
   if (state.isLetIn) lost();
-  else { hangUp(); tell({ live: "" }); }
+  else {
+    hangUp();
+    tell({ live: "" });
+  }
 }
 
 function hearEvent(kind, said) {
@@ -253,7 +310,9 @@ export function begin() {
     else hiding = setTimeout(hangUp, 60000);
   });
   // Another tab was let in, and so is this one.
-  addEventListener("storage", (event) => { if (event.key === KEY && !state.isLetIn) location.reload(); });
+  addEventListener("storage", (event) => {
+    if (event.key === KEY && !state.isLetIn) location.reload();
+  });
   refresh();
   connect();
 }

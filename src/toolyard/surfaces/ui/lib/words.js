@@ -1,10 +1,22 @@
 // Numbers with units, times as people say them, and characters that hide made visible.
 
-const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff]|\udb40[\udc00-\udfff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
+const CONTROLS = "\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u009f";
+const BLANKS = "\\u00ad\\u034f\\u115f\\u1160\\u17b4\\u17b5\\u3164\\uffa0";
+const DIRECTIONS = "\\u061c\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f";
+const SELECTORS = "\\u180b-\\u180f\\ufe00-\\ufe0f\\ufeff\\ufff0-\\uffff";
+const TAGS = "\\udb40[\\udc00-\\udfff]";
+const HALF_PAIRS = "[\\ud800-\\udbff](?![\\udc00-\\udfff])|(?<![\\ud800-\\udbff])[\\udc00-\\udfff]";
+const HIDDEN = new RegExp(
+  `[${CONTROLS}${BLANKS}${DIRECTIONS}${SELECTORS}]|${TAGS}|${HALF_PAIRS}`,
+  "g",
+);
 
 // What cannot be seen, or turns the direction of what follows, is spelled out.
 export function visible(said) {
-  return String(said ?? "").replace(HIDDEN, (c) => `⟨U+${c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
+  return String(said ?? "").replace(HIDDEN, (character) => {
+    const code = Number(character.codePointAt(0)).toString(16).toUpperCase();
+    return `⟨U+${code.padStart(4, "0")}⟩`;
+  });
 }
 
 export function short(said, most = 200) {
@@ -31,7 +43,10 @@ export function bytes(number) {
   if (number === null || number === undefined) return "–";
   const units = ["B", "kB", "MB", "GB"];
   let at = 0;
-  while (number >= 1000 && at < units.length - 1) { number /= 1000; at += 1; }
+  while (number >= 1000 && at < units.length - 1) {
+    number /= 1000;
+    at += 1;
+  }
   return `${number < 10 && at ? number.toFixed(1) : Math.round(number)} ${units[at]}`;
 }
 
@@ -56,8 +71,12 @@ export function exact(when) {
 }
 
 const CODES = {
-  400: "that could not be read", 401: "this browser is not let in", 403: "that is not allowed",
-  404: "there is no such thing", 409: "something stands in the way", 412: "it has changed meanwhile",
+  400: "that could not be read",
+  401: "this browser is not let in",
+  403: "that is not allowed",
+  404: "there is no such thing",
+  409: "something stands in the way",
+  412: "it has changed meanwhile",
 };
 export function statusWords(code) {
   return CODES[code] || `the hub answered ${code}`;

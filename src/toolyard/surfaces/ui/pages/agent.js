@@ -6,22 +6,29 @@ import { ask, onPicture, order, refresh, segment } from "../lib/store.js";
 import { button, complain, link, say } from "../lib/parts.js";
 import { count, visible } from "../lib/words.js";
 import { choice, faults, field, toggle } from "../lib/editing.js";
-import { LIST, doubled } from "../lib/lists.js";
+import { LIST, duplicateNames } from "../lib/lists.js";
 import { addEntry, entries } from "../lib/entries.js";
 import { Kept } from "../lib/kept.js";
 import { otherwise } from "../lib/otherwise.js";
-import { plan, policyWords } from "../lib/plan.js";
+import { drawPlan, policyWords } from "../lib/plan.js";
 import { turnAgent } from "./agents.js";
 
-const PROGRAMS = { "claude-code": "claude", cursor: "cursor-agent", "qwen-code": "qwen" }; // where it is not the agent's name
+// The agents whose program is not called like them.
+const PROGRAMS = { "claude-code": "claude", cursor: "cursor-agent", "qwen-code": "qwen" };
 
 function open(place) {
   const id = place.params.id;
   const base = `/agents/${segment(id)}`;
   let executor = new URLSearchParams(location.search).get("executor") || "local";
-  let agent = null, policies = [], made = null, missing = null, other = null;
+  let agent = null;
+  let policies = [];
+  let plan = null; // what a run gets
+  let missing = null; // the error, if there is no such agent
+  let override = null; // what differs with this executor
   const query = () => `?executor=${segment(executor)}`;
-  const list = new Kept(place, `${base}/config`, LIST, (value) => order("POST", `${base}/validate${query()}`, value));
+  const list = new Kept(place, `${base}/config`, LIST, (value) =>
+    order("POST", `${base}/validate${query()}`, value),
+  );
 
   async function load() {
     try {
@@ -36,27 +43,43 @@ function open(place) {
   }
 
   async function resolve() {
-    try { made = await ask(`/resolve${query()}&agent=${segment(id)}`); } catch (error) { complain(error); }
+    try {
+      plan = await ask(`/resolve${query()}&agent=${segment(id)}`);
+    } catch (error) {
+      complain(error);
+    }
     place.redraw();
   }
 
   async function differs() {
-    other?.end();
-    other = otherwise(place, base, executor, query(), () => { resolve(); list.look(); });
-    await other.load();
+    override?.end();
+    override = otherwise(place, base, executor, query(), () => {
+      resolve();
+      list.look();
+    });
+    await override.load();
     place.redraw();
   }
 
   async function save(over) {
     const written = await list.save(over, query());
     if (!written) return;
-    say(written.warnings.length ? `Saved, with ${count(written.warnings.length, "warning")}.` : "Saved.");
+    say(
+      written.warnings.length
+        ? `Saved, with ${count(written.warnings.length, "warning")}.`
+        : "Saved.",
+    );
     refresh();
     resolve();
   }
 
   async function turn(enabled) {
-    if (list.draft.isDirty) { list.draft.edit((form) => { form.enabled = enabled; }); return; }
+    if (list.draft.isDirty) {
+      list.draft.edit((form) => {
+        form.enabled = enabled;
+      });
+      return;
+    }
     await turnAgent(agent, enabled);
     list.follow().then(resolve, complain);
   }
@@ -64,7 +87,7 @@ function open(place) {
   function go(name) {
     executor = name;
     history.replaceState(null, "", `${location.pathname}${name === "local" ? "" : query()}`);
-    made = null;
+    plan = null;
     place.redraw();
     resolve();
     differs().catch(complain);
@@ -73,34 +96,78 @@ function open(place) {
 
   function editor() {
     const { draft, said } = list;
-    return sheet("Its list",
-      h("div", null, draft.form.servers.length ? entries(draft, said.errors) : quiet("No server yet. Add one of the yard, or define one for this agent alone.")),
-      h("p", { class: "row" }, button("Add one of the yard", () => addEntry(draft, "yard")), button("Define one", () => addEntry(draft, "stdio"))),
-      draft.asJson("raw"));
+    return sheet(
+      "Its list",
+      h(
+        "div",
+        null,
+        draft.form.servers.length
+          ? entries(draft, said.errors)
+          : quiet("No server yet. Add one of the yard, or define one for this agent alone."),
+      ),
+      h(
+        "p",
+        { class: "row" },
+        button("Add one of the yard", () => addEntry(draft, "yard")),
+        button("Define one", () => addEntry(draft, "stdio")),
+      ),
+      draft.asJson("raw"),
+    );
   }
 
   function told() {
     const { errors, warnings } = list.said;
-    return sheet("Errors and warnings",
-      errors.length || warnings.length || list.draft.wrong ? null : h("p", null, `Nothing is wrong with this list on ${visible(executor)}.`),
-      h("ul", { class: "plain findings", "aria-live": "polite" }, faults(errors, "error"), faults(warnings, "warning")));
+    return sheet(
+      "Errors and warnings",
+      errors.length || warnings.length || list.draft.wrong
+        ? null
+        : h("p", null, `Nothing is wrong with this list on ${visible(executor)}.`),
+      h(
+        "ul",
+        { class: "plain findings", "aria-live": "polite" },
+        faults(errors, "error"),
+        faults(warnings, "warning"),
+      ),
+    );
   }
 
   function aside() {
-    const holds = policies.find((each) => each.executor === executor);
-    return h("div", null,
-      h("section", { class: "card", "aria-label": "Where it runs" },
-        field("Where it runs", choice("executor", executor, policies.map((each) => [each.executor, visible(each.executor)]), go)),
-        holds ? quiet(`${visible(executor)}: ${policyWords(holds.policy)} `, link(`/ui/policies/${segment(executor)}`, "Change the policy")) : null),
+    const holds = policies.find((row) => row.executor === executor);
+    return h(
+      "div",
+      null,
+      h(
+        "section",
+        { class: "card", "aria-label": "Where it runs" },
+        field(
+          "Where it runs",
+          choice(
+            "executor",
+            executor,
+            policies.map((row) => [row.executor, visible(row.executor)]),
+            go,
+          ),
+        ),
+        holds
+          ? quiet(
+              `${visible(executor)}: ${policyWords(holds.policy)} `,
+              link(`/ui/policies/${segment(executor)}`, "Change the policy"),
+            )
+          : null,
+      ),
       told(),
-      sheet("What a run gets",
-        list.draft.isDirty ? quiet("By the list as it is saved; save to see yours.") : null, plan(made)));
+      sheet(
+        "What a run gets",
+        list.draft.isDirty ? quiet("By the list as it is saved; save to see yours.") : null,
+        drawPlan(plan),
+      ),
+    );
   }
 
   onPicture(place, () => {
     if (!agent) return;
     list.follow().catch(() => {});
-    other?.follow().catch(() => {});
+    override?.follow().catch(() => {});
     resolve();
   });
   load();
@@ -110,12 +177,32 @@ function open(place) {
     if (!agent || !list.draft) return looking();
     return [
       crumbs("/ui/agents", "Agents"),
-      top(visible(agent.title), toggle("enabled", "Give it its servers", list.draft.form.enabled, turn)),
-      quiet(`Takes ${agent.transports.join(", ")}. Start it with its servers: `, h("code", null, `toolyard run --agent ${visible(agent.id)} -- ${visible(PROGRAMS[agent.id] || agent.id)}`)),
+      top(
+        visible(agent.title),
+        toggle("enabled", "Give it its servers", list.draft.form.enabled, turn),
+      ),
+      quiet(
+        `Takes ${agent.transports.join(", ")}. Start it with its servers: `,
+        h(
+          "code",
+          null,
+          `toolyard run --agent ${visible(agent.id)} -- ${visible(PROGRAMS[agent.id] || agent.id)}`,
+        ),
+      ),
       list.clash("list", save),
-      h("div", { key: "two", class: "two agent" }, h("div", null, editor(), other?.draw(list.draft.form)), aside()),
-      list.bar(list.said.errors.length || doubled(list.draft.form).length, save,
-        list.said.errors.length ? h("span", { class: "bad" }, `${count(list.said.errors.length, "error")}.`) : null),
+      h(
+        "div",
+        { key: "two", class: "two agent" },
+        h("div", null, editor(), override?.draw(list.draft.form)),
+        aside(),
+      ),
+      list.bar(
+        list.said.errors.length || duplicateNames(list.draft.form).length,
+        save,
+        list.said.errors.length
+          ? h("span", { class: "bad" }, `${count(list.said.errors.length, "error")}.`)
+          : null,
+      ),
     ];
   };
 }

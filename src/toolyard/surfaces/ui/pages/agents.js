@@ -25,18 +25,22 @@ export async function turnAgent({ id, title }, enabled) {
     await setEnabled(id, enabled);
     say(enabled ? `${title} is given its servers.` : `${title} is given none.`);
     refresh();
-  } catch (error) { complain(error); }
+  } catch (error) {
+    complain(error);
+  }
 }
 
 function open(place) {
   let agents = null;
-  let adding = { id: "", title: "", transports: new Set(["stdio"]) };
+  const adding = { id: "", title: "", transports: new Set(["stdio"]) };
 
   async function load() {
     try {
       agents = (await ask("/agents")).agents;
       place.redraw();
-    } catch (error) { complain(error); }
+    } catch (error) {
+      complain(error);
+    }
   }
 
   async function turn(agent, enabled) {
@@ -45,34 +49,107 @@ function open(place) {
   }
 
   async function forget(agent) {
-    if (!await confirmed(`Forget the agent ${agent.title} and its list of ${count(agent.servers, "server")}?`, "Forget it")) return;
+    if (
+      !(await confirmed(
+        `Forget the agent ${agent.title} and its list of ${count(agent.servers, "server")}?`,
+        "Forget it",
+      ))
+    )
+      return;
     await run(`${agent.title} is forgotten.`, "DELETE", `/agents/${segment(agent.id)}`);
     load();
   }
 
   async function add() {
-    if (await run(`${adding.id} can be given servers now.`, "PUT", `/agents/${segment(adding.id)}`, { title: adding.title || adding.id, transports: [...adding.transports] })) place.go(agentPath(adding.id));
+    const { id, title, transports } = adding;
+    const body = { title: title || id, transports: [...transports] };
+    const added = await run(
+      `${id} can be given servers now.`,
+      "PUT",
+      `/agents/${segment(id)}`,
+      body,
+    );
+    if (added) place.go(agentPath(id));
   }
 
   function row(agent) {
-    return h("tr", { key: agent.id },
-      h("th", { scope: "row" }, link(agentPath(agent.id), visible(agent.title)), under(visible(agent.id))),
-      h("td", null, toggle(`on-${agent.id}`, agent.enabled ? "on" : "off", agent.enabled, (on) => turn(agent, on), { "aria-label": `Give ${agent.title} its servers` })),
+    return h(
+      "tr",
+      { key: agent.id },
+      h(
+        "th",
+        { scope: "row" },
+        link(agentPath(agent.id), visible(agent.title)),
+        under(visible(agent.id)),
+      ),
+      h(
+        "td",
+        null,
+        toggle(
+          `on-${agent.id}`,
+          agent.enabled ? "on" : "off",
+          agent.enabled,
+          (on) => turn(agent, on),
+          { "aria-label": `Give ${agent.title} its servers` },
+        ),
+      ),
       h("td", { "data-label": "Servers", class: "number" }, agent.servers),
       h("td", { "data-label": "Takes" }, agent.transports.join(", ")),
-      h("td", { "data-label": "Differs with" }, agent.overrides.length ? visible(agent.overrides.join(", ")) : "–"),
-      h("td", null, agent.own ? button("Forget", () => forget(agent)) : null));
+      h(
+        "td",
+        { "data-label": "Differs with" },
+        agent.overrides.length ? visible(agent.overrides.join(", ")) : "–",
+      ),
+      h("td", null, agent.own ? button("Forget", () => forget(agent)) : null),
+    );
   }
 
   function form() {
-    const turnTransport = (name, on) => { if (on) adding.transports.add(name); else adding.transports.delete(name); place.redraw(); };
-    return h("details", { key: "new", id: "new-agent", class: "card" }, h("summary", null, "Add an agent of your own"),
-      h("form", { on: { submit: add } },
-        field("Name", textInput("new-id", adding.id, (text) => { adding.id = text; place.redraw(); }, { required: true }), "Letters, digits, - _ and ."),
-        field("Title", textInput("new-title", adding.title, (text) => { adding.title = text; place.redraw(); }), "What people call it."),
-        h("fieldset", { class: "plainset" }, h("legend", null, "Transports it takes"),
-          TRANSPORTS.map((name) => check(name, adding.transports.has(name), (on) => turnTransport(name, on)))),
-        h("p", null, submit("Add it", !adding.id))));
+    const set = (key) => (text) => {
+      adding[key] = text;
+      place.redraw();
+    };
+    const turnTransport = (name, on) => {
+      if (on) adding.transports.add(name);
+      else adding.transports.delete(name);
+      place.redraw();
+    };
+    return h(
+      "details",
+      { key: "new", id: "new-agent", class: "card" },
+      h("summary", null, "Add an agent of your own"),
+      h(
+        "form",
+        { on: { submit: add } },
+        field(
+          "Name",
+          textInput("new-id", adding.id, set("id"), { required: true }),
+          "Letters, digits, - _ and .",
+        ),
+        field("Title", textInput("new-title", adding.title, set("title")), "What people call it."),
+        h(
+          "fieldset",
+          { class: "plainset" },
+          h("legend", null, "Transports it takes"),
+          TRANSPORTS.map((name) =>
+            check(name, adding.transports.has(name), (on) => turnTransport(name, on)),
+          ),
+        ),
+        h("p", null, submit("Add it", !adding.id)),
+      ),
+    );
+  }
+
+  function table() {
+    if (!agents) return looking();
+    if (!agents.length) return empty("No agents are known.", h("p", null, "Add one below."));
+    const columns = ["Agent", "Given servers", "Servers", "Takes", "Differs with", ""];
+    return h(
+      "table",
+      { class: "stack" },
+      heads(columns, "Servers"),
+      h("tbody", null, agents.map(row)),
+    );
   }
 
   onPicture(place, load);
@@ -80,11 +157,7 @@ function open(place) {
 
   return () => [
     top("Agents", quiet("Which servers each program is given, here and elsewhere.")),
-    !agents ? looking()
-      : agents.length ? h("table", { class: "stack" },
-        heads(["Agent", "Given servers", "Servers", "Takes", "Differs with", ""], "Servers"),
-        h("tbody", null, agents.map(row)))
-        : empty("No agents are known.", h("p", null, "Add one below.")),
+    table(),
     form(),
   ];
 }

@@ -8,23 +8,54 @@ import { visible } from "../lib/words.js";
 import { choice, field, pretty } from "../lib/editing.js";
 import { patch } from "../lib/patch.js";
 
-const WAYS = [["stdio", "a program that it starts (stdio)"], ["http", "the hub's address (HTTP)"]];
+const WAYS = [
+  ["stdio", "a program that it starts (stdio)"],
+  ["http", "the hub's address (HTTP)"],
+];
+
+function byUse(a, b) {
+  return b.connected - a.connected || b.installed - a.installed || a.title.localeCompare(b.title);
+}
+
+async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    say("Copied.");
+  } catch {
+    say("The browser does not let a page copy; select the text instead.", "bad");
+  }
+}
+
+function stateOf({ problem, connected, installed }) {
+  if (problem) return light("failing", "cannot be used");
+  if (connected) return light("ready", "connected");
+  return light("disabled", installed ? "not connected" : "not found here");
+}
 
 function open(place) {
-  let clients = null, entry = null, changes = [], agents = [];
+  let clients = null;
+  let entry = null; // how a client starts the hub, as JSON
+  let changes = [];
+  let agents = [];
   let shown = null; // the change that is looked at before it is made
 
   async function load() {
     try {
-      const [found, past, known] = await Promise.all([ask("/clients"), ask("/clients/changes"), ask("/agents")]);
-      clients = [...found.clients].sort((a, b) => b.connected - a.connected || b.installed - a.installed || a.title.localeCompare(b.title));
+      const [found, past, known] = await Promise.all([
+        ask("/clients"),
+        ask("/clients/changes"),
+        ask("/agents"),
+      ]);
+      clients = [...found.clients].sort(byUse);
       entry = found.entry;
       changes = past.changes;
       agents = known.agents;
-    } catch (error) { complain(error); }
+    } catch (error) {
+      complain(error);
+    }
     place.redraw();
     const [[what, name] = []] = new URLSearchParams(location.search);
-    const client = clients?.find((each) => each.client === name);
+    const client = clients?.find((candidate) => candidate.client === name);
     if (!client) return;
     history.replaceState(null, "", location.pathname);
     (what === "connect" ? connect : disconnect)(client);
@@ -46,70 +77,181 @@ function open(place) {
   async function make() {
     try {
       const answer = await order("POST", shown.path, shown.body);
-      const words = answer.changed ? `${shown.done} A change can be undone below.` : "There was nothing to change.";
+      const words = answer.changed
+        ? `${shown.done} A change can be undone below.`
+        : "There was nothing to change.";
       shown = null;
       say(words);
-    } catch (error) { complain(error); }
+    } catch (error) {
+      complain(error);
+    }
     load();
   }
 
   const at = (client) => `/clients/${segment(client.client)}`;
   function connect(client, body = { http: false, agent: "" }) {
-    look({ for: client.client, title: `Connect ${client.title}`, path: `${at(client)}/connect`, body, yes: "Connect", done: `${client.title} is connected.`, again: (next) => connect(client, next) });
+    look({
+      for: client.client,
+      title: `Connect ${client.title}`,
+      path: `${at(client)}/connect`,
+      body,
+      yes: "Connect",
+      done: `${client.title} is connected.`,
+      again: (next) => connect(client, next),
+    });
   }
   function disconnect(client) {
-    look({ for: client.client, title: `Take the hub out of ${client.title}`, path: `${at(client)}/disconnect`, body: {}, yes: "Disconnect", done: `${client.title} is disconnected.` });
+    look({
+      for: client.client,
+      title: `Take the hub out of ${client.title}`,
+      path: `${at(client)}/disconnect`,
+      body: {},
+      yes: "Disconnect",
+      done: `${client.title} is disconnected.`,
+    });
   }
   function undo(change) {
-    look({ for: `change ${change.id}`, title: `Undo: ${change.what} ${change.client}`, path: `/clients/changes/${segment(change.id)}/undo`, body: {}, yes: "Undo it", done: "It is undone." });
+    look({
+      for: `change ${change.id}`,
+      title: `Undo: ${change.what} ${change.client}`,
+      path: `/clients/changes/${segment(change.id)}/undo`,
+      body: {},
+      yes: "Undo it",
+      done: "It is undone.",
+    });
+  }
+
+  function ways(body, again) {
+    const lists = agents.map((agent) => [agent.id, `the list of ${visible(agent.title)}`]);
+    const chooseWay = (way) => again({ ...body, http: way === "http" });
+    const chooseAgent = (agent) => again({ ...body, agent });
+    return h(
+      "div",
+      { class: "cols" },
+      field("By", choice("way", body.http ? "http" : "stdio", WAYS, chooseWay)),
+      field(
+        "As",
+        choice("as", body.agent, [["", "everything in the yard"], ...lists], chooseAgent),
+      ),
+    );
+  }
+
+  function preview(answer) {
+    if (!answer) return looking();
+    if (!answer.changed) return h("p", null, "Nothing would change: it is so already.");
+    return [
+      h("p", null, "This is what changes in ", h("code", null, visible(answer.file)), ":"),
+      patch(answer.difference),
+      answer.note ? h("p", null, visible(answer.note)) : null,
+    ];
   }
 
   function panel() {
     const { answer, body } = shown;
-    return h("div", { class: "card preview", role: "region", "aria-label": shown.title },
+    return h(
+      "div",
+      { class: "card preview", role: "region", "aria-label": shown.title },
       h("h3", null, visible(shown.title)),
-      shown.again ? h("div", { class: "cols" },
-        field("By", choice("way", body.http ? "http" : "stdio", WAYS, (way) => shown.again({ ...body, http: way === "http" }))),
-        field("As", choice("as", body.agent, [["", "everything in the yard"], ...agents.map((agent) => [agent.id, `the list of ${visible(agent.title)}`])], (agent) => shown.again({ ...body, agent })))) : null,
-      !answer ? looking()
-        : answer.changed ? [h("p", null, "This is what changes in ", h("code", null, visible(answer.file)), ":"), patch(answer.difference), answer.note ? h("p", null, visible(answer.note)) : null]
-          : h("p", null, "Nothing would change: it is so already."),
-      h("p", { class: "row" },
-        answer?.changed ? button(shown.yes, make, { class: "main" }) : null, button("Leave it", () => { shown = null; place.redraw(); })));
+      shown.again ? ways(body, shown.again) : null,
+      preview(answer),
+      h(
+        "p",
+        { class: "row" },
+        answer?.changed ? button(shown.yes, make, { class: "main" }) : null,
+        button("Leave it", () => {
+          shown = null;
+          place.redraw();
+        }),
+      ),
+    );
   }
 
   function row(client) {
-    const kind = client.problem ? "failing" : client.connected ? "ready" : "disabled";
-    return h("li", { key: client.client, class: "client" },
-      h("div", { class: "row spread" },
-        h("div", null, h("strong", null, visible(client.title)), client.connected ? tag(visible(client.how)) : null,
-          under(visible(client.file))),
-        h("span", { class: "row" },
-          light(kind, client.problem ? "cannot be used" : client.connected ? "connected" : client.installed ? "not connected" : "not found here"),
-          client.connected ? button("Disconnect", () => disconnect(client), { "aria-label": `Disconnect ${client.title}` }) : null,
-          button(client.connected ? "Change" : "Connect", () => connect(client), { "aria-label": `${client.connected ? "Change" : "Connect"} ${client.title}`, disabled: Boolean(client.problem) }))),
+    const verb = client.connected ? "Change" : "Connect";
+    return h(
+      "li",
+      { key: client.client, class: "client" },
+      h(
+        "div",
+        { class: "row spread" },
+        h(
+          "div",
+          null,
+          h("strong", null, visible(client.title)),
+          client.connected ? tag(visible(client.how)) : null,
+          under(visible(client.file)),
+        ),
+        h(
+          "span",
+          { class: "row" },
+          stateOf(client),
+          client.connected
+            ? button("Disconnect", () => disconnect(client), {
+                "aria-label": `Disconnect ${client.title}`,
+              })
+            : null,
+          button(verb, () => connect(client), {
+            "aria-label": `${verb} ${client.title}`,
+            disabled: Boolean(client.problem),
+          }),
+        ),
+      ),
       client.problem ? h("p", { class: "bad" }, visible(client.problem)) : null,
-      shown?.for === client.client ? panel() : null);
+      shown?.for === client.client ? panel() : null,
+    );
   }
 
   function past(change) {
-    return h("li", { key: change.id },
-      h("div", { class: "row spread" },
-        h("span", null, visible(`${change.client}: ${change.what}`), " ", small(time(change.at)), under(visible(change.file))),
-        change.undone ? small("undone ", time(change.undone)) : button("Undo", () => undo(change), { "aria-label": `Undo ${change.what} ${change.client}` })),
-      shown?.for === `change ${change.id}` ? panel() : null);
+    return h(
+      "li",
+      { key: change.id },
+      h(
+        "div",
+        { class: "row spread" },
+        h(
+          "span",
+          null,
+          visible(`${change.client}: ${change.what}`),
+          " ",
+          small(time(change.at)),
+          under(visible(change.file)),
+        ),
+        change.undone
+          ? small("undone ", time(change.undone))
+          : button("Undo", () => undo(change), {
+              "aria-label": `Undo ${change.what} ${change.client}`,
+            }),
+      ),
+      shown?.for === `change ${change.id}` ? panel() : null,
+    );
   }
 
   function snippets() {
     const url = `${state.status?.url || ""}/mcp`;
     const stdio = { mcpServers: { toolyard: entry } };
-    const http = { mcpServers: { toolyard: { type: "http", url, headers: { Authorization: "Bearer TOKEN" } } } };
-    const piece = (words, value) => h("div", null, h("h3", null, words), h("pre", { tabindex: "0" }, pretty(value)), button("Copy", async () => {
-      try { await navigator.clipboard.writeText(pretty(value)); say("Copied."); } catch { say("The browser does not let a page copy; select the text instead.", "bad"); }
-    }, { "aria-label": `Copy: ${words}` }));
-    return h("details", { id: "snippets", class: "card" }, h("summary", null, "For a client that is not listed"),
-      piece("As a program", stdio), piece("As an address", http),
-      quiet("A token of its own is made with: ", h("code", null, "toolyard token create NAME"), ". It is shown once, and not on this page."));
+    const http = {
+      mcpServers: { toolyard: { type: "http", url, headers: { Authorization: "Bearer TOKEN" } } },
+    };
+    const piece = (words, value) =>
+      h(
+        "div",
+        null,
+        h("h3", null, words),
+        h("pre", { tabindex: "0" }, pretty(value)),
+        button("Copy", () => copy(pretty(value)), { "aria-label": `Copy: ${words}` }),
+      );
+    return h(
+      "details",
+      { id: "snippets", class: "card" },
+      h("summary", null, "For a client that is not listed"),
+      piece("As a program", stdio),
+      piece("As an address", http),
+      quiet(
+        "A token of its own is made with: ",
+        h("code", null, "toolyard token create NAME"),
+        ". It is shown once, and not on this page.",
+      ),
+    );
   }
 
   load();
@@ -118,12 +260,33 @@ function open(place) {
     const here = clients.filter((client) => client.installed || client.connected || client.problem);
     const others = clients.filter((client) => !here.includes(client));
     return [
-      top("Clients", quiet("Programs that can use the hub. Every change of their files is shown first, and can be undone.")),
-      sheet("On this machine",
-        here.length ? h("ul", { class: "plain" }, here.map(row)) : empty("No known client was found.", h("p", null, "Connect one that is listed below anyway, or copy a snippet."))),
-      sheet("Changes",
-        changes.length ? h("ul", { class: "plain" }, changes.map(past)) : quiet("No file was changed yet.")),
-      others.length ? fold(`Others (${others.length})`, h("ul", { class: "plain" }, others.map(row)), { class: "card", open: others.some((client) => client.client === shown?.for) }) : null,
+      top(
+        "Clients",
+        quiet(
+          "Programs that can use the hub. Every change of their files is shown first, and can be undone.",
+        ),
+      ),
+      sheet(
+        "On this machine",
+        here.length
+          ? h("ul", { class: "plain" }, here.map(row))
+          : empty(
+              "No known client was found.",
+              h("p", null, "Connect one that is listed below anyway, or copy a snippet."),
+            ),
+      ),
+      sheet(
+        "Changes",
+        changes.length
+          ? h("ul", { class: "plain" }, changes.map(past))
+          : quiet("No file was changed yet."),
+      ),
+      others.length
+        ? fold(`Others (${others.length})`, h("ul", { class: "plain" }, others.map(row)), {
+            class: "card",
+            open: others.some((client) => client.client === shown?.for),
+          })
+        : null,
       snippets(),
     ];
   };

@@ -8,7 +8,11 @@ import { ms, visible } from "../lib/words.js";
 import { area, choice, field, fromLines, textInput, toLines } from "../lib/editing.js";
 import { policyPath } from "./policies.js";
 
-const TYPES = [["docker", "docker"], ["ssh", "ssh"], ["kubernetes", "kubernetes"]];
+const TYPES = [
+  ["docker", "docker"],
+  ["ssh", "ssh"],
+  ["kubernetes", "kubernetes"],
+];
 const HOSTS = {
   docker: "unix:///run/docker.sock, tcp://box:2376 or ssh://user@box; empty for this machine's.",
   ssh: "ssh://user@box",
@@ -19,30 +23,45 @@ const limit = (text) => (text === "" ? null : Number(text));
 const most = (value, unit) => (value == null ? "" : `${value || "any"} ${unit}`);
 
 function open(place) {
-  let rows = null, kinds = [];
+  let rows = null;
+  let kinds = [];
   let draft = fresh();
   const tried = new Map();
 
-  function fresh() { return { name: "", type: "docker", host: "", options: "", running: "", memory: "" }; }
-  const set = (key) => (text) => { draft = { ...draft, [key]: text }; place.redraw(); };
+  function fresh() {
+    return { name: "", type: "docker", host: "", options: "", running: "", memory: "" };
+  }
+  const set = (key) => (text) => {
+    draft = { ...draft, [key]: text };
+    place.redraw();
+  };
 
   async function load() {
     try {
       const answer = await ask("/executors");
       rows = answer.executors;
       kinds = answer.kinds;
-    } catch (error) { complain(error); }
+    } catch (error) {
+      complain(error);
+    }
     place.redraw();
   }
 
   async function put(name, body, words) {
     const sent = draft;
-    if (await run(words, "PUT", `/executors/${segment(name)}`, body) && draft === sent) draft = fresh();
+    if ((await run(words, "PUT", `/executors/${segment(name)}`, body)) && draft === sent)
+      draft = fresh();
     load();
   }
 
   async function forget(row) {
-    if (!await confirmed(`Forget the executor ${row.name}? What names it will not find it any more.`, "Forget it")) return;
+    if (
+      !(await confirmed(
+        `Forget the executor ${row.name}? What names it will not find it any more.`,
+        "Forget it",
+      ))
+    )
+      return;
     await run(`${row.name} is forgotten.`, "DELETE", `/executors/${segment(row.name)}`);
     load();
   }
@@ -50,56 +69,163 @@ function open(place) {
   async function test(row) {
     tried.set(row.name, { isBusy: true });
     place.redraw();
-    try { tried.set(row.name, await order("POST", `/executors/${segment(row.name)}/test`, {})); } catch (error) { tried.set(row.name, { ok: false, steps: [], failed: error.message, hint: error.hint, notes: [] }); }
+    try {
+      tried.set(row.name, await order("POST", `/executors/${segment(row.name)}/test`, {}));
+    } catch (error) {
+      tried.set(row.name, {
+        ok: false,
+        steps: [],
+        failed: error.message,
+        hint: error.hint,
+        notes: [],
+      });
+    }
+    place.redraw();
+  }
+
+  function change(row) {
+    draft = {
+      name: row.name,
+      type: row.type,
+      host: row.host,
+      options: toLines(row.options),
+      running: row.running_limit ?? "",
+      memory: row.memory_limit ?? "",
+    };
     place.redraw();
   }
 
   function trial(found) {
     if (!found) return null;
     if (found.isBusy) return h("p", { class: "quiet", role: "status" }, "Trying …");
-    return h("div", { role: "status" },
-      h("ol", { class: "steps" }, found.steps.map((step) => h("li", null, visible(step.text), small(` ${ms(step.seconds * 1000)}`)))),
-      found.ok ? h("p", null, "It works.") : [h("p", { class: "bad" }, visible(found.failed)), quiet(visible(found.hint))],
-      found.notes.map((note) => quiet(visible(note))));
+    return h(
+      "div",
+      { role: "status" },
+      h(
+        "ol",
+        { class: "steps" },
+        found.steps.map((step) =>
+          h("li", null, visible(step.text), small(` ${ms(step.seconds * 1000)}`)),
+        ),
+      ),
+      found.ok
+        ? h("p", null, "It works.")
+        : [h("p", { class: "bad" }, visible(found.failed)), quiet(visible(found.hint))],
+      found.notes.map((note) => quiet(visible(note))),
+    );
   }
 
   function card(row) {
     const options = Object.entries(row.options);
-    return h("section", { class: "card", key: row.name, "aria-label": row.name },
-      h("div", { class: "row spread" }, h("h2", null, visible(row.name), tag(visible(row.type))),
-        h("span", { class: "row" }, button("Try it", () => test(row)), button("Change", () => { draft = { name: row.name, type: row.type, host: row.host, options: toLines(row.options), running: row.running_limit ?? "", memory: row.memory_limit ?? "" }; place.redraw(); }), button("Forget", () => forget(row), { class: "danger" }))),
+    return h(
+      "section",
+      { class: "card", key: row.name, "aria-label": row.name },
+      h(
+        "div",
+        { class: "row spread" },
+        h("h2", null, visible(row.name), tag(visible(row.type))),
+        h(
+          "span",
+          { class: "row" },
+          button("Try it", () => test(row)),
+          button("Change", () => change(row)),
+          button("Forget", () => forget(row), { class: "danger" }),
+        ),
+      ),
       facts([
         ["Where", visible(row.host) || "this machine's own"],
         ["Options", visible(options.map(([key, value]) => `${key}=${value}`).join(", "))],
-        ["Limits", [most(row.running_limit, "servers"), most(row.memory_limit, "MB")].filter(Boolean).join(", ")],
-        ["Policy", link(policyPath(row.name), row.policy_of === row.name ? "its own" : visible(row.policy_of))],
-        ["The hub from there", row.reached_at ? h("code", null, visible(row.reached_at)) : ""]]),
+        [
+          "Limits",
+          [most(row.running_limit, "servers"), most(row.memory_limit, "MB")]
+            .filter(Boolean)
+            .join(", "),
+        ],
+        [
+          "Policy",
+          link(
+            policyPath(row.name),
+            row.policy_of === row.name ? "its own" : visible(row.policy_of),
+          ),
+        ],
+        ["The hub from there", row.reached_at ? h("code", null, visible(row.reached_at)) : ""],
+      ]),
       row.out_of_reach ? h("p", { class: "bad" }, visible(row.out_of_reach)) : null,
-      trial(tried.get(row.name)));
+      trial(tried.get(row.name)),
+    );
   }
 
-  const number = (title, key) => field(title, textInput(`executor-${key}`, draft[key], set(key), { inputmode: "numeric", pattern: "[0-9]*" }), "At most; 0 for no limit, empty for the hub's own.");
+  const number = (title, key) =>
+    field(
+      title,
+      textInput(`executor-${key}`, draft[key], set(key), {
+        inputmode: "numeric",
+        pattern: "[0-9]*",
+      }),
+      "At most; 0 for no limit, empty for the hub's own.",
+    );
 
   function form() {
     const isNew = !rows?.some((row) => row.name === draft.name);
     const send = () => {
       const limits = { running_limit: limit(draft.running), memory_limit: limit(draft.memory) };
-      put(draft.name, { type: draft.type, host: draft.host, options: fromLines(draft.options), ...limits }, isNew ? `${draft.name} is known now. Try it.` : `${draft.name} is changed.`);
+      const body = {
+        type: draft.type,
+        host: draft.host,
+        options: fromLines(draft.options),
+        ...limits,
+      };
+      put(
+        draft.name,
+        body,
+        isNew ? `${draft.name} is known now. Try it.` : `${draft.name} is changed.`,
+      );
     };
-    return h("form", { key: "new", class: "card", on: { submit: send } }, h("h2", null, "Name a place"),
-      h("div", { class: "cols" }, field("Name", textInput("executor-name", draft.name, set("name"), { required: true })), field("Type", choice("executor-type", draft.type, TYPES, set("type")))),
+    return h(
+      "form",
+      { key: "new", class: "card", on: { submit: send } },
+      h("h2", null, "Name a place"),
+      h(
+        "div",
+        { class: "cols" },
+        field("Name", textInput("executor-name", draft.name, set("name"), { required: true })),
+        field("Type", choice("executor-type", draft.type, TYPES, set("type"))),
+      ),
       field("Host", textInput("executor-host", draft.host, set("host")), HOSTS[draft.type]),
-      field("Options", area("executor-options", draft.options, set("options"), { class: "small", rows: 2 }), "name=value, one a line; for example image=python:3.12 or namespace=tools."),
+      field(
+        "Options",
+        area("executor-options", draft.options, set("options"), { class: "small", rows: 2 }),
+        "name=value, one a line; for example image=python:3.12 or namespace=tools.",
+      ),
       h("div", { class: "cols" }, number("Servers", "running"), number("Memory, MB", "memory")),
-      h("p", { class: "row" }, submit(isNew ? "Name it" : "Change it", !draft.name), draft.name ? button("Clear", () => { draft = fresh(); place.redraw(); }) : null));
+      h(
+        "p",
+        { class: "row" },
+        submit(isNew ? "Name it" : "Change it", !draft.name),
+        draft.name
+          ? button("Clear", () => {
+              draft = fresh();
+              place.redraw();
+            })
+          : null,
+      ),
+    );
+  }
+
+  function nothing() {
+    const words =
+      "Servers run on this machine. Name a Docker daemon, a machine over SSH or a cluster below to run them there too.";
+    return empty("No place is named yet.", h("p", null, words));
   }
 
   load();
   return () => [
     top("Executors", quiet("Places where servers run, beside this machine.")),
-    !rows ? looking()
-      : h("div", null, rows.length ? rows.map(card) : empty("No place is named yet.", h("p", null, "Servers run on this machine. Name a Docker daemon, a machine over SSH or a cluster below to run them there too."))),
-    quiet("Always there: ", kinds.map((kind, at) => [at ? ", " : "", link(policyPath(kind), visible(kind))])),
+    rows ? h("div", null, rows.length ? rows.map(card) : nothing()) : looking(),
+    quiet(
+      "Always there: ",
+      kinds.map((kind, at) => [at ? ", " : "", link(policyPath(kind), visible(kind))]),
+    ),
     form(),
   ];
 }

@@ -8,34 +8,57 @@ import { ms, short, visible } from "../lib/words.js";
 import { choice, field, textInput } from "../lib/editing.js";
 import { timeline } from "../lib/timeline.js";
 
-const OUTCOMES = [["", "any"], ["ok", "well"], ["failed", "failed in any way"], ["tool-error", "the tool failed"], ["error", "the server failed"], ["cancelled", "cancelled"]];
-const SINCE = [["", "ever"], ["15m", "15 minutes"], ["1h", "an hour"], ["1d", "a day"], ["7d", "a week"]];
+const OUTCOMES = [
+  ["", "any"],
+  ["ok", "well"],
+  ["failed", "failed in any way"],
+  ["tool-error", "the tool failed"],
+  ["error", "the server failed"],
+  ["cancelled", "cancelled"],
+];
+const SINCE = [
+  ["", "ever"],
+  ["15m", "15 minutes"],
+  ["1h", "an hour"],
+  ["1d", "a day"],
+  ["7d", "a week"],
+];
+const LIGHTS = { ok: "ready", cancelled: "disabled" };
 const KEYS = ["text", "server", "tool", "agent", "caller", "outcome", "since"];
 const PAUSE = 250;
 const MOST_SHOWN = 500;
 export const callPath = (id) => `/ui/history/${segment(id)}`;
 
 export function outcome(call) {
-  const kind = call.outcome === "ok" ? "ready" : call.outcome === "cancelled" ? "disabled" : "failing";
-  return light(kind, visible(call.outcome));
+  return light(LIGHTS[call.outcome] || "failing", visible(call.outcome));
 }
 
 function open(place) {
   const told = new URLSearchParams(location.search);
   const asked = Object.fromEntries(KEYS.map((key) => [key, told.get(key) || ""]));
-  let calls = null, next = null, waiting = null, turn = 0, fresh = 0;
+  let calls = null;
+  let next = null; // where the next page begins
+  let waiting = 0;
+  let turn = 0; // how many searches were begun: only the answer to the last one counts
+  let fresh = 0; // how many calls were heard of since
 
-  const query = () => KEYS.filter((key) => asked[key]).map((key) => `${key}=${segment(asked[key])}`).join("&");
+  const query = () =>
+    KEYS.filter((key) => asked[key])
+      .map((key) => `${key}=${segment(asked[key])}`)
+      .join("&");
 
   async function load(before = 0) {
-    const mine = turn += 1;
+    turn += 1;
+    const mine = turn;
     try {
       const page = await ask(`/history?${query()}&limit=50${before ? `&before=${before}` : ""}`);
       if (mine !== turn) return;
       calls = [...(before ? calls : []), ...page.calls];
       next = calls.length < MOST_SHOWN ? page.next : null;
       if (!before) fresh = 0;
-    } catch (error) { complain(error); }
+    } catch (error) {
+      complain(error);
+    }
     place.redraw();
   }
 
@@ -44,52 +67,119 @@ function open(place) {
     history.replaceState(null, "", `${location.pathname}${query() ? `?${query()}` : ""}`);
     place.redraw();
     clearTimeout(waiting);
-    waiting = setTimeout(load, PAUSE);
+    waiting = setTimeout(() => load(), PAUSE);
   }
 
-  const text = (key, label) => field(label, textInput(`by-${key}`, asked[key], (value) => set(key, value), { type: "search" }));
+  const text = (key, label) =>
+    field(
+      label,
+      textInput(`by-${key}`, asked[key], (value) => set(key, value), { type: "search" }),
+    );
   function filters() {
-    const servers = [...new Set([...(state.status?.servers || []).map((each) => each.alias), ...(asked.server ? [asked.server] : [])])].sort();
-    return h("div", { class: "filters", role: "search", "aria-label": "Calls" },
+    const names = new Set((state.status?.servers || []).map((server) => server.alias));
+    if (asked.server) names.add(asked.server);
+    const servers = [...names].sort().map((name) => [name, visible(name)]);
+    return h(
+      "div",
+      { class: "filters", role: "search", "aria-label": "Calls" },
       text("text", "Words"),
-      field("Server", choice("by-server", asked.server, [["", "any"], ...servers.map((each) => [each, visible(each)])], (value) => set("server", value))),
-      text("tool", "Tool"), text("agent", "Agent"), text("caller", "Token"),
-      field("Ended", choice("by-outcome", asked.outcome, OUTCOMES, (value) => set("outcome", value))),
-      field("Within", choice("by-since", asked.since, SINCE, (value) => set("since", value))));
+      field(
+        "Server",
+        choice("by-server", asked.server, [["", "any"], ...servers], (value) =>
+          set("server", value),
+        ),
+      ),
+      text("tool", "Tool"),
+      text("agent", "Agent"),
+      text("caller", "Token"),
+      field(
+        "Ended",
+        choice("by-outcome", asked.outcome, OUTCOMES, (value) => set("outcome", value)),
+      ),
+      field(
+        "Within",
+        choice("by-since", asked.since, SINCE, (value) => set("since", value)),
+      ),
+    );
   }
 
   function row(call) {
-    return h("tr", { key: call.id },
-      h("th", { scope: "row" }, link(callPath(call.id), visible(call.tool)), under(visible(call.server))),
+    return h(
+      "tr",
+      { key: call.id },
+      h(
+        "th",
+        { scope: "row" },
+        link(callPath(call.id), visible(call.tool)),
+        under(visible(call.server)),
+      ),
       h("td", { "data-label": "When" }, time(call.at)),
-      h("td", { "data-label": "Agent" }, visible(call.agent) || "–", call.caller ? under(`token ${visible(call.caller)}`) : null),
+      h(
+        "td",
+        { "data-label": "Agent" },
+        visible(call.agent) || "–",
+        call.caller ? under(`token ${visible(call.caller)}`) : null,
+      ),
       h("td", { "data-label": "Took", class: "number" }, ms(call.ms)),
-      h("td", { "data-label": "Ended" }, outcome(call), call.error ? under(short(call.error, 120)) : null));
+      h(
+        "td",
+        { "data-label": "Ended" },
+        outcome(call),
+        call.error ? under(short(call.error, 120)) : null,
+      ),
+    );
+  }
+
+  function showAll() {
+    for (const key of KEYS) asked[key] = "";
+    set("text", "");
+  }
+
+  function nothing() {
+    if (query()) return empty("No call fits.", h("p", null, button("Show all", showAll)));
+    const words =
+      "Choose a tool on the page of a server and try it, or let a client work with the hub. What was called is listed here.";
+    return empty("Nothing was called yet.", h("p", null, words));
   }
 
   function list() {
-    if (!calls.length) {
-      return query() ? empty("No call fits.", h("p", null, button("Show all", () => { for (const key of KEYS) asked[key] = ""; set("text", ""); })))
-        : empty("Nothing was called yet.", h("p", null, "Choose a tool on the page of a server and try it, or let a client work with the hub. What was called is listed here."));
-    }
+    if (!calls.length) return nothing();
     return [
       calls.length > 1 ? timeline(calls, (call) => place.go(callPath(call.id))) : null,
-      h("table", { class: "stack" }, heads(["Tool", "When", "Agent", "Took", "Ended"], "Took"), h("tbody", null, calls.map(row))),
-      next ? h("p", null, button("Older ones", () => load(next))) : null,
+      h(
+        "table",
+        { class: "stack" },
+        heads(["Tool", "When", "Agent", "Took", "Ended"], "Took"),
+        h("tbody", null, calls.map(row)),
+      ),
+      next
+        ? h(
+            "p",
+            null,
+            button("Older ones", () => load(next)),
+          )
+        : null,
     ];
   }
 
   // What somebody reads does not move away under them: newer calls wait until asked for.
-  place.onLeave(listen((kind, groups) => {
-    if (kind !== "calls") return;
-    fresh += groups.reduce((sum, group) => sum + group.calls, 0);
-    if (calls && !calls.length) load();
-    else place.redraw();
-  }));
+  place.onLeave(
+    listen((kind, groups) => {
+      if (kind !== "calls") return;
+      fresh += groups.reduce((sum, group) => sum + group.calls, 0);
+      if (calls && !calls.length) load();
+      else place.redraw();
+    }),
+  );
   place.onLeave(() => clearTimeout(waiting));
   load();
   return () => [
-    top("History", fresh ? button(`Show ${fresh} newer`, () => load()) : quiet(state.hasHistory ? "Calls that are over." : "History is switched off.")),
+    top(
+      "History",
+      fresh
+        ? button(`Show ${fresh} newer`, () => load())
+        : quiet(state.hasHistory ? "Calls that are over." : "History is switched off."),
+    ),
     filters(),
     h("div", { key: "calls" }, calls ? list() : looking()),
   ];

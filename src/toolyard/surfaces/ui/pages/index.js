@@ -1,8 +1,7 @@
 // Every page, in the order in which paths are compared. To add one: write its module, name it here.
 //
-// A page is an object: `path` with `:names`, `title(params)`, `nav` (a word in the head, or none) and
-// `open(place)`, which gives `draw()`. `place` has `params`, `redraw()` and `onLeave(end)`; `draw()`
-// gives what h() made, and is asked again after every change of the state.
+// `path` has `:names`, `nav` is its word in the head, and `open(place)` gives `draw()`, which gives what
+// h() made and is asked again after every change of the state.
 
 import { page as yard } from "./yard.js";
 import { page as server } from "./server.js";
@@ -22,4 +21,37 @@ import { page as profile } from "./profile.js";
 import { page as apps } from "./apps.js";
 import { page as doctor } from "./doctor.js";
 
-export const pages = [yard, tool, server, agents, agent, policies, policy, executors, clients, catalog, definition, history, past, profiles, profile, apps, doctor];
+/**
+ * @typedef {object} Place what a page gets when it is opened
+ * @property {Record<string, string>} params
+ * @property {() => void} redraw
+ * @property {(end: () => void) => void} onLeave
+ * @property {(path: string) => void} go
+ *
+ * @typedef {object} Page
+ * @property {string} path
+ * @property {(params: Record<string, string>) => string} title
+ * @property {string} [nav]
+ * @property {(place: Place) => () => import("../lib/dom.js").Kid} open
+ */
+
+/** @type {Page[]} */
+export const pages = [
+  yard,
+  tool,
+  server,
+  agents,
+  agent,
+  policies,
+  policy,
+  executors,
+  clients,
+  catalog,
+  definition,
+  history,
+  past,
+  profiles,
+  profile,
+  apps,
+  doctor,
+];

@@ -3,9 +3,9 @@
 import { h } from "../lib/dom.js";
 import { crumbs, gone, looking, quiet, sheet, small, top } from "../lib/bits.js";
 import { onPicture, order, segment, state } from "../lib/store.js";
-import { button, complain, confirmed, empty, link, say } from "../lib/parts.js";
+import { button, complain, confirmed, link, say } from "../lib/parts.js";
 import { count, visible } from "../lib/words.js";
-import { check, faults, fromLines, toLines } from "../lib/editing.js";
+import { check as checkbox, faults, fromLines, toLines } from "../lib/editing.js";
 import { formOf, lineFields } from "../lib/draft.js";
 import { Kept } from "../lib/kept.js";
 import { writeRecord } from "../lib/records.js";
@@ -13,7 +13,10 @@ import { agentPath } from "./agents.js";
 import { ownerWords } from "./policies.js";
 
 const FLAGS = [
-  ["allow_stdio", "stdio"], ["allow_http", "http"], ["allow_sse", "sse"], ["allow_streamable_http", "streamable_http"],
+  ["allow_stdio", "stdio"],
+  ["allow_http", "http"],
+  ["allow_sse", "sse"],
+  ["allow_streamable_http", "streamable_http"],
 ];
 const LISTS = [
   ["allow", "Only these servers", "Names or patterns such as git*, one a line; empty allows all."],
@@ -21,34 +24,83 @@ const LISTS = [
   ["env_override", "Servers whose own variables win", "One a line."],
 ];
 const TABLES = [
-  ["http_url_rewrite", "Addresses rewritten", "localhost -> host.docker.internal, one a line.", " -> "],
+  [
+    "http_url_rewrite",
+    "Addresses rewritten",
+    "localhost -> host.docker.internal, one a line.",
+    " -> ",
+  ],
   ["env_injection", "Variables set for every server", "NAME=value, one a line.", "="],
 ];
 const DOCKER = { localhost: "host.docker.internal", "127.0.0.1": "host.docker.internal" };
 
 const PRESETS = [
-  ["Only HTTP and SSE", (form) => Object.assign(form, { allow_stdio: false, allow_http: true, allow_sse: true, allow_streamable_http: true })],
-  ["Only stdio", (form) => Object.assign(form, { allow_stdio: true, allow_http: false, allow_sse: false, allow_streamable_http: false })],
-  ["Only servers named here", (form) => { form.allow = form.allow || (state.status?.servers || []).map((each) => each.alias).join("\n"); }],
-  ["Rewrite localhost for Docker", (form) => { form.http_url_rewrite = toLines({ ...fromLines(form.http_url_rewrite, " -> "), ...DOCKER }, " -> "); }],
+  [
+    "Only HTTP and SSE",
+    (form) =>
+      Object.assign(form, {
+        allow_stdio: false,
+        allow_http: true,
+        allow_sse: true,
+        allow_streamable_http: true,
+      }),
+  ],
+  [
+    "Only stdio",
+    (form) =>
+      Object.assign(form, {
+        allow_stdio: true,
+        allow_http: false,
+        allow_sse: false,
+        allow_streamable_http: false,
+      }),
+  ],
+  [
+    "Only servers named here",
+    (form) => {
+      form.allow =
+        form.allow || (state.status?.servers || []).map((server) => server.alias).join("\n");
+    },
+  ],
+  [
+    "Rewrite localhost for Docker",
+    (form) => {
+      form.http_url_rewrite = toLines(
+        { ...fromLines(form.http_url_rewrite, " -> "), ...DOCKER },
+        " -> ",
+      );
+    },
+  ],
 ];
 
-const SHAPE = formOf({ flags: [...FLAGS.map(([key]) => key), "stdio_proxy"], lists: LISTS, tables: TABLES });
+const SHAPE = formOf({
+  flags: [...FLAGS.map(([key]) => key), "stdio_proxy"],
+  lists: LISTS,
+  tables: TABLES,
+});
 
 function open(place) {
   const executor = place.params.executor;
   const path = `/policies/${segment(executor)}`;
   let missing = null;
 
-  const kept = new Kept(place, path, SHAPE, async (value) => {
+  /** @param {any} value @returns {Promise<{errors: any[]}>} */
+  async function check(value) {
     if (!kept.draft.isDirty) return { errors: [] };
-    try { return { ...await order("POST", `${path}/preview`, value), errors: [] }; } catch (error) {
-      return { errors: error.errors?.length ? error.errors : [{ server: "", field: "", text: error.message, hint: error.hint }] };
+    try {
+      return { ...(await order("POST", `${path}/preview`, value)), errors: [] };
+    } catch (error) {
+      if (error.errors?.length) return { errors: error.errors };
+      return { errors: [{ server: "", field: "", text: error.message, hint: error.hint }] };
     }
-  }, { of: (row) => row.policy });
+  }
+
+  const kept = new Kept(place, path, SHAPE, check, { of: (row) => row.policy });
 
   async function load() {
-    try { await kept.load(); } catch (error) {
+    try {
+      await kept.load();
+    } catch (error) {
       if (error.status === 404) missing = error;
       else complain(error);
     }
@@ -57,7 +109,7 @@ function open(place) {
 
   async function save(over) {
     const before = kept.row;
-    if (!await kept.save(over)) return;
+    if (!(await kept.save(over))) return;
     say("The policy is saved.");
     kept.undo = () => restore(before);
     place.redraw();
@@ -66,10 +118,13 @@ function open(place) {
   async function restore(before) {
     kept.undo = null;
     try {
-      if (before.policy_of === executor) await writeRecord("PUT", path, before.policy, kept.version);
+      if (before.policy_of === executor)
+        await writeRecord("PUT", path, before.policy, kept.version);
       else await writeRecord("DELETE", path, undefined, kept.version);
       say("The policy is as it was.");
-    } catch (error) { complain(error); }
+    } catch (error) {
+      complain(error);
+    }
     load();
   }
 
@@ -77,41 +132,93 @@ function open(place) {
     const before = kept.row;
     try {
       const found = await order("POST", `${path}/preview?reset=true`, {});
-      const who = found.changes.length ? `This changes the plans of ${count(found.changes.length, "agent")}.` : "No plan changes.";
-      if (!await confirmed(`Take the policy of ${executor} back? ${who}`, "Take it back")) return;
+      const who = found.changes.length
+        ? `This changes the plans of ${count(found.changes.length, "agent")}.`
+        : "No plan changes.";
+      if (!(await confirmed(`Take the policy of ${executor} back? ${who}`, "Take it back"))) return;
       await writeRecord("DELETE", path, undefined, kept.version);
       say("The policy is taken back.");
       kept.undo = () => restore(before);
-    } catch (error) { complain(error); }
+    } catch (error) {
+      complain(error);
+    }
     load();
   }
 
-  const flag = (key, words) => check(words, kept.draft.form[key], (on) => kept.draft.edit((form) => { form[key] = on; }));
+  const flag = (key, words) =>
+    checkbox(words, kept.draft.form[key], (on) =>
+      kept.draft.edit((form) => {
+        form[key] = on;
+      }),
+    );
 
   function editor() {
     const { draft } = kept;
-    return sheet("The policy",
-      h("div", { class: "row", role: "group", "aria-label": "Presets" }, small("Presets:"), PRESETS.map(([words, apply]) => button(words, () => draft.edit(apply)))),
-      h("fieldset", { class: "plainset" }, h("legend", null, "Transports it allows"), FLAGS.map(([key, words]) => flag(key, words))),
-      h("fieldset", { class: "plainset" }, h("legend", null, "Stand-in"), flag("stdio_proxy", "The hub may stand in for a server, so that stdio can be shared")),
+    return sheet(
+      "The policy",
+      h(
+        "div",
+        { class: "row", role: "group", "aria-label": "Presets" },
+        small("Presets:"),
+        PRESETS.map(([words, apply]) => button(words, () => draft.edit(apply))),
+      ),
+      h(
+        "fieldset",
+        { class: "plainset" },
+        h("legend", null, "Transports it allows"),
+        FLAGS.map(([key, words]) => flag(key, words)),
+      ),
+      h(
+        "fieldset",
+        { class: "plainset" },
+        h("legend", null, "Stand-in"),
+        flag("stdio_proxy", "The hub may stand in for a server, so that stdio can be shared"),
+      ),
       lineFields(draft, [...LISTS.slice(0, 2), ...TABLES, LISTS[2]]),
-      draft.asJson("raw"));
+      draft.asJson("raw"),
+    );
   }
 
   function changeRow(change) {
-    const part = (words, names) => (names.length ? h("span", null, `${words} `, h("strong", null, visible(names.join(", ")))) : null);
-    const parts = [part("gets", change.gained), part("loses", change.lost), part("gets otherwise", change.changed)].filter(Boolean);
-    return h("li", { key: `${change.agent} ${change.executor}` }, link(`${agentPath(change.agent)}?executor=${segment(change.executor)}`, visible(change.agent)), ` on ${visible(change.executor)} `,
-      parts.map((each, at) => [at ? "; " : "", each]));
+    const part = (words, names) =>
+      names.length
+        ? h("span", null, `${words} `, h("strong", null, visible(names.join(", "))))
+        : null;
+    const parts = [
+      part("gets", change.gained),
+      part("loses", change.lost),
+      part("gets otherwise", change.changed),
+    ].filter(Boolean);
+    return h(
+      "li",
+      { key: `${change.agent} ${change.executor}` },
+      link(
+        `${agentPath(change.agent)}?executor=${segment(change.executor)}`,
+        visible(change.agent),
+      ),
+      ` on ${visible(change.executor)} `,
+      parts.map((part, at) => [at ? "; " : "", part]),
+    );
   }
 
   function aside() {
-    const { draft: { isDirty }, said: { changes, errors } } = kept;
-    return h("section", { class: "card", "aria-label": "Whose plans change", "aria-live": "polite" }, h("h2", null, "Whose plans change"),
-      !isDirty ? quiet("Change something: before it is saved, this says which agents get other servers.") : null,
-      isDirty && changes && !changes.length ? h("p", null, "Nobody's. No agent gets more, less or otherwise.") : null,
+    const {
+      draft: { isDirty },
+      said: { changes, errors },
+    } = kept;
+    return h(
+      "section",
+      { class: "card", "aria-label": "Whose plans change", "aria-live": "polite" },
+      h("h2", null, "Whose plans change"),
+      !isDirty
+        ? quiet("Change something: before it is saved, this says which agents get other servers.")
+        : null,
+      isDirty && changes && !changes.length
+        ? h("p", null, "Nobody's. No agent gets more, less or otherwise.")
+        : null,
       isDirty && changes?.length ? h("ul", { class: "plain" }, changes.map(changeRow)) : null,
-      errors.length ? h("ul", { class: "plain findings" }, faults(errors, "error")) : null);
+      errors.length ? h("ul", { class: "plain findings" }, faults(errors, "error")) : null,
+    );
   }
 
   onPicture(place, () => kept.follow().catch(() => {}));
@@ -123,13 +230,25 @@ function open(place) {
     const { row } = kept;
     return [
       crumbs("/ui/policies", "Policies"),
-      top(visible(executor), quiet(`Kind ${visible(row.kind)}; what holds is ${visible(ownerWords(row))}.`)),
+      top(
+        visible(executor),
+        quiet(`Kind ${visible(row.kind)}; what holds is ${visible(ownerWords(row))}.`),
+      ),
       kept.clash("policy", save),
       h("div", { key: "two", class: "two agent" }, editor(), h("div", null, aside())),
-      kept.bar(kept.said.errors.length, save,
-        !kept.draft.isDirty && row.policy_of === executor ? button("Take it back", reset, { class: "danger" }) : null),
+      kept.bar(
+        kept.said.errors.length,
+        save,
+        !kept.draft.isDirty && row.policy_of === executor
+          ? button("Take it back", reset, { class: "danger" })
+          : null,
+      ),
     ];
   };
 }
 
-export const page = { path: "/ui/policies/:executor", title: (params) => `Policy of ${params.executor}`, open };
+export const page = {
+  path: "/ui/policies/:executor",
+  title: (params) => `Policy of ${params.executor}`,
+  open,
+};

@@ -10,30 +10,74 @@ import { field, textInput } from "../lib/editing.js";
 export const profilePath = (name) => `/ui/profiles/${segment(name)}`;
 
 function open(place) {
-  let profiles = null, name = "";
-  const load = () => ask("/profiles").then((answer) => { profiles = answer.profiles; place.redraw(); }, complain);
+  let profiles = null;
+  let name = ""; // of a new one, as it is typed
+  const load = () =>
+    ask("/profiles").then((answer) => {
+      profiles = answer.profiles;
+      place.redraw();
+    }, complain);
   onPicture(place, load);
   load();
 
-  const sum = (profile) => [
-    profile.allow.length ? `shows ${profile.allow.join(", ")}` : "shows everything",
-    profile.hide.length ? `hides ${profile.hide.join(", ")}` : "",
-    profile.pin.length ? `pins ${profile.pin.join(", ")}` : "",
-  ].filter(Boolean).join("; ");
+  const summary = (profile) =>
+    [
+      profile.allow.length ? `shows ${profile.allow.join(", ")}` : "shows everything",
+      profile.hide.length ? `hides ${profile.hide.join(", ")}` : "",
+      profile.pin.length ? `pins ${profile.pin.join(", ")}` : "",
+    ]
+      .filter(Boolean)
+      .join("; ");
+
+  const row = (profile) =>
+    h(
+      "tr",
+      { key: profile.name },
+      h(
+        "th",
+        { scope: "row" },
+        link(profilePath(profile.name), visible(profile.title || profile.name)),
+      ),
+      h("td", { class: "whole" }, visible(summary(profile))),
+      h("td", { class: "whole" }, h("code", null, `${state.status?.url || ""}${profile.path}`)),
+    );
+
+  function table() {
+    if (!profiles) return looking();
+    if (profiles.length) {
+      return h(
+        "table",
+        { class: "stack" },
+        heads(["Profile", "What it shows", "Address"]),
+        h("tbody", null, profiles.map(row)),
+      );
+    }
+    const words =
+      "A profile gives a client only the tools it needs, which saves its model tokens. Make one below.";
+    return empty("No profile yet.", h("p", null, words));
+  }
 
   return () => [
     top("Profiles", quiet("Some servers and tools for some clients, under names of their own.")),
-    !profiles ? looking()
-      : profiles.length ? h("table", { class: "stack" },
-        heads(["Profile", "What it shows", "Address"]),
-        h("tbody", null, profiles.map((profile) => h("tr", { key: profile.name },
-          h("th", { scope: "row" }, link(profilePath(profile.name), visible(profile.title || profile.name))),
-          h("td", { class: "whole" }, visible(sum(profile))),
-          h("td", { class: "whole" }, h("code", null, `${state.status?.url || ""}${profile.path}`))))))
-        : empty("No profile yet.", h("p", null, "A profile gives a client only the tools it needs, which saves its model tokens. Make one below.")),
-    h("form", { key: "new", class: "card", on: { submit: () => place.go(profilePath(name)) } },
-      field("A new profile", textInput("profile-name", name, (text) => { name = text; place.redraw(); }, { pattern: "[A-Za-z0-9_][A-Za-z0-9_.\\-]{0,63}" }), "Its name: letters, digits, - _ and ."),
-      h("p", null, submit("Make it", !name))),
+    table(),
+    h(
+      "form",
+      { key: "new", class: "card", on: { submit: () => place.go(profilePath(name)) } },
+      field(
+        "A new profile",
+        textInput(
+          "profile-name",
+          name,
+          (text) => {
+            name = text;
+            place.redraw();
+          },
+          { pattern: "[A-Za-z0-9_][A-Za-z0-9_.\\-]{0,63}" },
+        ),
+        "Its name: letters, digits, - _ and .",
+      ),
+      h("p", null, submit("Make it", !name)),
+    ),
   ];
 }
 

@@ -3,7 +3,20 @@
 import { h } from "../lib/dom.js";
 import { facts, heads, quiet, small, tag } from "../lib/bits.js";
 import { ask, listen, segment, state } from "../lib/store.js";
-import { button, code, empty, fold, light, lightOf, link, mend, run, spark, time, toolPath } from "../lib/parts.js";
+import {
+  button,
+  code,
+  empty,
+  fold,
+  light,
+  lightOf,
+  link,
+  mend,
+  run,
+  spark,
+  time,
+  toolPath,
+} from "../lib/parts.js";
 import { bytes, count, ms, short, tokens, visible, whole } from "../lib/words.js";
 import { agentPath } from "./agents.js";
 import { differences } from "../lib/differences.js";
@@ -12,14 +25,29 @@ import { follow } from "../lib/log.js";
 function open(place) {
   const alias = place.params.alias;
   const path = `/servers/${segment(alias)}`;
-  const mine = { details: null, offers: null, changes: null, calls: null, finding: null, busy: "", gone: null, query: "", tools: "" };
+  /** @type {Record<string, any>} */
+  const mine = {
+    details: null,
+    offers: null,
+    changes: null,
+    calls: null,
+    finding: null,
+    busy: "",
+    gone: null,
+    query: "",
+  };
   const log = follow(alias, place);
   let alive = true;
 
   async function look() {
-    const found = await Promise.allSettled([ask(path), ask(`${path}/offers`), ask(`${path}/changes`)]);
+    const found = await Promise.allSettled([
+      ask(path),
+      ask(`${path}/offers`),
+      ask(`${path}/changes`),
+    ]);
     if (!alive) return;
-    mine.gone = found[0].status === "rejected" && found[0].reason.status === 404 ? found[0].reason : null;
+    mine.gone =
+      found[0].status === "rejected" && found[0].reason.status === 404 ? found[0].reason : null;
     ["details", "offers", "changes"].forEach((name, at) => {
       if (found[at].status === "fulfilled") mine[name] = found[at].value;
     });
@@ -28,21 +56,29 @@ function open(place) {
   async function lookBack() {
     try {
       mine.calls = (await ask(`/history?server=${segment(alias)}&limit=15`)).calls;
-    } catch { mine.calls = []; }
+    } catch {
+      mine.calls = [];
+    }
     if (alive) place.redraw();
   }
   const forget = listen((kind, said) => {
     if (kind === "picture") look();
     else if (said.some((group) => group.server === alias)) lookBack();
   });
-  place.onLeave(() => { alive = false; forget(); log.end(); });
-  look().then(() => { if (location.search === "?verify") verify(); });
+  place.onLeave(() => {
+    alive = false;
+    forget();
+    log.end();
+  });
+  look().then(() => {
+    if (location.search === "?verify") verify();
+  });
   lookBack();
 
-  async function act(word, done) {
-    mine.busy = word;
+  async function act(order, done) {
+    mine.busy = order;
     place.redraw();
-    const answer = await run(done, "POST", `${path}/${word}`);
+    const answer = await run(done, "POST", `${path}/${order}`);
     mine.busy = "";
     place.redraw();
     return answer;
@@ -54,7 +90,8 @@ function open(place) {
     document.getElementById("changes")?.scrollIntoView({ block: "nearest" });
   }
   async function approve(parts = {}) {
-    await run(Object.keys(parts).length ? "It is approved." : `${alias} is approved.`, "POST", `${path}/approve`, { ...parts, hash: mine.changes.hash });
+    const words = Object.keys(parts).length ? "It is approved." : `${alias} is approved.`;
+    await run(words, "POST", `${path}/approve`, { ...parts, hash: mine.changes.hash });
     mine.finding = null;
     look();
   }
@@ -65,14 +102,33 @@ function open(place) {
 
 function draw(parts) {
   const { mine, alias, log, place } = parts;
-  if (mine.gone) return empty(`There is no server “${visible(alias)}”.`, h("p", null, visible(mine.gone.hint)), h("p", null, link("/ui", "Go to the yard")));
-  const server = state.status?.servers.find((each) => each.alias === alias) || mine.details;
+  if (mine.gone)
+    return empty(
+      `There is no server “${visible(alias)}”.`,
+      h("p", null, visible(mine.gone.hint)),
+      h("p", null, link("/ui", "Go to the yard")),
+    );
+  const server = state.status?.servers.find((row) => row.alias === alias) || mine.details;
   if (!server || !mine.details) return quiet("Looking at this server …");
   return [
     heading(server, parts),
-    server.problem ? h("ul", { class: "problems" }, h("li", null, h("div", null,
-      h("p", { class: "title" }, visible(server.problem.text)), quiet(visible(server.problem.hint))),
-      mend(server.problem, server))) : null,
+    server.problem
+      ? h(
+          "ul",
+          { class: "problems" },
+          h(
+            "li",
+            null,
+            h(
+              "div",
+              null,
+              h("p", { class: "title" }, visible(server.problem.text)),
+              quiet(visible(server.problem.hint)),
+            ),
+            mend(server.problem, server),
+          ),
+        )
+      : null,
     trust(parts),
     h("div", { class: "two" }, condition(server), definition(mine.details)),
     offers(parts),
@@ -83,19 +139,39 @@ function draw(parts) {
 
 function heading(server, { mine, act, verify }) {
   const waits = Boolean(mine.busy);
-  const does = (word, words, done, attrs) => button(mine.busy === word ? `${words} …` : words, () => act(word, done), { disabled: waits, ...attrs });
+  const does = (order, words, done, attrs = {}) => {
+    const label = mine.busy === order ? `${words} …` : words;
+    return button(label, () => act(order, done), { disabled: waits, ...attrs });
+  };
   const runs = ["ready", "starting"].includes(server.status);
-  return h("div", { class: "top" },
-    h("div", null, quiet(link("/ui", "The yard"), " / "),
-      h("h1", null, visible(server.alias)), server.title && server.title !== server.alias ? quiet(short(server.title)) : null,
-      h("p", null, light(lightOf(server)))),
-    h("div", { class: "row", role: "group", "aria-label": "Orders" },
-      server.enabled ? [
-        runs ? does("restart", "Restart", `${server.alias} was restarted.`) : does("activate", "Start", `${server.alias} runs.`, { class: "main" }),
-        runs ? does("deactivate", "Let it rest", `${server.alias} rests; the next call starts it.`) : null,
-        button(mine.busy === "verify" ? "Verifying …" : "Verify", verify, { disabled: waits }),
-        does("disable", "Disable", `${server.alias} is disabled.`),
-      ] : does("enable", "Enable", `${server.alias} is enabled.`, { class: "main" })));
+  return h(
+    "div",
+    { class: "top" },
+    h(
+      "div",
+      null,
+      quiet(link("/ui", "The yard"), " / "),
+      h("h1", null, visible(server.alias)),
+      server.title && server.title !== server.alias ? quiet(short(server.title)) : null,
+      h("p", null, light(lightOf(server))),
+    ),
+    h(
+      "div",
+      { class: "row", role: "group", "aria-label": "Orders" },
+      server.enabled
+        ? [
+            runs
+              ? does("restart", "Restart", `${server.alias} was restarted.`)
+              : does("activate", "Start", `${server.alias} runs.`, { class: "main" }),
+            runs
+              ? does("deactivate", "Let it rest", `${server.alias} rests; the next call starts it.`)
+              : null,
+            button(mine.busy === "verify" ? "Verifying …" : "Verify", verify, { disabled: waits }),
+            does("disable", "Disable", `${server.alias} is disabled.`),
+          ]
+        : does("enable", "Enable", `${server.alias} is enabled.`, { class: "main" }),
+    ),
+  );
 }
 
 function condition(server) {
@@ -106,93 +182,249 @@ function condition(server) {
     ["Version", server.server_version],
     ["Process", server.pid ? `${server.pid}, ${bytes(figures?.memory_bytes)}` : ""],
     ["Restarts", whole(server.restarts)],
-    ["Calls, last hour", h("span", { class: "line" }, spark(minutes, "calls by minute"), count(figures?.calls || 0, "call"))],
+    [
+      "Calls, last hour",
+      h(
+        "span",
+        { class: "line" },
+        spark(minutes, "calls by minute"),
+        count(figures?.calls || 0, "call"),
+      ),
+    ],
     ["p95", ms(figures?.p95_ms)],
     ["Errors", whole(figures?.errors || 0)],
-    ["Schemas", figures?.schema_tokens ? `${tokens(figures.schema_tokens)} tokens of a model's context` : ""],
+    [
+      "Schemas",
+      figures?.schema_tokens ? `${tokens(figures.schema_tokens)} tokens of a model's context` : "",
+    ],
   ];
   return h("section", { class: "card" }, h("h2", null, "State"), facts(rows));
 }
 
+const quoted = (word) => (/^[\w./:=@+-]+$/.test(word) ? word : JSON.stringify(visible(word)));
+
 function definition(details) {
   const launch = details.launch;
   const rows = [
-    ["Name", visible(details.name)], ["From", visible(details.source)],
-    ["Command", launch.command ? h("code", null, launch.command.map((word) => (/^[\w./:=@+-]+$/.test(word) ? word : JSON.stringify(visible(word)))).join(" ")) : ""],
+    ["Name", visible(details.name)],
+    ["From", visible(details.source)],
+    ["Command", launch.command ? h("code", null, launch.command.map(quoted).join(" ")) : ""],
     ["In", launch.cwd ? h("code", null, visible(launch.cwd)) : ""],
     ["Address", launch.url ? h("code", null, visible(launch.url)) : ""],
     ["Variables", (launch.env || []).map((name) => h("code", { key: name }, `${visible(name)}=…`))],
-    ["Headers", (launch.headers || []).map((name) => h("code", { key: name }, `${visible(name)}: …`))],
+    [
+      "Headers",
+      (launch.headers || []).map((name) => h("code", { key: name }, `${visible(name)}: …`)),
+    ],
     ["Timeout", details.timeout_s ? `${details.timeout_s} s` : "the hub's own"],
   ];
-  return h("section", { class: "card" }, h("h2", null, "Definition"), facts(rows),
-    details.instructions ? fold("What it tells models", code(details.instructions)) : null);
+  return h(
+    "section",
+    { class: "card" },
+    h("h2", null, "Definition"),
+    facts(rows),
+    details.instructions ? fold("What it tells models", code(details.instructions)) : null,
+  );
+}
+
+function findingWords({
+  server_name: name,
+  server_version: version,
+  first_answer_ms: firstAnswer,
+  tools,
+  prompts,
+  resources,
+}) {
+  const offers = [
+    count(tools.length, "tool"),
+    count(prompts.length, "prompt"),
+    count(resources.length, "resource"),
+  ];
+  const who = visible(`${name} ${version}`);
+  return `${who} answered after ${ms(firstAnswer)}: ${offers.join(", ")}.`;
+}
+
+function waitsForApproval({ held, held_also: heldAlso, launch, changes }) {
+  return Boolean(held.length || heldAlso.length || launch || changes.length);
 }
 
 function trust({ mine, approve }) {
   const { changes, finding } = mine;
-  const waits = changes && (changes.held.length || changes.held_also.length || changes.launch || changes.changes.length);
+  const waits = changes && waitsForApproval(changes);
   if (!waits && !finding) return null;
   const shown = waits ? changes.changes : finding.changes;
-  return h("section", { class: waits ? "card waits" : "card", id: "changes" },
-    h("div", { class: "top" }, h("h2", null, waits ? "Changed since it was approved" : "Verified"),
-      waits ? button("Approve all of it", () => approve(), { class: "main" }) : null),
-    finding ? quiet(`${visible(finding.server_name)} ${visible(finding.server_version)} answered after ${ms(finding.first_answer_ms)}: ${count(finding.tools.length, "tool")}, ${count(finding.prompts.length, "prompt")}, ${count(finding.resources.length, "resource")}.`) : null,
-    changes?.launch ? h("p", { class: "title" }, "How it is started has changed; it is not started until you approve.") : null,
-    shown.length ? differences(shown, waits ? approve : null) : h("p", null, waits ? "" : "Nothing differs from what was approved."));
+  return h(
+    "section",
+    { class: waits ? "card waits" : "card", id: "changes" },
+    h(
+      "div",
+      { class: "top" },
+      h("h2", null, waits ? "Changed since it was approved" : "Verified"),
+      waits ? button("Approve all of it", () => approve(), { class: "main" }) : null,
+    ),
+    finding ? quiet(findingWords(finding)) : null,
+    changes?.launch
+      ? h(
+          "p",
+          { class: "title" },
+          "How it is started has changed; it is not started until you approve.",
+        )
+      : null,
+    shown.length
+      ? differences(shown, waits ? approve : null)
+      : h("p", null, waits ? "" : "Nothing differs from what was approved."),
+  );
 }
 
-const KINDS = [["tools", "Tools"], ["prompts", "Prompts"], ["resources", "Resources"], ["templates", "Resource templates"]];
+const KINDS = [
+  ["tools", "Tools"],
+  ["prompts", "Prompts"],
+  ["resources", "Resources"],
+  ["templates", "Resource templates"],
+];
 
 function offers({ mine, alias, place }) {
   if (!mine.offers) return null;
   const many = mine.offers.tools.length > 12;
-  return h("section", { class: "card" }, h("div", { class: "top" }, h("h2", null, "What it offers"),
-    many ? h("input", { type: "search", class: "narrow", placeholder: "Search", "aria-label": "Search what it offers", on: { input: (event) => { mine.tools = event.target.value.toLowerCase(); place.redraw(); } } }) : null),
+  const search = (event) => {
+    mine.query = event.target.value.toLowerCase();
+    place.redraw();
+  };
+  return h(
+    "section",
+    { class: "card" },
+    h(
+      "div",
+      { class: "top" },
+      h("h2", null, "What it offers"),
+      many
+        ? h("input", {
+            type: "search",
+            class: "narrow",
+            placeholder: "Search",
+            "aria-label": "Search what it offers",
+            on: { input: search },
+          })
+        : null,
+    ),
     KINDS.map(([kind, title]) => section(kind, title, alias, mine)),
-    KINDS.every(([kind]) => !mine.offers[kind].length) ? quiet("Nothing is known yet. Start it to find out.") : null);
+    KINDS.every(([kind]) => !mine.offers[kind].length)
+      ? quiet("Nothing is known yet. Start it to find out.")
+      : null,
+  );
 }
 
 function section(kind, title, alias, mine) {
   const all = mine.offers[kind];
   if (!all.length) return null;
-  const found = all.filter((each) => !mine.tools || JSON.stringify([each.name, each.title, each.uri, each.description]).toLowerCase().includes(mine.tools));
-  return h("div", { key: kind }, h("h3", null, `${title} (${found.length === all.length ? all.length : `${found.length} of ${all.length}`})`),
-    h("ul", { class: "plain" }, found.map((each, at) => offer(kind, each, alias, mine, at))));
+  const matches = all.filter(({ name, title: words, uri, description }) => {
+    return (
+      !mine.query ||
+      JSON.stringify([name, words, uri, description]).toLowerCase().includes(mine.query)
+    );
+  });
+  const total = matches.length === all.length ? all.length : `${matches.length} of ${all.length}`;
+  return h(
+    "div",
+    { key: kind },
+    h("h3", null, `${title} (${total})`),
+    h(
+      "ul",
+      { class: "plain" },
+      matches.map((offered, at) => offer(kind, offered, alias, mine, at)),
+    ),
+  );
 }
 
-function offer(kind, each, alias, mine, at) {
-  const name = String(each.name ?? "");
-  const key = String(each.uri ?? each.uriTemplate ?? name);
-  const held = kind === "tools" ? mine.offers.held.includes(name) : mine.offers.held_also.some((part) => part.kind === kind && part.name === key);
-  const label = kind === "tools" && !held ? link(toolPath(alias, name), short(name, 120)) : h("strong", null, short(name, 120));
-  return h("li", { key: `${kind} ${name} ${at}` }, label,
+function offer(kind, offered, alias, mine, at) {
+  const name = String(offered.name ?? "");
+  const key = String(offered.uri ?? offered.uriTemplate ?? name);
+  const isHeldAlso = mine.offers.held_also.some((part) => part.kind === kind && part.name === key);
+  const held = kind === "tools" ? mine.offers.held.includes(name) : isHeldAlso;
+  const schema = offered.inputSchema || offered.arguments;
+  const label =
+    kind === "tools" && !held
+      ? link(toolPath(alias, name), short(name, 120))
+      : h("strong", null, short(name, 120));
+  return h(
+    "li",
+    { key: `${kind} ${name} ${at}` },
+    label,
     held ? h("span", { class: "tag waiting" }, "waits for approval") : null,
-    each.annotations?.readOnlyHint ? tag("only reads") : null,
-    each.annotations?.destructiveHint ? tag("may destroy") : null,
-    each.uri || each.uriTemplate ? h("code", null, short(each.uri || each.uriTemplate)) : null,
-    each.description ? said(each.description) : null,
-    each.inputSchema || each.arguments ? fold("Schema", code(JSON.stringify(each.inputSchema || each.arguments, null, 2))) : null);
+    offered.annotations?.readOnlyHint ? tag("only reads") : null,
+    offered.annotations?.destructiveHint ? tag("may destroy") : null,
+    offered.uri || offered.uriTemplate
+      ? h("code", null, short(offered.uri || offered.uriTemplate))
+      : null,
+    offered.description ? description(offered.description) : null,
+    schema ? fold("Schema", code(JSON.stringify(schema, null, 2))) : null,
+  );
 }
 
 // Long descriptions are cut, and whole when they are opened.
-function said(words) {
+function description(words) {
   if (String(words).length <= 300) return quiet(visible(words));
   return fold(small(short(words, 300)), code(words));
 }
 
 function usage(alias, { calls, details }) {
-  const agents = Object.entries(state.figures.get(alias)?.agents || {}).sort((a, b) => b[1] - a[1]);
-  return h("section", { class: "card" }, h("h2", null, "Who uses it"),
-    details.agents.length ? h("p", null, "On the lists of ", details.agents.map((each, at) => [at ? ", " : "", link(agentPath(each.id), visible(each.title)), each.enabled ? "" : " (switched off)"]), ".")
-      : quiet("It is on no agent's list; clients of the whole yard have it anyway."),
-    agents.length ? h("p", null, agents.map(([name, number]) => `${visible(name) || "unnamed"}: ${count(number, "call")}`).join(", "), " in the last hour") : quiet("Nobody called it in the last hour."),
-    !calls ? null : calls.length ? h("table", { class: "stack" },
-      heads(["Tool", "When", "By", "Took", "Answered", "End"]),
-      h("tbody", null, calls.map((call) => h("tr", { key: call.id },
-        h("th", { scope: "row" }, short(call.tool, 80)), h("td", { "data-label": "When" }, time(call.at)), h("td", { "data-label": "By" }, short(call.agent, 40)),
-        h("td", { "data-label": "Took" }, ms(call.ms)), h("td", { "data-label": "Answered" }, bytes(call.answered)),
-        h("td", { "data-label": "End", class: call.outcome === "ok" ? undefined : "bad" }, call.outcome, call.error ? h("span", { class: "under" }, short(call.error, 120)) : null))))) : quiet("No calls are on record."));
+  const callers = Object.entries(state.figures.get(alias)?.agents || {}).sort(
+    (a, b) => b[1] - a[1],
+  );
+  const agents = callers.map(
+    ([name, calls]) => `${visible(name) || "unnamed"}: ${count(calls, "call")}`,
+  );
+  return h(
+    "section",
+    { class: "card" },
+    h("h2", null, "Who uses it"),
+    listedBy(details.agents),
+    agents.length
+      ? h("p", null, agents.join(", "), " in the last hour")
+      : quiet("Nobody called it in the last hour."),
+    calls ? lastCalls(calls) : null,
+  );
+}
+
+function listedBy(agents) {
+  if (!agents.length)
+    return quiet("It is on no agent's list; clients of the whole yard have it anyway.");
+  const names = agents.map((agent, at) => [
+    at ? ", " : "",
+    link(agentPath(agent.id), visible(agent.title)),
+    agent.enabled ? "" : " (switched off)",
+  ]);
+  return h("p", null, "On the lists of ", names, ".");
+}
+
+function lastCalls(calls) {
+  if (!calls.length) return quiet("No calls are on record.");
+  return h(
+    "table",
+    { class: "stack" },
+    heads(["Tool", "When", "By", "Took", "Answered", "End"]),
+    h(
+      "tbody",
+      null,
+      calls.map((call) =>
+        h(
+          "tr",
+          { key: call.id },
+          h("th", { scope: "row" }, short(call.tool, 80)),
+          h("td", { "data-label": "When" }, time(call.at)),
+          h("td", { "data-label": "By" }, short(call.agent, 40)),
+          h("td", { "data-label": "Took" }, ms(call.ms)),
+          h("td", { "data-label": "Answered" }, bytes(call.answered)),
+          h(
+            "td",
+            { "data-label": "End", class: call.outcome === "ok" ? undefined : "bad" },
+            call.outcome,
+            call.error ? h("span", { class: "under" }, short(call.error, 120)) : null,
+          ),
+        ),
+      ),
+    ),
+  );
 }
 
 export const page = { path: "/ui/servers/:alias", title: (params) => visible(params.alias), open };

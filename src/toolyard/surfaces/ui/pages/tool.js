@@ -1,9 +1,19 @@
 // Try a tool: a form and its JSON in step, the call as it runs, and what came of it.
 
 import { h } from "../lib/dom.js";
-import { quiet, small, submit } from "../lib/bits.js";
+import { away, quiet, small, submit } from "../lib/bits.js";
 import { ask, onPicture, order, segment, state } from "../lib/store.js";
-import { button, code, complain, confirmed, empty, fold, link, say, serverPath } from "../lib/parts.js";
+import {
+  button,
+  code,
+  complain,
+  confirmed,
+  empty,
+  fold,
+  link,
+  say,
+  serverPath,
+} from "../lib/parts.js";
 import { ms, short, visible } from "../lib/words.js";
 import { call } from "../lib/calling.js";
 import { makeForm } from "../lib/form.js";
@@ -12,16 +22,36 @@ import { result } from "../lib/result.js";
 function open(place) {
   const { alias, tool } = place.params;
   const inputs = `/tools/${segment(alias)}/${segment(tool)}/inputs`;
-  const mine = { offer: null, held: false, form: null, raw: null, wrong: "", saved: [], name: "", call: null, progress: null, logs: [], questions: [], end: null, begun: 0, took: 0, gone: null, missing: [] };
+  /** @type {any} */
+  const mine = {
+    offer: null,
+    held: false,
+    form: null,
+    raw: null, // the JSON as it is typed; null while the form speaks
+    wrong: "",
+    saved: [],
+    name: "", // of an input that is saved
+    call: null,
+    progress: null,
+    logs: [],
+    questions: [],
+    end: null,
+    begun: 0,
+    took: 0,
+    gone: null,
+    missing: [],
+  };
 
   async function look() {
     try {
       const offers = await ask(`/servers/${segment(alias)}/offers`);
-      mine.offer = offers.tools.find((each) => each.name === tool);
+      mine.offer = offers.tools.find((offered) => offered.name === tool);
       if (!mine.offer) throw new Error(`“${alias}” offers no tool “${tool}” now`);
       mine.form = makeForm(mine.offer.inputSchema, changed);
       mine.gone = null;
-    } catch (error) { mine.gone = error; }
+    } catch (error) {
+      mine.gone = error;
+    }
     place.redraw();
   }
   async function lookSaved() {
@@ -37,51 +67,84 @@ function open(place) {
     mine.raw = event.target.value;
     try {
       const value = JSON.parse(mine.raw);
-      if (value === null || typeof value !== "object" || Array.isArray(value)) throw new Error("arguments are a JSON object");
+      if (value === null || typeof value !== "object" || Array.isArray(value))
+        throw new Error("arguments are a JSON object");
       const text = mine.raw;
       mine.form.set(value);
       mine.raw = text;
       mine.wrong = "";
-    } catch (error) { mine.wrong = error.message; }
+    } catch (error) {
+      mine.wrong = error.message;
+    }
+    place.redraw();
+  }
+  function withForm(question) {
+    const form = makeForm(question.params?.requestedSchema, place.redraw, `q${question.question}`);
+    return { ...question, form };
+  }
+  function complete() {
+    const names = mine.missing.map((path) => path.join("."));
+    say(
+      names.length ? `Still needed: ${names.join(", ")}` : "The arguments are not right yet.",
+      "bad",
+    );
+    if (names.length) document.getElementById(`f.${names[0]}`)?.focus();
     place.redraw();
   }
   function hear(kind, said) {
     if (kind === "progress") mine.progress = said;
     else if (kind === "log") mine.logs = [...mine.logs, said].slice(-100);
-    else if (kind === "question") mine.questions = [...mine.questions, { ...said, form: makeForm(said.params?.requestedSchema, place.redraw, `q${said.question}`) }];
-    else if (kind === "withdrawn") mine.questions = mine.questions.filter((each) => each.question !== said.requestId);
+    else if (kind === "question") mine.questions = [...mine.questions, withForm(said)];
+    else if (kind === "withdrawn")
+      mine.questions = mine.questions.filter((asked) => asked.question !== said.requestId);
     else if (["result", "refused", "cancelled"].includes(kind)) mine.end = { kind, said };
-    else if (kind === "over") Object.assign(mine, { call: null, questions: [], took: performance.now() - mine.begun });
+    else if (kind === "over")
+      Object.assign(mine, { call: null, questions: [], took: performance.now() - mine.begun });
     place.redraw();
   }
   function begin() {
     mine.missing = mine.form.missing();
     if (mine.wrong || mine.form.broken() || mine.missing.length) {
-      say(mine.missing.length ? `Still needed: ${mine.missing.map((path) => path.join(".")).join(", ")}` : "The arguments are not right yet.", "bad");
-      if (mine.missing.length) document.getElementById(`f.${mine.missing[0].join(".")}`)?.focus();
-      place.redraw();
+      complete();
       return;
     }
-    Object.assign(mine, { progress: null, logs: [], questions: [], end: null, begun: performance.now() });
+    Object.assign(mine, {
+      progress: null,
+      logs: [],
+      questions: [],
+      end: null,
+      begun: performance.now(),
+    });
     mine.call = call({ server: alias, tool, arguments: mine.form.value }, hear);
     place.redraw();
   }
   async function answer(question, action) {
     try {
-      await mine.call.answer(question.question, action, action === "accept" ? question.form.value : {});
-      mine.questions = mine.questions.filter((each) => each !== question);
-    } catch (error) { complain(error); }
+      await mine.call.answer(
+        question.question,
+        action,
+        action === "accept" ? question.form.value : {},
+      );
+      mine.questions = mine.questions.filter((other) => other !== question);
+    } catch (error) {
+      complain(error);
+    }
     place.redraw();
   }
   async function save() {
     const name = mine.name.trim();
-    if (!name) { say("Give the input a name first.", "bad"); return; }
+    if (!name) {
+      say("Give the input a name first.", "bad");
+      return;
+    }
     try {
       await order("PUT", inputs, { name, arguments: mine.form.value });
       mine.name = "";
       say(`Saved as “${name}”.`);
       lookSaved();
-    } catch (error) { complain(error); }
+    } catch (error) {
+      complain(error);
+    }
   }
   async function forget(name) {
     if (!(await confirmed(`Delete the saved input “${visible(name)}”?`, "Delete it"))) return;
@@ -89,12 +152,16 @@ function open(place) {
     lookSaved();
   }
   place.onLeave(() => mine.call?.leave());
-  onPicture(place, () => { if (mine.gone) look(); }); // its server may only be starting
+  onPicture(place, () => {
+    if (mine.gone) look();
+  }); // its server may only be starting
   look();
   lookSaved();
   const parts = { alias, tool, mine, typed, begin, answer, save, forget, place };
   return () => {
-    const held = Boolean(state.status?.servers.find((each) => each.alias === alias)?.held.includes(tool));
+    const held = Boolean(
+      state.status?.servers.find((server) => server.alias === alias)?.held.includes(tool),
+    );
     if (mine.held !== held) look(); // what it takes may be something else now
     mine.held = held;
     return draw(parts);
@@ -103,7 +170,11 @@ function open(place) {
 
 function draw(parts) {
   const { alias, tool, mine } = parts;
-  if (mine.gone) return empty(visible(mine.gone.message), h("p", null, link(serverPath(alias), `See what ${visible(alias)} offers`)));
+  if (mine.gone)
+    return empty(
+      visible(mine.gone.message),
+      h("p", null, link(serverPath(alias), `See what ${visible(alias)} offers`)),
+    );
   if (!mine.form || !state.status) return quiet("Looking at this tool …");
   const { offer } = mine;
   return [
@@ -111,68 +182,195 @@ function draw(parts) {
     h("h1", null, short(offer.title || tool, 120)),
     offer.title && offer.title !== tool ? quiet(visible(tool)) : null,
     about(offer.description),
-    offer.annotations?.destructiveHint ? h("p", { class: "bad" }, "Its server says that this tool may destroy something.") : null,
+    offer.annotations?.destructiveHint
+      ? h("p", { class: "bad" }, "Its server says that this tool may destroy something.")
+      : null,
     mine.held ? waiting(alias) : h("div", { class: "two" }, formCard(parts), rawCard(parts)),
     h("div", { "aria-live": "polite" }, running(parts), ending(mine)),
   ];
 }
 
 function waiting(alias) {
-  return h("section", { class: "card waits" }, h("h2", null, "It waits for approval"),
-    h("p", null, "This tool has changed since it was approved, or is new. Nobody can call it until somebody has looked."),
-    h("p", null, link(`${serverPath(alias)}#changes`, "Look and approve")));
+  return h(
+    "section",
+    { class: "card waits" },
+    h("h2", null, "It waits for approval"),
+    h(
+      "p",
+      null,
+      "This tool has changed since it was approved, or is new. Nobody can call it until somebody has looked.",
+    ),
+    h("p", null, link(`${serverPath(alias)}#changes`, "Look and approve")),
+  );
 }
 
 function about(words) {
   if (!words) return null;
-  return String(words).length > 600 ? fold(short(words, 300), code(words)) : h("p", null, visible(words));
+  return String(words).length > 600
+    ? fold(short(words, 300), code(words))
+    : h("p", null, visible(words));
 }
 
 function formCard({ mine, begin }) {
-  return h("form", { class: "card schema", "aria-label": "Arguments", novalidate: true, on: { submit: begin } }, h("h2", null, "Arguments"),
+  return h(
+    "form",
+    { class: "card schema", "aria-label": "Arguments", novalidate: true, on: { submit: begin } },
+    h("h2", null, "Arguments"),
     mine.form.draw(),
-    h("div", { class: "row" }, submit(mine.call ? "Running …" : "Call it", Boolean(mine.call)),
-      mine.call ? button("Cancel", () => mine.call?.cancel()) : null));
+    h(
+      "div",
+      { class: "row" },
+      submit(mine.call ? "Running …" : "Call it", Boolean(mine.call)),
+      mine.call ? button("Cancel", () => mine.call?.cancel()) : null,
+    ),
+  );
 }
 
 function rawCard({ mine, typed, save, forget, place }) {
   const shown = mine.raw ?? JSON.stringify(mine.form.value, null, 2);
-  return h("section", { class: "card" }, h("h2", null, "As JSON"),
-    h("textarea", { class: "raw", "aria-label": "Arguments as JSON", spellcheck: "false", value: shown, "aria-invalid": mine.wrong ? "true" : undefined, on: { input: typed } }),
+  const use = (input) => {
+    mine.raw = null;
+    mine.wrong = "";
+    mine.form.set(input.arguments);
+  };
+  const name = (event) => {
+    mine.name = event.target.value;
+    place.redraw();
+  };
+  return h(
+    "section",
+    { class: "card" },
+    h("h2", null, "As JSON"),
+    h("textarea", {
+      class: "raw",
+      "aria-label": "Arguments as JSON",
+      spellcheck: "false",
+      value: shown,
+      "aria-invalid": mine.wrong ? "true" : undefined,
+      on: { input: typed },
+    }),
     mine.wrong ? h("p", { class: "bad" }, visible(mine.wrong)) : null,
     h("h3", null, "Saved inputs"),
-    mine.saved.length ? h("ul", { class: "plain" }, mine.saved.map((each) => h("li", { key: each.name, class: "row" },
-      button(short(each.name, 60), () => { mine.raw = null; mine.wrong = ""; mine.form.set(each.arguments); }),
-      button("Delete", () => forget(each.name), { "aria-label": `Delete ${visible(each.name)}` })))) : quiet("None yet. What you save here, you can call again."),
-    h("div", { class: "row" }, h("input", { type: "text", class: "narrow", placeholder: "Name", "aria-label": "Name of the input", value: mine.name, on: { input: (event) => { mine.name = event.target.value; place.redraw(); } } }),
-      button("Save these arguments", save)));
+    mine.saved.length
+      ? h(
+          "ul",
+          { class: "plain" },
+          mine.saved.map((input) =>
+            h(
+              "li",
+              { key: input.name, class: "row" },
+              button(short(input.name, 60), () => use(input)),
+              button("Delete", () => forget(input.name), {
+                "aria-label": `Delete ${visible(input.name)}`,
+              }),
+            ),
+          ),
+        )
+      : quiet("None yet. What you save here, you can call again."),
+    h(
+      "div",
+      { class: "row" },
+      h("input", {
+        type: "text",
+        class: "narrow",
+        placeholder: "Name",
+        "aria-label": "Name of the input",
+        value: mine.name,
+        on: { input: name },
+      }),
+      button("Save these arguments", save),
+    ),
+  );
+}
+
+function logLine({ level, data }) {
+  return `${level}: ${typeof data === "string" ? data : JSON.stringify(data)}`;
+}
+
+function progressCard({ progress, total, message }) {
+  const attrs = {
+    max: total || undefined,
+    value: total ? progress : undefined,
+    "aria-label": "Progress",
+  };
+  const of = total ? ` of ${total}` : "";
+  return h(
+    "div",
+    { class: "card" },
+    h("progress", attrs),
+    quiet(`${progress}${of} ${short(message || "")}`),
+  );
 }
 
 function running({ mine, answer }) {
-  const { progress } = mine;
   return [
-    progress && mine.call ? h("div", { class: "card" }, h("progress", { max: progress.total || undefined, value: progress.total ? progress.progress : undefined, "aria-label": "Progress" }),
-      quiet(`${progress.progress}${progress.total ? ` of ${progress.total}` : ""} ${short(progress.message || "")}`)) : null,
-    mine.questions.map((each) => asking(each, answer)),
-    mine.logs.length ? h("section", { class: "card" }, fold(`It logged ${mine.logs.length} times`, code(mine.logs.map((each) => `${each.level}: ${typeof each.data === "string" ? each.data : JSON.stringify(each.data)}`).join("\n")))) : null,
+    mine.progress && mine.call ? progressCard(mine.progress) : null,
+    mine.questions.map((question) => asking(question, answer)),
+    mine.logs.length
+      ? h(
+          "section",
+          { class: "card" },
+          fold(`It logged ${mine.logs.length} times`, code(mine.logs.map(logLine).join("\n"))),
+        )
+      : null,
   ];
 }
 
 function asking(question, answer) {
   const { message, mode, url } = question.params || {};
   const isPage = mode === "url";
-  return h("form", { key: `question ${question.question}`, class: "question schema", "aria-label": "The server asks", novalidate: true, on: { submit: () => answer(question, "accept") } },
-    h("h2", null, "The server asks"), h("p", null, visible(message || "")),
-    isPage ? h("p", null, "It wants you to open ", /^https?:\/\//i.test(url) ? h("a", { href: url, target: "_blank", rel: "noopener noreferrer" }, short(url)) : h("code", null, short(url))) : question.form.draw(),
-    h("div", { class: "row" }, submit(isPage ? "I have done so" : "Answer"),
-      button("Decline", () => answer(question, "decline")), button("Dismiss", () => answer(question, "cancel"))));
+  const isWeb = /^https?:\/\//i.test(url);
+  return h(
+    "form",
+    {
+      key: `question ${question.question}`,
+      class: "question schema",
+      "aria-label": "The server asks",
+      novalidate: true,
+      on: { submit: () => answer(question, "accept") },
+    },
+    h("h2", null, "The server asks"),
+    h("p", null, visible(message || "")),
+    isPage
+      ? h(
+          "p",
+          null,
+          "It wants you to open ",
+          isWeb ? away(url, short(url)) : h("code", null, short(url)),
+        )
+      : question.form.draw(),
+    h(
+      "div",
+      { class: "row" },
+      submit(isPage ? "I have done so" : "Answer"),
+      button("Decline", () => answer(question, "decline")),
+      button("Dismiss", () => answer(question, "cancel")),
+    ),
+  );
 }
+
+const ENDS = { cancelled: "Cancelled", refused: "Refused", result: "Result" };
 
 function ending(mine) {
   if (!mine.end) return null;
   const { kind, said } = mine.end;
-  return h("section", { class: "card", "aria-label": "Result" }, h("div", { class: "top" }, h("h2", null, kind === "cancelled" ? "Cancelled" : kind === "refused" ? "Refused" : "Result"), small(ms(mine.took))),
-    kind === "result" ? result(said) : kind === "refused" ? h("p", { class: "bad" }, visible(said.text), said.hint ? h("span", { class: "under" }, visible(said.hint)) : null) : quiet("The server was told that nobody waits any more."));
+  return h(
+    "section",
+    { class: "card", "aria-label": "Result" },
+    h("div", { class: "top" }, h("h2", null, ENDS[kind]), small(ms(mine.took))),
+    endWords(kind, said),
+  );
 }
 
-export const page = { path: "/ui/servers/:alias/tools/:tool", title: (params) => visible(params.tool), open };
+function endWords(kind, said) {
+  if (kind === "result") return result(said);
+  if (kind === "cancelled") return quiet("The server was told that nobody waits any more.");
+  const hint = said.hint ? h("span", { class: "under" }, visible(said.hint)) : null;
+  return h("p", { class: "bad" }, visible(said.text), hint);
+}
+
+export const page = {
+  path: "/ui/servers/:alias/tools/:tool",
+  title: (params) => visible(params.tool),
+  open,
+};
