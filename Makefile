@@ -9,7 +9,7 @@ QUICK := $(addprefix tests/,catalog clients core history house links sources sto
 SOURCES := src tests $(wildcard scripts) $(wildcard bench)
 
 .DEFAULT_GOAL := help
-.PHONY: stress help up test quick test-clients test-executors test-k8s test-ui check format conformance bench lock clean
+.PHONY: help up test quick coverage test-clients test-executors test-k8s test-ui check format docs conformance bench stress lock clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -22,6 +22,13 @@ test: $(VENV)/.dev ## set everything up and run all tests (ARGS="-k names" to ch
 
 quick: $(VENV)/.dev ## the tests for every minute: the rooms alone, in under one
 	@$(BIN)/python -m pytest -n 2 --dist worksteal $(QUICK) $(ARGS)
+
+coverage: $(VENV)/.dev ## all tests once more, counting lines and branches; fails if a room is below its floor
+	@rm -rf .cache/coverage && mkdir -p .cache/coverage
+	@$(BIN)/coverage run -m pytest -n 2 --dist loadfile $(ARGS)
+	@$(BIN)/coverage combine --quiet
+	@$(BIN)/coverage json --quiet -o .cache/coverage/report.json
+	@$(BIN)/python scripts/coverage_floors.py .cache/coverage/report.json
 
 test-executors: $(VENV)/.dev ## run servers for real on docker, ssh and kubernetes, where they are
 	@$(BIN)/python -m pytest -m executors --timeout-method thread $(ARGS)
@@ -45,6 +52,10 @@ format: $(VENV)/.dev ## put the code into its form
 	@$(BIN)/ruff check --fix $(SOURCES)
 	@$(BIN)/python scripts/page.py format
 
+docs: $(VENV)/.docs ## the pages of docs/ as a site, in site/; a broken link is an error
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet $(ARGS)
+	@echo "site/index.html"
+
 conformance: $(VENV)/.dev ## the official MCP suite, through the hub
 	@$(BIN)/python scripts/conformance.py $(ARGS)
 
@@ -63,7 +74,7 @@ lock: ## resolve the dependencies again (ARGS=--upgrade for newer ones)
 	@PYTHON=$(PYTHON) scripts/lock.sh $(ARGS)
 
 clean: ## remove everything that was made here
-	rm -rf $(VENV) .cache .hypothesis .ruff_cache build dist node_modules src/*.egg-info
+	rm -rf $(VENV) .cache .hypothesis .ruff_cache build dist node_modules site src/*.egg-info
 	find src tests scripts bench -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 # Each stamp is newer than the lock it was made from, so nothing is installed twice.
@@ -86,3 +97,8 @@ $(VENV)/.dev: requirements/dev.txt pyproject.toml | $(VENV)/.made
 	@$(PIP) install --require-hashes -r $<
 	@$(PIP) install --no-deps --no-build-isolation -e .
 	@touch $@ $(VENV)/.runtime
+
+$(VENV)/.docs: requirements/docs.txt | $(VENV)/.made
+	@echo "installing $$(grep -c == $<) locked packages for the docs ..."
+	@$(PIP) install --require-hashes -r $<
+	@touch $@

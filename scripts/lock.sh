@@ -22,5 +22,6 @@ compile() {
 compile requirements/runtime.txt pyproject.toml --group build --extra docker --extra kubernetes --extra login --extra ssh "$@"
 # The runtime lock binds the development one, so that tests run what users get.
 compile requirements/dev.txt pyproject.toml --group dev --extra docker --extra kubernetes --extra login --extra ssh --constraint requirements/runtime.txt "$@"
-# What only the tests of the page need, so that nobody else fetches a driver of browsers.
+# What only the tests of the page, and only the site of the docs need: nobody else fetches it.
 compile requirements/ui.txt --group ui --constraint requirements/dev.txt "$@"
+compile requirements/docs.txt --group docs --constraint requirements/dev.txt "$@"
