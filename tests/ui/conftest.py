@@ -34,7 +34,7 @@ FLAGS = [
     "--no-pings",
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
 ]
-PATIENCE_MS = 15_000
+PATIENCE_MS = 60_000
 DESK = {"width": 1280, "height": 860}
 PHONE = {"width": 390, "height": 844}
 ORDER = {
