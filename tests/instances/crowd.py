@@ -79,6 +79,10 @@ class Crowd:
         elif name == "ask":
             return await self.ask(mark, params)
         elif name == "wait":
+            token = params.get("_meta", {}).get("progressToken")
+            if token is not None:
+                begun = {"progressToken": token, "progress": 0, "message": mark}
+                self.send({"method": "notifications/progress", "params": begun})
             await asyncio.Event().wait()
         elif name == "tally":
             running = len(self.running) - 1

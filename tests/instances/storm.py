@@ -93,6 +93,16 @@ class Storm:
         await talk.cancel(message["id"], waiting)
         self.cancelled += 1
 
+    async def stop_running(self, connect: Connect) -> None:
+        """A call that certainly runs when it is taken back."""
+        async with connect("legacy", name="patient") as talk:
+            params = {"name": "crowd__wait", "arguments": {"who": "patient", "n": 0}}
+            message = talk.message("tools/call", params, {"progressToken": "patient"})
+            waiting = talk.group.create_task(talk.exchange(message))
+            await talk.wait_heard(PROGRESS)
+            await talk.cancel(message["id"], waiting)
+        self.cancelled += 1
+
     async def tally(self, connect: Connect) -> Json:
         """What the server says of it all, once no cancelled call runs any more."""
         async with connect("legacy", name="last") as talk, asyncio.timeout(10):
