@@ -138,7 +138,7 @@ class Settings:
     pins_new: New = "list"
     pins_found: Switch = "off"
     pins_launch: Launches = "catalog"
-    pin_launchers: Switch = "on"
+    cache_packages: Switch = "on"
     frozen: Switch = "off"
     lock_file: Path = Path("toolyard.lock")
     history: Switch = "on"
@@ -276,7 +276,7 @@ SETTINGS: Final = (
         "Whose changed launch waits: that of servers of the `catalog`, of `all`, or none (`off`).",
     ),
     Setting(
-        "pin_launchers",
+        "cache_packages",
         _one_of(*get_args(Switch)),
         "Whether what `npx` and `uvx` start is installed once and then started without them.",
     ),

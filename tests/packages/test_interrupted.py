@@ -43,7 +43,7 @@ def answers(yard: Background) -> bool:
 
 @pytest.mark.parametrize("how", ["restart", "down", "kill", "timeout"])
 def test_an_installation_goes_on_whatever_happens_to_the_hub(shop: Shop, how: str) -> None:
-    settings = {"PATH": shop.path, "TOOLYARD_PIN_LAUNCHERS": "off"}
+    settings = {"PATH": shop.path, "TOOLYARD_CACHE_PACKAGES": "off"}
     if how == "timeout":
         settings["TOOLYARD_START_TIMEOUT"] = "0.5"
     with background(lambda _: SERVERS, env=settings, settle=False) as yard:
@@ -64,7 +64,7 @@ def test_an_installation_goes_on_whatever_happens_to_the_hub(shop: Shop, how: st
 
 
 def test_a_launcher_that_was_left_to_finish_ends_with_its_server(shop: Shop) -> None:
-    settings = {"PATH": shop.path, "TOOLYARD_PIN_LAUNCHERS": "off"}
+    settings = {"PATH": shop.path, "TOOLYARD_CACHE_PACKAGES": "off"}
     with background(lambda _: SERVERS, env=settings, settle=False) as yard:
         until(lambda: shop.ran("npx") == 1)
         yard.run("down")

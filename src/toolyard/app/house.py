@@ -148,7 +148,7 @@ class House:
             self.local,
             self.expand,
             settings.start_timeout,
-            on=settings.pin_launchers == "on",
+            on=settings.cache_packages == "on",
         )
         self.weights = Weights(self.sites)
         self.budget = RunningBudget(

@@ -24,7 +24,7 @@ def packages_command(ctx: click.Context) -> None:
 
     After the first start of a server by `npx` or `uvx`, its package is installed in the
     background at the version of that day; from then on it is started without its launcher. It
-    stays at that version until you update it. TOOLYARD_PIN_LAUNCHERS=off switches this off.
+    stays at that version until you update it. TOOLYARD_CACHE_PACKAGES=off switches this off.
     """
     if ctx.invoked_subcommand is None:
         context: CliContext = ctx.obj
