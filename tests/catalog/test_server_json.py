@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
 import pytest
 
 from toolyard.core.catalog import Definition, DefinitionError
@@ -152,7 +153,7 @@ def test_a_definition_is_written_as_a_server_json_without_values() -> None:
         ).encode()
     )
 
-    server = to_server(definition)
+    server = msgspec.to_builtins(to_server(definition))
 
     assert server["name"] == "local.toolyard/thing"
     assert len(server["description"]) == 100

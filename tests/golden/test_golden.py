@@ -9,7 +9,6 @@ from __future__ import annotations
 import difflib
 import json
 import os
-import re
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,12 +18,11 @@ import pytest
 
 from tests.golden import agent_topics, client_topics, outside_topics, yard_topics
 from tests.golden.commands import help_pages
+from tests.golden.files import DOCUMENT, HERE, documented, operation_of, recorded_calls
 from tests.golden.plain import plain, written
 from tests.golden.recorder import Recorder
 from tests.surfaces.doors import open_doors
 
-HERE = Path(__file__).parent
-DOCUMENT = "openapi.json"
 Topic = Callable[[Recorder], Awaitable[None]]
 API: tuple[Topic, ...] = (
     yard_topics.health,
@@ -141,27 +139,3 @@ def test_every_operation_has_a_recorded_call() -> None:
     called = {operation_of(call["call"]) for call in recorded_calls()}
     called.add(f"GET /api/v1/{DOCUMENT}")
     assert operations - called == set(), "record a call of these in a topic"
-
-
-def documented() -> Iterator[str]:
-    """Every operation of the document: its method and path."""
-    paths = json.loads((HERE / DOCUMENT).read_text("utf-8"))["paths"]
-    for path, methods in paths.items():
-        for method in methods:
-            yield f"{method.upper()} {path}"
-
-
-def recorded_calls() -> Iterator[dict[str, Any]]:
-    """Every recorded call of the control API."""
-    for file in sorted((HERE / "api").glob("*.json")):
-        yield from json.loads(file.read_text("utf-8"))
-
-
-def operation_of(call: str) -> str:
-    """The operation of a call; one that is spelt out goes before one whose name is filled in."""
-    asked = call.partition("?")[0]
-    for operation in sorted(documented(), key=lambda each: ("{" in each, -len(each))):
-        pattern = re.sub(r"\\{(\w+)\\}", lambda _: "[^/]+", re.escape(operation))
-        if re.fullmatch(pattern, asked):
-            return operation
-    return ""

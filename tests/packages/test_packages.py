@@ -71,7 +71,7 @@ class Bench:
         """Start it by its launcher until it is installed; give what it is called."""
         async with self.started(argv, hint):
             await self.until(self.packages.rows)
-        return str(self.packages.rows()[0]["name"])
+        return str(self.packages.rows()[0].name)
 
     @property
     def codes(self) -> list[str]:
@@ -117,10 +117,10 @@ async def test_the_second_start_is_without_the_launcher(
     async with bench.started(argv) as link:
         assert processes(link.pid) == 1
         assert link.where.endswith("hello 1.0 as installed")
-        assert bench.packages.rows()[0]["running"] == 1
+        assert bench.packages.rows()[0].running == 1
 
     assert bench.shop.ran(argv[0]) == 1
-    assert bench.packages.rows()[0]["running"] == 0
+    assert bench.packages.rows()[0].running == 0
 
 
 @pytest.mark.parametrize("argv", [NPX, UVX])
@@ -135,7 +135,7 @@ async def test_the_program_is_given_the_same_by_either_way(
         pass
 
     first, second = bench.shop.starts
-    assert second["program"].startswith(bench.packages.rows()[0]["path"])
+    assert second["program"].startswith(bench.packages.rows()[0].path)
     for each in ("args", "word", "cwd"):
         assert first[each] == second[each]
     # A launcher puts the programs of the package before all others.
@@ -237,7 +237,7 @@ async def test_what_does_not_start_as_installed_is_started_by_its_launcher(
     bench: Bench, argv: tuple[str, ...], broken: str
 ) -> None:
     await bench.install(argv)
-    Path(bench.packages.rows()[0]["program"]).resolve().write_text(broken)
+    Path(bench.packages.rows()[0].program).resolve().write_text(broken)
 
     async with bench.started(argv) as link:
         assert processes(link.pid) > 1
@@ -251,7 +251,7 @@ async def test_what_did_not_start_is_not_tried_again_until_it_is_installed_anew(
     tries = tmp_path / "tries"
     async with living(shop, tmp_path) as bench:
         await bench.install(NPX)
-        program = Path(bench.packages.rows()[0]["program"]).resolve()
+        program = Path(bench.packages.rows()[0].program).resolve()
         program.write_text(f"#!/bin/sh\necho again >> {tries}\nexit 3\n")
         async with bench.started(NPX):
             pass
@@ -269,7 +269,7 @@ async def test_what_did_not_start_is_not_tried_again_until_it_is_installed_anew(
 
 async def test_what_starts_neither_way_is_no_fault_of_what_is_installed(bench: Bench) -> None:
     await bench.install(NPX)
-    works = Path(bench.packages.rows()[0]["program"]).resolve()
+    works = Path(bench.packages.rows()[0].program).resolve()
     text = works.read_text()
     works.write_text(f"#!/bin/sh\n{DIES}\n")
     bench.shop.publish("hello", "1.1", DIES)
@@ -286,7 +286,7 @@ async def test_what_starts_neither_way_is_no_fault_of_what_is_installed(bench: B
 
 async def test_what_is_gone_is_installed_again(bench: Bench) -> None:
     await bench.install(NPX)
-    shutil.rmtree(bench.packages.rows()[0]["path"])
+    shutil.rmtree(bench.packages.rows()[0].path)
 
     async with bench.started(NPX) as link:
         assert processes(link.pid) == 3
@@ -299,7 +299,7 @@ async def test_what_is_gone_is_installed_again(bench: Bench) -> None:
 
 async def test_one_that_dies_of_the_probe_is_left_to_be_greeted_the_old_way(bench: Bench) -> None:
     await bench.install(NPX)
-    program = Path(bench.packages.rows()[0]["program"]).resolve()
+    program = Path(bench.packages.rows()[0].program).resolve()
     program.write_text(f"#!/bin/sh\n{DIES_OF_PROBES}\n")
 
     with pytest.raises(ProbeFatalError):
@@ -313,7 +313,7 @@ async def test_one_that_dies_of_the_probe_is_left_to_be_greeted_the_old_way(benc
 async def test_one_that_lived_through_the_probe_before_falls_back_at_once(bench: Bench) -> None:
     bench.shop.publish("hello", "1.0", f"exec {sys.executable} {STUB} stdio")
     await bench.install(NPX, hint=None)
-    program = Path(bench.packages.rows()[0]["program"]).resolve()
+    program = Path(bench.packages.rows()[0].program).resolve()
     program.write_text(f"#!/bin/sh\n{DIES}\n")
 
     async with bench.started(NPX, hint=None) as link:
@@ -341,7 +341,7 @@ async def test_what_lies_in_the_servers_own_folder_is_left_to_npx(
         pass
     await bench.install(UVX)  # after which the other would have been installed too
 
-    assert [row["kind"] for row in bench.packages.rows()] == ["pypi"]
+    assert [row.kind for row in bench.packages.rows()] == ["pypi"]
 
 
 async def test_what_runs_elsewhere_is_not_touched(bench: Bench) -> None:
@@ -350,12 +350,12 @@ async def test_what_runs_elsewhere_is_not_touched(bench: Bench) -> None:
         pass
     await bench.install(UVX)
 
-    assert [row["kind"] for row in bench.packages.rows()] == ["pypi"]
+    assert [row.kind for row in bench.packages.rows()] == ["pypi"]
 
 
 async def test_what_is_removed_stays_as_long_as_it_runs(bench: Bench) -> None:
     name = await bench.install(NPX)
-    path = Path(bench.packages.rows()[0]["path"])
+    path = Path(bench.packages.rows()[0].path)
     async with bench.started(NPX):
         await bench.packages.remove("hello")
         assert bench.packages.rows() == []
@@ -380,7 +380,7 @@ async def test_a_package_that_no_server_names_can_only_be_removed(
         name = await bench.install(NPX)
 
     async with living(shop, tmp_path) as bench:
-        assert bench.packages.rows()[0]["servers"] == []
+        assert bench.packages.rows()[0].servers == []
         with pytest.raises(UnknownNameError, match="no server uses"):
             await bench.packages.update(name)
         await bench.packages.remove(name)
@@ -413,7 +413,7 @@ async def test_an_installation_may_not_lead_out_of_its_folder(shop: Shop, tmp_pa
     async with living(shop, tmp_path) as bench:
         name = await bench.install(NPX)
     file = bench.folder.root / name / "installed.json"
-    program = bench.packages.rows()[0]["program"]
+    program = bench.packages.rows()[0].program
     file.write_text(file.read_text().replace(program, "/bin/sh"))
 
     assert PackagesFolder(tmp_path / "packages").load() == {}

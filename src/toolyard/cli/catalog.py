@@ -214,9 +214,13 @@ def _approve(context: CliContext, definition: Definition) -> None:
 
 
 def _summary(found: Shelved, shelf: Shelf) -> dict[str, Any]:
+    import msgspec
+
     from toolyard.core.shelves import summarise
 
-    return summarise(found.definition, found.folder, shelf.added)
+    summary = summarise(found.definition, found.folder, shelf.added)
+    plain: dict[str, Any] = msgspec.to_builtins(summary)
+    return plain
 
 
 def _answer(context: CliContext, shelf: Shelf, found: list[Shelved]) -> None:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
+
+import msgspec
 
 from toolyard.core.catalog import Definition, DefinitionError, Package, PackageKind, Variable
 from toolyard.core.endpoint import Command, Endpoint, Pairs, Url
@@ -180,62 +182,119 @@ def _upper(name: str) -> str:
     return re.sub(r"[^A-Z0-9]+", "_", name.upper()).strip("_") or "VALUE"
 
 
-def to_server(definition: Definition) -> dict[str, Any]:
-    """A definition as `server.json`; of variables and headers only the names are told."""
+class _Written(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """A part of `server.json`, which leaves out what is not said."""
+
+
+class PublishedInput(_Written, frozen=True, kw_only=True):
+    """A variable or a header that the user gives; its value is never told."""
+
+    name: str
+    description: str = ""
+    is_required: bool
+    is_secret: bool
+
+
+class PublishedRemote(_Written, frozen=True, kw_only=True):
+    """An address of a published server."""
+
+    type: str
+    url: str
+    headers: list[PublishedInput] = []
+
+
+class PackageTransport(_Written, frozen=True, kw_only=True):
+    """How the program of a package is spoken to."""
+
+    type: str
+
+
+class PublishedPackage(_Written, frozen=True, kw_only=True):
+    """A package that starts a published server."""
+
+    registry_type: str
+    identifier: str
+    transport: PackageTransport
+    version: str = ""
+    file_sha256: str = ""
+    environment_variables: list[PublishedInput] = []
+
+
+class PublishedRepository(_Written, frozen=True, kw_only=True):
+    """The place of a published server's source."""
+
+    url: str
+    source: str
+
+
+class PublishedServer(_Written, frozen=True, kw_only=True):
+    """A server as `server.json` has it."""
+
+    schema: str = msgspec.field(name="$schema")
+    name: str
+    description: str
+    version: str
+    title: str = ""
+    website_url: str = ""
+    repository: PublishedRepository | None = None
+    remotes: list[PublishedRemote] = []
+    packages: list[PublishedPackage] = []
+
+
+def to_server(definition: Definition) -> PublishedServer:
+    """Return a definition as `server.json`; of variables and headers only the names are told."""
     text = definition.description or definition.title or definition.name
     short = text if len(text) <= DESCRIPTION_LIMIT else text[: DESCRIPTION_LIMIT - 1] + "…"
     links = dict(definition.links)
-    server: dict[str, Any] = {
-        "$schema": SCHEMA,
-        "name": definition.full_name or f"{PRIVATE}/{definition.name}",
-        "description": short,
-        "version": definition.version or "0.0.0",
-    }
-    if definition.title:
-        server["title"] = definition.title[:DESCRIPTION_LIMIT]
-    if website := links.get("homepage") or links.get("documentation"):
-        server["websiteUrl"] = website
-    if repository := links.get("repository"):
-        server["repository"] = {"url": repository, "source": _host(repository)}
-    if isinstance(definition.endpoint, Url):
-        server["remotes"] = [_to_remote(definition.endpoint)]
-    elif definition.package is not None:
-        server["packages"] = [_to_package(definition, definition.endpoint)]
-    return server
+    repository, endpoint = links.get("repository"), definition.endpoint
+    return PublishedServer(
+        schema=SCHEMA,
+        name=definition.full_name or f"{PRIVATE}/{definition.name}",
+        description=short,
+        version=definition.version or "0.0.0",
+        title=definition.title[:DESCRIPTION_LIMIT],
+        website_url=links.get("homepage") or links.get("documentation") or "",
+        repository=PublishedRepository(url=repository, source=_host(repository))
+        if repository
+        else None,
+        remotes=[_to_remote(endpoint)] if isinstance(endpoint, Url) else [],
+        packages=_to_packages(definition, endpoint) if isinstance(endpoint, Command) else [],
+    )
 
 
-def _to_remote(endpoint: Url) -> dict[str, Any]:
-    kind = "sse" if endpoint.kind == "sse" else "streamable-http"
-    names = [{"name": name, "isRequired": True, "isSecret": True} for name, _ in endpoint.headers]
+def _to_remote(endpoint: Url) -> PublishedRemote:
+    headers = [
+        PublishedInput(name=name, is_required=True, is_secret=True) for name, _ in endpoint.headers
+    ]
     url = endpoint.url.split("?")[0].split("${")[0]  # what comes after may be the user's own
-    return {"type": kind, "url": url} | ({"headers": names} if names else {})
+    kind = "sse" if endpoint.kind == "sse" else "streamable-http"
+    return PublishedRemote(type=kind, url=url, headers=headers)
 
 
-def _to_package(definition: Definition, endpoint: Command) -> dict[str, Any]:
+def _to_packages(definition: Definition, endpoint: Command) -> list[PublishedPackage]:
     package = definition.package
-    assert package is not None
-    told = {each.name: each for each in definition.authorization.variables}
+    if package is None:
+        return []
+    told = {variable.name: variable for variable in definition.authorization.variables}
     names = dict.fromkeys([*told, *(name for name, _ in endpoint.env)])
-    found = [told.get(name) or Variable(name) for name in names]
-    written: dict[str, Any] = {
-        "registryType": package.kind,
-        "identifier": package.name,
-        "transport": {"type": "stdio"},
-    }
-    if package.version:
-        written["version"] = package.version
-    if package.sha256:
-        written["fileSha256"] = package.sha256
-    if found:
-        written["environmentVariables"] = [_to_input(each) for each in found]
-    return written
+    written = PublishedPackage(
+        registry_type=package.kind,
+        identifier=package.name,
+        transport=PackageTransport(type="stdio"),
+        version=package.version,
+        file_sha256=package.sha256,
+        environment_variables=[_to_input(told.get(name) or Variable(name)) for name in names],
+    )
+    return [written]
 
 
-def _to_input(variable: Variable) -> dict[str, Any]:
-    written: dict[str, Any] = {"name": variable.name}
-    if variable.text:
-        written["description"] = variable.text
-    return written | {"isRequired": variable.required, "isSecret": variable.secret}
+def _to_input(variable: Variable) -> PublishedInput:
+    return PublishedInput(
+        name=variable.name,
+        description=variable.text,
+        is_required=variable.required,
+        is_secret=variable.secret,
+    )
 
 
 def _host(url: str) -> str:

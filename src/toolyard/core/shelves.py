@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Protocol
+
+import msgspec
 
 from toolyard.core.catalog import Definition
 from toolyard.core.search import Index
@@ -21,42 +23,71 @@ def find(definitions: Sequence[Definition], words: str) -> list[int]:
     return Index([(each.name, _text(each)) for each in definitions]).search(words)
 
 
+class VariableRow(msgspec.Struct, frozen=True):
+    """Something the user gives a server, and where to get it."""
+
+    name: str
+    required: bool
+    secret: bool
+    text: str
+    url: str
+
+
+class DefinitionSummary(msgspec.Struct, frozen=True):
+    """A definition in short."""
+
+    name: str
+    full_name: str
+    version: str
+    title: str
+    description: str
+    category: str
+    tags: list[str]
+    folder: str
+    transport: str
+    authorization: str
+    variables: list[VariableRow]
+    links: dict[str, str]
+    tools: int
+    verified_at: str | None
+    added: bool
+    """Whether it is a server of the yard."""
+    enabled: bool
+
+
 def summarise(
     definition: Definition, folder: str, added: Mapping[str, _Switched]
-) -> dict[str, Any]:
-    """A definition in short."""
-    seen = definition.verification
+) -> DefinitionSummary:
+    """Return a definition in short."""
+    verification = definition.verification
     addition = added.get(definition.name)
-    return {
-        "name": definition.name,
-        "full_name": definition.full_name,
-        "version": definition.version,
-        "title": definition.title,
-        "description": definition.description,
-        "category": definition.category,
-        "tags": list(definition.tags),
-        "folder": folder,
-        "transport": definition.transport,
-        "authorization": definition.authorization.kind,
-        "variables": _variables(definition),
-        "links": dict(definition.links),
-        "tools": len(definition.known_tools),
-        "verified_at": seen.verified_at if seen else None,
-        "added": addition is not None,
-        "enabled": addition is not None and addition.enabled,
-    }
+    return DefinitionSummary(
+        name=definition.name,
+        full_name=definition.full_name,
+        version=definition.version,
+        title=definition.title,
+        description=definition.description,
+        category=definition.category,
+        tags=list(definition.tags),
+        folder=folder,
+        transport=definition.transport,
+        authorization=definition.authorization.kind,
+        variables=_variables(definition),
+        links=dict(definition.links),
+        tools=len(definition.known_tools),
+        verified_at=verification.verified_at if verification else None,
+        added=addition is not None,
+        enabled=addition is not None and addition.enabled,
+    )
 
 
-def _variables(definition: Definition) -> list[dict[str, Any]]:
+def _variables(definition: Definition) -> list[VariableRow]:
+    where = definition.authorization.url
     return [
-        {
-            "name": each.name,
-            "required": each.required,
-            "secret": each.secret,
-            "text": each.text,
-            "url": each.url or definition.authorization.url,
-        }
-        for each in definition.authorization.variables
+        VariableRow(
+            variable.name, variable.required, variable.secret, variable.text, variable.url or where
+        )
+        for variable in definition.authorization.variables
     ]
 
 

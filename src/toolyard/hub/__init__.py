@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final
+from typing import Final
+
+import msgspec
 
 from toolyard import __version__
 from toolyard.board import Board
@@ -13,7 +15,6 @@ from toolyard.core.errors import UnknownNameError
 from toolyard.core.model import (
     NO_OFFERS,
     Command,
-    Endpoint,
     Entry,
     Problem,
     Server,
@@ -26,13 +27,24 @@ from toolyard.core.parts import spell
 from toolyard.core.problems import ProblemCode
 from toolyard.core.roster import asking_of, listed_by
 from toolyard.hub.addresses import address_problems
+from toolyard.hub.appstatus import AppStatus, describe_app
+from toolyard.hub.rows import (
+    InstalledPackage,
+    ListedBy,
+    ServerDetails,
+    ServerRow,
+    YardStatus,
+    held_also,
+    launch_row,
+    offer_names,
+    problem_row,
+)
 from toolyard.links.instances import Instances
 from toolyard.links.keeper import Keeper
 from toolyard.links.pool import Pool
 from toolyard.sources.announced import ProjectFolders
-from toolyard.sources.apps import Apps, describe_app
+from toolyard.sources.apps import Apps
 from toolyard.sources.scan import Scan
-from toolyard.stores.clear import without_passwords
 
 NAMED: Final = 10
 """How many tools a sentence names."""
@@ -50,7 +62,7 @@ class Hub:
         *,
         url: str,
         expected: frozenset[str],
-        installed: Callable[[Server], dict[str, Any] | None],
+        installed: Callable[[Server], InstalledPackage | None],
     ) -> None:
         """Answer for a house.
 
@@ -75,29 +87,26 @@ class Hub:
         """The picture, now."""
         return self.board.snapshot
 
-    def status(self) -> dict[str, Any]:
+    def status(self) -> YardStatus:
         """The whole yard, for people and programs."""
         snapshot = self.snapshot
-        keepers = self.pool.keepers
-        return {
-            "version": __version__,
-            "url": self.url,
-            "pid": os.getpid(),
-            "uptime_s": round(time.monotonic() - self._started, 1),
-            "revision": snapshot.revision,
-            "servers": [
-                self._describe(entry, keepers.get(id_)) for id_, entry in snapshot.entries.items()
-            ],
-            "problems": [_problem(problem) for problem in problems(snapshot)],
-            "apps": [self.app_status(name) for name in self.scans],
-        }
+        return YardStatus(
+            version=__version__,
+            url=self.url,
+            pid=os.getpid(),
+            uptime_s=round(time.monotonic() - self._started, 1),
+            revision=snapshot.revision,
+            servers=[self._row(entry) for entry in snapshot.entries.values()],
+            problems=[problem_row(problem) for problem in problems(snapshot)],
+            apps=[self.app_status(name) for name in self.scans],
+        )
 
     @property
     def scans(self) -> dict[str, Scan]:
         """The scan of every app, by its name."""
         return self.apps.scans
 
-    def app_status(self, name: str) -> dict[str, Any]:
+    def app_status(self, name: str) -> AppStatus:
         """All that is known of one app.
 
         Raises:
@@ -105,8 +114,8 @@ class Hub:
         """
         keepers = self.pool.keepers
         failing = {id_: k.failing_since for id_, k in keepers.items() if k.failing_since}
-        said = describe_app(self.scan(name), self.snapshot, failing)
-        return {**said, "own": name in self.apps.own}
+        own = name in self.apps.own
+        return describe_app(self.scan(name), self.snapshot, failing, own=own)
 
     def scan(self, name: str) -> Scan:
         """The scan of an app.
@@ -119,38 +128,33 @@ class Hub:
             raise UnknownNameError(f"unknown app {quoted(name)}", f"there are: {known}")
         return self.scans[name]
 
-    def describe(self, alias: str) -> dict[str, Any]:
+    def describe(self, alias: str) -> ServerDetails:
         """All that is known of one server; of variables and headers the names alone.
 
         Raises:
             UnknownNameError: There is no such server.
         """
         entry = self.entry(alias)
-        offers = entry.offers
-        return {
-            **self._describe(entry, self.pool.keepers.get(entry.server.id)),
-            "launch": _launch(entry.server.endpoint),
-            "installed": self._installed(entry.server),
-            "timeout_s": entry.server.timeout,
-            "instructions": entry.peer.instructions if entry.peer else "",
-            "agents": self._listed(entry),
-            "offers": {
-                "tools": [offer.key for offer in offers.tools],
-                "prompts": [offer.key for offer in offers.prompts],
-                "resources": [offer.key for offer in offers.resources],
-                "templates": [offer.key for offer in offers.templates],
-            },
-        }
+        return ServerDetails(
+            **msgspec.structs.asdict(self._row(entry)),
+            launch=launch_row(entry.server.endpoint),
+            installed=self._installed(entry.server),
+            timeout_s=entry.server.timeout,
+            instructions=entry.peer.instructions if entry.peer else "",
+            agents=self._listed(entry),
+            offers=offer_names(entry.offers),
+        )
 
-    def _describe(self, entry: Entry, keeper: Keeper | None) -> dict[str, Any]:
+    def _row(self, entry: Entry) -> ServerRow:
         asking = asking_of(self.snapshot.roster, entry.server)
-        return {**_describe(entry, keeper), "asks": list(asking.consequences) if asking else []}
+        keeper = self.pool.keepers.get(entry.server.id)
+        return _server_row(entry, keeper, list(asking.consequences) if asking else [])
 
-    def _listed(self, entry: Entry) -> list[dict[str, Any]]:
+    def _listed(self, entry: Entry) -> list[ListedBy]:
         roster = self.snapshot.roster
         titles = {name: agent.title for name, agent in roster.agents.items()}
         return [
-            {"id": name, "title": titles.get(name, name), "enabled": enabled}
+            ListedBy(name, titles.get(name, name), enabled)
             for name, enabled in listed_by(roster, entry.server, entry.alias)
         ]
 
@@ -311,49 +315,28 @@ def _named(words: Iterable[str]) -> str:
     return ", ".join(names[:NAMED]) + more
 
 
-def _describe(entry: Entry, keeper: Keeper | None) -> dict[str, Any]:
+def _server_row(entry: Entry, keeper: Keeper | None, asks: list[str]) -> ServerRow:
     server, peer = entry.server, entry.peer
     problem = server.problem or entry.problem or _waiting(entry) or _left_out(entry)
-    return {
-        "name": server.id.name,
-        "source": server.id.source,
-        "alias": entry.alias,
-        "title": server.title,
-        "project": server.project,
-        "enabled": server.enabled,
-        "status": entry.status.value,
-        "transport": "stdio" if isinstance(server.endpoint, Command) else server.endpoint.kind,
-        "tools": len(entry.offers.tools),
-        "prompts": len(entry.offers.prompts),
-        "resources": len(entry.offers.resources),
-        "era": peer.era if peer else None,
-        "protocol": peer.version if peer else None,
-        "server_version": peer.release if peer else None,
-        "restarts": keeper.restarts if keeper else 0,
-        "pid": keeper.link.pid if keeper and keeper.link else 0,
-        "problem": _problem(problem) if problem and server.enabled else None,
-        "held": sorted(entry.held.tools),
-        "held_also": [
-            {"kind": kind, "name": key} for kind, key in sorted(entry.held.parts) if kind != "tools"
-        ],
-    }
-
-
-def _launch(endpoint: Endpoint) -> dict[str, Any]:
-    endpoint = without_passwords(endpoint)
-    if isinstance(endpoint, Command):
-        return {
-            "command": list(endpoint.argv),
-            "cwd": endpoint.cwd,
-            "env": [name for name, _ in endpoint.env],
-        }
-    return {"url": endpoint.url, "headers": [name for name, _ in endpoint.headers]}
-
-
-def _problem(problem: Problem) -> dict[str, str]:
-    return {
-        "code": problem.code,
-        "text": problem.text,
-        "hint": problem.hint,
-        "subject": problem.subject,
-    }
+    return ServerRow(
+        name=server.id.name,
+        source=server.id.source,
+        alias=entry.alias,
+        title=server.title,
+        project=server.project,
+        enabled=server.enabled,
+        status=entry.status.value,
+        transport="stdio" if isinstance(server.endpoint, Command) else server.endpoint.kind,
+        tools=len(entry.offers.tools),
+        prompts=len(entry.offers.prompts),
+        resources=len(entry.offers.resources),
+        era=peer.era if peer else None,
+        protocol=peer.version if peer else None,
+        server_version=peer.release if peer else None,
+        restarts=keeper.restarts if keeper else 0,
+        pid=keeper.link.pid if keeper and keeper.link else 0,
+        problem=problem_row(problem) if problem and server.enabled else None,
+        held=sorted(entry.held.tools),
+        held_also=held_also(entry.held),
+        asks=asks,
+    )

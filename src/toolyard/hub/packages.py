@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -26,6 +26,7 @@ from toolyard.core.packages import start_installed
 from toolyard.executors.local import Local
 from toolyard.executors.local.installing import install, is_at_hand, path_with
 from toolyard.hub.launches import Launch, faulty, gone, not_installed, read_launch
+from toolyard.hub.rows import InstalledPackage
 from toolyard.links.connecting import ProbeFatalError
 from toolyard.links.link import Link
 from toolyard.links.opening import Opening, Proceed
@@ -34,8 +35,15 @@ from toolyard.stores.packages import Installation, PackagesFolder, size_of
 log = logging.getLogger(__name__)
 
 SOURCE: Final = "packages"
-Row = dict[str, Any]
 Expand = Callable[[Server], Endpoint]
+
+
+class PackageRow(Installation, frozen=True, kw_only=True):
+    """A package that was installed so that its servers start without their launcher."""
+
+    servers: list[str]
+    running: int
+    """How many processes were started from it."""
 
 
 class Packages:
@@ -206,27 +214,27 @@ class Packages:
 
     # Questions and orders.
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[PackageRow]:
         """Every installed package, and for which servers."""
         return [self.row(kept) for _, kept in sorted(self._kept.items())]
 
-    def row(self, kept: Installation) -> Row:
+    def row(self, kept: Installation) -> PackageRow:
         """One installed package, and for which servers."""
         entries = self._board.snapshot.entries.values()
         launches = ((entry.alias, self._declared(entry.server)) for entry in entries)
-        return {
-            **msgspec.to_builtins(kept),
-            "servers": sorted(alias for alias, each in launches if each and each.name == kept.name),
-            "running": self._running[kept.name],
-        }
+        return PackageRow(
+            **msgspec.structs.asdict(kept),
+            servers=sorted(alias for alias, each in launches if each and each.name == kept.name),
+            running=self._running[kept.name],
+        )
 
-    def installed(self, server: Server) -> Row | None:
+    def installed(self, server: Server) -> InstalledPackage | None:
         """What starts in place of a server's launcher, if anything does."""
         launch = self._declared(server) if self.on else None
         kept = self._kept.get(launch.name) if launch is not None else None
         if kept is None or kept.fault:
             return None
-        return {"package": kept.package, "version": kept.version, "program": kept.program}
+        return InstalledPackage(kept.package, kept.version, kept.program)
 
     async def update(self, name: str) -> Installation:
         """Install the newest version that the command allows; it is used from the next start on.

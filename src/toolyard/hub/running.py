@@ -2,39 +2,86 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Final, Literal
+
+import msgspec
 
 from toolyard.core.model import Command, Entry, Problem, Status
 from toolyard.hub import Hub
+from toolyard.hub.rows import Transport
 from toolyard.links.instances import Instance
 from toolyard.links.keeper import Keeper
 
 WORDS: Final = 5
 """Lines of a server's stderr that are shown."""
-Row = dict[str, Any]
+
+
+class LastError(msgspec.Struct, frozen=True):
+    """What was wrong last."""
+
+    code: str
+    text: str
+    hint: str
+
+
+class InstanceRow(msgspec.Struct, frozen=True):
+    """One running server, or one that was sent to rest or fails."""
+
+    server: str
+    id: str
+    transport: Transport
+    executor: str
+    """The name of the place where it runs; empty for this machine."""
+    where: str
+    """Where it runs, in words for people."""
+    pid: int
+    since: float | None
+    """Seconds since the epoch."""
+    memory: int | None
+    """Bytes of it and all it started; null where that is unknown."""
+    calls: int
+    """Calls under way."""
+    restarts: int
+    unattributed: int
+    """Messages that could not be attributed to a caller, and went to nobody."""
+    note: str
+    """Why it rests, if it was sent to."""
+    error: LastError | None
+    stderr: list[str]
+    """Its last lines, if something was wrong."""
+    mode: Literal["shared", "per_session"]
+    status: str
+    owner: str
+    """What stands for the session it runs for; empty if it is shared."""
+    client: str
+    agent: str
+    profile: str
+    """The profile whose clients alone it runs for, because that has variables of its own."""
+    leaving: bool
+    """Whether its session has left; it ends soon, unless the session comes back."""
 
 
 def pids(hub: Hub) -> list[int]:
-    """The processes of all servers that run here."""
+    """Return the processes of all servers that run here."""
     links = (keeper.link for keeper in _keepers(hub))
     return [link.pid for link in links if link is not None and link.pid]
 
 
-def running(hub: Hub, memory: Mapping[int, int]) -> list[Row]:
-    """All that runs, or was sent to rest, or failed; `memory` is in bytes by process here."""
+def running(hub: Hub, memory: Mapping[int, int]) -> list[InstanceRow]:
+    """Return all that runs, or was sent to rest, or failed; `memory` is in bytes by process."""
     entries, rows = hub.snapshot.entries, []
     for id_, keeper in hub.pool.keepers.items():
         entry = entries.get(id_)
         if entry is not None and (keeper.is_running or keeper.note or keeper.failing_since):
-            row = {"mode": "shared", "status": entry.status.value, **_NOBODY}
-            rows.append({**_describe(hub, entry, keeper, memory), **row})
+            rows.append(_row(hub, entry, keeper, memory))
     for instance in hub.instances:
         entry = entries.get(instance.apart.server)
         if entry is not None:
-            whose = _whose(instance, leaving=hub.instances.is_leaving(instance.owner.key))
-            rows.append({**_describe(hub, entry, instance.keeper, memory), **whose})
-    return sorted(rows, key=lambda row: (row["server"], row["owner"]))
+            row = _row(hub, entry, instance.keeper, memory)
+            rows.append(_owned(row, instance, hub.instances.is_leaving(instance.owner.key)))
+    return sorted(rows, key=lambda row: (row.server, row.owner))
 
 
 def _keepers(hub: Hub) -> Iterable[Keeper]:
@@ -42,40 +89,46 @@ def _keepers(hub: Hub) -> Iterable[Keeper]:
     yield from (instance.keeper for instance in hub.instances)
 
 
-_NOBODY: Final[Row] = {"owner": "", "client": "", "agent": "", "profile": "", "leaving": False}
+def _owned(row: InstanceRow, instance: Instance, leaving: bool) -> InstanceRow:
+    """Return the row of an instance, with whose it is."""
+    owner, apart = instance.owner, instance.apart
+    return msgspec.structs.replace(
+        row,
+        mode="per_session" if apart.per_session else "shared",
+        status=instance.status.value,
+        owner=owner.name,
+        client=owner.client,
+        agent=apart.agent,
+        profile=apart.profile,
+        leaving=leaving,
+    )
 
 
-def _whose(instance: Instance, *, leaving: bool) -> Row:
-    owner = instance.owner
-    return {
-        "mode": "per_session" if instance.apart.per_session else "shared",
-        "status": instance.status.value,
-        "owner": owner.name,
-        "client": owner.client,
-        "agent": instance.apart.agent,
-        "profile": instance.apart.profile,
-        "leaving": leaving,
-    }
-
-
-def _describe(hub: Hub, entry: Entry, keeper: Keeper, memory: Mapping[int, int]) -> Row:
+def _row(hub: Hub, entry: Entry, keeper: Keeper, memory: Mapping[int, int]) -> InstanceRow:
     link, endpoint = keeper.link, keeper.server.endpoint
-    return {
-        "server": entry.alias,
-        "id": str(entry.server.id),
-        "transport": "stdio" if isinstance(endpoint, Command) else endpoint.kind,
-        "executor": keeper.server.placement.executor,
-        "where": (link.where or _address(keeper)) if link is not None else "",
-        "pid": link.pid if link is not None else 0,
-        "since": keeper.since or None,
-        "memory": memory.get(link.pid) if link and link.pid else hub.pool.budget.weight(keeper),
-        "calls": link.calls if link is not None else 0,
-        "restarts": keeper.restarts,
-        "unattributed": keeper.unattributed,
-        "note": keeper.note,
-        "error": _problem(keeper.last_error),
-        "stderr": list(keeper.trace[-WORDS:]) if keeper.last_error else [],
-    }
+    return InstanceRow(
+        server=entry.alias,
+        id=str(entry.server.id),
+        transport="stdio" if isinstance(endpoint, Command) else endpoint.kind,
+        executor=keeper.server.placement.executor,
+        where=(link.where or _address(keeper)) if link is not None else "",
+        pid=link.pid if link is not None else 0,
+        since=keeper.since or None,
+        memory=memory.get(link.pid) if link and link.pid else hub.pool.budget.weight(keeper),
+        calls=link.calls if link is not None else 0,
+        restarts=keeper.restarts,
+        unattributed=keeper.unattributed,
+        note=keeper.note,
+        error=_last_error(keeper.last_error),
+        stderr=list(keeper.trace[-WORDS:]) if keeper.last_error else [],
+        mode="shared",
+        status=entry.status.value,
+        owner="",
+        client="",
+        agent="",
+        profile="",
+        leaving=False,
+    )
 
 
 def _address(keeper: Keeper) -> str:
@@ -83,17 +136,12 @@ def _address(keeper: Keeper) -> str:
     return "" if isinstance(endpoint, Command) else endpoint.url
 
 
-def _problem(problem: Problem | None) -> Row | None:
-    if problem is None:
-        return None
-    return {"code": problem.code, "text": problem.text, "hint": problem.hint}
+def _last_error(problem: Problem | None) -> LastError | None:
+    return LastError(problem.code, problem.text, problem.hint) if problem is not None else None
 
 
-def census(hub: Hub) -> dict[tuple[str, str], int]:
-    """How many there are, by mode and status."""
-    found: dict[tuple[str, str], int] = {}
-    for row in running(hub, {}):
-        if row["status"] not in (Status.IDLE.value, Status.KNOWN.value):
-            key = (row["mode"], row["status"])
-            found[key] = found.get(key, 0) + 1
-    return found
+def census(hub: Hub) -> Counter[tuple[str, str]]:
+    """Count those that run or fail, by mode and status."""
+    resting = (Status.IDLE.value, Status.KNOWN.value)
+    rows = (row for row in running(hub, {}) if row.status not in resting)
+    return Counter((row.mode, row.status) for row in rows)

@@ -19,12 +19,13 @@ from toolyard.core.model import NO_OFFERS, Entry
 from toolyard.core.names import closest, quoted
 from toolyard.core.search import words
 from toolyard.hub import Hub
+from toolyard.hub.rows import YardStatus
 from toolyard.relay.calls import Calls
 from toolyard.relay.offers import SERVER, introduction
 from toolyard.relay.routes import Route
 from toolyard.relay.schema import complaints, inner_arguments
 from toolyard.relay.session import ClientRequest
-from toolyard.relay.status_scope import scope_status
+from toolyard.relay.status_scope import LimitedStatus, scope_status
 from toolyard.relay.view import View
 from toolyard.relay.view_key import ViewKey
 from toolyard.wire import jsonrpc
@@ -238,17 +239,17 @@ def describe(view: View, name: str) -> dict[str, Any]:
     return {**fields, "name": name, "server": route.alias, "tool": route.key}
 
 
-def format_status(status: dict[str, Any]) -> str:
+def format_status(status: YardStatus | LimitedStatus) -> str:
     """The status as people read it."""
-    lines = [f"Toolyard {status['version']}: {len(status['servers'])} servers"]
-    for server in status["servers"]:
-        tick = {"ready": "✓", "failing": "✗"}.get(server["status"], "·")
-        state = f"{server['status']}, {server['tools']} tools"
-        line = f"  {tick} {server['alias']} ({server['transport']}) — {state}"
-        lines.append(line if server["enabled"] else f"  · {server['alias']} — disabled")
-    for problem in status["problems"]:
-        lines.append(f"  ! {problem['text']}")
-        lines.append(f"    → {problem['hint']}")
+    lines = [f"Toolyard {status.version}: {len(status.servers)} servers"]
+    for server in status.servers:
+        tick = {"ready": "✓", "failing": "✗"}.get(server.status, "·")
+        state = f"{server.status}, {server.tools} tools"
+        line = f"  {tick} {server.alias} ({server.transport}) — {state}"
+        lines.append(line if server.enabled else f"  · {server.alias} — disabled")
+    for problem in status.problems:
+        lines.append(f"  ! {problem.text}")
+        lines.append(f"    → {problem.hint}")
     return "\n".join(lines)
 
 

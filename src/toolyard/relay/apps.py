@@ -15,6 +15,7 @@ from toolyard.core.model import ServerId
 from toolyard.core.names import QUOTED
 from toolyard.executors.local.detached import InstalledApp, find_installed, launch
 from toolyard.hub import Hub
+from toolyard.hub.appstatus import AppStatus
 from toolyard.relay.answers import error_result, text_result, unknown, withheld
 from toolyard.relay.appoffers import introduction, shape
 from toolyard.relay.appwords import doctor_text, launched_text, setup_text, status_text
@@ -74,7 +75,7 @@ class AppAnswers:
         return await self._tools[name](request, view)
 
     async def _status(self, request: ClientRequest, view: View) -> Message:
-        return text_result(status_text(self._known(), self._labels()))
+        return text_result(status_text(self._app_status(), self._labels()))
 
     async def _refresh(self, request: ClientRequest, view: View) -> Message:
         await self._scan.refresh()
@@ -191,40 +192,40 @@ class AppAnswers:
     def prompt(self, name: str, view: View) -> bytes:
         """The result of getting one of the app's own prompts."""
         make = doctor_text if name.endswith("-doctor") else setup_text
-        text = make(self._app, self._known(), self._labels())
+        text = make(self._app, self._app_status(), self._labels())
         message = {"role": "user", "content": {"type": "text", "text": text}}
         return jsonrpc.encode({"messages": [message]})
 
-    def _known(self) -> dict[str, Any]:
+    def _app_status(self) -> AppStatus:
         return self._hub.app_status(self._name)
 
     def _status_map(self, view: View) -> dict[str, Any]:
-        known = self._known()
+        status = self._app_status()
         variants: dict[str, Any] = {}
-        for seen in known["variants"]:
-            row: dict[str, Any] = {"port": seen["port"], "status": seen["status"]}
-            if seen["status"] != "not_detected":
-                row["tools"] = [n for n, r in view.tools.items() if r.alias == seen["name"]]
-            if seen["conflict"]:
-                row["conflict"] = seen["conflict"]
-            variants[seen["name"]] = row
+        for variant in status.variants:
+            row: dict[str, Any] = {"port": variant.port, "status": variant.status}
+            if variant.status != "not_detected":
+                row["tools"] = [n for n, r in view.tools.items() if r.alias == variant.name]
+            if variant.conflict:
+                row["conflict"] = variant.conflict
+            variants[variant.name] = row
         return {
             "variants": variants,
             "installedVariants": self._labels(),
-            "scanInterval": known["interval_ms"],
-            "lastScan": known["last_scan"],
+            "scanInterval": status.interval_ms,
+            "lastScan": status.last_scan,
         }
 
     def _catalog(self, view: View) -> dict[str, Any]:
         variants = {
-            seen["name"]: {
-                "port": seen["port"],
-                "status": seen["status"],
-                "tools": _listed(view, "tools", seen["name"], "dynamicToolName"),
-                "resources": _listed(view, "resources", seen["name"], "dynamicResourceUri"),
-                "prompts": _listed(view, "prompts", seen["name"], "dynamicPromptName"),
+            variant.name: {
+                "port": variant.port,
+                "status": variant.status,
+                "tools": _listed(view, "tools", variant.name, "dynamicToolName"),
+                "resources": _listed(view, "resources", variant.name, "dynamicResourceUri"),
+                "prompts": _listed(view, "prompts", variant.name, "dynamicPromptName"),
             }
-            for seen in self._known()["variants"]
+            for variant in self._app_status().variants
         }
         return {"callTool": f"{self._name}_call", "callShape": shape(self._app)} | {
             "variants": variants

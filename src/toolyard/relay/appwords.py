@@ -3,41 +3,42 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final
 
 from toolyard.core.apps import App, Install
+from toolyard.hub.appstatus import AppStatus, VariantStatus
 
-_STATES: Final = {"not_detected": "not detected"}
+_STATES: Final[dict[str, str]] = {"not_detected": "not detected"}
 
 
-def status_text(known: dict[str, Any], labels: list[str]) -> str:
+def status_text(status: AppStatus, labels: list[str]) -> str:
     """The status as people read it: who is connected comes first."""
-    title = f"{known['title']} MCP Hub Status"
-    seen = known["variants"]
-    rows = [v for v in seen if v["status"] == "connected"]
-    rows += [v for v in seen if v["status"] != "connected"]
-    width = max((len(v["name"]) for v in rows), default=0)
+    title = f"{status.title} MCP Hub Status"
+    variants = status.variants
+    rows = [v for v in variants if v.status == "connected"]
+    rows += [v for v in variants if v.status != "connected"]
+    width = max((len(v.name) for v in rows), default=0)
     lines = [title, "─" * len(title), "Variants:"]
     lines += [_row(v, width) for v in rows] or ["  none"]
     lines += ["", f"Installed on system: {', '.join(labels) or 'none'}"]
-    lines += ["", f"Scan interval: {known['interval_ms']}ms"]
-    if not known["enabled"]:
+    lines += ["", f"Scan interval: {status.interval_ms}ms"]
+    if not status.enabled:
         lines[-1] = "Scanning is switched off"
-    lines.append(f"Last scan: {_ago(known['last_scan'])}")
+    lines.append(f"Last scan: {_ago(status.last_scan)}")
     return "\n".join(lines)
 
 
-def _row(seen: dict[str, Any], width: int) -> str:
-    status = seen["status"]
+def _row(variant: VariantStatus, width: int) -> str:
+    status = variant.status
     tick = "✓" if status == "connected" else "✗"
     state = _STATES.get(status, status)
     if status in ("connected", "reconnecting"):
-        state += f", {seen['tools']} tools"
-    if seen["since"]:
-        state += f", since {seen['since']}"
-    if seen["conflict"]:
-        state += f" (port taken: {seen['conflict']})"
-    return f"  {tick} {seen['name']:<{width}} (port {seen['port']}) — {state}"
+        state += f", {variant.tools} tools"
+    if variant.since:
+        state += f", since {variant.since}"
+    if variant.conflict:
+        state += f" (port taken: {variant.conflict})"
+    return f"  {tick} {variant.name:<{width}} (port {variant.port}) — {state}"
 
 
 def _ago(moment: str | None) -> str:
@@ -47,9 +48,9 @@ def _ago(moment: str | None) -> str:
     return f"{max(0, round(seconds))}s ago"
 
 
-def setup_text(app: App, known: dict[str, Any], labels: list[str]) -> str:
+def setup_text(app: App, status: AppStatus, labels: list[str]) -> str:
     """What to do next, given what runs and what is installed."""
-    connected = [v["name"] for v in known["variants"] if v["status"] == "connected"]
+    connected = [v.name for v in status.variants if v.status == "connected"]
     if connected:
         ask = (
             f"{app.title} is connected ({', '.join(connected)}). Read {app.name}://tools and show "
@@ -62,12 +63,12 @@ def setup_text(app: App, known: dict[str, Any], labels: list[str]) -> str:
         )
     else:
         ask = f"{app.title} is not installed on this system. Help me to install and start it."
-    return f"{ask}\n\n{status_text(known, labels)}"
+    return f"{ask}\n\n{status_text(status, labels)}"
 
 
-def doctor_text(app: App, known: dict[str, Any], labels: list[str]) -> str:
+def doctor_text(app: App, status: AppStatus, labels: list[str]) -> str:
     """Everything one needs to find out why a variant is not reached."""
-    seen = known["variants"]
+    variants = status.variants
     ask = (
         f"Something about {app.title} does not work. Go through what follows, say what is wrong "
         "and the exact step that mends it."
@@ -75,28 +76,28 @@ def doctor_text(app: App, known: dict[str, Any], labels: list[str]) -> str:
     lines = [
         ask,
         "",
-        f"Ports scanned: {', '.join(_port(v) for v in seen) or 'none'}",
-        f"Scan interval: {known['interval_ms']}ms, last scan: {known['last_scan'] or 'not yet'}",
+        f"Ports scanned: {', '.join(_port(v) for v in variants) or 'none'}",
+        f"Scan interval: {status.interval_ms}ms, last scan: {status.last_scan or 'not yet'}",
     ]
-    if not known["enabled"]:
+    if not status.enabled:
         lines.append("Scanning is switched off; only the single address is looked at.")
     lines += _part(
         f"Answered, but are not {app.title}",
-        [f"{_port(v)}: {v['conflict']}" for v in seen if v["conflict"]],
+        [f"{_port(v)}: {v.conflict}" for v in variants if v.conflict],
     )
     lines += _part(
         "Reconnecting",
-        [f"{v['name']} since {v['since']}" for v in seen if v["status"] == "reconnecting"],
+        [f"{v.name} since {v.since}" for v in variants if v.status == "reconnecting"],
     )
     lines += _part(
-        f"Missed in a row ({known['leaves_after']} and it leaves)",
-        [f"{v['name']}: {v['misses']}" for v in seen if v["misses"]],
+        f"Missed in a row ({status.leaves_after} and it leaves)",
+        [f"{v.name}: {v.misses}" for v in variants if v.misses],
     )
-    return "\n".join([*lines, "", status_text(known, labels)])
+    return "\n".join([*lines, "", status_text(status, labels)])
 
 
-def _port(seen: dict[str, Any]) -> str:
-    return f"{seen['name']} {seen['port']}"
+def _port(variant: VariantStatus) -> str:
+    return f"{variant.name} {variant.port}"
 
 
 def _part(title: str, rows: list[str]) -> list[str]:

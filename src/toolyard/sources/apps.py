@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final
 
 from toolyard.core.apps import App
-from toolyard.core.model import Peer, Report, Server, ServerId, Snapshot, Status
+from toolyard.core.model import Peer, Report, Server
 from toolyard.core.watches import settle
 from toolyard.records.folder import FolderRecords
-from toolyard.sources.scan import Probe, Replaced, Scan, Sight
+from toolyard.sources.scan import Probe, Replaced, Scan
 from toolyard.stores.apps import DefinedApps, defined_apps
 
 SOURCE: Final = "apps"
@@ -121,53 +120,3 @@ class Apps:
 
     def _tell(self, post: Post) -> None:
         post(Report(SOURCE, problems=self._defined.kept.problems))
-
-
-def describe_app(
-    scan: Scan, snapshot: Snapshot, failing: Mapping[ServerId, float]
-) -> dict[str, Any]:
-    """All that is known of an app, for people and programs; `failing` says since when."""
-    app = scan.watch.app
-    return {
-        "name": app.name,
-        "title": app.title,
-        "match": app.match,
-        "path": app.path,
-        "enabled": scan.watch.enabled,
-        "interval_ms": scan.watch.interval_ms,
-        "leaves_after": scan.watch.misses,
-        "last_scan": _moment(scan.scanned_at),
-        "variants": [
-            _describe(sight, ServerId(sight.variant.name, app.name), snapshot, failing)
-            for sight in scan.states()
-        ],
-    }
-
-
-def _describe(
-    sight: Sight, id_: ServerId, snapshot: Snapshot, failing: Mapping[ServerId, float]
-) -> dict[str, Any]:
-    entry = snapshot.entries.get(id_)
-    status = "not_detected"
-    if sight.offered and entry is not None:
-        ready = entry.status is Status.READY and sight.listening
-        waits = entry.status in (Status.KNOWN, Status.STARTING) and id_ not in failing
-        status = "connected" if ready else "connecting" if waits else "reconnecting"
-    owner = f"it belongs to another user (uid {sight.owner})" if sight.owner is not None else ""
-    return {
-        "name": sight.variant.name,
-        "port": sight.variant.port,
-        "url": sight.variant.url,
-        "status": status,
-        "tools": len(entry.offers.tools) if entry is not None else 0,
-        "listening": sight.listening,
-        "misses": sight.misses,
-        "conflict": owner or sight.said or None,
-        "since": _moment(failing.get(id_)) if status == "reconnecting" else None,
-    }
-
-
-def _moment(seconds: float | None) -> str | None:
-    if seconds is None:
-        return None
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")

@@ -22,7 +22,9 @@ _Hash = Annotated[str, msgspec.Meta(pattern="^(any:)?[0-9a-f]{64}$")]
 _KINDS: Final[tuple[Kind, ...]] = ("tools", "prompts", "templates")
 
 
-class _Server(msgspec.Struct, omit_defaults=True):
+class LockedServer(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One server of a lock file: the hashes of its launch and of all it offers."""
+
     launch: _Hash
     tools: dict[str, _Hash]
     prompts: dict[str, _Hash] = {}
@@ -34,9 +36,11 @@ class _Server(msgspec.Struct, omit_defaults=True):
     """Never in a file: of a server as it is now, all that stands for each part."""
 
 
-class _File(msgspec.Struct):
+class LockFile(msgspec.Struct, frozen=True):
+    """A lock file."""
+
     version: int
-    servers: dict[str, _Server]
+    servers: dict[str, LockedServer]
 
 
 def read_lock(path: Path) -> dict[str, Locked]:
@@ -65,14 +69,14 @@ def parse_lock(text: bytes) -> dict[str, Locked]:
         ConfigError: It was written by a newer toolyard.
         msgspec.DecodeError: It is none.
     """
-    said = msgspec.json.decode(text, type=_File)
+    said = msgspec.json.decode(text, type=LockFile)
     if said.version > _VERSION:
         raise ConfigError("the lock file was written by a newer toolyard", "update toolyard")
     kinds = LOCKED_KINDS if said.version > 1 else _TOOLS_ALONE
     return {name: _locked(each, kinds) for name, each in said.servers.items()}
 
 
-def _locked(said: _Server, kinds: frozenset[Kind]) -> Locked:
+def _locked(said: LockedServer, kinds: frozenset[Kind]) -> Locked:
     parts: dict[Part, str] = {
         (kind, key): mark for kind in _KINDS for key, mark in getattr(said, kind).items()
     }
@@ -84,14 +88,12 @@ def _locked(said: _Server, kinds: frozenset[Kind]) -> Locked:
     return Locked(said.launch, parts, said.package, said.server_version, kinds, also)
 
 
-def plain_lock(lock: Lock) -> dict[str, Any]:
-    """A lock as the file has it, in the one order that makes differences small."""
-    servers = {name: _server(each) for name, each in sorted(lock.items())}
-    plain: dict[str, Any] = msgspec.to_builtins(_File(_VERSION, servers))
-    return plain
+def lock_file(lock: Lock) -> LockFile:
+    """Return a lock as the file has it, in the one order that makes differences small."""
+    return LockFile(_VERSION, {name: _server(each) for name, each in sorted(lock.items())})
 
 
-def _server(locked: Locked) -> _Server:
+def _server(locked: Locked) -> LockedServer:
     by_kind: dict[str, dict[str, str]] = {kind: {} for kind in _KINDS}
     also: dict[Kind, dict[str, list[str]]] = {}
     for (kind, key), mark in sorted(locked.parts.items()):
@@ -99,7 +101,7 @@ def _server(locked: Locked) -> _Server:
     for (kind, key), marks in sorted(locked.also.items()):
         also.setdefault(kind, {})[key] = list(marks)
     said = by_kind.pop("instructions", {}).get("")
-    return _Server(
+    return LockedServer(
         locked.launch,
         **by_kind,
         instructions=said,

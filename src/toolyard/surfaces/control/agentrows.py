@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -82,7 +82,7 @@ class PolicyBody(msgspec.Struct, forbid_unknown_fields=True):
     stdio_proxy: bool | UnsetType | None = UNSET
 
 
-class AgentConfigRow(msgspec.Struct):
+class AgentConfigRow(msgspec.Struct, frozen=True):
     """Which servers an agent is given."""
 
     agent_id: str
@@ -91,7 +91,7 @@ class AgentConfigRow(msgspec.Struct):
     meta: dict[str, MetaBody]
 
 
-class SavedConfig(AgentConfigRow):
+class SavedConfig(AgentConfigRow, frozen=True):
     """A list as it was saved; `noticed` says whether the picture shows it already."""
 
     noticed: bool
@@ -99,7 +99,7 @@ class SavedConfig(AgentConfigRow):
     success: bool = True
 
 
-class AgentRow(msgspec.Struct):
+class AgentRow(msgspec.Struct, frozen=True):
     """One agent, in short."""
 
     id: str
@@ -114,13 +114,13 @@ class AgentRow(msgspec.Struct):
     """The executors with which something differs."""
 
 
-class AgentList(msgspec.Struct):
+class AgentList(msgspec.Struct, frozen=True):
     """Every agent."""
 
     agents: list[AgentRow]
 
 
-class PolicyRow(msgspec.Struct):
+class PolicyRow(msgspec.Struct, frozen=True):
     """What an executor allows and changes."""
 
     executor: str
@@ -130,13 +130,13 @@ class PolicyRow(msgspec.Struct):
     policy: PolicyBody
 
 
-class PolicyList(msgspec.Struct):
+class PolicyList(msgspec.Struct, frozen=True):
     """The policies of all executors."""
 
     policies: list[PolicyRow]
 
 
-class ChangeRow(msgspec.Struct):
+class ChangeRow(msgspec.Struct, frozen=True):
     """How the plans of one agent with one executor would change."""
 
     agent: str
@@ -146,14 +146,14 @@ class ChangeRow(msgspec.Struct):
     changed: list[str]
 
 
-class Preview(msgspec.Struct):
+class Preview(msgspec.Struct, frozen=True):
     """Whose plans would change."""
 
     executor: str
     changes: list[ChangeRow]
 
 
-class Checked(msgspec.Struct):
+class Checked(msgspec.Struct, frozen=True):
     """What is wrong with a list; nothing was saved."""
 
     valid: bool
@@ -161,7 +161,7 @@ class Checked(msgspec.Struct):
     warnings: list[FaultRow]
 
 
-class StepRow(msgspec.Struct):
+class StepRow(msgspec.Struct, frozen=True):
     """One thing that happened to a server on its way."""
 
     stage: str
@@ -170,7 +170,16 @@ class StepRow(msgspec.Struct):
     decides: bool
 
 
-class PlanRow(msgspec.Struct):
+class PlanEndpoint(msgspec.Struct, frozen=True):
+    """The command of a plan, or its address."""
+
+    command: str | UnsetType = UNSET
+    args: list[str] | UnsetType = UNSET
+    cwd: str | UnsetType | None = UNSET
+    url: str | UnsetType = UNSET
+
+
+class PlanRow(msgspec.Struct, frozen=True):
     """How one server will run for one agent; references stand for secrets."""
 
     name: str
@@ -179,13 +188,13 @@ class PlanRow(msgspec.Struct):
     via: Literal["direct", "hub"]
     server: str
     """The server of the yard that it is."""
-    endpoint: dict[str, Any]
+    endpoint: PlanEndpoint
     env: dict[str, str]
     headers: dict[str, str]
     steps: list[StepRow]
 
 
-class RefusalRow(msgspec.Struct):
+class RefusalRow(msgspec.Struct, frozen=True):
     """Why a server that was asked for is left out."""
 
     name: str
@@ -196,7 +205,7 @@ class RefusalRow(msgspec.Struct):
     steps: list[StepRow]
 
 
-class ResolutionRow(msgspec.Struct):
+class ResolutionRow(msgspec.Struct, frozen=True):
     """What one run gets."""
 
     agent: str
@@ -207,7 +216,7 @@ class ResolutionRow(msgspec.Struct):
     refusals: list[RefusalRow]
 
 
-class StoryRow(msgspec.Struct):
+class StoryRow(msgspec.Struct, frozen=True):
     """Why an agent is given a server or tool, or is not."""
 
     name: str

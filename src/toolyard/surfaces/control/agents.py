@@ -104,7 +104,8 @@ class AgentsDoor:
     def _row(self, agent: str) -> Reply:
         records = self._agents.records
         config = records.roster.config(records.roster.agent(agent).id)
-        return Reply(write_config(config), etag=records.version("config", config.agent))
+        row = msgspec.convert(write_config(config), AgentConfigRow)
+        return Reply(row, etag=records.version("config", config.agent))
 
     async def _post(self, call: Call) -> Reply | Response:
         query: AgentQuery = call.query
@@ -125,9 +126,11 @@ class AgentsDoor:
 
     def _saved(self, agent: str, saved: Saved) -> Reply:
         roster = self._agents.roster
-        said = write_config(roster.config(roster.agent(agent).id))
-        more = {"noticed": saved.noticed, "warnings": fault_rows(saved.warnings)}
-        return Reply({"success": True, **said, **more}, etag=saved.version)
+        config = write_config(roster.config(roster.agent(agent).id))
+        row = msgspec.convert(config, AgentConfigRow)
+        warnings = fault_rows(saved.warnings)
+        whole = SavedConfig(**msgspec.structs.asdict(row), noticed=saved.noticed, warnings=warnings)
+        return Reply(whole, etag=saved.version)
 
     # Agents.
 
@@ -166,7 +169,8 @@ class AgentsDoor:
     async def _override(self, call: Call) -> Reply:
         override = self._find(call)
         key = pair(override.agent, override.executor)
-        return Reply(write_override(override), etag=self._agents.records.version("override", key))
+        body = msgspec.convert(write_override(override), OverrideBody)
+        return Reply(body, etag=self._agents.records.version("override", key))
 
     def _find(self, call: Call) -> Override:
         roster = self._agents.roster

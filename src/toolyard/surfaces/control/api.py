@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
@@ -36,6 +36,9 @@ from toolyard.wire import jsonrpc
 
 PROBLEM: Final = "application/problem+json"
 JSON: Final = "application/json"
+
+OpenObject = Annotated[dict[str, Any], Meta(description="As its author wrote it: any JSON object.")]
+"""What somebody else made, a server or a registry, and we pass on."""
 
 
 class FaultRow(msgspec.Struct):

@@ -7,18 +7,19 @@ from collections.abc import Callable
 from typing import Annotated, Any, Final
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from toolyard.core.fold import alias_beside
 from toolyard.core.model import Command, Endpoint, Snapshot
-from toolyard.core.shelves import find, summarise
+from toolyard.core.shelves import DefinitionSummary, find, summarise
+from toolyard.hub.rows import ProblemRow, problem_row
 from toolyard.operation import Done
 from toolyard.records.jsonc import parse
 from toolyard.sources.catalog import SOURCE
 from toolyard.stores.catalog import Catalog, Shelf, Shelved
 from toolyard.stores.imports import import_published
 from toolyard.stores.published import Published
-from toolyard.surfaces.control.api import Call, Operation
+from toolyard.surfaces.control.api import Call, OpenObject, Operation
 
 LISTED: Final = 1000
 PAGE: Final = 30
@@ -33,12 +34,46 @@ class CatalogQuery(msgspec.Struct):
     added: bool = False
 
 
-class Listed(msgspec.Struct):
+class DefinitionList(msgspec.Struct, frozen=True):
     """Definitions, in short, and what is wrong with files of the catalog."""
 
-    definitions: list[dict[str, Any]]
+    definitions: list[DefinitionSummary]
     total: int
-    problems: list[dict[str, str]]
+    problems: list[ProblemRow]
+
+
+class DefinitionLaunch(msgspec.Struct, frozen=True):
+    """Exactly what is started or reached; `${NAME}` stands for what a variable is given."""
+
+    command: list[str] | UnsetType = UNSET
+    cwd: str | UnsetType | None = UNSET
+    env: dict[str, str] | UnsetType = UNSET
+    url: str | UnsetType = UNSET
+    headers: dict[str, str] | UnsetType = UNSET
+
+
+class DefinitionDetails(DefinitionSummary, frozen=True):
+    """A definition in full."""
+
+    launch: DefinitionLaunch
+    file: str
+    alias: str
+    """The name it has in the yard, or would get."""
+    definition: OpenObject | None
+    """The file, as it was written."""
+
+
+class NextPage(msgspec.Struct, frozen=True, rename="camel"):
+    """Where a list goes on; empty at its end."""
+
+    next_cursor: str
+
+
+class PublishedPage(msgspec.Struct, frozen=True):
+    """Servers of a registry, as it describes them."""
+
+    servers: list[OpenObject]
+    metadata: NextPage
 
 
 class Values(msgspec.Struct):
@@ -67,7 +102,7 @@ class SearchQuery(msgspec.Struct):
     limit: Annotated[int, Meta(ge=1, le=PAGE_MOST)] = PAGE
 
 
-class AddedServer(msgspec.Struct):
+class AddedServer(msgspec.Struct, frozen=True):
     """A definition that became a server, and what the yard calls it."""
 
     alias: str
@@ -93,17 +128,17 @@ class CatalogDoor:
                 "/api/v1/catalog",
                 "List or search definitions",
                 self._list,
-                Listed,
+                DefinitionList,
                 query=CatalogQuery,
                 tag=tag,
             ),
-            Operation("GET", one, "A definition in full", self._get, dict[str, Any], tag=tag),
+            Operation("GET", one, "A definition in full", self._get, DefinitionDetails, tag=tag),
             Operation(
                 "GET",
                 "/api/v1/published",
                 "Search the servers of a registry",
                 self._search,
-                dict[str, Any],
+                PublishedPage,
                 query=SearchQuery,
                 tag=tag,
                 errors=(404,),
@@ -118,7 +153,7 @@ class CatalogDoor:
                 one,
                 "Write a custom definition",
                 self._put,
-                dict[str, Any],
+                DefinitionDetails,
                 body=dict[str, Any],
                 tag=tag,
             ),
@@ -138,7 +173,7 @@ class CatalogDoor:
                 "/api/v1/catalog/import",
                 "Take over a definition from a registry",
                 self._import,
-                dict[str, Any],
+                DefinitionSummary,
                 body=Wanted,
                 tag=tag,
                 errors=(404,),
@@ -148,27 +183,29 @@ class CatalogDoor:
     async def _shelf(self) -> Shelf:
         return await asyncio.to_thread(self._catalog.load)
 
-    async def _list(self, call: Call) -> Listed:
+    async def _list(self, call: Call) -> DefinitionList:
         asked: CatalogQuery = call.query
         shelf = await self._shelf()
         every = list(shelf.definitions.values())
         order = find([each.definition for each in every], asked.search)
         found = [every[index] for index in order if _is_wanted(every[index], shelf, asked)]
-        problems = [
-            {"code": p.code, "text": p.text, "hint": p.hint, "subject": p.subject}
-            for p in shelf.problems
-        ]
-        return Listed([_summary(each, shelf) for each in found[:LISTED]], len(found), problems)
+        problems = [problem_row(problem) for problem in shelf.problems]
+        listed = [_summary(shelved, shelf) for shelved in found[:LISTED]]
+        return DefinitionList(listed, len(found), problems)
 
-    async def _get(self, call: Call) -> dict[str, Any]:
+    async def _get(self, call: Call) -> DefinitionDetails:
         shelf = await self._shelf()
         found = shelf.get(call.path["name"])
         text = await asyncio.to_thread(self._catalog.text, found.definition.name)
-        more = {"launch": _launch(found.definition.endpoint), "file": str(found.path)}
-        more["alias"] = self._alias(found.definition.name)
-        return {**_summary(found, shelf), **more, "definition": _plain(text)}
+        return DefinitionDetails(
+            **msgspec.structs.asdict(_summary(found, shelf)),
+            launch=_launch(found.definition.endpoint),
+            file=str(found.path),
+            alias=self._alias(found.definition.name),
+            definition=_plain(text),
+        )
 
-    async def _put(self, call: Call) -> dict[str, Any]:
+    async def _put(self, call: Call) -> DefinitionDetails:
         # The body as it came: writing it anew could change a number.
         text = await call.request.body()
         await asyncio.to_thread(self._catalog.put, text, call.path["name"])
@@ -194,7 +231,7 @@ class CatalogDoor:
         await asyncio.to_thread(self._catalog.drop, call.path["name"])
         return Done()
 
-    async def _import(self, call: Call) -> dict[str, Any]:
+    async def _import(self, call: Call) -> DefinitionSummary:
         asked: Wanted = call.body
         definition = await asyncio.to_thread(
             import_published,
@@ -207,7 +244,7 @@ class CatalogDoor:
         shelf = await self._shelf()
         return _summary(shelf.get(definition.name), shelf)
 
-    async def _search(self, call: Call) -> dict[str, Any]:
+    async def _search(self, call: Call) -> PublishedPage:
         asked: SearchQuery = call.query
         page = await asyncio.to_thread(
             Published(asked.registry).search,
@@ -216,17 +253,17 @@ class CatalogDoor:
             asked.limit,
             asked.updated_since,
         )
-        return {"servers": list(page.servers), "metadata": {"nextCursor": page.next_cursor}}
+        return PublishedPage(list(page.servers), NextPage(page.next_cursor))
 
 
-def _launch(endpoint: Endpoint) -> dict[str, Any]:
-    """Exactly what is started or reached; `${NAME}` stands for what its variables are given."""
+def _launch(endpoint: Endpoint) -> DefinitionLaunch:
     if isinstance(endpoint, Command):
-        return {"command": list(endpoint.argv), "cwd": endpoint.cwd, "env": dict(endpoint.env)}
-    return {"url": endpoint.url, "headers": dict(endpoint.headers)}
+        env = dict(endpoint.env)
+        return DefinitionLaunch(command=list(endpoint.argv), cwd=endpoint.cwd, env=env)
+    return DefinitionLaunch(url=endpoint.url, headers=dict(endpoint.headers))
 
 
-def _summary(each: Shelved, shelf: Shelf) -> dict[str, Any]:
+def _summary(each: Shelved, shelf: Shelf) -> DefinitionSummary:
     return summarise(each.definition, each.folder, shelf.added)
 
 

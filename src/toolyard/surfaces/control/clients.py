@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from toolyard.surfaces.control.api import Call, Operation
 
@@ -24,7 +24,7 @@ ONE = "/api/v1/clients/{name}"
 CHANGES = "/api/v1/clients/changes"
 
 
-class ClientRow(msgspec.Struct):
+class ClientRow(msgspec.Struct, frozen=True):
     """One client, and how it stands to the hub."""
 
     client: str
@@ -36,11 +36,19 @@ class ClientRow(msgspec.Struct):
     problem: str
 
 
-class ClientList(msgspec.Struct):
+class OwnEntry(msgspec.Struct, frozen=True):
+    """The hub as most clients write a server down."""
+
+    command: str
+    args: list[str]
+    env: dict[str, str] | UnsetType = UNSET
+
+
+class ClientList(msgspec.Struct, frozen=True):
     """Every client that is known, and the entry for one that is not."""
 
     clients: list[ClientRow]
-    entry: dict[str, Any]
+    entry: OwnEntry
 
 
 class ConnectBody(msgspec.Struct, forbid_unknown_fields=True):
@@ -57,7 +65,7 @@ class DisconnectBody(msgspec.Struct, forbid_unknown_fields=True):
     dry_run: bool = False
 
 
-class ChangeAnswer(msgspec.Struct):
+class ChangeAnswer(msgspec.Struct, frozen=True):
     """A change that was made, or would be; `difference` holds no secrets."""
 
     client: str
@@ -72,7 +80,7 @@ class ChangeAnswer(msgspec.Struct):
     note: str = ""
 
 
-class ChangeRow(msgspec.Struct):
+class ChangeRow(msgspec.Struct, frozen=True):
     """A change of the past."""
 
     id: str
@@ -83,7 +91,7 @@ class ChangeRow(msgspec.Struct):
     undone: str
 
 
-class ChangeList(msgspec.Struct):
+class ChangeList(msgspec.Struct, frozen=True):
     """Every change that is remembered, the newest first."""
 
     changes: list[ChangeRow]
@@ -113,7 +121,8 @@ class ClientsDoor:
     async def _list(self, call: Call) -> ClientList:
         connecting = self._connecting()
         rows = await asyncio.to_thread(connecting.rows)
-        return ClientList([_client(each) for each in rows], connecting.entry())
+        entry = msgspec.convert(connecting.entry(), OwnEntry)
+        return ClientList([_client(row) for row in rows], entry)
 
     async def _changes(self, call: Call) -> ChangeList:
         records = await asyncio.to_thread(self._connecting().changes.journal.records)
@@ -138,9 +147,8 @@ def _connect_now(connecting: Connecting, name: str, asked: ConnectBody) -> Chang
     wish = Wish(None, asked.http, asked.agent)
     plan = connecting.plan(name, wish)
     record = None if asked.dry_run else connecting.connect(plan, wish)
-    answer = _answer(plan, record, asked.dry_run, record.ended if record else "")
-    answer.note = connecting.note(wish)
-    return answer
+    ended = record.ended if record else ""
+    return _answer(plan, record, asked.dry_run, ended, connecting.note(wish))
 
 
 def _disconnect_now(connecting: Connecting, name: str, asked: DisconnectBody) -> ChangeAnswer:
@@ -167,7 +175,9 @@ def _change(record: Record) -> ChangeRow:
     return ChangeRow(record.id, record.at, record.client, record.what, record.path, record.undone)
 
 
-def _answer(plan: Plan, record: Record | None, dry_run: bool, ended: str) -> ChangeAnswer:
+def _answer(
+    plan: Plan, record: Record | None, dry_run: bool, ended: str, note: str = ""
+) -> ChangeAnswer:
     place = plan.place
     return ChangeAnswer(
         place.client.name,
@@ -178,4 +188,5 @@ def _answer(plan: Plan, record: Record | None, dry_run: bool, ended: str) -> Cha
         record.id if record else "",
         dry_run,
         ended,
+        note,
     )

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from starlette.responses import Response, StreamingResponse
 
 from toolyard.core.history import LoggedCall, Outcome
-from toolyard.core.model import Snapshot
+from toolyard.core.model import Entry, Snapshot
 from toolyard.hub import Hub, problems
 from toolyard.hub.running import running
 from toolyard.stores.call_log import CallLog
@@ -43,7 +43,39 @@ class CallGroup(msgspec.Struct):
     """How long they took; of many, the first."""
 
 
-class HeardCalls(msgspec.Struct):
+class ServerNews(msgspec.Struct, frozen=True):
+    """One server on a picture."""
+
+    status: str
+    tools: int
+    held: int
+    """The parts that wait for approval."""
+
+
+class PictureNews(msgspec.Struct, frozen=True):
+    """A new picture, in short: whoever shows it knows what to ask for again."""
+
+    revision: int
+    servers: dict[str, ServerNews]
+    problems: int
+    profiles: list[str]
+
+
+class InstanceNews(msgspec.Struct, frozen=True):
+    """One server that runs apart, in short."""
+
+    server: str
+    mode: str
+    status: str
+    owner: str
+    client: str
+    agent: str
+    where: str
+    since: float | None
+    leaving: bool
+
+
+class HeardCalls(msgspec.Struct, frozen=True):
     """Calls that are over: those after the first `since` since the hub began, up to `upto`."""
 
     since: int
@@ -153,24 +185,22 @@ def _event(snapshot: Snapshot) -> bytes:
     return b"event: picture\nid: %d\ndata: %b\n\n" % (snapshot.revision, said)
 
 
-def _running(hub: Hub) -> list[dict[str, Any]]:
-    """What runs apart, in short; the rest is on the picture."""
-    keys = ("server", "mode", "status", "owner", "client", "agent", "where", "since", "leaving")
-    rows = (row for row in running(hub, {}) if row["agent"])
-    return [{key: row[key] for key in keys} for row in rows]
+def _running(hub: Hub) -> list[InstanceNews]:
+    """Return what runs apart, in short; the rest is on the picture."""
+    rows = (row for row in running(hub, {}) if row.agent)
+    fields = InstanceNews.__struct_fields__
+    return [InstanceNews(*(getattr(row, field) for field in fields)) for row in rows]
 
 
-def _summary(snapshot: Snapshot) -> dict[str, Any]:
-    return {
-        "revision": snapshot.revision,
-        "servers": {
-            entry.alias: {
-                "status": entry.status.value if entry.server.enabled else "disabled",
-                "tools": len(entry.offers.tools),
-                "held": len(entry.held.parts),
-            }
-            for entry in snapshot.entries.values()
-        },
-        "problems": sum(1 for _ in problems(snapshot)),
-        "profiles": sorted(snapshot.profiles),
-    }
+def _summary(snapshot: Snapshot) -> PictureNews:
+    return PictureNews(
+        snapshot.revision,
+        {entry.alias: _news(entry) for entry in snapshot.entries.values()},
+        sum(1 for _ in problems(snapshot)),
+        sorted(snapshot.profiles),
+    )
+
+
+def _news(entry: Entry) -> ServerNews:
+    status = entry.status.value if entry.server.enabled else "disabled"
+    return ServerNews(status, len(entry.offers.tools), len(entry.held.parts))

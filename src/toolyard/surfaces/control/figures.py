@@ -7,26 +7,29 @@ from collections import Counter
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Final
 
 import msgspec
-from msgspec import Raw
+from msgspec import Meta, Raw
 
 from toolyard.core.history import Call as Recorded
 from toolyard.core.history import Outcome, percentile
 from toolyard.core.pins import schema_tokens
 from toolyard.hub import Hub
+from toolyard.hub.rows import HeldPart, held_also
 from toolyard.links.keeper import Keeper
 from toolyard.stores.history import History, Search
 from toolyard.surfaces.control.api import Call, Operation
-from toolyard.surfaces.control.rows import HeldPart, held_also
 
 MINUTES: Final = 60
 MOST: Final = 50_000
 """Calls that are counted; of more than that, the newest."""
 
 
-class ServerFigures(msgspec.Struct):
+OwnWords = Annotated[Raw, Meta(description="An offer in the server's own words.")]
+
+
+class ServerFigures(msgspec.Struct, frozen=True):
     """The numbers of one server; those of calls are of the last hour."""
 
     server: str
@@ -43,7 +46,7 @@ class ServerFigures(msgspec.Struct):
     """How many of the calls each agent made."""
 
 
-class Figures(msgspec.Struct):
+class Figures(msgspec.Struct, frozen=True):
     """Every server in numbers."""
 
     at: datetime
@@ -53,7 +56,7 @@ class Figures(msgspec.Struct):
     servers: list[ServerFigures]
 
 
-class Offered(msgspec.Struct):
+class Offered(msgspec.Struct, frozen=True):
     """All a server offers, in its own words; what waits for approval too."""
 
     server: str
@@ -61,10 +64,10 @@ class Offered(msgspec.Struct):
     """The tools that wait."""
     held_also: list[HeldPart]
     """All else that waits."""
-    tools: list[Raw]
-    prompts: list[Raw]
-    resources: list[Raw]
-    templates: list[Raw]
+    tools: list[OwnWords]
+    prompts: list[OwnWords]
+    resources: list[OwnWords]
+    templates: list[OwnWords]
 
 
 class FiguresDoor:
@@ -80,7 +83,7 @@ class FiguresDoor:
         text = "All it offers, in its own words"
         return [
             Operation("GET", "/api/v1/figures", "Servers in numbers", self._figures, Figures),
-            Operation("GET", offers, text, self._offers, dict[str, Any], tag="servers"),
+            Operation("GET", offers, text, self._offers, Offered, tag="servers"),
         ]
 
     async def _figures(self, call: Call) -> Figures:

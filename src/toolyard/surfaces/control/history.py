@@ -14,11 +14,12 @@ from toolyard.core.history import Statistic, is_redacted, moment
 from toolyard.relay.relay import Relay
 from toolyard.relay.session import Outlet, Session
 from toolyard.stores.history import CallRecord, History, Search
-from toolyard.surfaces.control.api import Call, Operation
+from toolyard.surfaces.control.api import Call, OpenObject, Operation
 from toolyard.wire import jsonrpc
 
 Text = Annotated[str, msgspec.Meta(max_length=1000)]
 Id = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+RecordedJson = Annotated[Any, msgspec.Meta(description="Any JSON, as far as it was kept.")]
 Ended = Literal["", "ok", "tool-error", "error", "cancelled", "failed"]
 
 
@@ -46,22 +47,22 @@ class StatsQuery(msgspec.Struct):
     since: Text = ""
 
 
-class CallPage(msgspec.Struct):
+class CallPage(msgspec.Struct, frozen=True):
     """Calls, newest first; `before` of the next page, or null at the end."""
 
     calls: list[Recorded]
     next: int | None
 
 
-class WholeCall(msgspec.Struct):
+class WholeCall(msgspec.Struct, frozen=True):
     """One call; arguments and result are null unless they are kept."""
 
     call: Recorded
-    arguments: Any
-    result: Any
+    arguments: RecordedJson
+    result: RecordedJson
 
 
-class StatsPage(msgspec.Struct):
+class StatsPage(msgspec.Struct, frozen=True):
     """Per server, and per tool of it: counts, error rate, median and 95th percentile."""
 
     stats: list[Statistic]
@@ -104,7 +105,7 @@ class HistoryDoor:
                 top + "/{id}/replay",
                 "Repeat a call",
                 self._replay,
-                dict[str, Any],
+                OpenObject,
                 tag="history",
                 errors=(422, 502),
             ),

@@ -15,14 +15,14 @@ from toolyard.surfaces.control.api import Call, Operation
 PATH = "/api/v1/tools/{server}/{tool:path}/inputs"
 
 
-class SavedInput(msgspec.Struct, forbid_unknown_fields=True):
+class SavedInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Arguments of a tool, under a name."""
 
     name: Annotated[str, Meta(min_length=1, max_length=NAME_LONGEST)]
-    arguments: dict[str, Any]
+    arguments: Annotated[dict[str, Any], Meta(description="Whatever the tool takes.")]
 
 
-class SavedInputs(msgspec.Struct):
+class SavedInputs(msgspec.Struct, frozen=True):
     """All that was saved for one tool."""
 
     server: str

@@ -14,10 +14,11 @@ import msgspec
 from toolyard.core.errors import ToolyardError
 from toolyard.core.model import Entry, ServerId
 from toolyard.hub import Hub
+from toolyard.hub.appstatus import AppStatus
+from toolyard.hub.rows import ProblemRow, problem_row
 from toolyard.settings import PREFIX, SETTINGS, Setting, Settings, read_settings
 from toolyard.sources.announced import SOURCE, Found, transports_of
-from toolyard.surfaces.control.api import Call, Operation, Reply
-from toolyard.surfaces.control.rows import ProblemList, ProblemRow
+from toolyard.surfaces.control.api import Call, OpenObject, Operation, Reply
 
 TEXT: Final = 2048
 """Characters of what an entry says that are shown."""
@@ -25,30 +26,33 @@ TRANSPORTS: Final = 16
 Origin = Literal["default", "environment", "flag"]
 
 
-class SettingRow(msgspec.Struct):
+Value = bool | int | float | str | list[str] | None
+
+
+class SettingRow(msgspec.Struct, frozen=True):
     """One setting of the running hub; that of a secret is not shown."""
 
     name: str
-    value: Any
+    value: Value
     origin: Origin
     variable: str
     text: str
 
 
-class SettingList(msgspec.Struct):
+class SettingList(msgspec.Struct, frozen=True):
     """Every setting of the running hub."""
 
     settings: list[SettingRow]
 
 
-class AnnouncedTransport(msgspec.Struct):
+class AnnouncedTransport(msgspec.Struct, frozen=True):
     """One way to reach a server that announced itself."""
 
     type: str
     url: str = ""
 
 
-class AnnouncedRow(msgspec.Struct):
+class AnnouncedRow(msgspec.Struct, frozen=True):
     """A server that announced itself, as it says; `status` and what follows, as the hub sees it."""
 
     id: str
@@ -63,24 +67,31 @@ class AnnouncedRow(msgspec.Struct):
     started_at: str
     uptime_s: float | None
     heartbeat: str
-    capabilities: dict[str, Any]
+    capabilities: OpenObject
     status: str
     """`waits` for one that is not offered; `problems` says why."""
     alias: str = ""
     tools: int = 0
 
 
-class AnnouncedList(msgspec.Struct):
+class AnnouncedList(msgspec.Struct, frozen=True):
     """The servers that announced themselves, and what is wrong with announcements."""
 
     servers: list[AnnouncedRow]
     problems: list[ProblemRow]
 
 
-class AppList(msgspec.Struct):
+class AppList(msgspec.Struct, frozen=True):
     """All that is known of every app."""
 
-    apps: list[dict[str, Any]]
+    apps: list[AppStatus]
+
+
+class ProblemList(msgspec.Struct, frozen=True):
+    """All trouble on the picture."""
+
+    revision: int
+    problems: list[ProblemRow]
 
 
 class LookingDoor:
@@ -95,8 +106,7 @@ class LookingDoor:
 
     def operations(self) -> list[Operation]:
         """What this part of the API can do."""
-        apps, app = "/api/v1/apps", dict[str, Any]
-        one = f"{apps}/{{name}}"
+        apps, one = "/api/v1/apps", "/api/v1/apps/{name}"
         return [
             Operation("GET", "/api/v1/problems", "All trouble", self._problems, ProblemList),
             Operation("GET", "/api/v1/settings", "How it was started", self._read, SettingList),
@@ -104,14 +114,13 @@ class LookingDoor:
                 "GET", "/api/v1/announced", "Who announced itself", self._announced, AnnouncedList
             ),
             Operation("GET", apps, "All apps", self._apps, AppList, tag="apps"),
-            Operation("GET", one, "One app", self._app, app, tag="apps"),
-            Operation("POST", f"{one}/scan", "Look for it now", self._scan, app, tag="apps"),
+            Operation("GET", one, "One app", self._app, AppStatus, tag="apps"),
+            Operation("POST", f"{one}/scan", "Look for it now", self._scan, AppStatus, tag="apps"),
         ]
 
     async def _problems(self, call: Call) -> Reply:
         status = self._hub.status()
-        body = {"revision": status["revision"], "problems": status["problems"]}
-        return Reply(body, etag=str(status["revision"]))
+        return Reply(ProblemList(status.revision, status.problems), etag=str(status.revision))
 
     async def _read(self, call: Call) -> SettingList:
         return SettingList([_row(each, self._settings, os.environ) for each in SETTINGS])
@@ -119,12 +128,8 @@ class LookingDoor:
     async def _announced(self, call: Call) -> AnnouncedList:
         entries = self._hub.snapshot.entries
         state = self._hub.snapshot.sources.get("announced")
-        found = [*state.report.problems, state.problem] if state is not None else []
-        problems = [
-            ProblemRow(each.code, each.text, each.hint, each.subject)
-            for each in found
-            if each is not None
-        ]
+        told = [*state.report.problems, state.problem] if state is not None else []
+        problems = [problem_row(problem) for problem in told if problem is not None]
         now = time.time()
         servers = [
             _announced(name, found, entries.get(ServerId(name, SOURCE)), now)
@@ -135,10 +140,10 @@ class LookingDoor:
     async def _apps(self, call: Call) -> AppList:
         return AppList([self._hub.app_status(name) for name in self._hub.scans])
 
-    async def _app(self, call: Call) -> dict[str, Any]:
+    async def _app(self, call: Call) -> AppStatus:
         return self._hub.app_status(call.path["name"])
 
-    async def _scan(self, call: Call) -> dict[str, Any]:
+    async def _scan(self, call: Call) -> AppStatus:
         name = call.path["name"]
         await self._hub.scan(name).refresh()
         return self._hub.app_status(name)
@@ -198,7 +203,7 @@ def _row(setting: Setting, settings: Settings, env: Mapping[str, str]) -> Settin
     return SettingRow(setting.name, shown, origin, setting.variable, setting.text)
 
 
-def _shown(value: Any) -> Any:
+def _shown(value: Any) -> Value:
     if isinstance(value, tuple):
         return list(value)
     return value if isinstance(value, int | float | str | None) else str(value)

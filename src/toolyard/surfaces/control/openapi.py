@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
+from msgspec import Meta
 
 from toolyard import __version__
 from toolyard.surfaces.control.api import JSON, PROBLEM, Call, Operation, Refusal
@@ -51,9 +52,10 @@ def described(operations: Sequence[Operation]) -> Operation:
             made.append(jsonrpc.encode(document(operations)))
         return made[0]
 
-    return Operation("GET", "/api/v1/openapi.json", "This document", give, dict[str, Any])
+    return Operation("GET", "/api/v1/openapi.json", "This document", give, _Document)
 
 
+_Document = Annotated[dict[str, Any], Meta(description="An OpenAPI 3.1 document.")]
 _IF_MATCH: Final = {
     "name": "If-Match",
     "in": "header",

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from toolyard.hub.packages import Packages
+from toolyard.hub.packages import PackageRow, Packages
 from toolyard.operation import Done
 from toolyard.surfaces.control.api import Call, Operation
 
@@ -14,33 +14,7 @@ TOP = "/api/v1/packages"
 ONE = "/api/v1/packages/{name}"
 
 
-class PackageRow(msgspec.Struct):
-    """A package that was installed so that its servers start without their launcher."""
-
-    name: str
-    """What orders call it; the name of a server does as well."""
-    servers: list[str]
-    kind: str
-    """`npm` or `pypi`."""
-    package: str
-    spec: str
-    """What the declared command asks for."""
-    version: str
-    """What is installed, and stays until an update is ordered."""
-    since: float
-    """Seconds since the epoch."""
-    size: int
-    """Bytes."""
-    program: str
-    path: str
-    era: str
-    fault: str
-    """Why it is not used, and its launcher is."""
-    running: int
-    """How many processes were started from it."""
-
-
-class PackageList(msgspec.Struct):
+class PackageList(msgspec.Struct, frozen=True):
     """All of them, and whether they are used."""
 
     on: bool
@@ -64,10 +38,10 @@ class PackagesDoor:
             Operation("DELETE", ONE, "Remove it", self._remove, Done, **gone),
         ]
 
-    async def _list(self, call: Call) -> dict[str, Any]:
-        return {"on": self._packages.on, "packages": self._packages.rows()}
+    async def _list(self, call: Call) -> PackageList:
+        return PackageList(self._packages.on, self._packages.rows())
 
-    async def _update(self, call: Call) -> dict[str, Any]:
+    async def _update(self, call: Call) -> PackageRow:
         return self._packages.row(await self._packages.update(call.path["name"]))
 
     async def _remove(self, call: Call) -> Done:

@@ -51,20 +51,20 @@ class PoliciesDoor:
             Operation("POST", f"{ONE}/preview", say, self._preview, Preview, **preview),
         ]
 
-    async def _list(self, call: Call) -> dict[str, Any]:
+    async def _list(self, call: Call) -> PolicyList:
         names = dict.fromkeys((*EXECUTORS, *sorted(self._agents.roster.sites)))
-        return {"policies": [self._row(name) for name in names]}
+        return PolicyList([self._row(name) for name in names])
 
     async def _one(self, call: Call) -> Reply:
         records = self._agents.records
         where = records.roster.executor(call.path["executor"])
         return Reply(self._row(where), etag=records.version("policy", where))
 
-    def _row(self, executor: str) -> dict[str, Any]:
+    def _row(self, executor: str) -> PolicyRow:
         roster = self._agents.roster
-        policy, of = roster.policy(executor)
-        row = {"executor": executor, "kind": roster.kind(executor), "policy_of": of}
-        return {**row, "policy": write_policy(policy)}
+        policy, policy_of = roster.policy(executor)
+        body = msgspec.convert(write_policy(policy), PolicyBody)
+        return PolicyRow(executor, roster.kind(executor), policy_of, body)
 
     async def _put(self, call: Call) -> Reply:
         name = call.path["executor"]

@@ -15,6 +15,7 @@ from toolyard.stores.clear import pairs_without_secrets, without_secrets
 from toolyard.surfaces.control.agentrows import (
     Checked,
     Name,
+    PlanEndpoint,
     PlanRow,
     RefusalRow,
     ResolutionRow,
@@ -134,11 +135,11 @@ def plan_row(plan: Plan) -> PlanRow:
     )
 
 
-def _endpoint(endpoint: Endpoint) -> dict[str, Any]:
+def _endpoint(endpoint: Endpoint) -> PlanEndpoint:
     if isinstance(endpoint, Command):
         command, *args = endpoint.argv
-        return {"command": command, "args": args, "cwd": endpoint.cwd}
-    return {"url": endpoint.url}
+        return PlanEndpoint(command=command, args=args, cwd=endpoint.cwd)
+    return PlanEndpoint(url=endpoint.url)
 
 
 def refusal_row(no: Refusal) -> RefusalRow:

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
+from msgspec.structs import replace
 
 from toolyard.core.errors import UnknownNameError
 from toolyard.core.model import Command
@@ -37,7 +38,7 @@ class NewRun(msgspec.Struct, forbid_unknown_fields=True):
     session: Annotated[str, Meta(pattern=r"^[A-Za-z0-9_.-]{0,48}$")] = ""
 
 
-class RunServer(msgspec.Struct, omit_defaults=True):
+class RunServer(msgspec.Struct, frozen=True, omit_defaults=True):
     """A server as the agent is to be given it; references such as `${TOKEN}` are still in it."""
 
     name: str
@@ -53,7 +54,7 @@ class RunServer(msgspec.Struct, omit_defaults=True):
     """What `${workspaceFolder}` stands for."""
 
 
-class RunRow(msgspec.Struct):
+class RunRow(msgspec.Struct, frozen=True):
     """A run: what to hand over, and the token that stands for `${TOOLYARD_TOKEN}`."""
 
     session: str
@@ -96,15 +97,13 @@ class RunsDoor:
         return RunRow(session, made.agent, made.executor, token, servers, refusals)
 
     def _server(self, plan: Plan) -> RunServer:
-        row = RunServer(plan.name, plan.transport, plan.mode, plan.via)
         entry = self._hub.snapshot.entries.get(plan.server) if plan.server else None
-        row.folder = (entry.server.folder or "") if entry is not None else ""
+        folder = (entry.server.folder or "") if entry is not None else ""
+        row = RunServer(plan.name, plan.transport, plan.mode, plan.via, folder=folder)
         if isinstance(plan.endpoint, Command):
-            row.command, row.env = list(plan.endpoint.argv), dict(plan.endpoint.env)
-            row.cwd = plan.endpoint.cwd or ""
-        else:
-            row.url, row.headers = plan.endpoint.url, dict(plan.endpoint.headers)
-        return row
+            command, env = list(plan.endpoint.argv), dict(plan.endpoint.env)
+            return replace(row, command=command, env=env, cwd=plan.endpoint.cwd or "")
+        return replace(row, url=plan.endpoint.url, headers=dict(plan.endpoint.headers))
 
     async def _end(self, call: Call) -> Done:
         name = PREFIX + call.path["session"]

@@ -10,10 +10,10 @@ from msgspec import UNSET, Meta, UnsetType
 from toolyard.core.fields import Fields
 from toolyard.hub import Hub
 from toolyard.hub.orders import Orders
+from toolyard.hub.rows import ServerDetails, ServerRow
 from toolyard.operation import Done, Ordered
 from toolyard.surfaces.control.api import Call, Operation, Reply
 from toolyard.surfaces.control.endpointrows import EndpointBody
-from toolyard.surfaces.control.rows import ServerDetails, ServerList
 
 TOP = "/api/v1/servers"
 ONE = "/api/v1/servers/{alias}"
@@ -33,6 +33,13 @@ class NewServer(msgspec.Struct, forbid_unknown_fields=True):
 
     name: Annotated[str, Meta(pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
     entry: ServerEntry
+
+
+class ServerList(msgspec.Struct, frozen=True):
+    """Every server; the revision is that of the picture, and the ETag."""
+
+    revision: int
+    servers: list[ServerRow]
 
 
 class ServersDoor:
@@ -79,8 +86,7 @@ class ServersDoor:
 
     async def _list(self, call: Call) -> Reply:
         status = self._hub.status()
-        body = {"revision": status["revision"], "servers": status["servers"]}
-        return Reply(body, etag=str(status["revision"]))
+        return Reply(ServerList(status.revision, status.servers), etag=str(status.revision))
 
     async def _one(self, call: Call) -> Reply:
         return self._described(call.path["alias"])

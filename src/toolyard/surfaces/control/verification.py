@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import msgspec
 from msgspec import Meta
@@ -13,9 +13,9 @@ from toolyard.core.model import NOTHING_HELD, Held, Kind, Part
 from toolyard.core.parts import INSTRUCTIONS, spell
 from toolyard.core.pins import Change
 from toolyard.hub.checks import Checks, MovedOnError
-from toolyard.stores.locks import plain_lock
+from toolyard.hub.rows import HeldPart, held_also
+from toolyard.stores.locks import LockFile, lock_file
 from toolyard.surfaces.control.api import Call, Operation
-from toolyard.surfaces.control.rows import HeldPart, held_also
 
 SECONDS_MOST: Final = 600.0
 MOST: Final = 1000
@@ -159,7 +159,7 @@ class VerificationDoor:
                 "/api/v1/lock",
                 "The yard as a lock file has it",
                 self._lock,
-                dict[str, Any],
+                LockFile,
                 tag=tag,
             ),
         ]
@@ -207,8 +207,8 @@ class VerificationDoor:
             raise ConflictError(str(error), error.hint) from error
         return Approved(alias, [spell(part) for part in approved])
 
-    async def _lock(self, call: Call) -> dict[str, Any]:
-        return plain_lock(await asyncio.to_thread(self._checks.lock))
+    async def _lock(self, call: Call) -> LockFile:
+        return lock_file(await asyncio.to_thread(self._checks.lock))
 
 
 def _plain(changes: tuple[Change, ...], held: Held = NOTHING_HELD) -> list[PartDifference]:

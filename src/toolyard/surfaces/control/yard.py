@@ -12,12 +12,13 @@ from starlette.responses import Response, StreamingResponse
 
 from toolyard.core.errors import LinkError, UnknownNameError
 from toolyard.hub import Hub
+from toolyard.hub.rows import YardStatus
 from toolyard.operation import Done
 from toolyard.relay.answers import describe, unknown
 from toolyard.relay.relay import Relay
 from toolyard.relay.session import Outlet, Session
 from toolyard.stores.inputs import InputsFile
-from toolyard.surfaces.control.api import Call, Operation, Reply
+from toolyard.surfaces.control.api import Call, OpenObject, Operation, Reply
 from toolyard.wire import jsonrpc
 
 FOLLOW_SECONDS: Final = 0.25
@@ -55,28 +56,28 @@ class StopOrder(msgspec.Struct):
     """Whether it is started again at once, so that attached clients wait for it."""
 
 
-class Live(msgspec.Struct):
+class Live(msgspec.Struct, frozen=True):
     """Whether the hub lives."""
 
     live: bool
 
 
-class Ready(msgspec.Struct):
+class Ready(msgspec.Struct, frozen=True):
     """Whether no server is waited for: lists are complete, or their gaps explained."""
 
     ready: bool
 
 
-class Link(msgspec.Struct):
+class Link(msgspec.Struct, frozen=True):
     """A link that opens the page in a browser, once."""
 
     link: str
 
 
-class Found(msgspec.Struct):
+class Found(msgspec.Struct, frozen=True):
     """Tools, as their servers describe them, and how many there are in all."""
 
-    tools: list[dict[str, Any]]
+    tools: list[OpenObject]
     total: int
 
 
@@ -113,7 +114,7 @@ class Yard:
                 tag="health",
                 errors=(503,),
             ),
-            Operation("GET", "/api/v1/status", "The whole yard", self._status, dict[str, Any]),
+            Operation("GET", "/api/v1/status", "The whole yard", self._status, YardStatus),
             Operation(
                 "GET",
                 "/api/v1/tools",
@@ -128,7 +129,7 @@ class Yard:
                 "/api/v1/call",
                 "Call a tool",
                 self._call,
-                dict[str, Any],
+                OpenObject,
                 body=ToolCall,
                 errors=(404, 409, 502),
             ),
