@@ -15,7 +15,7 @@ from table import Row, limit
 from toolyard.core.agentfiles import read_agent, read_config, read_policy
 from toolyard.core.agents import KNOWN_AGENTS, Roster
 from toolyard.core.model import Command, Entry, Report, Server, ServerId, Snapshot, SourceState
-from toolyard.core.roster import Yard
+from toolyard.core.roster import Resolver
 
 SERVERS = 100
 AGENTS = 1000
@@ -70,12 +70,12 @@ def _ask(connection: http.client.HTTPConnection, method: str, body: str | None =
 
 def resolve_all(rounds: int) -> list[Row]:
     """CPU for resolving one of very many agents, with a policy that has much to say."""
-    yard = Yard(_snapshot())
+    resolver = Resolver(_snapshot())
     costs = []
     for _ in range(rounds):
         began = time.process_time()
-        for agent in yard.roster.configs:
-            made = yard.resolve(yard.terms(agent, "docker", hub="http://127.0.0.1:7420"))
+        for agent in resolver.roster.configs:
+            made = resolver.resolve(agent, "docker", ("http://127.0.0.1:7420", ""))
             if len(made.plans) + len(made.refusals) != SERVERS:
                 raise LoadError(f"{agent} came to {len(made.plans)} plans")
         costs.append((time.process_time() - began) / AGENTS * 1000)
