@@ -9,7 +9,7 @@ QUICK := $(addprefix tests/,catalog clients core history house links sources sto
 SOURCES := src tests $(wildcard scripts) $(wildcard bench)
 
 .DEFAULT_GOAL := help
-.PHONY: help up test quick coverage test-clients test-executors test-k8s test-ui check format docs conformance bench stress lock clean
+.PHONY: help up test quick coverage test-clients test-executors test-k8s test-ui check format docs conformance bench flows stress lock clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -64,6 +64,9 @@ test-clients: $(VENV)/.dev ## the real clients read what we write, and the rever
 
 bench: $(VENV)/.dev ## measure what a call costs
 	@$(BIN)/python bench/run.py $(ARGS)
+
+flows: $(VENV)/.dev ## count the functions, files and rooms that a call passes (ARGS=--json)
+	@$(BIN)/python bench/flows.py $(ARGS)
 
 stress: $(VENV)/.dev ## the announce file in a storm of writers, servers shared by many, a thousand windows that are asked, at full size
 	@$(BIN)/python tests/stress/announce_storm.py $(ARGS)

@@ -26,30 +26,26 @@ class Board:
     def __init__(self, stages: Sequence[Stage] = ()) -> None:
         """Begin with an empty picture; every event passes the stages, in this order."""
         self._stages = tuple(stages)
-        self._snapshot = Snapshot()
+        self.snapshot = Snapshot()
+        """The picture, now; `post` alone replaces it."""
         self._changed = asyncio.Event()
-
-    @property
-    def snapshot(self) -> Snapshot:
-        """The picture, now."""
-        return self._snapshot
 
     def post(self, event: Event) -> None:
         """Take `event` through the stages, and fold what comes out into the picture."""
         for stage in self._stages:
-            event = stage(self._snapshot, event)
-        after = fold(self._snapshot, event)
-        if after is self._snapshot:
+            event = stage(self.snapshot, event)
+        after = fold(self.snapshot, event)
+        if after is self.snapshot:
             return
-        self._snapshot = after
+        self.snapshot = after
         self._changed.set()
         self._changed = asyncio.Event()
 
     async def wait_after(self, revision: int) -> Snapshot:
         """Wait for a picture newer than `revision`; return the latest one."""
-        while self._snapshot.revision <= revision:
+        while self.snapshot.revision <= revision:
             await self._changed.wait()
-        return self._snapshot
+        return self.snapshot
 
     async def wait_until(
         self, holds: Callable[[Snapshot], bool], seconds: float = NOTICE_SECONDS
@@ -57,7 +53,7 @@ class Board:
         """Wait until something holds of the picture; return False if time is up before it does."""
         try:
             async with asyncio.timeout(seconds):
-                while not holds(self._snapshot):
+                while not holds(self.snapshot):
                     await self._changed.wait()
         except TimeoutError:
             return False

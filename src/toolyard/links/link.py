@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from msgspec import Raw
 
-from toolyard.core.errors import LinkError, LinkTimeoutError
+from toolyard.core.errors import BusyError, LinkError, LinkTimeoutError
 from toolyard.core.model import Peer
 from toolyard.links.pending import (
     Channel,
@@ -44,6 +44,8 @@ NOTICES_PER_SECOND: Final = 100
 NOTICES_AT_ONCE: Final = 500
 """Notifications of one call, and of one server outside of calls, that are passed on, steadily and
 in a burst; the rest is dropped."""
+CALLS_ALLOWED: Final = 512
+"""Requests that may be under way at one server when a client sends one more."""
 ASKS_ALLOWED: Final = 32
 """Questions of one server that may be open at once."""
 
@@ -114,9 +116,15 @@ class Link:
         self.local = local
 
     @property
-    def is_modern(self) -> bool:
-        """Whether the server speaks the modern era with us."""
-        return self.peer.era == "modern"
+    def peer(self) -> Peer:
+        """The server, as it greeted us."""
+        return self._peer
+
+    @peer.setter
+    def peer(self, peer: Peer) -> None:
+        self._peer = peer
+        self.is_modern = peer.era == "modern"
+        """Whether the server speaks the modern era with us; kept apart, for every call asks."""
 
     @property
     def load(self) -> int:
@@ -175,6 +183,10 @@ class Link:
         pending = PendingRequest(number, method, requester, self._loop.create_future())
         if self.closed.done():
             _break(pending, LinkError(f"{self.name!r} {self.closed.result()}"))
+            return pending
+        if requester is not None and len(self._pending) >= CALLS_ALLOWED:
+            text = f"{self.name!r} has {CALLS_ALLOWED} calls under way"
+            _break(pending, BusyError(text, "try again in a moment"))
             return pending
         self._pending[b"%d" % number] = pending
         wait = self.patience if patience is None else patience
@@ -250,7 +262,7 @@ class Link:
         except jsonrpc.MalformedError:
             self._malformed(raw, via)
             return
-        if message.is_answer:
+        if not message.method:
             self._answered(message, via)
         elif message.id:
             self._asked(message, via)

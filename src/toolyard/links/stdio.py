@@ -41,11 +41,12 @@ class StdioChannel:
 
     def send(self, message: bytes, pending: PendingRequest | None, head: bytes) -> None:
         """Write one line."""
+        line = one_line(message) + b"\n"
         if self._pipes.unsent > UNSENT_LIMIT:
             if pending is not None:
                 self._link.fail(pending, BusyError(f"{self._link.name!r} does not read its input"))
             return
-        self._pipes.write(one_line(message) + b"\n")
+        self._pipes.write(line)
 
     def drop(self, pending: PendingRequest) -> None:
         """Nothing to hang up: the pipe is everybody's."""

@@ -15,7 +15,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Raw
 
-from toolyard.core.errors import BusyError, LinkError, ToolyardError
+from toolyard.core.errors import LinkError, ToolyardError
 from toolyard.core.model import ServerId
 from toolyard.links.http import SessionLostError
 from toolyard.links.instances import Instances
@@ -24,7 +24,6 @@ from toolyard.links.owner import Owner
 from toolyard.links.pending import PendingRequest
 from toolyard.links.pool import Pool
 from toolyard.links.turns import Turns
-from toolyard.relay.extensions import knows_tasks
 from toolyard.relay.folders import Folders
 from toolyard.relay.given import Given
 from toolyard.relay.legacy import legacy_answer
@@ -39,14 +38,15 @@ from toolyard.wire.jsonrpc import Fields, Message
 
 ROUNDS: Final = 16
 """Rounds of questions one call of a legacy client may take."""
-CALLS_PER_SERVER: Final = 512
 _decode_map: Final = msgspec.json.Decoder(dict[str, Raw]).decode
 _VERSION: Final = Raw(jsonrpc.encode(era.MODERN))
 _RETRIED: Final = frozenset({"inputResponses", "requestState"})
 _FOREIGN: Final = _RETRIED | {"task"}
 """Members of a modern call that a legacy server takes for something else, or not at all."""
 _LONGEST_HANDLE: Final = 1 << 16
-_names_task: Final = re.compile(rb'"task"').search
+"""Bytes of an answer that may be the handle of a task."""
+names_task: Final = re.compile(rb'"task"').search
+"""Finds what every handle of a task says, without reading the result."""
 NoteTask = Callable[[ClientRequest, Route, Message], None]
 """Hears of an answer to a call that may have begun a task."""
 Record = Callable[[str | bytes, str, str, Raw, float, Message | BaseException, str], None]
@@ -109,9 +109,9 @@ class Calls:
             self._note(session, method, fields, route, began, error)
             raise
         self._note(session, method, fields, route, began, message)
-        if method == "tools/call" and (session.is_modern or "task" in fields):
-            if _may_begin_task(request, message):
-                self._note_task(request, route, message)
+        may_be_task = method == "tools/call" and (session.is_modern or "task" in fields)
+        if may_be_task and len(message.result) <= _LONGEST_HANDLE and names_task(message.result):
+            self._note_task(request, route, message)
         if route.server in view.readable and message.result and mention(message.result):
             change = self._outward(session.principal, route, view, shown)
             message.result = in_result(message.result, change)
@@ -180,14 +180,7 @@ class Calls:
     def _over(
         self, link: Link, request: ClientRequest, method: str, fields: Fields, route: Route
     ) -> Awaitable[Message]:
-        """Choose how a request crosses a link: as it is, in turn, or from one era to the other.
-
-        Raises:
-            BusyError: The server has too much to do.
-        """
-        if link.load >= CALLS_PER_SERVER:
-            text = f"{link.name!r} has {CALLS_PER_SERVER} calls under way"
-            raise BusyError(text, "try again in a moment")
+        """Choose how a request crosses a link: as it is, in turn, or from one era to the other."""
         is_modern = request.session.is_modern
         if link.turns is not None and not (is_modern and "requestState" in fields):
             return self._in_turn(link, link.turns, request, method, fields, route)
@@ -221,20 +214,22 @@ class Calls:
         """Both sides speak the same era: nothing to translate."""
         if request.meta:
             fields = {**fields, "_meta": _hop_meta(link, request)}
-        pending = self._start(link, request, method, fields, route)
+        is_modern = request.session.is_modern
+        head = _head(request, fields, route) if is_modern else b""
+        pending = self._start(link, request, method, fields, head)
         try:
             message = await pending.answer
         except asyncio.CancelledError:
             link.cancel(pending, "the client went away")
             raise
-        if route.wraps and not link.is_modern and message.result:
+        if route.wraps and not is_modern and message.result:
             return legacy_answer(message, _members(message), wraps=True)
         return message
 
     def _start(
-        self, link: Link, request: ClientRequest, method: str, fields: Fields, route: Route
+        self, link: Link, request: ClientRequest, method: str, fields: Fields, head: bytes = b""
     ) -> PendingRequest:
-        head = _head(request, fields, route) if link.is_modern else b""
+        """Send a request; `head` are header lines for a server behind HTTP."""
         pending = link.request(method, jsonrpc.encode(fields), request, head=head + request.trace)
         if request.turns is not None:
             # Also beyond this request: a parked call goes on with the next one.
@@ -247,8 +242,9 @@ class Calls:
     ) -> Message:
         """A legacy client, a modern server: the hub plays the rounds of questions for it."""
         for _ in range(ROUNDS):
-            meta = _hop_meta(link, request)
-            pending = self._start(link, request, method, {**fields, "_meta": meta}, route)
+            whole = {**fields, "_meta": _hop_meta(link, request)}
+            head = _head(request, whole, route)
+            pending = self._start(link, request, method, whole, head)
             try:
                 message = await pending.answer
             except asyncio.CancelledError:
@@ -269,7 +265,7 @@ class Calls:
         state = fields.get("requestState")
         if state is None:
             plain = _legacy_params(link, request, fields)
-            pending = self._start(link, request, method, plain, route)
+            pending = self._start(link, request, method, plain)
         else:
             parked = self._parking.take(state, request, digest_of(method, fields))
             if parked is None:
@@ -307,13 +303,6 @@ class Calls:
         if pending.answer.done():
             return pending.answer.result()
         return self._parking.park(request, questions, link, digest)
-
-
-def _may_begin_task(request: ClientRequest, message: Message) -> bool:
-    """Tell whether the answer to a call may be the handle of a task; such an answer is short."""
-    if len(message.result) > _LONGEST_HANDLE or not _names_task(message.result):
-        return False
-    return not request.is_modern or knows_tasks(request.capabilities)
 
 
 def _legacy_params(link: Link, request: ClientRequest, fields: Fields) -> Fields:

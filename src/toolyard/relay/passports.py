@@ -48,7 +48,7 @@ class Passports:
     """Finds the passport of a client when it says who it is, and applies it."""
 
     def __init__(self, hub: Hub, usual: ViewKey) -> None:
-        self._hub = hub
+        self._board = hub.board
         self._usual = usual
         self._state: SourceState | None = None
         self._fitted_to: SourceState | None = None
@@ -73,7 +73,7 @@ class Passports:
 
     def refit(self, sessions: Iterable[Session]) -> list[Session]:
         """Apply what the user says now; the sessions that see something else after it."""
-        state = self._hub.snapshot.sources.get(SOURCE)
+        state = self._board.snapshot.sources.get(SOURCE)
         if state is self._fitted_to:
             return []
         self._fitted_to = state
@@ -86,14 +86,14 @@ class Passports:
         return moved
 
     def _find(self, info: bytes) -> Known:
-        state = self._hub.snapshot.sources.get(SOURCE)
+        state = self._board.snapshot.sources.get(SOURCE)
         if state is not self._state or len(self._known) >= REMEMBERED:
             self._known.clear()
             self._state = state
         client = self._known.get(info)
         if client is None:
             name, version = _read(info)
-            passport = passport_for(name, self._hub.snapshot.overrides)
+            passport = passport_for(name, self._board.snapshot.overrides)
             client = self._known[info] = Known(info, name, version, passport)
         return client
 

@@ -80,6 +80,7 @@ class Relay:
             record: Takes down calls of tools.
         """
         self.hub = hub
+        self._board = hub.board
         self.view_key = view_key
         self.resolve = resolve
         sessions: set[Session] = set()
@@ -122,7 +123,7 @@ class Relay:
 
     def view(self, view_key: ViewKey | None = None) -> View:
         """What clients see now."""
-        snapshot = self.hub.snapshot
+        snapshot = self._board.snapshot
         if view_key is None and self._usual is not None:
             # Nearly every call comes this way; even to look a key up would cost more.
             if self._usual.revision == snapshot.revision:
@@ -187,7 +188,9 @@ class Relay:
     async def _serve(self, request: ClientRequest) -> None:
         responder = request.responder
         try:
-            request.begin(asyncio.current_task())
+            request.task = asyncio.current_task()
+            if request.is_dropped:
+                raise asyncio.CancelledError
             reply = await self._answer(request)
             if reply.error:
                 responder.answer(jsonrpc.error(request.id, reply.error), reply.error)
@@ -206,7 +209,7 @@ class Relay:
         """The answer to a request; whatever its server or its client did wrong is one too."""
         session, method = request.session, request.method
         if session.is_modern:
-            self.passports.apply(session, request.info)
+            self.passports.apply(session, bytes(request.meta.get(era.META_CLIENT, b"")))
         try:
             kind = _LISTS.get(method)
             if kind is not None:

@@ -178,8 +178,10 @@ class ClientRequest:
     questions: Questions | None = None
     """Those that it has raised so far."""
     _capabilities: dict[str, Any] | None = None
-    _task: asyncio.Task[Any] | None = None
-    _is_dropped: bool = False
+    task: asyncio.Task[Any] | None = None
+    """Serves it, once it is begun."""
+    is_dropped: bool = False
+    """Whether the client took it back."""
 
     @property
     def is_modern(self) -> bool:
@@ -195,11 +197,6 @@ class ClientRequest:
     def turn(self) -> object:
         """As `client`; but a modern one can only be asked in the result of the very call."""
         return self if self.session.is_modern else self.client
-
-    @property
-    def info(self) -> bytes:
-        """What the client says of itself: with every request, or once for its session."""
-        return bytes(self.meta.get(era.META_CLIENT, b"")) if self.is_modern else self.session.info
 
     @property
     def capabilities(self) -> dict[str, Any]:
@@ -221,21 +218,11 @@ class ClientRequest:
         level = jsonrpc.to_python(raw) if raw is not None else None
         return level if level in LEVELS else None
 
-    def begin(self, task: asyncio.Task[Any] | None) -> None:
-        """It is served by this task from here on.
-
-        Raises:
-            asyncio.CancelledError: The client took it back before it was begun.
-        """
-        self._task = task
-        if self._is_dropped:
-            raise asyncio.CancelledError
-
     def abandon(self) -> None:
         """The client does not want the answer any more."""
-        self._is_dropped = True
-        if self._task is not None:
-            self._task.cancel()
+        self.is_dropped = True
+        if self.task is not None:
+            self.task.cancel()
 
     # What the server says before its answer.
 

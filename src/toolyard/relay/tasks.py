@@ -17,6 +17,7 @@ from toolyard.core.errors import ToolyardError, UnknownNameError
 from toolyard.core.model import ServerId
 from toolyard.core.names import quoted
 from toolyard.relay.calls import Calls
+from toolyard.relay.extensions import knows_tasks
 from toolyard.relay.routes import NO_OFFER, Route
 from toolyard.relay.session import ClientRequest, Session
 from toolyard.relay.view import View
@@ -48,6 +49,8 @@ class TaskTable:
 
     def note(self, request: ClientRequest, route: Route, reply: Message) -> None:
         """A call that may have begun a task was answered."""
+        if request.is_modern and not knows_tasks(request.capabilities):
+            return
         try:
             members = jsonrpc.fields(reply.result)
             task = members if request.is_modern else jsonrpc.fields(members.get("task", b""))

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 from urllib.parse import unquote
 
-from toolyard.surfaces.reply import Reply, Request
+from toolyard.surfaces.reply import Reply, Request, header_lines
 
 log = logging.getLogger(__name__)
 
@@ -72,10 +72,10 @@ class _Call:
         body, more = message.get("body", b""), message.get("more_body", False)
         if not self.started and not more:
             self.started = True
-            self._reply.respond(status, body, headers)
+            self._reply.respond(status, body, header_lines(headers))
             return
         self.started = True
-        self._reply.start(status, headers)
+        self._reply.start(status, header_lines(headers))
         self._reply.write(body)
         if not more:
             self._reply.finish()

@@ -198,8 +198,10 @@ class Connection(asyncio.Protocol):
 
     def on_headers_complete(self) -> None:
         """Judge the head before anything of the body is read."""
-        if self._refused is not None or self._upgrades():
+        if self._refused is not None:
             return
+        if self._parser.should_upgrade() and self._parser.get_method() != b"CONNECT":
+            return  # it would rather speak something else; the parser gives no body then
         request = self._request = self._read_head()
         refused = self._refused_for(request)
         if refused is not None:
@@ -232,7 +234,7 @@ class Connection(asyncio.Protocol):
         request, self._request = self._request, None
         if self._refused is not None or request is None:
             return
-        self._calm()
+        self._deadline = inf  # it is our move: the client may wait as long as it likes
         self._unheard = 0
         request.body, self._body = bytes(self._body), b""
         keep = self._parser.should_keep_alive() and not self.closing
@@ -297,10 +299,6 @@ class Connection(asyncio.Protocol):
                 self.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         return None
 
-    def _upgrades(self) -> bool:
-        """Whether a client would rather speak something else; the parser gives no body then."""
-        return self._parser.should_upgrade() and self._parser.get_method() != b"CONNECT"
-
     def _stay(self, rest: bytes) -> None:
         """Some clients offer to upgrade with every request; read it as if it had not."""
         head = b"%b %b HTTP/1.1\r\n" % (self._parser.get_method(), self._url)
@@ -320,7 +318,7 @@ class Connection(asyncio.Protocol):
         if self._refused is not None or self._transport.is_closing():
             return
         self._refused = (status, text)
-        self._calm()
+        self._deadline = inf
         if self._reply is None:
             self._part()
 
@@ -340,10 +338,6 @@ class Connection(asyncio.Protocol):
         self._unread = inf
         if self._timer is None:
             self._timer = self._loop.call_later(seconds, self._look)
-
-    def _calm(self) -> None:
-        """It is our move: the client may wait as long as it likes."""
-        self._deadline = inf
 
     def _look(self) -> None:
         left = self._deadline - self._loop.time()

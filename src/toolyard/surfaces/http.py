@@ -36,7 +36,7 @@ class Visit(NamedTuple):
 
     def refuse(self, status: int, code: int, text: str, id_: Raw | bytes = b"") -> None:
         """Turn it away with a JSON-RPC error."""
-        self.reply.respond(status, jsonrpc.error(id_, jsonrpc.fault(code, text)), (JSON,))
+        self.reply.respond(status, jsonrpc.error(id_, jsonrpc.fault(code, text)), JSON)
 
 
 class HttpDoor:
@@ -66,13 +66,13 @@ class HttpDoor:
         if method == "POST":
             self._post(visit, request.body)
         elif headers.is_modern:
-            reply.respond(405, headers=((b"allow", b"POST"),))
+            reply.respond(405, lines=b"allow: POST\r\n")
         elif method == "GET":
             self._listen(visit, request)
         elif method == "DELETE":
             self._delete(visit)
         else:
-            reply.respond(405, headers=((b"allow", b"GET, POST, DELETE"),))
+            reply.respond(405, lines=b"allow: GET, POST, DELETE\r\n")
 
     def _view_key(self, path: str, caller: Caller) -> ViewKey | None:
         """How the yard is shown here to whoever calls; None for as usual.
@@ -171,8 +171,8 @@ class HttpDoor:
         if client is None:
             visit.refuse(503, era.SERVER_ERROR, _FULL, envelope.message.id)
             return
-        headers = ((b"mcp-session-id", client.id),)
-        responder = HttpResponder(visit.reply, is_modern=False, takes_stream=False, headers=headers)
+        lines = b"mcp-session-id: %b\r\n" % client.id
+        responder = HttpResponder(visit.reply, is_modern=False, takes_stream=False, lines=lines)
         request = _request(client.session, envelope, responder, visit)
         self._tasks.start(self._initialize(client, request, responder))
 
@@ -216,26 +216,26 @@ class HttpDoor:
     # The modern era: every request stands alone.
 
     def _modern(self, visit: Visit, envelope: Envelope) -> None:
-        message, headers, caller = envelope.message, visit.headers, visit.caller
+        message, headers, account = envelope.message, visit.headers, visit.caller.account
         if message.method and not message.id:
             visit.reply.respond(202)
             return
-        if message.is_answer:
+        if not message.method:
             visit.refuse(400, era.INVALID_REQUEST, "send one request")
             return
         breach = headers.check(envelope)
         if breach is not None:
             body = jsonrpc.error(message.id, jsonrpc.fault(*breach))
-            visit.reply.respond(400, body, (JSON,))
+            visit.reply.respond(400, body, JSON)
             return
         # Windows of one agent say the same of themselves: it names whose servers and kept results
         # these are, and proves nothing about two requests.
         client = bytes(envelope.meta.get(era.META_CLIENT, b"")).decode("utf-8", "replace")
         session = Session(
-            f"{caller.account} modern {client}",
+            f"{account} modern {client}",
             _mute,
-            account=caller.account,
-            caller=caller.name,
+            account=account,
+            caller=visit.caller.name,
             base=visit.view_key,
             is_modern=True,
             is_stateless=True,

@@ -12,19 +12,21 @@ class McpHeaders:
     """The headers of one request that matter at the MCP door, read in one pass."""
 
     __slots__ = (
-        "accept",
         "duplicate",
+        "is_modern",
         "kind",
         "method",
         "name",
         "params",
         "session",
+        "takes_stream",
         "trace",
         "version",
     )
 
     def __init__(self, pairs: list[tuple[bytes, bytes]]) -> None:
-        self.session = self.kind = self.accept = self.trace = b""
+        self.session = self.kind = self.trace = b""
+        self.takes_stream = False
         self.version = self.method = self.name = None
         self.params: dict[str, str] = {}
         self.duplicate = ""
@@ -34,28 +36,17 @@ class McpHeaders:
             elif key == b"content-type":
                 self.kind = value
             elif key == b"accept":
-                self.accept = value
+                self.takes_stream |= b"text/event-stream" in value or b"*/*" in value
             elif key[:5] == b"trace":
                 self.trace = headers.add_trace(self.trace, key, value)
             elif key[:4] == b"mcp-":
                 self._note(key, value.decode("latin-1"))
+        # A version we do not know is answered in the modern way, which can list what we know.
+        self.is_modern = self.version is not None and self.version not in era.LEGACY_VERSIONS
 
     version: str | None
     method: str | None
     name: str | None
-
-    @property
-    def takes_stream(self) -> bool:
-        """Whether the client reads a stream of events."""
-        return b"text/event-stream" in self.accept or b"*/*" in self.accept
-
-    @property
-    def is_modern(self) -> bool:
-        """Whether it is of the modern era.
-
-        A version that we do not know is answered in the modern way, which can list what we know.
-        """
-        return self.version is not None and self.version not in era.LEGACY_VERSIONS
 
     def _note(self, key: bytes, value: str) -> None:
         slot = _SLOTS.get(key)
@@ -86,7 +77,9 @@ class McpHeaders:
         key = era.NAMED.get(message.method)
         if key is None or key not in params:
             return None
-        name = headers.decode_value(self.name) if self.name is not None else None
+        name = self.name
+        if name is not None and name.startswith("=?"):
+            name = headers.decode_value(name)
         if name != jsonrpc.to_python(params[key]):
             return era.HEADER_MISMATCH, f"Mcp-Name differs from the body's {key}", None
         return None

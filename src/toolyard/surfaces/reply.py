@@ -3,30 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final, Protocol
 
 from toolyard.surfaces.gate import NOBODY, Caller
 
 Pairs = list[tuple[bytes, bytes]]
+STATUS_LINES: Final = {
+    status.value: f"{status.value} {status.phrase}".encode() for status in HTTPStatus
+}
 
 
+@dataclass(slots=True, eq=False)
 class Request:
     """One request, complete."""
 
-    __slots__ = ("authority", "body", "caller", "headers", "method", "path", "query")
-
-    def __init__(self, method: str, path: str, query: bytes, headers: Pairs) -> None:
-        self.method = method
-        self.path = path
-        self.query = query
-        self.authority = b""
-        """The host that the target itself names, as requests to a proxy do."""
-        self.headers = headers
-        """In order; names are lower-case, values stripped."""
-        self.body = b""
-        self.caller: Caller = NOBODY
-        """Who sent it, as the gate has found."""
+    method: str
+    path: str
+    query: bytes
+    headers: Pairs
+    """In order; names are lower-case, values stripped."""
+    authority: bytes = b""
+    """The host that the target itself names, as requests to a proxy do."""
+    body: bytes = b""
+    caller: Caller = NOBODY
+    """Who sent it, as the gate has found."""
 
 
 class ResponseWriter(Protocol):
@@ -45,71 +47,67 @@ class ResponseWriter(Protocol):
         ...
 
 
+@dataclass(slots=True, eq=False)
 class Reply:
     """The way back for one request: an answer at once, or a stream."""
 
-    __slots__ = ("_bare", "_keep", "_over", "_plain", "_writer", "on_gone", "streaming")
+    writer: ResponseWriter
+    keep: bool
+    """Whether the connection may serve another request after it."""
+    plain: bool = False
+    """Without chunks: the client speaks HTTP/1.0."""
+    bare: bool = False
+    """Without a body: the client asked for the head only."""
+    streaming: bool = False
+    on_gone: Callable[[], None] | None = None
+    """Called when the client hangs up before the end."""
+    _over: bool = False
 
-    def __init__(
-        self, writer: ResponseWriter, keep: bool, plain: bool = False, bare: bool = False
-    ) -> None:
-        self._writer = writer
-        self._keep = keep
-        self._plain = plain
-        """Without chunks: the client speaks HTTP/1.0."""
-        self._bare = bare
-        """Without a body: the client asked for the head only."""
-        self._over = False
-        self.streaming = False
-        self.on_gone: Callable[[], None] | None = None
-        """Called when the client hangs up before the end."""
-
-    def respond(
-        self, status: int, body: bytes = b"", headers: Iterable[tuple[bytes, bytes]] = ()
-    ) -> None:
-        """Send a whole answer."""
+    def respond(self, status: int, body: bytes = b"", lines: bytes = b"") -> None:
+        """Send a whole answer, with these header lines."""
         if self._over:
             return
-        lines = b"".join(b"%b: %b\r\n" % pair for pair in headers)
-        close = b"" if self._keep else b"connection: close\r\n"
-        shown = b"" if self._bare else body
-        head = (_line(status), len(body), lines, close)
-        answer = b"HTTP/1.1 %b\r\ncontent-length: %d\r\n%b%b\r\n%b" % (*head, shown)
+        answer = b"HTTP/1.1 %b\r\ncontent-length: %d\r\n%b%b\r\n%b" % (
+            STATUS_LINES[status],
+            len(body),
+            lines,
+            b"" if self.keep else b"connection: close\r\n",
+            b"" if self.bare else body,
+        )
         # Not before: where there is no memory for this answer, a short one takes its place.
         self._end()
-        self._writer.write(answer)
-        self._writer.finished(self._keep)
+        self.writer.write(answer)
+        self.writer.finished(self.keep)
 
-    def start(self, status: int, headers: Iterable[tuple[bytes, bytes]]) -> None:
-        """Begin an answer of unknown length."""
+    def start(self, status: int, lines: bytes) -> None:
+        """Begin an answer of unknown length, with these header lines."""
         if self._over or self.streaming:
             return
         self.streaming = True
-        lines = b"".join(b"%b: %b\r\n" % pair for pair in headers)
-        if self._plain:
-            self._keep = False
-        how = b"transfer-encoding: chunked\r\n" if not self._plain else b""
-        close = b"" if self._keep else b"connection: close\r\n"
-        self._writer.write(b"HTTP/1.1 %b\r\n%b%b%b\r\n" % (_line(status), lines, how, close))
+        if self.plain:
+            self.keep = False
+        how = b"transfer-encoding: chunked\r\n" if not self.plain else b""
+        close = b"" if self.keep else b"connection: close\r\n"
+        self.writer.write(b"HTTP/1.1 %b\r\n%b%b%b\r\n" % (STATUS_LINES[status], lines, how, close))
 
     def write(self, data: bytes) -> None:
         """Send a piece of a stream; a client that does not read loses the connection."""
-        if self._over or self._bare or not data:
+        if self._over or self.bare or not data:
             return
-        self._writer.write(data if self._plain else b"%x\r\n%b\r\n" % (len(data), data))
+        self.writer.write(data if self.plain else b"%x\r\n%b\r\n" % (len(data), data))
 
     def finish(self) -> None:
         """End a stream."""
         if self._over:
             return
         self._end()
-        if not self._plain and not self._bare:
-            self._writer.write(b"0\r\n\r\n")
-        self._writer.finished(self._keep)
+        if not self.plain and not self.bare:
+            self.writer.write(b"0\r\n\r\n")
+        self.writer.finished(self.keep)
 
     async def drained(self) -> None:
         """Wait until the client has read most of what was sent."""
-        await self._writer.drained()
+        await self.writer.drained()
 
     def gone(self) -> None:
         """The client hung up."""
@@ -127,8 +125,6 @@ class Reply:
         self.on_gone = None
 
 
-_LINES: Final = {status.value: f"{status.value} {status.phrase}".encode() for status in HTTPStatus}
-
-
-def _line(status: int) -> bytes:
-    return _LINES.get(status) or b"%d Unknown" % status
+def header_lines(pairs: Iterable[tuple[bytes, bytes]]) -> bytes:
+    """Headers as the lines that are sent."""
+    return b"".join(b"%b: %b\r\n" % pair for pair in pairs)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Final
 
 from msgspec import Raw
@@ -11,7 +10,8 @@ from toolyard.surfaces.reply import Reply
 from toolyard.surfaces.stream import Stream
 from toolyard.wire import era, jsonrpc
 
-JSON: Final = (b"content-type", b"application/json")
+JSON: Final = b"content-type: application/json\r\n"
+"""The header line of every answer that is no stream."""
 STATUS: Final = {
     era.PARSE_ERROR: 400,
     era.INVALID_REQUEST: 400,
@@ -26,21 +26,16 @@ STATUS: Final = {
 class HttpResponder:
     """Answers with JSON, unless something has to be said before the answer."""
 
-    __slots__ = ("_headers", "_is_modern", "_reply", "_stream", "_takes_stream", "has_failed")
+    __slots__ = ("_is_modern", "_lines", "_reply", "_stream", "_takes_stream", "has_failed")
 
     def __init__(
-        self,
-        reply: Reply,
-        *,
-        is_modern: bool,
-        takes_stream: bool,
-        headers: Iterable[tuple[bytes, bytes]] = (),
+        self, reply: Reply, *, is_modern: bool, takes_stream: bool, lines: bytes = b""
     ) -> None:
-        """Answer through a reply; `headers` go with a result."""
+        """Answer through a reply; header lines may go with a result."""
         self._reply = reply
         self._is_modern = is_modern
         self._takes_stream = takes_stream
-        self._headers = (JSON, *headers)
+        self._lines = JSON + lines
         self._stream: Stream | None = None
         self.has_failed = False
         """Whether the answer was an error."""
@@ -59,9 +54,9 @@ class HttpResponder:
             self._stream.finish(message)
         elif error:
             self.has_failed = True
-            self._reply.respond(self._status(error), message, (JSON,))
+            self._reply.respond(self._status(error), message, JSON)
         else:
-            self._reply.respond(200, message, self._headers)
+            self._reply.respond(200, message, self._lines)
 
     def cancelled(self, id_: bytes) -> None:
         """Tell whoever still waits that there is no answer."""

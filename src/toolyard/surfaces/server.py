@@ -21,7 +21,7 @@ DRAIN_SECONDS: Final = 8.0
 """How long calls under way may still take when the hub stops; servers need their time after it."""
 PARTING_SECONDS: Final = 0.5
 """How long the last words to a client may take."""
-_PROBLEM: Final = (b"content-type", b"application/problem+json")
+_PROBLEM: Final = b"content-type: application/problem+json\r\n"
 
 
 class HttpServer:
@@ -99,9 +99,9 @@ class HttpServer:
 
     def refuse(self, reply: Reply, status: int, text: str) -> None:
         """Say why, in a form that people and programs read."""
-        said = {"title": text, "status": status, "detail": text, "hint": ""}
-        headers = [_PROBLEM] + ([(b"www-authenticate", b"Bearer")] if status == 401 else [])
-        reply.respond(status, jsonrpc.encode(said), headers)
+        body = {"title": text, "status": status, "detail": text, "hint": ""}
+        challenge = b"www-authenticate: Bearer\r\n" if status == 401 else b""
+        reply.respond(status, jsonrpc.encode(body), _PROBLEM + challenge)
 
     def serve(self, request: Request, reply: Reply) -> None:
         """Take a request to its door."""

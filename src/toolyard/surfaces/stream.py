@@ -9,10 +9,10 @@ from toolyard.surfaces.reply import Reply
 from toolyard.wire import sse
 
 HEARTBEAT_SECONDS: Final = 15.0
-HEADERS: Final = (
-    (b"content-type", b"text/event-stream"),
-    (b"cache-control", b"no-cache, no-transform"),
-    (b"x-accel-buffering", b"no"),
+HEAD: Final = (
+    b"content-type: text/event-stream\r\n"
+    b"cache-control: no-cache, no-transform\r\n"
+    b"x-accel-buffering: no\r\n"
 )
 
 
@@ -24,7 +24,7 @@ class Stream:
     def __init__(self, reply: Reply) -> None:
         self._reply = reply
         self._loop = asyncio.get_running_loop()
-        self._reply.start(200, HEADERS)
+        self._reply.start(200, HEAD)
         self._beat = self._loop.call_later(HEARTBEAT_SECONDS, self._still_here)
 
     def put(self, message: bytes) -> None:
