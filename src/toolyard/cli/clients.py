@@ -19,7 +19,7 @@ from toolyard.core.errors import ConfigError, TakenError, ToolyardError, Unknown
 
 if TYPE_CHECKING:
     from toolyard.clients.change import Plan
-    from toolyard.clients.connecting import Connecting, Row
+    from toolyard.clients.connecting import ClientState, Connecting
     from toolyard.clients.journal import Record
 
 TITLES = ("client", "installed", "connected", "limits", "file")
@@ -62,7 +62,7 @@ def clients_command(context: CliContext, project: str | None) -> None:
     context.terminal.answer({"clients": rows}, lambda: _show(context, rows))
 
 
-def _plain(context: CliContext, row: Row) -> dict[str, Any]:
+def _plain(context: CliContext, row: ClientState) -> dict[str, Any]:
     return {
         "client": row.client.name,
         "title": row.client.title,

@@ -26,7 +26,7 @@ FOLDER: Final = "clients"
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ClientState:
     """How one client stands to the hub."""
 
     client: Client
@@ -69,7 +69,7 @@ class Connecting:
         self._tokens = tokens
         self._revoke = revoke
 
-    def rows(self, project: Path | None = None) -> list[Row]:
+    def rows(self, project: Path | None = None) -> list[ClientState]:
         """All clients that are known, in the user's files or those of a project."""
         every = [each for each in CLIENTS if project is None or each.project]
         return [self._row(each, project) for each in every]
@@ -78,13 +78,13 @@ class Connecting:
         """The names of the clients that seem to be here."""
         return [each.name for each in CLIENTS if is_installed(each, self._around)]
 
-    def _row(self, client: Client, project: Path | None) -> Row:
+    def _row(self, client: Client, project: Path | None) -> ClientState:
         place = one_place(client, self._around, project)
         installed = is_installed(client, self._around)
         try:
-            return Row(client, installed, place.path, _how(place))
+            return ClientState(client, installed, place.path, _how(place))
         except ToolyardError as error:
-            return Row(client, installed, place.path, problem=str(error))
+            return ClientState(client, installed, place.path, problem=str(error))
 
     def place(self, name: str, project: Path | None = None) -> Place:
         """The file that would be changed for a client.

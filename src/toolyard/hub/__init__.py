@@ -29,7 +29,7 @@ from toolyard.core.roster import asking_of, listed_by
 from toolyard.hub.addresses import address_problems
 from toolyard.hub.appstatus import AppStatus, describe_app
 from toolyard.hub.rows import (
-    InstalledPackage,
+    InstalledVersion,
     ListedBy,
     ServerDetails,
     ServerRow,
@@ -62,7 +62,7 @@ class Hub:
         *,
         url: str,
         expected: frozenset[str],
-        installed: Callable[[Server], InstalledPackage | None],
+        installed: Callable[[Server], InstalledVersion | None],
     ) -> None:
         """Answer for a house.
 

@@ -23,8 +23,8 @@ from toolyard.core.roster import Resolver
 from toolyard.hub import Hub
 from toolyard.hub.executors import Executors
 from toolyard.hub.preview import (
-    Change,
     Checked,
+    PlanChange,
     check,
     compare,
     with_config,
@@ -98,7 +98,7 @@ class Agents:
         """
         return tell(name, self.resolution(agent, executor), self._hub.snapshot, self._resolver)
 
-    def preview_policy(self, executor: str, said: Any) -> list[Change]:
+    def preview_policy(self, executor: str, said: Any) -> list[PlanChange]:
         """Whose plans a policy would change; None stands for taking it back.
 
         It may take a while, and may be run in a thread.

@@ -26,7 +26,7 @@ from toolyard.core.packages import start_installed
 from toolyard.executors.local import Local
 from toolyard.executors.local.installing import install, is_at_hand, path_with
 from toolyard.hub.launches import Launch, faulty, gone, not_installed, read_launch
-from toolyard.hub.rows import InstalledPackage
+from toolyard.hub.rows import InstalledVersion
 from toolyard.links.connecting import ProbeFatalError
 from toolyard.links.link import Link
 from toolyard.links.opening import Opening, Proceed
@@ -228,13 +228,13 @@ class Packages:
             running=self._running[kept.name],
         )
 
-    def installed(self, server: Server) -> InstalledPackage | None:
+    def installed(self, server: Server) -> InstalledVersion | None:
         """What starts in place of a server's launcher, if anything does."""
         launch = self._declared(server) if self.on else None
         kept = self._kept.get(launch.name) if launch is not None else None
         if kept is None or kept.fault:
             return None
-        return InstalledPackage(kept.package, kept.version, kept.program)
+        return InstalledVersion(kept.package, kept.version, kept.program)
 
     async def update(self, name: str) -> Installation:
         """Install the newest version that the command allows; it is used from the next start on.

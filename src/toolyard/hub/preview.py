@@ -29,7 +29,7 @@ ERRORS: Final = frozenset({"shared-stdio"})
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class PlanChange:
     """How the plans of one agent with one executor would change, by the servers' names."""
 
     agent: str
@@ -71,7 +71,7 @@ def with_override(resolver: Resolver, override: Override) -> Resolver:
 
 def compare(
     before: Resolver, after: Resolver, executors: Iterable[str], resolve: Resolve
-) -> list[Change]:
+) -> list[PlanChange]:
     """The agents whose plans differ with these executors, in the order of their names."""
     roster = before.roster
     agents = sorted({*roster.configs, *(agent for agent, _ in roster.overrides)})
@@ -85,10 +85,10 @@ def compare(
     return found
 
 
-def _compare(before: Resolution, after: Resolution) -> Change:
+def _compare(before: Resolution, after: Resolution) -> PlanChange:
     old = {plan.name: plan for plan in before.plans}
     new = {plan.name: plan for plan in after.plans}
-    return Change(
+    return PlanChange(
         after.agent,
         after.executor,
         tuple(name for name in new if name not in old),

@@ -113,7 +113,7 @@ class ListedBy(msgspec.Struct, frozen=True):
     """Whether the agent is given its servers."""
 
 
-class InstalledPackage(msgspec.Struct, frozen=True):
+class InstalledVersion(msgspec.Struct, frozen=True):
     """The package that is started in place of a server's launcher."""
 
     package: str
@@ -125,7 +125,7 @@ class ServerDetails(ServerRow, frozen=True):
     """One server, with how it is started and all it offers."""
 
     launch: LaunchRow
-    installed: InstalledPackage | None
+    installed: InstalledVersion | None
     timeout_s: float | None
     instructions: str
     agents: list[ListedBy]

@@ -15,7 +15,7 @@ from toolyard.stores.secrets import Kept, Secrets, read_secret_file
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SecretRow:
     """One secret."""
 
     name: str
@@ -27,7 +27,7 @@ class Row:
     problem: str = ""
 
 
-def take_stock(secrets: Secrets, servers: Iterable[Server]) -> list[Row]:
+def take_stock(secrets: Secrets, servers: Iterable[Server]) -> list[SecretRow]:
     """All secrets that are kept, and all that a server refers to. It blocks.
 
     Raises:
@@ -63,12 +63,12 @@ def with_link(catalog: Catalog, server: Server, error: SecretError) -> SecretErr
     return SecretError(str(error), f"get it at {link}, then {error.hint}") if link else error
 
 
-def _row(kept: Kept, used_by: tuple[str, ...]) -> Row:
+def _row(kept: Kept, used_by: tuple[str, ...]) -> SecretRow:
     try:
         if kept.place == "keyring":
             read_keyring(kept.name)
         else:
             read_secret_file(kept.path)
     except SecretError as error:
-        return Row(kept.name, kept.reference, "missing", used_by, f"{error}; {error.hint}")
-    return Row(kept.name, kept.reference, kept.place, used_by)
+        return SecretRow(kept.name, kept.reference, "missing", used_by, f"{error}; {error.hint}")
+    return SecretRow(kept.name, kept.reference, kept.place, used_by)

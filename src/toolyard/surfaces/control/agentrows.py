@@ -16,14 +16,14 @@ Texts = list[str] | None
 Table = dict[str, str] | None
 
 
-class AgentServerBody(EndpointBody):
+class AgentServerBody(EndpointBody, frozen=True):
     """A server on a list: a definition, or in `server` the name of one that the yard knows."""
 
     mode: str | UnsetType | None = UNSET
     server: str | UnsetType | None = UNSET
 
 
-class MetaBody(msgspec.Struct, forbid_unknown_fields=True):
+class MetaBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What people see of a server on a list."""
 
     name: str | UnsetType | None = UNSET
@@ -35,7 +35,7 @@ class MetaBody(msgspec.Struct, forbid_unknown_fields=True):
 Servers = dict[str, AgentServerBody] | None
 
 
-class AgentConfigBody(msgspec.Struct, forbid_unknown_fields=True):
+class AgentConfigBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which servers an agent is given; `mcpServers` is another word for `servers`."""
 
     enabled: bool
@@ -44,7 +44,7 @@ class AgentConfigBody(msgspec.Struct, forbid_unknown_fields=True):
     meta: dict[str, MetaBody] | UnsetType | None = UNSET
 
 
-class AgentConfigChange(msgspec.Struct, forbid_unknown_fields=True):
+class AgentConfigChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What to write of an agent's list; what is not named, or null, stays as it is."""
 
     enabled: bool | UnsetType | None = UNSET
@@ -53,21 +53,21 @@ class AgentConfigChange(msgspec.Struct, forbid_unknown_fields=True):
     meta: dict[str, MetaBody] | UnsetType | None = UNSET
 
 
-class OverrideBody(msgspec.Struct, forbid_unknown_fields=True):
+class OverrideBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What differs with one executor; a server that is null is left out there."""
 
     enabled: bool | UnsetType | None = UNSET
     servers: dict[str, AgentServerBody | None] | UnsetType | None = UNSET
 
 
-class AgentBody(msgspec.Struct, forbid_unknown_fields=True):
+class AgentBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """An agent of one's own: the transports it takes, in the order in which it likes them."""
 
     transports: list[str]
     title: str | UnsetType | None = UNSET
 
 
-class PolicyBody(msgspec.Struct, forbid_unknown_fields=True):
+class PolicyBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What an executor allows and changes; what is left out is as usual."""
 
     allow_stdio: bool | UnsetType | None = UNSET
@@ -136,7 +136,7 @@ class PolicyList(msgspec.Struct, frozen=True):
     policies: list[PolicyRow]
 
 
-class ChangeRow(msgspec.Struct, frozen=True):
+class PlanChangeRow(msgspec.Struct, frozen=True):
     """How the plans of one agent with one executor would change."""
 
     agent: str
@@ -150,10 +150,10 @@ class Preview(msgspec.Struct, frozen=True):
     """Whose plans would change."""
 
     executor: str
-    changes: list[ChangeRow]
+    changes: list[PlanChangeRow]
 
 
-class Checked(msgspec.Struct, frozen=True):
+class CheckedConfig(msgspec.Struct, frozen=True):
     """What is wrong with a list; nothing was saved."""
 
     valid: bool

@@ -34,7 +34,7 @@ CONFIG = "/api/v1/agents/{id}/config"
 OVERRIDE = "/api/v1/agents/{id}/overrides/{executor}"
 
 
-class AgentQuery(msgspec.Struct):
+class AgentQuery(msgspec.Struct, frozen=True):
     """Whose list."""
 
     agent: Name
@@ -42,7 +42,7 @@ class AgentQuery(msgspec.Struct):
     """The executor for which the list is checked when it is saved."""
 
 
-class ExecutorQuery(msgspec.Struct):
+class ExecutorQuery(msgspec.Struct, frozen=True):
     """With which executor; with none, on this machine."""
 
     executor: str = ""

@@ -41,7 +41,7 @@ OpenObject = Annotated[dict[str, Any], Meta(description="As its author wrote it:
 """What somebody else made, a server or a registry, and we pass on."""
 
 
-class FaultRow(msgspec.Struct):
+class FaultRow(msgspec.Struct, frozen=True):
     """One thing that is wrong with what was said, or should be told of it."""
 
     server: str
@@ -50,7 +50,7 @@ class FaultRow(msgspec.Struct):
     hint: str
 
 
-class Refusal(msgspec.Struct):
+class ProblemDetails(msgspec.Struct, frozen=True):
     """What went wrong, as problem+json."""
 
     title: str
@@ -217,7 +217,7 @@ def problem(
     success: bool | UnsetType = UNSET,
 ) -> Response:
     """An error in the one form all errors have."""
-    body = jsonrpc.encode(Refusal(title, status, detail or title, hint, errors, success))
+    body = jsonrpc.encode(ProblemDetails(title, status, detail or title, hint, errors, success))
     return Response(body, status, {"cache-control": "no-store"}, media_type=PROBLEM)
 
 

@@ -19,7 +19,7 @@ from toolyard.surfaces.control.api import Call, Operation
 ONE = "/api/v1/apps/{name}"
 
 
-class InstalledRow(msgspec.Struct):
+class InstalledRow(msgspec.Struct, frozen=True):
     """A program of an app that is on this machine, and what would start it."""
 
     label: str
@@ -28,19 +28,19 @@ class InstalledRow(msgspec.Struct):
     command: list[str]
 
 
-class InstalledList(msgspec.Struct):
+class InstalledList(msgspec.Struct, frozen=True):
     """The programs of an app that are on this machine."""
 
     installed: list[InstalledRow]
 
 
-class LaunchBody(msgspec.Struct, forbid_unknown_fields=True):
+class LaunchBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which of its programs to start, by label."""
 
     label: str
 
 
-class AppBody(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+class AppBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """An app: its variants and their ports, and how its MCP server is told from others."""
 
     variants: dict[str, int]

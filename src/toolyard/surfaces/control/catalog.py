@@ -26,7 +26,7 @@ PAGE: Final = 30
 PAGE_MOST: Final = 100
 
 
-class CatalogQuery(msgspec.Struct):
+class CatalogQuery(msgspec.Struct, frozen=True):
     """Which definitions to list."""
 
     search: str = ""
@@ -76,14 +76,14 @@ class PublishedPage(msgspec.Struct, frozen=True):
     metadata: NextPage
 
 
-class Values(msgspec.Struct):
+class Values(msgspec.Struct, frozen=True):
     """What a server is given for its variables, and whether it is on."""
 
     values: dict[str, str] = {}
     enabled: bool = True
 
 
-class Wanted(msgspec.Struct):
+class Wanted(msgspec.Struct, frozen=True):
     """Which published server to import, from where, and what to call it."""
 
     name: Annotated[str, Meta(min_length=1)]
@@ -92,7 +92,7 @@ class Wanted(msgspec.Struct):
     alias: str = ""
 
 
-class SearchQuery(msgspec.Struct):
+class SearchQuery(msgspec.Struct, frozen=True):
     """What to look for at a registry."""
 
     registry: Annotated[str, Meta(min_length=1)]

@@ -16,7 +16,7 @@ from toolyard.surfaces.control.api import Call, Operation
 
 if TYPE_CHECKING:  # most hubs never change a client's file, and none does on its way up
     from toolyard.clients.change import Plan
-    from toolyard.clients.connecting import Connecting, Row
+    from toolyard.clients.connecting import ClientState, Connecting
     from toolyard.clients.journal import Record
 
 TOP = "/api/v1/clients"
@@ -24,7 +24,7 @@ ONE = "/api/v1/clients/{name}"
 CHANGES = "/api/v1/clients/changes"
 
 
-class ClientRow(msgspec.Struct, frozen=True):
+class KnownClientRow(msgspec.Struct, frozen=True):
     """One client, and how it stands to the hub."""
 
     client: str
@@ -47,11 +47,11 @@ class OwnEntry(msgspec.Struct, frozen=True):
 class ClientList(msgspec.Struct, frozen=True):
     """Every client that is known, and the entry for one that is not."""
 
-    clients: list[ClientRow]
+    clients: list[KnownClientRow]
     entry: OwnEntry
 
 
-class ConnectBody(msgspec.Struct, forbid_unknown_fields=True):
+class ConnectBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How to connect a client; with `dry_run` nothing is written."""
 
     http: bool = False
@@ -59,7 +59,7 @@ class ConnectBody(msgspec.Struct, forbid_unknown_fields=True):
     dry_run: bool = False
 
 
-class DisconnectBody(msgspec.Struct, forbid_unknown_fields=True):
+class DisconnectBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """With `dry_run` nothing is written."""
 
     dry_run: bool = False
@@ -80,7 +80,7 @@ class ChangeAnswer(msgspec.Struct, frozen=True):
     note: str = ""
 
 
-class ChangeRow(msgspec.Struct, frozen=True):
+class ClientChangeRow(msgspec.Struct, frozen=True):
     """A change of the past."""
 
     id: str
@@ -94,7 +94,7 @@ class ChangeRow(msgspec.Struct, frozen=True):
 class ChangeList(msgspec.Struct, frozen=True):
     """Every change that is remembered, the newest first."""
 
-    changes: list[ChangeRow]
+    changes: list[ClientChangeRow]
 
 
 class ClientsDoor:
@@ -163,16 +163,18 @@ def _undo_now(connecting: Connecting, id_: str, asked: DisconnectBody) -> Change
     return _answer(plan, record, asked.dry_run, ended)
 
 
-def _client(row: Row) -> ClientRow:
+def _client(row: ClientState) -> KnownClientRow:
     client = row.client
     connected = bool(row.how)
-    return ClientRow(
+    return KnownClientRow(
         client.name, client.title, row.installed, connected, row.how, str(row.path), row.problem
     )
 
 
-def _change(record: Record) -> ChangeRow:
-    return ChangeRow(record.id, record.at, record.client, record.what, record.path, record.undone)
+def _change(record: Record) -> ClientChangeRow:
+    return ClientChangeRow(
+        record.id, record.at, record.client, record.what, record.path, record.undone
+    )
 
 
 def _answer(

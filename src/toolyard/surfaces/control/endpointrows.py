@@ -11,7 +11,7 @@ Scalar = str | int | float | bool
 Spelling = Annotated[str, Meta(examples=["stdio", "http", "streamable-http", "sse"])]
 
 
-class EndpointBody(msgspec.Struct, forbid_unknown_fields=True):
+class EndpointBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How a server is started (`command`) or reached (`url`), in any spelling that clients use."""
 
     type: Spelling | UnsetType | None = UNSET

@@ -22,7 +22,7 @@ Text = Annotated[str, Meta(max_length=2000)]
 Limit = Annotated[int, Meta(ge=0, lt=1 << 31)]
 
 
-class ExecutorBody(msgspec.Struct, forbid_unknown_fields=True):
+class ExecutorBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What kind of place it is, where, and what else its kind understands."""
 
     type: Literal["docker", "ssh", "kubernetes"]
@@ -34,7 +34,7 @@ class ExecutorBody(msgspec.Struct, forbid_unknown_fields=True):
     """MB they may take together; 0 and null as above."""
 
 
-class ExecutorRow(msgspec.Struct):
+class ExecutorRow(msgspec.Struct, frozen=True):
     """An executor, and whose policy holds there."""
 
     name: str
@@ -49,20 +49,20 @@ class ExecutorRow(msgspec.Struct):
     memory_limit: int | None = None
 
 
-class ExecutorList(msgspec.Struct):
+class ExecutorList(msgspec.Struct, frozen=True):
     """The executors that were named, and the kinds that can always be."""
 
     executors: list[ExecutorRow]
     kinds: list[str]
 
 
-class TestBody(msgspec.Struct, forbid_unknown_fields=True):
+class TestBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """In which image to try it, if not its own default."""
 
     image: Text = ""
 
 
-class RenderQuery(msgspec.Struct):
+class RenderQuery(msgspec.Struct, frozen=True):
     """For which agent and cluster."""
 
     agent: Name
@@ -70,20 +70,20 @@ class RenderQuery(msgspec.Struct):
     native: bool = False
 
 
-class RenderRow(msgspec.Struct):
+class RenderRow(msgspec.Struct, frozen=True):
     """Manifests, in YAML."""
 
     manifests: str
 
 
-class StepTaken(msgspec.Struct):
+class StepTaken(msgspec.Struct, frozen=True):
     """What was done, and how long it took."""
 
     text: str
     seconds: float
 
 
-class TestRow(msgspec.Struct):
+class TestRow(msgspec.Struct, frozen=True):
     """What came of trying a place."""
 
     ok: bool

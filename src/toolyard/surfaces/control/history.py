@@ -23,7 +23,7 @@ RecordedJson = Annotated[Any, msgspec.Meta(description="Any JSON, as far as it w
 Ended = Literal["", "ok", "tool-error", "error", "cancelled", "failed"]
 
 
-class HistoryQuery(msgspec.Struct):
+class HistoryQuery(msgspec.Struct, frozen=True):
     """Which calls; `since` is `1h`, `30m`, `2d` ago or an ISO 8601 time, `before` an id."""
 
     server: Text = ""
@@ -37,7 +37,7 @@ class HistoryQuery(msgspec.Struct):
     limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 50
 
 
-class StatsQuery(msgspec.Struct):
+class StatsQuery(msgspec.Struct, frozen=True):
     """Calls of which server, tool, agent or token, and since when."""
 
     server: Text = ""

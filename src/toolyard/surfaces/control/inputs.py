@@ -30,7 +30,7 @@ class SavedInputs(msgspec.Struct, frozen=True):
     inputs: list[SavedInput]
 
 
-class WhichInput(msgspec.Struct):
+class WhichInput(msgspec.Struct, frozen=True):
     """The input to delete; all of the tool's without a name."""
 
     name: str = ""

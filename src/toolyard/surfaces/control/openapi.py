@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from toolyard import __version__
-from toolyard.surfaces.control.api import JSON, PROBLEM, Call, Operation, Refusal
+from toolyard.surfaces.control.api import JSON, PROBLEM, Call, Operation, ProblemDetails
 from toolyard.surfaces.gate import OPEN_PATHS
 from toolyard.wire import jsonrpc
 
@@ -24,8 +24,8 @@ def document(operations: Sequence[Operation]) -> dict[str, Any]:
         if kind is not None
     ]
     template = "#/components/schemas/{name}"
-    schemas, parts = msgspec.json.schema_components([*types, Refusal], ref_template=template)
-    found = dict(zip([*map(_key, types), _key(Refusal)], schemas, strict=True))
+    schemas, parts = msgspec.json.schema_components([*types, ProblemDetails], ref_template=template)
+    found = dict(zip([*map(_key, types), _key(ProblemDetails)], schemas, strict=True))
     paths: dict[str, dict[str, Any]] = {}
     for each in operations:
         paths.setdefault(_plain(each.path), {})[each.method.lower()] = _operation(
@@ -116,7 +116,7 @@ def _may_be_empty(kind: Any) -> bool:
 
 
 def _refusal(found: dict[str, Any]) -> dict[str, Any]:
-    content = {PROBLEM: {"schema": found[_key(Refusal)]}}
+    content = {PROBLEM: {"schema": found[_key(ProblemDetails)]}}
     return {"description": "why it was refused, and what to do", "content": content}
 
 

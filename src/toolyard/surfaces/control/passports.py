@@ -30,7 +30,7 @@ class PassportFact(msgspec.Struct, frozen=True):
     text: str
 
 
-class ClientRow(msgspec.Struct, frozen=True):
+class ConnectedClientRow(msgspec.Struct, frozen=True):
     """Clients that made themselves known under one name."""
 
     name: str
@@ -58,7 +58,7 @@ class PassportRow(msgspec.Struct, frozen=True):
     facts: list[PassportFact]
     overridden: list[str]
     """The entries the user has set."""
-    clients: list[ClientRow]
+    clients: list[ConnectedClientRow]
 
 
 class PassportList(msgspec.Struct, frozen=True):
@@ -66,7 +66,7 @@ class PassportList(msgspec.Struct, frozen=True):
 
     revision: int
     passports: list[PassportRow]
-    strangers: list[ClientRow]
+    strangers: list[ConnectedClientRow]
 
 
 class PassportBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -108,7 +108,7 @@ class PassportsDoor:
         strangers = [row for name, row in there if not name]
         return Reply(PassportList(snapshot.revision, rows, strangers), etag=str(snapshot.revision))
 
-    def _clients(self) -> Iterator[tuple[str, ClientRow]]:
+    def _clients(self) -> Iterator[tuple[str, ConnectedClientRow]]:
         """Who made itself known, each with the name of its passport."""
         sessions = self._relay.subscriptions.sessions
         for known in self._relay.passports.known:
@@ -116,12 +116,12 @@ class PassportsDoor:
             passport = known.passport.name if known.passport is not None else ""
             yield passport, self._client(known.client, known.version, theirs)
 
-    def _client(self, name: str, version: str, sessions: list[Session]) -> ClientRow:
+    def _client(self, name: str, version: str, sessions: list[Session]) -> ConnectedClientRow:
         if not sessions:
-            return ClientRow(name, version, 0)
+            return ConnectedClientRow(name, version, 0)
         view = self._relay.view(sessions[0].view_key)
         listed = len(view.lists["tools"].items)
-        return ClientRow(name, version, len(sessions), listed, view.left_out)
+        return ConnectedClientRow(name, version, len(sessions), listed, view.left_out)
 
     async def _put(self, call: Call) -> Ordered:
         name = call.path["name"]
@@ -133,7 +133,9 @@ class PassportsDoor:
         return Ordered(name, await self._orders.remove_passport(name))
 
 
-def make_row(passport: Passport, overridden: list[str], clients: list[ClientRow]) -> PassportRow:
+def make_row(
+    passport: Passport, overridden: list[str], clients: list[ConnectedClientRow]
+) -> PassportRow:
     """A passport as the API shows it."""
     return PassportRow(
         passport.name,

@@ -12,7 +12,7 @@ from toolyard.core.agentwords import write_policy
 from toolyard.hub.agents import Agents
 from toolyard.operation import Ordered
 from toolyard.surfaces.control.agentrows import (
-    ChangeRow,
+    PlanChangeRow,
     PolicyBody,
     PolicyList,
     PolicyRow,
@@ -24,7 +24,7 @@ TOP = "/api/v1/policies"
 ONE = "/api/v1/policies/{executor}"
 
 
-class PreviewQuery(msgspec.Struct):
+class PreviewQuery(msgspec.Struct, frozen=True):
     """What to look at."""
 
     reset: bool = False
@@ -81,7 +81,7 @@ class PoliciesDoor:
         # Every agent is resolved twice, so it is done beside the loop.
         found = await asyncio.to_thread(self._agents.preview_policy, name, said)
         rows = [
-            ChangeRow(c.agent, c.executor, list(c.gained), list(c.lost), list(c.changed))
+            PlanChangeRow(c.agent, c.executor, list(c.gained), list(c.lost), list(c.changed))
             for c in found
         ]
         return Preview(self._agents.roster.executor(name), rows)

@@ -22,7 +22,7 @@ META: Final = "toolyard/catalog"
 SERVERS: Final = "/v0.1/servers"
 
 
-class PublishedQuery(msgspec.Struct):
+class PublishedQuery(msgspec.Struct, frozen=True):
     """Which servers to give, as the API of the public registry has it."""
 
     search: str = ""

@@ -13,7 +13,7 @@ from toolyard.hub.agents import Agents
 from toolyard.hub.why import Story
 from toolyard.stores.clear import pairs_without_secrets, without_secrets
 from toolyard.surfaces.control.agentrows import (
-    Checked,
+    CheckedConfig,
     Name,
     PlanEndpoint,
     PlanRow,
@@ -26,7 +26,7 @@ from toolyard.surfaces.control.agents import ONE, ExecutorQuery
 from toolyard.surfaces.control.api import Call, Operation, fault_rows
 
 
-class RunQuery(msgspec.Struct):
+class RunQuery(msgspec.Struct, frozen=True):
     """Which run; without an executor, one on this machine."""
 
     agent: Name
@@ -34,7 +34,7 @@ class RunQuery(msgspec.Struct):
     session: str = ""
 
 
-class WhyQuery(msgspec.Struct):
+class WhyQuery(msgspec.Struct, frozen=True):
     """Which server or tool, and for whom."""
 
     name: Name
@@ -42,7 +42,7 @@ class WhyQuery(msgspec.Struct):
     executor: str = ""
 
 
-class CheckQuery(ExecutorQuery):
+class CheckQuery(ExecutorQuery, frozen=True):
     """With which executor, and what is checked."""
 
     override: bool = False
@@ -67,7 +67,7 @@ class ResolvingDoor:
         return [
             Operation("GET", path, "What a run gets", self._resolve, ResolutionRow, **resolve),
             Operation("GET", "/api/v1/why", "Why it does", self._why, StoryRow, **why),
-            Operation("POST", f"{ONE}/validate", say, self._check, Checked, **check),
+            Operation("POST", f"{ONE}/validate", say, self._check, CheckedConfig, **check),
         ]
 
     async def _resolve(self, call: Call) -> ResolutionRow:
@@ -80,14 +80,14 @@ class ResolvingDoor:
         await self._agents.prepare(query.executor)
         return story_row(self._agents.why(query.name, query.agent, query.executor))
 
-    async def _check(self, call: Call) -> Checked:
+    async def _check(self, call: Call) -> CheckedConfig:
         agent, query = call.path["id"], call.query
         if query.override:
             found = self._agents.validate_override(agent, query.executor, call.body)
         else:
             found = self._agents.validate(agent, call.body, query.executor)
         errors, warnings = fault_rows(found.faults), fault_rows(found.warnings)
-        return Checked(not errors, errors, warnings)
+        return CheckedConfig(not errors, errors, warnings)
 
 
 def resolution_row(made: Resolution) -> ResolutionRow:

@@ -30,7 +30,7 @@ TOP = "/api/v1/runs"
 PREFIX = "run-"
 
 
-class NewRun(msgspec.Struct, forbid_unknown_fields=True):
+class NewRun(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which agent is to run, where, and under which name."""
 
     agent: Name

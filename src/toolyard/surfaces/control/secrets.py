@@ -11,40 +11,40 @@ from toolyard.hub import Hub
 from toolyard.hub.logins import Logins, LoginState
 from toolyard.links.oauth import LOGIN_SECONDS
 from toolyard.operation import Done
-from toolyard.stores.inventory import Row, take_stock
+from toolyard.stores.inventory import SecretRow, take_stock
 from toolyard.stores.keyring import has_keyring
 from toolyard.stores.secrets import SECRET_BYTES, Secrets
 from toolyard.surfaces.control.api import Call, Operation
 
 
-class SecretRows(msgspec.Struct):
+class SecretRows(msgspec.Struct, frozen=True):
     """Every secret by name, where it is kept, and who uses it."""
 
-    secrets: list[Row]
+    secrets: list[SecretRow]
     keyring: bool
     """Whether this system has one."""
 
 
-class NewSecret(msgspec.Struct):
+class NewSecret(msgspec.Struct, frozen=True):
     """The value of a secret."""
 
     value: Annotated[str, msgspec.Meta(min_length=1, max_length=SECRET_BYTES)]
 
 
-class LoginStates(msgspec.Struct):
+class LoginStates(msgspec.Struct, frozen=True):
     """How every server with an address is logged in to."""
 
     logins: list[LoginState]
 
 
-class LoginPage(msgspec.Struct):
+class LoginPage(msgspec.Struct, frozen=True):
     """Where a person agrees; the login ends by itself, and `/api/v1/auth` says how."""
 
     url: str
     seconds: float
 
 
-class LoggedOut(msgspec.Struct):
+class LoggedOut(msgspec.Struct, frozen=True):
     """Whether there was a login to forget."""
 
     done: bool

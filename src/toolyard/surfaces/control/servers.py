@@ -20,7 +20,7 @@ ONE = "/api/v1/servers/{alias}"
 ENTRY_HINT = 'write it as {"command": "..."} or {"url": "..."}'
 
 
-class ServerEntry(EndpointBody):
+class ServerEntry(EndpointBody, frozen=True):
     """A server as in the servers file: its endpoint, and what is beside it."""
 
     timeout: Annotated[float, Meta(gt=0)] | UnsetType | None = UNSET
@@ -28,7 +28,7 @@ class ServerEntry(EndpointBody):
     disabled: bool | UnsetType | None = UNSET
 
 
-class NewServer(msgspec.Struct, forbid_unknown_fields=True):
+class NewServer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A server to write down."""
 
     name: Annotated[str, Meta(pattern=r"^[A-Za-z0-9_.-]{1,64}$")]

@@ -15,13 +15,13 @@ from toolyard.surfaces.control.api import Call, Operation
 PATH = "/api/v1/servers/{alias}/shareable"
 
 
-class Calls(msgspec.Struct, forbid_unknown_fields=True):
+class PermittedCalls(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Tools that may be called though they may change something, with their arguments."""
 
     calls: dict[str, dict[str, Any]] = {}
 
 
-class TrialRow(msgspec.Struct):
+class TrialRow(msgspec.Struct, frozen=True):
     """One question that two sessions asked, over one process and over two."""
 
     what: str
@@ -29,7 +29,7 @@ class TrialRow(msgspec.Struct):
     leaks: bool
 
 
-class EvidenceRow(msgspec.Struct):
+class EvidenceRow(msgspec.Struct, frozen=True):
     """What was tried, what was seen, and what follows."""
 
     server: str
@@ -63,7 +63,7 @@ class SharingDoor:
                 tried,
                 self._try,
                 EvidenceRow,
-                body=Calls,
+                body=PermittedCalls,
                 tag="servers",
                 errors=errors,
             ),

@@ -21,7 +21,7 @@ from toolyard.surfaces.gate import Caller, caller_of
 TOP = "/api/v1/tokens"
 
 
-class TokenRow(msgspec.Struct):
+class TokenRow(msgspec.Struct, frozen=True):
     """A token, without its secret."""
 
     name: str
@@ -33,13 +33,13 @@ class TokenRow(msgspec.Struct):
     discovers: bool = False
 
 
-class TokenList(msgspec.Struct):
+class TokenList(msgspec.Struct, frozen=True):
     """The tokens of all agents."""
 
     tokens: list[TokenRow]
 
 
-class NewToken(msgspec.Struct, forbid_unknown_fields=True):
+class NewToken(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Whose token to make, and what may be seen with it."""
 
     name: Annotated[str, Meta(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$")]
@@ -50,7 +50,7 @@ class NewToken(msgspec.Struct, forbid_unknown_fields=True):
     """It opens the list of announced servers, and nothing else."""
 
 
-class MadeToken(msgspec.Struct):
+class MadeToken(msgspec.Struct, frozen=True):
     """A token; it is shown this once."""
 
     name: str

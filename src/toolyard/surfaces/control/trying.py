@@ -35,7 +35,7 @@ _KINDS: Final = {
 }
 
 
-class Try(msgspec.Struct):
+class Try(msgspec.Struct, frozen=True):
     """Which tool to call, and with what."""
 
     server: str
@@ -45,7 +45,7 @@ class Try(msgspec.Struct):
     """The saved input to call it with; `arguments` go over it."""
 
 
-class Told(msgspec.Struct):
+class Told(msgspec.Struct, frozen=True):
     """One event of a call that is watched; its `data` is JSON."""
 
     event: Literal[
@@ -54,7 +54,7 @@ class Told(msgspec.Struct):
     data: str
 
 
-class PersonSaid(msgspec.Struct):
+class PersonSaid(msgspec.Struct, frozen=True):
     """What a person answers to a question of the server."""
 
     question: int
@@ -62,7 +62,7 @@ class PersonSaid(msgspec.Struct):
     content: dict[str, Any] = {}
 
 
-class Trial:
+class WatchedCall:
     """One call under way, and what is to be told of it."""
 
     def __init__(self) -> None:
@@ -117,7 +117,7 @@ class TryingDoor:
         self._relay = relay
         self._inputs = inputs
         self._stopping = stopping
-        self._trials: dict[str, Trial] = {}
+        self._trials: dict[str, WatchedCall] = {}
 
     def operations(self) -> list[Operation]:
         """What this part of the API can do."""
@@ -150,14 +150,14 @@ class TryingDoor:
         self._trial(call.path["id"]).cancelled.set()
         return Done()
 
-    def _trial(self, id_: str) -> Trial:
+    def _trial(self, id_: str) -> WatchedCall:
         if id_ not in self._trials:
             raise UnknownNameError(f"no call {id_!r} is under way", "it has ended")
         return self._trials[id_]
 
     async def watch(self, arguments: Raw, receive: Receive, send: Send) -> None:
         """Make a call and tell of it, until it ends or nobody wants it any more."""
-        trial = Trial()
+        trial = WatchedCall()
         self._trials[trial.id] = trial
         trial.tell("begun", {"id": trial.id})
         try:
@@ -172,7 +172,7 @@ class TryingDoor:
             del self._trials[trial.id]
             trial.session.close()
 
-    async def _call(self, trial: Trial, arguments: Raw) -> None:
+    async def _call(self, trial: WatchedCall, arguments: Raw) -> None:
         meta = {"progressToken": Raw(b"1")}
         try:
             message = await self._relay.call(trial.session, arguments, trial.responder, meta=meta)
@@ -206,7 +206,7 @@ class Watched(Response):
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-async def _tell(trial: Trial, calling: asyncio.Task[None], send: Send) -> None:
+async def _tell(trial: WatchedCall, calling: asyncio.Task[None], send: Send) -> None:
     """Send events until the call is over and all of them are sent."""
     calling.add_done_callback(lambda _task: _wake(trial))
     while not (calling.done() and trial.events.empty()):
@@ -218,7 +218,7 @@ async def _tell(trial: Trial, calling: asyncio.Task[None], send: Send) -> None:
         await send({"type": "http.response.body", "body": event, "more_body": True})
 
 
-def _wake(trial: Trial) -> None:
+def _wake(trial: WatchedCall) -> None:
     if not trial.events.full():
         trial.events.put_nowait(b": over\n\n")
 

@@ -22,7 +22,7 @@ MOST: Final = 1000
 """Parts that can be named at once."""
 
 
-class Limit(msgspec.Struct):
+class Limit(msgspec.Struct, frozen=True):
     """How long a server gets to start, greet and list."""
 
     seconds: Annotated[float, Meta(gt=0, le=SECONDS_MOST)] = 60.0
@@ -31,7 +31,7 @@ class Limit(msgspec.Struct):
 Keys = Annotated[list[Annotated[str, Meta(min_length=1)]], Meta(max_length=MOST)]
 
 
-class Approval(msgspec.Struct):
+class Approval(msgspec.Struct, frozen=True):
     """What to approve: these parts, or if none is named all of them and the launch."""
 
     tools: Keys = []
@@ -52,7 +52,7 @@ class Approval(msgspec.Struct):
         return [*named, INSTRUCTIONS] if self.instructions else named
 
 
-class FieldDifference(msgspec.Struct):
+class FieldDifference(msgspec.Struct, frozen=True):
     """One field of a tool, with every invisible character spelled out."""
 
     path: str
@@ -61,7 +61,7 @@ class FieldDifference(msgspec.Struct):
     lines: list[str]
 
 
-class PartDifference(msgspec.Struct):
+class PartDifference(msgspec.Struct, frozen=True):
     """How one part differs: a tool, prompt, resource or template, or the instructions."""
 
     of: Kind
@@ -73,7 +73,7 @@ class PartDifference(msgspec.Struct):
     fields: list[FieldDifference]
 
 
-class Finding(msgspec.Struct):
+class VerificationResult(msgspec.Struct, frozen=True):
     """What a verification saw, and how it differs from what is on file."""
 
     server: str
@@ -91,7 +91,7 @@ class Finding(msgspec.Struct):
     changes: list[PartDifference]
 
 
-class Waiting(msgspec.Struct):
+class Waiting(msgspec.Struct, frozen=True):
     """How a server differs from what was approved, and what of it waits."""
 
     server: str
@@ -108,7 +108,7 @@ class Waiting(msgspec.Struct):
     changes: list[PartDifference]
 
 
-class Approved(msgspec.Struct):
+class Approved(msgspec.Struct, frozen=True):
     """What waited until now: tools by their names, all else with its kind."""
 
     server: str
@@ -130,7 +130,7 @@ class VerificationDoor:
                 f"{one}/verify",
                 "See what a server really offers",
                 self._verify,
-                Finding,
+                VerificationResult,
                 body=Limit,
                 tag=tag,
                 errors=(500, 502, 504),
@@ -164,10 +164,10 @@ class VerificationDoor:
             ),
         ]
 
-    async def _verify(self, call: Call) -> Finding:
+    async def _verify(self, call: Call) -> VerificationResult:
         found = await self._checks.verify(call.path["alias"], call.body.seconds)
         offers, peer = found.offers, found.peer
-        return Finding(
+        return VerificationResult(
             server=found.name,
             verified_at=found.verified_at,
             era=peer.era,

@@ -25,7 +25,7 @@ FOLLOW_SECONDS: Final = 0.25
 LISTED: Final = 1000
 
 
-class ToolsQuery(msgspec.Struct):
+class ToolsQuery(msgspec.Struct, frozen=True):
     """Which tools to list."""
 
     query: str = ""
@@ -33,13 +33,13 @@ class ToolsQuery(msgspec.Struct):
     limit: int = 0
 
 
-class LogQuery(msgspec.Struct):
+class LogQuery(msgspec.Struct, frozen=True):
     """How much of a log, and whether to wait for more."""
 
     follow: bool = False
 
 
-class ToolCall(msgspec.Struct):
+class ToolCall(msgspec.Struct, frozen=True):
     """Which tool to call, and with what."""
 
     server: str
@@ -49,7 +49,7 @@ class ToolCall(msgspec.Struct):
     """The saved input to call it with; `arguments` go over it."""
 
 
-class StopOrder(msgspec.Struct):
+class StopOrder(msgspec.Struct, frozen=True):
     """How the hub is to stop."""
 
     comes_back: bool = False
@@ -68,13 +68,13 @@ class Ready(msgspec.Struct, frozen=True):
     ready: bool
 
 
-class Link(msgspec.Struct, frozen=True):
+class PageLink(msgspec.Struct, frozen=True):
     """A link that opens the page in a browser, once."""
 
     link: str
 
 
-class Found(msgspec.Struct, frozen=True):
+class ToolList(msgspec.Struct, frozen=True):
     """Tools, as their servers describe them, and how many there are in all."""
 
     tools: list[OpenObject]
@@ -120,7 +120,7 @@ class Yard:
                 "/api/v1/tools",
                 "List or search tools",
                 self._tools,
-                Found,
+                ToolList,
                 query=ToolsQuery,
                 errors=(404,),
             ),
@@ -144,7 +144,7 @@ class Yard:
             ),
             Operation("POST", "/api/v1/refresh", "Ask all servers again", self._refresh, Done),
             Operation("POST", "/api/v1/stop", "Stop the hub", self._end, Done, body=StopOrder),
-            Operation("POST", "/api/v1/link", "A link for a browser", self._give_link, Link),
+            Operation("POST", "/api/v1/link", "A link for a browser", self._give_link, PageLink),
         ]
 
     async def _live(self, call: Call) -> Live:
@@ -158,14 +158,14 @@ class Yard:
     async def _status(self, call: Call) -> Reply:
         return Reply(self._hub.status(), etag=str(self._hub.snapshot.revision))
 
-    async def _tools(self, call: Call) -> Found:
+    async def _tools(self, call: Call) -> ToolList:
         asked: ToolsQuery = call.query
         view = self._relay.view()
         if asked.server and asked.server not in view.entries:
             raise UnknownNameError(unknown("server", asked.server, view.entries))
         names = view.search(asked.query, asked.server)
         most = asked.limit if asked.limit > 0 else LISTED
-        return Found([describe(view, name) for name in names[:most]], len(names))
+        return ToolList([describe(view, name) for name in names[:most]], len(names))
 
     async def _call(self, call: Call) -> bytes:
         """Call a tool as `toolyard_call` does: lazily started, checked against its schema."""
@@ -213,8 +213,8 @@ class Yard:
         asyncio.get_running_loop().call_later(0.05, self._stop, call.body.comes_back)
         return Done()
 
-    async def _give_link(self, call: Call) -> Link:
-        return Link(self._link())
+    async def _give_link(self, call: Call) -> PageLink:
+        return PageLink(self._link())
 
 
 def _newer(seen: tuple[str, ...], lines: tuple[str, ...]) -> tuple[str, ...]:
