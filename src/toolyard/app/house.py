@@ -182,6 +182,7 @@ class House:
 
     def _build_links(self) -> None:
         """What opens links and holds them."""
+        self.departures = Departures(read_ports)
         self.open = self._make_opener()
         self.pool = Pool(
             self.board,
@@ -191,7 +192,6 @@ class House:
             on_ready=lambda *ready: self.relay.subscriptions.ready(*ready),
             on_notice=lambda *notice: self.relay.heard(*notice),
         )
-        self.departures = Departures(self.budget.keepers, read_ports)
         self.instances = Instances(
             self.board,
             self.pool,
@@ -216,6 +216,7 @@ class House:
                 Recognise(self.apps.admit, self.apps.recognise),
                 self.credentials.log_in,
                 self.packages.prefer_installed,
+                self.departures.watch_over,
             ],
             Connect(self.sites.get, self._patience, self.settings.server_message_limit),
         )

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import errno
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Final
 from weakref import WeakSet
 
-from toolyard.links.keeper import Keeper
 from toolyard.links.link import Link
+from toolyard.links.opening import Opening, Proceed
 
 LOOK_SECONDS: Final = 1.0
 DIAL_SECONDS: Final = 1.0
@@ -25,29 +26,38 @@ _NOBODY: Final = frozenset({errno.ECONNREFUSED, errno.EADDRNOTAVAIL, errno.ENETU
 class Departures:
     """Looks who still listens, while there are links to ports of this machine."""
 
-    def __init__(
-        self,
-        keepers: Callable[[], Iterable[Keeper]],
-        read_ports: Callable[[], set[int] | None],
-    ) -> None:
-        """Look at the links of these keepers; `read_ports` may block, and give None: untold."""
-        self._keepers = keepers
+    def __init__(self, read_ports: Callable[[], set[int] | None]) -> None:
+        """Take what tells the ports somebody listens on; it may block, and give None: untold."""
         self._read_ports = read_ports
+        self._links: set[Link] = set()
+        self._opened = asyncio.Event()
         self._forwarded: WeakSet[Link] = WeakSet()
         """Links to ports that take connections although nobody is known to listen."""
+
+    @asynccontextmanager
+    async def watch_over(self, opening: Opening, proceed: Proceed) -> AsyncIterator[Link]:
+        """Step: a link to a port of this machine is looked after while it is open."""
+        async with proceed(opening) as link:
+            if link.local is not None:
+                self._links.add(link)
+                self._opened.set()
+            try:
+                yield link
+            finally:
+                self._links.discard(link)
 
     async def run(self) -> None:
         """Look until cancelled; not at all where the kernel does not tell."""
         while True:
+            await self._opened.wait()
             await asyncio.sleep(LOOK_SECONDS)
-            links = [link for keeper in self._keepers() if (link := keeper.link) is not None]
-            links = [link for link in links if link.local is not None]
-            if not links:
+            if not self._links:
+                self._opened.clear()
                 continue
             ports = await asyncio.to_thread(self._read_ports)
             if ports is None:
                 return
-            await self._look(links, ports)
+            await self._look(list(self._links), ports)
 
     async def _look(self, links: list[Link], ports: set[int]) -> None:
         for link in links:
