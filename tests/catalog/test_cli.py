@@ -12,6 +12,8 @@ from toolyard.cli.entry import run
 from toolyard.console.exits import Exit
 from toolyard.stores.stock import SHIPPED
 
+pytestmark = pytest.mark.slow
+
 Toolyard = Callable[..., tuple[int, Any, str]]
 
 

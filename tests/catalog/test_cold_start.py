@@ -6,8 +6,12 @@ import json
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.surfaces.doors import open_doors
 from toolyard.stores.catalog import Catalog
+
+pytestmark = pytest.mark.slow
 
 SERVERS, TOOLS = 30, 20
 

@@ -22,6 +22,8 @@ from toolyard.surfaces.control.catalog import CatalogDoor
 from toolyard.surfaces.control.openapi import document
 from toolyard.surfaces.control.published import PublishedDoor
 
+pytestmark = pytest.mark.slow
+
 EXAMPLE = {
     "name": "mine",
     "title": "Mine",

@@ -287,6 +287,7 @@ def test_many_who_write_at_once_lose_nothing(catalog: Catalog) -> None:
     assert all(shelf.definitions[name].definition.verification == SEEN for name in names)
 
 
+@pytest.mark.slow
 def test_a_thousand_files_load_in_a_second_and_one_change_reads_one(tmp_path: Path) -> None:
     catalog = Catalog(tmp_path)
     folder = tmp_path / "custom"

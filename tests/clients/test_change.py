@@ -54,6 +54,7 @@ def memory() -> Iterator[Path]:
         yield Path(name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("names", [("claude-code", "opencode", "vscode", "zed"), ("codex",)])
 def test_undo_restores_every_byte_of_two_hundred_files(
     memory: Path, names: tuple[str, ...]

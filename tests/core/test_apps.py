@@ -98,6 +98,7 @@ def test_what_cannot_be_used_is_an_error_with_a_hint(wrong: dict[str, Any]) -> N
     assert caught.value.hint
 
 
+@pytest.mark.slow
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.text(),

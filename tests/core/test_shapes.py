@@ -116,6 +116,7 @@ def check(kind: str, raw: bytes, era: int) -> None:
     assert is_read(MODELS[kind][era].model_validate_json(raw, strict=True)), raw
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(offers(sloppy=True))
 def test_every_offer_is_made_to_fit_both_eras(offered: tuple[str, Offer]) -> None:
@@ -128,6 +129,7 @@ def test_every_offer_is_made_to_fit_both_eras(offered: tuple[str, Offer]) -> Non
         assert fields["x-other"] == json.loads(offer.raw)["x-other"]
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(offers(sloppy=False))
 def test_an_offer_that_fits_stays_the_bytes_it_was(offered: tuple[str, Offer]) -> None:

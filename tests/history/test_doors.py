@@ -15,6 +15,8 @@ from tests.e2e.talk import Json, talking
 from toolyard.cli.entry import run
 from toolyard.console.exits import Exit
 
+pytestmark = pytest.mark.slow
+
 KINDS = [(era, door) for era in ("legacy", "modern") for door in ("line", "http")]
 SERVERS = ("old", "new")
 

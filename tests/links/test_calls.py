@@ -58,6 +58,7 @@ async def test_a_call_given_up_is_cancelled_at_the_server(
         assert await said(call(link, "echo", {"text": "still here"})) == "still here"
 
 
+@pytest.mark.slow
 @everywhere
 async def test_progress_reaches_the_caller_and_keeps_the_call_alive(
     stack: ExitStack, transport: str, era: str

@@ -132,6 +132,7 @@ async def test_a_server_that_never_answers_is_given_up_with_its_last_words() -> 
     assert "still loading" in error.hint
 
 
+@pytest.mark.slow
 async def test_an_address_that_never_answers_is_given_up() -> None:
     with running_http_stub("--hang", "all") as address:
         assert "did not answer within 1 s" in str(await refusal(url(address)))

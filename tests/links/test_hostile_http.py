@@ -14,6 +14,8 @@ from tests.links.company import call, linked, said, talking, url
 from toolyard.core.errors import LinkError
 from toolyard.links.link import Link
 
+pytestmark = pytest.mark.slow
+
 OK = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = OK + b"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n"
 EVENTS = OK + b"Content-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"

@@ -71,6 +71,7 @@ async def test_a_legacy_session_is_ended(tmp_path: Path) -> None:
     assert len(recorded(record, "session deleted")) == 1
 
 
+@pytest.mark.slow
 async def test_200_probes_leave_no_session_in_a_server_of_the_sdk() -> None:
     with sdk_server() as url:
         for _ in range(SCANS // 10):

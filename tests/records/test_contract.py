@@ -211,6 +211,7 @@ async def test_whoever_waits_is_woken_by_a_write_of_this_process(opened: Opened)
     assert records.read().revision != before
 
 
+@pytest.mark.slow
 async def test_whoever_waits_is_woken_by_a_write_of_another_process(
     engine: str, opened: Opened, tmp_path: Path
 ) -> None:

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROUNDS = 10
 PROCESSES = 6
 OPENER = """
@@ -25,6 +27,7 @@ for line in sys.stdin:
 """
 
 
+@pytest.mark.slow
 def test_processes_that_open_a_new_file_at_once_all_get_it(tmp_path: Path) -> None:
     openers = [_opener() for _ in range(PROCESSES)]
     try:

@@ -157,6 +157,7 @@ async def test_without_a_watch_the_slow_look_tells(
             await changes.wait(5)
 
 
+@pytest.mark.slow
 async def test_where_there_is_no_inotify_the_library_tells(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -30,6 +30,7 @@ def six(tmp_path: Path) -> Iterator[dict[str, Process]]:
         yield made
 
 
+@pytest.mark.slow
 async def test_six_variants_of_both_eras_are_found_in_the_first_scan(
     six: dict[str, Process],
 ) -> None:
@@ -129,6 +130,7 @@ async def test_misses_must_come_in_a_row(six: dict[str, Process]) -> None:
         assert len(watcher.reports) == 1
 
 
+@pytest.mark.slow
 async def test_a_pause_of_our_own_counts_as_no_miss(six: dict[str, Process]) -> None:
     six["dev"].start()
     async with scanning(an_app(six), interval=200) as watcher:

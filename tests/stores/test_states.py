@@ -19,6 +19,8 @@ from tests.control.company import send
 from tests.surfaces.doors import Doors, open_doors
 from tests.verify.yard import says, tool
 
+pytestmark = pytest.mark.slow
+
 STATES = sorted(path for path in Path(__file__).with_name("states").iterdir())
 YEARS = 36500
 """Days for which calls are kept here: those in the states grow older."""

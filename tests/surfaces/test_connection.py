@@ -220,6 +220,7 @@ async def test_strangers_make_room_for_whoever_has_a_token(home: Path, said: byt
             await raw.close()
 
 
+@pytest.mark.slow
 async def test_2100_unfinished_bodies_without_a_token_lock_nobody_out(home: Path) -> None:
     async with open_doors(home) as doors:
         paths = ("/health/live", "/ui", "/open?code=x", "/", "/mcp", "/api/v1/status")

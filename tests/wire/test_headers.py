@@ -75,6 +75,7 @@ def test_a_wrapped_value_that_is_not_ascii_is_nothing() -> None:
     assert headers.decode_value("=?base64?ä?=") is None
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(schemas())
 def test_marked_arguments_are_those_the_sdk_finds(schema: dict[str, Any]) -> None:
@@ -126,6 +127,7 @@ VALUES = st.sampled_from(
 ) | st.sampled_from(["", "9" * 5000])
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(ARGUMENTS, st.dictionaries(st.sampled_from("sibd"), VALUES, max_size=2))
 @example({"i": True}, {"i": "1"})

@@ -127,6 +127,7 @@ def test_a_large_answer_is_read_as_the_decoder_would(id_: bytes, body: bytes) ->
         assert jsonrpc.read(raw) == jsonrpc.decode(raw)
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(JSON, st.binary(max_size=12), st.integers(0, 400))
 def test_a_large_answer_is_never_more_than_the_decoder_finds(

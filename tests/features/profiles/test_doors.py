@@ -14,6 +14,8 @@ import pytest_asyncio
 from tests.control.company import Agent, open_yard, put_profile, send
 from tests.surfaces.doors import Doors, Raw, call
 
+pytestmark = pytest.mark.slow
+
 ALL = {
     *("one__env", "one__echo", "one__tool_0", "one__tool_1", "one__tool_2"),
     *("two__echo", "two__tool_0", "two__tool_1"),
