@@ -37,7 +37,7 @@ HARD_CAP_SECONDS: Final = 600.0
 VIOLATIONS_ALLOWED: Final = 1000
 """Lines that are no messages, answers nobody asked for: beyond this many it does not talk to us."""
 TICK_SECONDS: Final = 0.25
-"""How exact the ends of long waits are."""
+"""The precision of the ends of long waits."""
 PAUSE_SECONDS: Final = 2.0
 """A tick that is later than this means that the hub itself stood still, not the servers."""
 NOTICES_PER_SECOND: Final = 100
@@ -66,7 +66,7 @@ class Link:
         self.name = name
         self.patience = patience
         self.where = where
-        """Where the server runs, in words for people; empty if nobody here started it."""
+        """The place where the server runs, for people; empty if nobody here started it."""
         self.peer = Peer(era="legacy", version="")
         self.capabilities: dict[str, Any] = {}
         self.closed: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -81,15 +81,15 @@ class Link:
         self.greeted_after = 0.0
         """Seconds from the start of the server, or the first request to it, to its greeting."""
         self.declares = declares
-        """What the server is told its client can do, if it is one client's alone."""
+        """The capabilities that the server is told of, if it is one client's alone."""
         self.home = home
-        """Who hears what belongs to no call, if the server runs for one client alone."""
+        """The client that hears what belongs to no call, if the server is its alone."""
         self.on_asked = on_asked
         """Hears of every question that names no call."""
         self.turns: Turns | None = None
         """In which order clients call, if the server asks without saying whom."""
         self.keeps_folders = False
-        """Whether the server asks for folders on its own account, and keeps them for every call."""
+        """True if the server asks for folders on its own account, and keeps them for every call."""
         self.heard_outside = asyncio.Event()
         """Set once a question outside of all calls was answered."""
         self.unattributed = 0
@@ -124,22 +124,22 @@ class Link:
     def peer(self, peer: Peer) -> None:
         self._peer = peer
         self.is_modern = peer.era == "modern"
-        """Whether the server speaks the modern era with us; kept apart, for every call asks."""
+        """True if the server speaks the modern era with us; kept apart, for every call asks."""
 
     @property
     def load(self) -> int:
-        """How many requests are under way."""
+        """The number of requests under way."""
         return len(self._pending)
 
     @property
     def calls(self) -> int:
-        """How many requests of clients are under way, or wait for their turn."""
+        """The number of clients' requests that are under way, or wait for their turn."""
         waiting = self.turns.waiting if self.turns is not None else 0
         return len(self._requesters()) + waiting
 
     @property
     def is_asking(self) -> bool:
-        """Whether a question of the server is open."""
+        """True while a question of the server is open."""
         return bool(self._questions)
 
     def take_turns(self) -> None:
@@ -546,7 +546,7 @@ _FOR_THE_HUB: Final = frozenset(
         "notifications/elicitation/complete",
     }
 )
-"""What concerns everybody who listens, not one call."""
+"""Notifications that concern everybody who listens, not one call."""
 
 
 def _unattributed(message: Message) -> bytes:

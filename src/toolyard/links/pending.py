@@ -11,7 +11,7 @@ from toolyard.wire.jsonrpc import Message
 
 
 class Requester(Protocol):
-    """Who is behind a call, as the server may reach them."""
+    """The client behind a call, as the server may reach it."""
 
     @property
     def client(self) -> object:
@@ -40,14 +40,14 @@ class PendingRequest:
     method: str
     requester: Requester | None
     answer: asyncio.Future[Message]
-    """What is waited for: the server's answer, or what comes before it."""
+    """The answer of the server, or what comes before it; see `interrupt`."""
     patience: float = 0.0
     deadline: float = 0.0
     cap: float = 0.0
     heard: int = 0
     """Notifications that belong to it so far."""
     tag: Any = None
-    """What the channel keeps for this request, e.g. its connection."""
+    """Kept by the channel for this request, e.g. its connection."""
     _on_answered: Callable[[object], None] | None = None
 
     def when_answered(self, call: Callable[[object], None]) -> None:
@@ -100,5 +100,5 @@ class Channel(Protocol):
 
     @property
     def cancel_by_message(self) -> bool:
-        """Whether the server must be told of a cancelled request; else dropping it is enough."""
+        """True if the server must be told of a cancelled request; else dropping it is enough."""
         ...

@@ -57,7 +57,7 @@ class Answers:
         }
 
     def introduction(self, view: View) -> str:
-        """How a model works with what a view shows."""
+        """Tell a model how to work with what a view shows."""
         return introduction(view.filter.separator, own_tools=view.has_own_tools)
 
     async def call(self, request: ClientRequest, name: str, view: View) -> Message:
@@ -72,8 +72,8 @@ class Answers:
         return text_result(format_status(status), status)
 
     async def _refresh(self, request: ClientRequest, view: View) -> Message:
-        seen = [entry.server.id for entry in view.entries.values()]
-        self._hub.refresh(seen if view.key.is_limited else None)
+        shown = [entry.server.id for entry in view.entries.values()]
+        self._hub.refresh(shown if view.key.is_limited else None)
         names = ", ".join(view.entries) or "none yet"
         return text_result(
             f"asked all servers again ({names}); what changed is listed as it arrives"
@@ -87,8 +87,8 @@ class Answers:
         names = view.search(query, server)
         limit = asked.get("limit")
         most = limit if isinstance(limit, int) and limit > 0 else (FOUND if query else LISTED)
-        found = {"tools": [describe(view, n) for n in names[:most]], "total": len(names)}
-        return text_result(jsonrpc.encode(found).decode(), found)
+        page = {"tools": [describe(view, n) for n in names[:most]], "total": len(names)}
+        return text_result(jsonrpc.encode(page).decode(), page)
 
     async def _find_servers(self, request: ClientRequest, view: View) -> Message:
         query = str(_arguments(request.params).get("query") or "")
@@ -108,8 +108,8 @@ class Answers:
             }
             for alias, tools in matching.items()
         ]
-        found = {"servers": servers}
-        return text_result(jsonrpc.encode(found).decode(), found)
+        body = {"servers": servers}
+        return text_result(jsonrpc.encode(body).decode(), body)
 
     async def _activate(self, request: ClientRequest, view: View) -> Message:
         server = str(_arguments(request.params).get("server") or "")
@@ -120,8 +120,8 @@ class Answers:
         except ToolyardError as error:
             return error_result(f"{error}. {error.hint}".strip())
         view = await self.woken(self._look(view.key), server)
-        found = {"server": server, "tools": [describe(view, n) for n in view.search("", server)]}
-        return text_result(jsonrpc.encode(found).decode(), found)
+        body = {"server": server, "tools": [describe(view, n) for n in view.search("", server)]}
+        return text_result(jsonrpc.encode(body).decode(), body)
 
     async def _deactivate(self, request: ClientRequest, view: View) -> Message:
         server = str(_arguments(request.params).get("server") or "")
@@ -168,7 +168,7 @@ class Answers:
         return self._look(view.key)
 
     def find(self, view: View, server: str, tool: str) -> Route:
-        """Where a call by (server, tool) leads.
+        """Look up where a call by (server, tool) leads.
 
         Raises:
             UnknownNameError: There is no such server or tool; the text lists what exists.
@@ -254,7 +254,7 @@ def format_status(status: YardStatus | LimitedStatus) -> str:
 
 
 def withheld(hub: Hub, entry: Entry, tool: str) -> ToolyardError | None:
-    """Why a tool of a server cannot be called though it is known; None if that is not so."""
+    """The reason why a tool cannot be called though it is known; None if that is not so."""
     if tool in entry.held.tools:
         return _waits(hub, entry, f"tool {tool!r}")
     if tool in entry.unfit:
@@ -264,7 +264,7 @@ def withheld(hub: Hub, entry: Entry, tool: str) -> ToolyardError | None:
 
 
 def withheld_prompt(hub: Hub, view: View, name: str) -> HeldError | None:
-    """Why a prompt cannot be had though it is known; None if that is not so."""
+    """The reason why a prompt cannot be had though it is known; None if that is not so."""
     for alias, entry in view.entries.items():
         for key in entry.held.of("prompts"):
             if name == f"{alias}{view.filter.separator}{key}":
@@ -281,10 +281,10 @@ def _waits(hub: Hub, entry: Entry, what: str) -> HeldError:
     )
 
 
-def unknown(kind: str, name: str, known: Any) -> str:
+def unknown(kind: str, name: str, names: Any) -> str:
     """An error that lists what exists, closest names first."""
-    near = closest(name, known)
-    rest = [other for other in known if other not in near]
+    near = closest(name, names)
+    rest = [other for other in names if other not in near]
     listed = ", ".join([*near, *rest][:40]) or "none"
     return f"unknown {kind} {quoted(name)}; there are: {listed}"
 

@@ -29,7 +29,7 @@ from toolyard.wire import jsonrpc
 from toolyard.wire.jsonrpc import Fields, Message
 
 CONNECT_SECONDS: Final = 5.0
-"""How long a call waits for a variant that is not connected yet."""
+"""The time that a call waits for a variant that is not connected yet."""
 
 Tool = Callable[[ClientRequest, View], Awaitable[Message]]
 
@@ -62,12 +62,12 @@ class AppAnswers:
         return self._scan.watch.app
 
     def introduction(self, view: View) -> str:
-        """How a model works with the app."""
+        """Tell a model how to work with the app."""
         return introduction(self._app, view.filter.separator)
 
     @property
     def identity(self) -> dict[str, str]:
-        """Who answers: the app's hub, by our version."""
+        """The hub that answers: the app's own, by our version."""
         return {"name": self._name, "title": self._app.title, "version": __version__}
 
     async def call(self, request: ClientRequest, name: str, view: View) -> Message:
@@ -105,22 +105,21 @@ class AppAnswers:
         installed = self._installed()
         if not installed:
             return error_result(f"{self._app.title} is not installed on this system.")
-        found = _choose(installed, wanted)
-        if found is None:
-            labels = ", ".join(each.install.label for each in installed)
+        chosen = _choose(installed, wanted)
+        if chosen is None:
+            labels = ", ".join(self._labels())
             return error_result(f'"{wanted[:QUOTED]}" is not installed. Installed: {labels}')
         try:
-            await asyncio.to_thread(launch, found, self._env)
+            await asyncio.to_thread(launch, chosen, self._env)
         except ToolyardError as error:
             return error_result(f"{error}. {error.hint}".strip())
-        said = launched_text(self._app, found.install, view.filter.separator)
-        return text_result(said)
+        return text_result(launched_text(self._app, chosen.install, view.filter.separator))
 
     def _installed(self) -> tuple[InstalledApp, ...]:
         return find_installed(self._app, self._env)
 
     def _labels(self) -> list[str]:
-        return [each.install.label for each in self._installed()]
+        return [installed.install.label for installed in self._installed()]
 
     # Calling.
 
@@ -233,13 +232,13 @@ class AppAnswers:
 
 
 def _listed(view: View, kind: str, variant: str, key: str) -> list[dict[str, Any]]:
-    """What a variant offers, in its own words, with the name it has in our list."""
+    """Return what a variant offers, in its own words, with the name it has in our list."""
     entry = view.entries.get(variant)
-    said = {offer.key: offer.raw for offer in getattr(entry.offers, kind)} if entry else {}
+    raw = {offer.key: offer.raw for offer in getattr(entry.offers, kind)} if entry else {}
     return [
-        {**jsonrpc.fields(said[route.key]), key: name}
+        {**jsonrpc.fields(raw[route.key]), key: name}
         for name, route in view.table(kind).items()
-        if route.alias == variant and route.key in said
+        if route.alias == variant and route.key in raw
     ]
 
 
@@ -248,9 +247,9 @@ def _choose(installed: tuple[InstalledApp, ...], wanted: str) -> InstalledApp | 
     if not wanted:
         return installed[0]
     folded = wanted.strip().lower()
-    for each in installed:
-        if folded in (each.install.label.lower(), each.install.variant.lower()):
-            return each
+    for candidate in installed:
+        if folded in (candidate.install.label.lower(), candidate.install.variant.lower()):
+            return candidate
     return None
 
 

@@ -1,4 +1,4 @@
-"""Whose folders a shared server is told that asks for them outside of calls.
+"""The folders that a shared server is told of, if it asks for them outside of calls.
 
 A client that has folders gets a process of its own of such a server, see `relay/view.py`. Where a
 process is shared all the same, it is told the folders of its only client, and ends before it serves
@@ -29,9 +29,9 @@ class Folders:
         self._hub = hub
         self._sessions = sessions
         self._shares = shares
-        """Whether a client is served by the shared process of a server."""
+        """Tells whether a client is served by the shared process of a server."""
         self.told: dict[ServerId, Session] = {}
-        """Whose folders the shared process of a server knows."""
+        """The client whose folders the shared process of a server knows."""
         self._visited: set[ServerId] = set()
         """Servers that a client without a session used too, since clients last came or left."""
 
@@ -43,7 +43,7 @@ class Folders:
         return session if session.has_folders and self._shares(session, server) else None
 
     def asked(self, server: ServerId, requesters: list[Requester]) -> Requester | None:
-        """Who answers for the folders of a shared server, if there is no doubt."""
+        """Choose who answers for the folders of a shared server, if there is no doubt."""
         session = self.only(server)
         if session is None or any(
             requester.client != session.principal for requester in requesters

@@ -52,7 +52,7 @@ class Passports:
         self._usual = usual
         self._state: SourceState | None = None
         self._fitted_to: SourceState | None = None
-        """What the user said when all sessions were last looked at."""
+        """The user's overrides when all sessions were last looked at."""
         self._known: dict[bytes, Known] = {}
         self.results = Results()
 
@@ -98,7 +98,7 @@ class Passports:
         return client
 
     def _fitted(self, base: ViewKey | None, passport: Passport | None) -> ViewKey | None:
-        """What the door shows, within the limits; the very same where none is narrower."""
+        """Narrow the view of a door to the limits; the very same where none is narrower."""
         shown = base or self._usual
         longest = min(passport.longest_name or LONGEST, LONGEST) if passport else LONGEST
         most = passport.most_tools if passport else 0
@@ -109,7 +109,7 @@ class Passports:
         return replace(shown, longest=longest, most=most)
 
     def hints(self, session: Session, view: View) -> str:
-        """What a client should be told on its way, besides the usual."""
+        """Return what a client should be told, besides the usual."""
         passport = session.passport
         if passport is None or view.key.server or view.key.app:
             return ""

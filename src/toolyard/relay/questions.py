@@ -18,7 +18,7 @@ NEEDS: Final = {
     "sampling/createMessage": "sampling",
     "roots/list": "roots",
 }
-"""Which capability a client must have declared to be asked this."""
+"""The capability that a client must have declared to be asked this."""
 ASKED: Final = Message()
 """Stands for the answer to a call whose server has asked something first."""
 
@@ -61,7 +61,7 @@ class Questions:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether there is something that the client must be told before the answer."""
+        """True if the client must be told something before the answer."""
         return bool(self._open or self.missing)
 
     async def put(self, method: str, params: bytes) -> Message:

@@ -11,7 +11,7 @@ from typing import Any, Final
 from msgspec import Raw
 
 from toolyard.core.addresses import check_address
-from toolyard.core.errors import ConfigError, HeldError, ToolyardError, UnknownNameError
+from toolyard.core.errors import ToolyardError, UnknownNameError
 from toolyard.core.model import Offer, Server, ServerId
 from toolyard.core.names import check_name, quoted
 from toolyard.core.plans import Resolution
@@ -36,6 +36,14 @@ from toolyard.relay.instructions import instructions
 from toolyard.relay.news import News
 from toolyard.relay.offers import OWN
 from toolyard.relay.passports import Passports
+from toolyard.relay.replies import (
+    error_reply,
+    explained,
+    failed,
+    sign,
+    unknown_method,
+    unknown_uri,
+)
 from toolyard.relay.results import PREFIX
 from toolyard.relay.routes import CACHED, Route
 from toolyard.relay.session import LEVELS, ClientRequest, Responder, Session, agent_of
@@ -122,7 +130,7 @@ class Relay:
         }
 
     def view(self, view_key: ViewKey | None = None) -> View:
-        """What clients see now."""
+        """Return what clients see now."""
         snapshot = self._board.snapshot
         if view_key is None and self._usual is not None:
             # Nearly every call comes this way; even to look a key up would cost more.
@@ -141,7 +149,7 @@ class Relay:
         return view
 
     def _shares(self, session: Session, server: ServerId) -> bool:
-        """Whether a client is served by the shared process of a server."""
+        """Tell whether a client is served by the shared process of a server."""
         view = self.view(session.view_key)
         aliases = [alias for alias, entry in view.entries.items() if entry.server.id == server]
         return any(alias not in view.apart for alias in aliases)
@@ -158,7 +166,7 @@ class Relay:
         self._swept_at, self._most = revision, max(VIEWS, 2 * len(self._views))
 
     def _own_offers(self, app: str) -> Mapping[str, tuple[Offer, ...]]:
-        """What an app's own hub would offer.
+        """Return what an app's own hub would offer.
 
         Raises:
             UnknownNameError: There is no such app.
@@ -167,8 +175,8 @@ class Relay:
         own = [entry for entry in entries if entry.server.id.source == app]
         return own_offers(self.hub.scan(app).watch.app, own)
 
-    def _desk(self, session: Session) -> Answers | AppAnswers:
-        """Who answers a session for the hub itself: the hub, or the hub of the one app it wants."""
+    def _own_answers(self, session: Session) -> Answers | AppAnswers:
+        """Choose who answers a session for the hub: the hub itself, or that of one app."""
         app = session.view_key.app if session.view_key is not None else ""
         if not app:
             return self.answers
@@ -200,7 +208,7 @@ class Relay:
             responder.cancelled(request.id)
             raise
         except BaseException as failure:
-            responder.answer(jsonrpc.error(request.id, _failure(failure)), jsonrpc.NOTHING)
+            responder.answer(jsonrpc.error(request.id, failed(failure)), jsonrpc.NOTHING)
             raise
         finally:
             request.session.requests.pop(request.id, None)
@@ -218,15 +226,13 @@ class Relay:
             handler = self._both.get(method) or own.get(method) or self._pass_on
             return await handler(request)
         except ClientRefusedError as error:
-            return _error(error.fault.code, str(error))
-        except (UnknownNameError, HeldError, ConfigError) as error:
-            return _error(era.INVALID_PARAMS, _say(error))
+            return error_reply(error.fault.code, str(error))
         except ToolyardError as error:
             # Its frames hold the call, which holds it: both would wait for the collector.
             error.__traceback__ = None
-            return _error(era.SERVER_ERROR, _say(error))
+            return explained(error)
         except jsonrpc.MalformedError:
-            return _error(era.INVALID_PARAMS, "the params are not what this method takes")
+            return error_reply(era.INVALID_PARAMS, "the params are not what this method takes")
 
     async def call(
         self,
@@ -251,7 +257,7 @@ class Relay:
         view = self.view(request.session.view_key)
         route = view.route_method(request.method)
         if route is None:
-            return _unknown_method(request.method)
+            return unknown_method(request.method)
         return await self.calls.send(request, request.method, request.params, route, view)
 
     # Lists, from the picture alone.
@@ -260,10 +266,10 @@ class Relay:
         raw = request.params.get("cursor")
         cursor = jsonrpc.to_python(raw) if raw is not None else None
         if cursor is not None and not isinstance(cursor, str):
-            return _error(era.INVALID_PARAMS, "a cursor is a string")
+            return error_reply(era.INVALID_PARAMS, "a cursor is a string")
         page = self.view(request.session.view_key).lists[kind].page(request.is_modern, cursor)
         if page is None:
-            return _error(
+            return error_reply(
                 era.INVALID_PARAMS, "this cursor is not of the list as it is now; start again"
             )
         return Message(result=Raw(page))
@@ -277,9 +283,11 @@ class Relay:
         if request.mirrored is not None and route.has_marks:
             wrong = headers.disagreement(route.marked, _arguments(params), request.mirrored)
             if wrong:
-                return _error(era.HEADER_MISMATCH, wrong)
+                return error_reply(era.HEADER_MISMATCH, wrong)
         if route.server is None:
-            reply = self._signed(request, await self._desk(session).call(request, route.key, view))
+            reply = self._signed(
+                request, await self._own_answers(session).call(request, route.key, view)
+            )
         else:
             fields = {**params, "name": route.raw_key}
             reply = await self.calls.send(request, "tools/call", fields, route, view)
@@ -292,7 +300,7 @@ class Relay:
         view = self.view(request.session.view_key)
         route = self._route(view, view.prompts, "prompt", request.params)
         if route.server is None:
-            prompt = self._desk(request.session).prompt(route.key, view)
+            prompt = self._own_answers(request.session).prompt(route.key, view)
             return self._signed(request, Message(result=Raw(prompt)))
         fields = {**request.params, "name": route.raw_key}
         return await self.calls.send(request, "prompts/get", fields, route, view)
@@ -304,13 +312,15 @@ class Relay:
         if uri.startswith(PREFIX):
             result = self.passports.results.read(request.session.principal, uri)
             if result is None:
-                return _no_resource(request, uri, "this result is not kept any more; call again")
+                return unknown_uri(
+                    uri, "this result is not kept any more; call again", modern=request.is_modern
+                )
             return self._signed(request, Message(result=Raw(result)), CACHED)
         route = self._route_uri(request, view, uri)
         if route is None:
-            return _no_resource(request, uri, unknown_resource(self.hub, view, uri))
+            return unknown_uri(uri, unknown_resource(self.hub, view, uri), modern=request.is_modern)
         if route.server is None:
-            message = Message(result=Raw(self._desk(request.session).read(uri, view)))
+            message = Message(result=Raw(self._own_answers(request.session).read(uri, view)))
             return self._signed(request, message, CACHED)
         fields = {**request.params, "uri": route.raw_key}
         return await self.calls.send(request, "resources/read", fields, route, view, uri)
@@ -325,7 +335,7 @@ class Relay:
             key, uri = "uri", _text(ref.get("uri"))
             route = view.templates.get(uri) or self._route_uri(request, view, uri)
             if route is None:
-                return _error(era.INVALID_PARAMS, unknown_resource(self.hub, view, uri))
+                return error_reply(era.INVALID_PARAMS, unknown_resource(self.hub, view, uri))
         if route.server is None:
             nothing = Message(result=Raw(b'{"completion":{"values":[]}}'))
             return self._signed(request, nothing)
@@ -334,7 +344,7 @@ class Relay:
         return await self.calls.send(request, "completion/complete", fields, route, view)
 
     def _route(self, view: View, table: dict[str, Route], kind: str, fields: Fields) -> Route:
-        """Where a name leads.
+        """Look up where a name leads.
 
         Raises:
             UnknownNameError, HeldError: Nowhere; or nobody may go there now.
@@ -378,7 +388,7 @@ class Relay:
         result = {
             "protocolVersion": session.version,
             "capabilities": self._capabilities(session, modern=False),
-            "serverInfo": self._desk(session).identity,
+            "serverInfo": self._own_answers(session).identity,
             **self._instructions(session),
         }
         return Message(result=Raw(jsonrpc.encode(result)))
@@ -386,7 +396,7 @@ class Relay:
     def _instructions(self, session: Session) -> dict[str, str]:
         """The member that tells a client of the hub, of its own limits, and what servers say."""
         view = self.view(session.view_key)
-        own = self._desk(session).introduction(view) + self.passports.hints(session, view)
+        own = self._own_answers(session).introduction(view) + self.passports.hints(session, view)
         most = session.passport.longest_instructions if session.passport is not None else 0
         text = instructions(view, own, most)
         return {"instructions": text} if text else {}
@@ -424,7 +434,7 @@ class Relay:
     async def _set_level(self, request: ClientRequest) -> Message:
         level = _text(request.params.get("level"))
         if level not in LEVELS:
-            return _error(
+            return error_reply(
                 era.INVALID_PARAMS, f"unknown level {quoted(level)}; there are: {', '.join(LEVELS)}"
             )
         request.session.log_level = level
@@ -441,7 +451,7 @@ class Relay:
         view, uri = self.view(request.session.view_key), _text(request.params.get("uri"))
         route = self._route_uri(request, view, uri)
         if route is None:
-            return _no_resource(request, uri, unknown_resource(self.hub, view, uri))
+            return unknown_uri(uri, unknown_resource(self.hub, view, uri), modern=request.is_modern)
         session = request.session
         if uri in session.watched:
             return _EMPTY
@@ -451,7 +461,7 @@ class Relay:
         if refused:
             self._unwatch(session, uri)
             text = f"changes to {quoted(uri)} are not told: {refused[RESOURCES, uri]}"
-            return _error(era.SERVER_ERROR, text)
+            return error_reply(era.SERVER_ERROR, text)
         return _EMPTY
 
     async def _unsubscribe(self, request: ClientRequest) -> Message:
@@ -467,7 +477,7 @@ class Relay:
         raw = request.params.get("notifications")
         wanted = jsonrpc.to_python(raw) if raw is not None else {}
         if not isinstance(wanted, dict):
-            return _error(era.INVALID_PARAMS, "notifications must be an object")
+            return error_reply(era.INVALID_PARAMS, "notifications must be an object")
         self.news.expect(request.session.view_key)
         if wanted.get(TASKS) and not knows_tasks(request.capabilities):
             return missing_tasks()
@@ -485,7 +495,7 @@ class Relay:
     async def _follow_task(self, request: ClientRequest) -> Message:
         view = self.view(request.session.view_key)
         if not view.extensions.has_tasks(modern=request.is_modern):
-            return _unknown_method(request.method)
+            return unknown_method(request.method)
         if request.is_modern and not knows_tasks(request.capabilities):
             return missing_tasks()
         reply = await self.tasks.follow(self.calls, request, view)
@@ -580,31 +590,10 @@ class Relay:
         await self.news.run()
 
     def _signed(self, request: ClientRequest, message: Message, extra: bytes = b"") -> Message:
-        """An answer of our own, with what the modern era wants in every result."""
-        if not request.is_modern or not message.result:
+        """Sign an answer of our own, if its client is modern."""
+        if not request.is_modern:
             return message
-        body = bytes(message.result)
-        if b'"resultType"' in body and "resultType" in jsonrpc.fields(body):
-            return message
-        head = extra or b'"resultType":"complete",'
-        inner = body[1:]
-        comma = b"" if inner == b"}" else b","
-        meta = _meta(self._desk(request.session).identity)
-        return Message(result=Raw(b"{" + head + meta + comma + inner))
-
-
-def _unknown_method(method: str) -> Message:
-    return _error(era.METHOD_NOT_FOUND, f"{method[:128]} is not known")
-
-
-def _no_resource(request: ClientRequest, uri: str, text: str) -> Message:
-    code = era.INVALID_PARAMS if request.is_modern else era.RESOURCE_NOT_FOUND
-    return _error(code, text, {"uri": uri})
-
-
-def _meta(identity: Mapping[str, str]) -> bytes:
-    """The member that says who answers."""
-    return b'"_meta":{"%b":%b}' % (era.META_SERVER.encode(), jsonrpc.encode(identity))
+        return sign(message, self._own_answers(request.session).identity, extra)
 
 
 def _text(raw: Raw | None) -> str:
@@ -615,20 +604,3 @@ def _text(raw: Raw | None) -> str:
 def _arguments(fields: Fields) -> Any:
     raw = fields.get("arguments")
     return jsonrpc.to_python(raw) if raw is not None else {}
-
-
-def _say(error: ToolyardError) -> str:
-    return f"{error}; {error.hint}" if error.hint else str(error)
-
-
-def _failure(failure: BaseException) -> bytes:
-    """The error for a client whose request the hub itself failed at."""
-    if isinstance(failure, MemoryError):
-        text = "the hub has no memory for this answer; ask for less at once"
-    else:
-        text = f"the hub failed at this request ({type(failure).__name__}); see its log"
-    return jsonrpc.fault(era.INTERNAL_ERROR, text)
-
-
-def _error(code: int, text: str, details: Any = None) -> Message:
-    return Message(error=Raw(jsonrpc.fault(code, text, details)))

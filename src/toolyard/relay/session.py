@@ -21,7 +21,7 @@ from toolyard.wire import era, jsonrpc
 from toolyard.wire.jsonrpc import Fields, Message
 
 ASK_SECONDS: Final = 600.0
-"""How long a person may take to answer a server's question."""
+"""The time that a person may take to answer a server's question."""
 ELICITATIONS_KEPT: Final = 1000
 LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
@@ -64,26 +64,26 @@ class Session:
     """One client: what it told us of itself, and the way to speak to it unasked."""
 
     principal: str
-    """Who this is, as the door has established it."""
+    """The client's identity, as its door has established it."""
     push: Send
     """Sends the client something unasked."""
     _: KW_ONLY
     account: str = ""
-    """Whose servers it counts among: those of its token, or of its connection alone."""
+    """The account whose servers it counts among: that of its token, or of its connection."""
     caller: str = ""
-    """Whose token it came with; empty for a client on a line, which needs none."""
+    """The name of its token; empty for a client on a line, which needs none."""
     base: ViewKey | None = None
-    """How its door shows servers to it, if not as to everybody."""
+    """The view that its door gives it, if not the usual one."""
     is_modern: bool = False
     is_stateless: bool = False
-    """Whether nothing proves that two requests of this principal are one client's."""
+    """True if nothing proves that two requests of this principal are one client's."""
     agent: str = ""
     capabilities: dict[str, Any] = field(default_factory=dict)
     raw_capabilities: bytes = b"{}"
     asked: int = 0
-    """How many questions it was asked, by the hubs before this one too."""
+    """The number of questions it was asked, by the hubs before this one too."""
     view_key: ViewKey | None = field(init=False)
-    """How servers are shown to it, once its passport is known."""
+    """The view it has, once its passport is known."""
     version: str = ""
     info: bytes = b""
     log_level: str | None = None
@@ -106,7 +106,7 @@ class Session:
 
     @property
     def has_folders(self) -> bool:
-        """Whether it can be asked for its folders outside of its calls."""
+        """True if it can be asked for its folders outside of its calls."""
         return not self.is_modern and "roots" in self.capabilities
 
     async def ask(self, send: Send, method: str, params: bytes) -> Message:
@@ -172,20 +172,20 @@ class ClientRequest:
     """The `Mcp-Param-*` headers that came with it and must agree with its body; None if its door
     has none."""
     turns: Turns | None = None
-    """Where its turn is left when it ends, if it waited for one."""
+    """The turns that it leaves when it ends, if it waited for one."""
     may_park: bool = False
-    """Whether a question of its server may take the place of the answer."""
+    """True if a question of its server may take the place of the answer."""
     questions: Questions | None = None
     """Those that it has raised so far."""
     _capabilities: dict[str, Any] | None = None
     task: asyncio.Task[Any] | None = None
     """Serves it, once it is begun."""
     is_dropped: bool = False
-    """Whether the client took it back."""
+    """True if the client took it back."""
 
     @property
     def is_modern(self) -> bool:
-        """Whether the client speaks the modern era."""
+        """True if the client speaks the modern era."""
         return self.session.is_modern
 
     @property
@@ -200,7 +200,7 @@ class ClientRequest:
 
     @property
     def capabilities(self) -> dict[str, Any]:
-        """What the client can do: as this request says, or its session did."""
+        """The client's capabilities: as this request says, or as its session did."""
         if not self.session.is_modern:
             return self.session.capabilities
         if self._capabilities is None:
@@ -284,7 +284,7 @@ class Home:
 
     @property
     def client(self) -> object:
-        """Who it is."""
+        """The client's identity."""
         return self._session.principal
 
     turn = client

@@ -1,4 +1,4 @@
-"""Who wants to hear of changes: legacy sessions, and the listening requests of modern ones."""
+"""Tells of changes: legacy sessions, and the listening requests of modern clients."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from toolyard.wire.tasks import Tasks
 log = logging.getLogger(__name__)
 
 TOLD_SECONDS: Final = 0.5
-"""How long a client waits for a server to take note; one that hangs must not hold up more."""
+"""The time that a client waits for a server to take note; one that hangs must not hold up more."""
 GRANTED_SECONDS: Final = 10.0
 """A client waits so long for a server to grant a subscription; it may have to be started first."""
 COALESCE_SECONDS: Final = 0.25
@@ -51,7 +51,7 @@ Wanted = Mapping[Topic, Route]
 """Things that a client follows, by the names it knows, and where they lead."""
 
 Place = tuple[ServerId, str, str]
-"""Which running server: whose it is and how else it runs, if it is not the picture's."""
+"""A running server: whose it is and how else it runs, if it is not the picture's."""
 Followers = Counter[tuple[str, str]]
 """Clients, each with the name by which it knows a thing, and how often it follows it."""
 Find = Callable[[Topic], Route | None]
@@ -93,7 +93,7 @@ class Listener:
 
     @property
     def honoured(self) -> dict[str, Any]:
-        """What it will hear of."""
+        """The changes that it will hear of."""
         out: dict[str, Any] = dict.fromkeys(sorted(self.wanted), True)
         for member, name in sorted(self.topics):
             out.setdefault(member, []).append(name)
@@ -153,7 +153,7 @@ class Subscriptions:
 
     @property
     def view_keys(self) -> set[ViewKey | None]:
-        """How the clients that are there see the yard."""
+        """The views of the clients that are there."""
         listening = (listener.request.session for listener in self._listeners)
         return {session.view_key for session in (*self.sessions, *listening)}
 

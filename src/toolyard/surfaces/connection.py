@@ -14,7 +14,7 @@ from typing import Final, Protocol, cast
 import httptools
 
 from toolyard.surfaces.address import here
-from toolyard.surfaces.reply import Pairs, Reply, Request
+from toolyard.surfaces.reply import Pairs, Reply, Request, header_lines
 from toolyard.surfaces.unread import UNREAD_BYTES, Unread
 
 HEADER_BYTES: Final = 32 << 10
@@ -23,17 +23,17 @@ HEADER_COUNT: Final = 128
 HEADER_SECONDS: Final = 10.0
 BODY_IDLE_SECONDS: Final = 30.0
 BODY_SECONDS: Final = 300.0
-"""How long a body may take in all, however steadily it trickles."""
+"""The time that a body may take in all, however steadily it trickles."""
 KEEP_ALIVE_SECONDS: Final = 30.0
 STRANGER_BYTES: Final = 64 << 10
-"""What one that has not shown a token may leave unread: it is given small files and no more."""
+"""The most that a client without a token may leave unread: it is given small files alone."""
 PIPELINED: Final = 16
 """Requests one connection may send ahead."""
 _UPGRADE: Final = frozenset({b"upgrade", b"connection", b"http2-settings"})
 
 
 class Rules(Protocol):
-    """What a connection asks before it reads on, and whom it gives its requests."""
+    """The judge of a connection's requests, and whoever serves them."""
 
     limit: int
     """The largest body taken."""
@@ -41,7 +41,7 @@ class Rules(Protocol):
     """Counts what clients have not read."""
 
     def refusal(self, connection: Connection, request: Request) -> tuple[int, str] | None:
-        """Why a request is turned away, judged by its head; None if it may pass."""
+        """Judge a request by its head; return status and reason if it may not pass."""
         ...
 
     def refuse(self, reply: Reply, status: int, text: str) -> None:
@@ -89,7 +89,7 @@ class Connection(asyncio.Protocol):
         self.here = b""
         """The host and port that the client has connected to."""
         self.is_known = False
-        """Whether somebody with a token has spoken here."""
+        """True once somebody with a token has spoken here."""
 
     # The transport.
 
@@ -302,8 +302,7 @@ class Connection(asyncio.Protocol):
     def _stay(self, rest: bytes) -> None:
         """Some clients offer to upgrade with every request; read it as if it had not."""
         head = b"%b %b HTTP/1.1\r\n" % (self._parser.get_method(), self._url)
-        kept = [pair for pair in self._headers if pair[0] not in _UPGRADE]
-        head += b"".join(b"%b: %b\r\n" % pair for pair in kept)
+        head += header_lines(pair for pair in self._headers if pair[0] not in _UPGRADE)
         self._parser = httptools.HttpRequestParser(self)
         self.data_received(head + b"\r\n" + rest)
 

@@ -20,20 +20,20 @@ Refusal = tuple[int, str]
 
 NAMES: Final = ("127.0.0.1", "localhost", "[::1]")
 OPEN_PATHS: Final = frozenset({"/", "/health/live", "/open"})
-"""What answers without a token: leads to the page, says that it lives, takes a code."""
+"""The paths that need no token: one leads to the page, one says that it lives, one takes a code."""
 SHELL: Final = "/ui"
 """The page without what it shows: the same files for everybody, so that whoever has no key
 is told how to get one."""
 API: Final = "/api/v1/"
-"""What the key of a page opens; it opens nothing else."""
+"""The paths that the key of a page opens; it opens no others."""
 ANNOUNCED: Final = "/api/v1/announced"
-"""What a token that discovers opens."""
+"""The path that a token for discovery opens."""
 _SCHEME: Final = b"Bearer "
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who was let in, and with how much."""
+    """Somebody who was let in, and the limits of their token."""
 
     name: str
     servers: frozenset[str] = frozenset()
@@ -43,12 +43,12 @@ class Caller:
     agent: str = ""
     """The one agent whose servers it may use; empty for any."""
     executor: str = ""
-    """Where that agent runs; empty for any place."""
+    """The executor on which that agent runs; empty for any."""
     is_agent: bool = False
 
     @property
     def account(self) -> str:
-        """What stands for the token; nobody can choose it by naming a token or a client."""
+        """The name for the token that nobody can choose by naming a token or a client."""
         return f"token {self.name}" if self.is_agent else self.name
 
 
@@ -58,7 +58,7 @@ NOBODY: Final = Caller("")
 
 
 def caller_of(agent: AgentToken) -> Caller:
-    """What the token of an agent gives."""
+    """Return the caller that the token of an agent lets in."""
     limits = agent.servers, agent.profile, agent.agent, agent.executor
     return Caller(agent.name, *limits, is_agent=True)
 
@@ -94,7 +94,7 @@ class Gate:
     def judge(
         self, path: str, headers: Pairs, authority: bytes = b"", here: bytes = b""
     ) -> Caller | Refusal:
-        """Who sends a request, if it may pass; else why not: status and sentence.
+        """Identify the caller of a request; return status and reason if it may not pass.
 
         Args:
             authority: The host that the target names beside `Host`, if it names one.
@@ -133,7 +133,7 @@ class Gate:
         return origin in self._origins or (origin == b"http://" + here and here != b"")
 
     def _identify(self, path: str, bearer: bytes) -> Caller | Refusal:
-        """Who comes without the hub's own token."""
+        """Identify a caller without the hub's own token."""
         if is_open(path):
             return NOBODY
         token = bearer[len(_SCHEME) :] if bearer.startswith(_SCHEME) else b""
@@ -146,7 +146,7 @@ class Gate:
 
 
 def is_open(path: str) -> bool:
-    """Whether this answers without a token."""
+    """Tell whether a path needs no token."""
     return path in OPEN_PATHS or path == SHELL or path.startswith(f"{SHELL}/")
 
 

@@ -31,7 +31,7 @@ class Visit(NamedTuple):
     headers: McpHeaders
     caller: Caller
     view_key: ViewKey | None
-    """How the yard is shown to them, if not as to everybody."""
+    """The view they have, if not the usual one."""
     reply: Reply
 
     def refuse(self, status: int, code: int, text: str, id_: Raw | bytes = b"") -> None:
@@ -75,7 +75,7 @@ class HttpDoor:
             reply.respond(405, lines=b"allow: GET, POST, DELETE\r\n")
 
     def _view_key(self, path: str, caller: Caller) -> ViewKey | None:
-        """How the yard is shown here to whoever calls; None for as usual.
+        """Return the view that a caller has at a path; None for the usual one.
 
         Raises:
             UnknownNameError: There is no such path, profile, agent or server.

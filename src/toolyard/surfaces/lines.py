@@ -32,15 +32,15 @@ from toolyard.wire.tasks import Tasks
 log = logging.getLogger(__name__)
 
 FAREWELL_SECONDS: Final = 10.0
-"""How long answers may take for a client that asks nothing more."""
+"""The time that answers may take for a client that asks nothing more."""
 LOOK_SECONDS: Final = 0.1
-"""How often to look whether it still waits for them."""
+"""The pause between two looks at whether it still waits for them."""
 DRAIN_SECONDS: Final = 8.0
-"""How long requests under way may still take when the hub stops."""
+"""The time that requests under way may still take when the hub stops."""
 HOLD_SECONDS: Final = 2.0
-"""How long the stdio entry may take to hold requests back; one that is stopped never does."""
+"""The time that the stdio entry has to hold requests back; one that is stopped never does."""
 RETURN_SECONDS: Final = 3.0
-"""How long a client that was attached to the hub before waits until this one knows its servers."""
+"""The time that a client of the hub before waits until this one knows its servers."""
 OUTLIVING: Final = 2
 """The version from which the stdio entry knows the hub's own lines, and outlives it."""
 HOLDING: Final = "toolyard/holding"
@@ -72,7 +72,7 @@ class LineClient:
         self._modern = Session(principal, self.send, base=shown, is_modern=True)
         self.feed = self._lines.feed
         self.holds = False
-        """Whether it has said that it holds further requests back."""
+        """True once it has said that it holds further requests back."""
 
     def send(self, message: bytes) -> None:
         """Write one message."""
@@ -97,7 +97,7 @@ class LineClient:
 
     @property
     def is_busy(self) -> bool:
-        """Whether an answer is waited for."""
+        """True while an answer is waited for."""
         return any(self._waiting())
 
     def _waiting(self) -> Iterator[ClientRequest]:
@@ -197,7 +197,7 @@ class SocketClient(asyncio.Protocol):
         self._folder = ""
         """Its working directory."""
         self._outlives = False
-        """Whether it understands our own lines, and stays when we go."""
+        """True if it understands our own lines, and stays when we go."""
         self._held_by = 0.0
         """When it must have held its requests back, if it is to."""
         self._transport: asyncio.Transport
@@ -254,13 +254,13 @@ class SocketClient(asyncio.Protocol):
         self._transport.close()
 
     def _is_heard(self) -> bool:
-        """Whether the client still reads: one that was killed has closed both ways."""
+        """Tell whether the client still reads: one that was killed has closed both ways."""
         sock = self._transport.get_extra_info("socket")
         if sock is None:
             return True
         look = select.poll()
         look.register(sock.fileno(), 0)
-        return not any(seen & select.POLLHUP for _, seen in look.poll(0))
+        return not any(events & select.POLLHUP for _, events in look.poll(0))
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop the client's work."""
@@ -309,7 +309,7 @@ class SocketClient(asyncio.Protocol):
 
     @property
     def is_quiet(self) -> bool:
-        """Whether it waits for nothing, and nothing more is to come from it."""
+        """True if it waits for nothing, and nothing more is to come from it."""
         if self._client is None:
             return True
         is_held = self._client.holds or asyncio.get_running_loop().time() > self._held_by
@@ -323,17 +323,17 @@ class SocketClient(asyncio.Protocol):
 
 
 def _preamble(line: bytes) -> dict[str, Any] | None:
-    """What the stdio entry says of itself in the first line; None if that is a message already."""
+    """Read what the stdio entry says of itself; None if the first line is a message already."""
     try:
-        said = jsonrpc.fields(line).get("toolyard")
-        wish = jsonrpc.to_python(said) if said is not None else None
+        raw = jsonrpc.fields(line).get("toolyard")
+        wish = jsonrpc.to_python(raw) if raw is not None else None
     except jsonrpc.MalformedError:
         return None
     return wish if isinstance(wish, dict) else None
 
 
 def _view_key(usual: ViewKey, wish: Mapping[str, Any]) -> ViewKey | None:
-    """How the yard is shown to a client with these wishes; None for as usual."""
+    """Return the view for a client with these wishes; None for the usual one."""
     keys = ("app", "server", "separator", "profile", "agent", "executor")
     app, server, separator, profile, agent, executor = (_wished(wish, key) for key in keys)
     shown = replace(usual, separator=separator) if separator in SEPARATORS[:-1] else usual

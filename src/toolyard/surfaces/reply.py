@@ -28,7 +28,7 @@ class Request:
     """The host that the target itself names, as requests to a proxy do."""
     body: bytes = b""
     caller: Caller = NOBODY
-    """Who sent it, as the gate has found."""
+    """The caller, as the gate has found."""
 
 
 class ResponseWriter(Protocol):
@@ -53,7 +53,7 @@ class Reply:
 
     writer: ResponseWriter
     keep: bool
-    """Whether the connection may serve another request after it."""
+    """True if the connection may serve another request after it."""
     plain: bool = False
     """Without chunks: the client speaks HTTP/1.0."""
     bare: bool = False

@@ -38,7 +38,7 @@ class HttpResponder:
         self._lines = JSON + lines
         self._stream: Stream | None = None
         self.has_failed = False
-        """Whether the answer was an error."""
+        """True if the answer was an error."""
 
     def emit(self, message: bytes) -> None:
         """Send something before the answer, as a stream from here on, if the client takes one."""

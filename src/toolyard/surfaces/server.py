@@ -18,9 +18,9 @@ from toolyard.wire import jsonrpc
 from toolyard.wire.tasks import Tasks
 
 DRAIN_SECONDS: Final = 8.0
-"""How long calls under way may still take when the hub stops; servers need their time after it."""
+"""The time that calls under way have when the hub stops; servers need theirs after it."""
 PARTING_SECONDS: Final = 0.5
-"""How long the last words to a client may take."""
+"""The time that the last words to a client may take."""
 _PROBLEM: Final = b"content-type: application/problem+json\r\n"
 
 
@@ -83,7 +83,7 @@ class HttpServer:
     # The rules of a connection.
 
     def refusal(self, connection: Connection, request: Request) -> tuple[int, str] | None:
-        """Who may not pass the gate, and when there is no room."""
+        """Turn away whoever may not pass the gate, or has no room."""
         if len(self._connections) > self._most:
             return 503, f"more than {self._most} connections are open"
         judged = self._gate.judge(request.path, request.headers, request.authority, connection.here)

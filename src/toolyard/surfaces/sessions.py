@@ -30,7 +30,7 @@ class HttpSession:
     def __init__(self, caller: Caller, view_key: ViewKey | None, now: float) -> None:
         self.id = secrets.token_urlsafe(24).encode()
         self.caller = caller
-        """Who opened it; nobody else may use it."""
+        """The caller that opened it; nobody else may use it."""
         self.session = Session(
             self.id.decode(),
             self.push,
@@ -53,7 +53,7 @@ class HttpSession:
 
     @property
     def is_idle(self) -> bool:
-        """Whether neither a stream nor a request of it is under way."""
+        """True if neither a stream nor a request of it is under way."""
         return self._stream is None and not self.session.requests
 
     def listen(self, reply: Reply) -> Stream:

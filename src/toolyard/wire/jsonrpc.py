@@ -28,12 +28,12 @@ class Message(msgspec.Struct):
 
     @property
     def is_request(self) -> bool:
-        """Whether it wants an answer."""
+        """True if it wants an answer."""
         return bool(self.method) and bool(bytes(self.id))
 
     @property
     def is_answer(self) -> bool:
-        """Whether it answers a request of ours."""
+        """True if it answers a request of ours."""
         return not self.method
 
 
@@ -60,7 +60,7 @@ encode: Final = msgspec.json.Encoder().encode
 to_python: Final = msgspec.json.Decoder().decode
 
 MalformedError = (msgspec.DecodeError, msgspec.ValidationError, RecursionError, UnicodeDecodeError)
-"""What the decoders raise for bytes that are not what they should be."""
+"""Raised by the decoders for bytes that are not what they should be."""
 
 _BIG: Final = 1 << 16
 """From here on an answer's strings are stepped over: scanning them would cost most."""
@@ -73,7 +73,7 @@ _SLASHES: Final = 8
 _HEAD: Final = re.compile(
     rb'\{\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*(-?\d+|"[^"\\]*")\s*,\s*"(result|error)"\s*:\s*'
 )
-"""How nearly every answer begins, up to the first byte of its result."""
+"""The beginning of nearly every answer, up to the first byte of its result."""
 
 
 def read(raw: bytes) -> Message:
@@ -101,7 +101,7 @@ def claimed_id(raw: bytes) -> bytes:
 
 
 def _is_one_value(raw: bytes, start: int) -> bool:
-    """Whether one JSON value, and nothing more, stands between there and the last byte.
+    """Tell whether one JSON value, and nothing more, stands between there and the last byte.
 
     Else a server could end its answer early and say more in its place, under any id. Strings are
     found by their marks and left out; of what is left, all is checked. False also means that
@@ -218,7 +218,7 @@ def fault(code: int, text: str, data: Any = None) -> bytes:
 
 
 def is_message(raw: bytes) -> bool:
-    """Whether these bytes are a message of JSON-RPC 2.0, and not just some JSON."""
+    """Tell whether these bytes are a message of JSON-RPC 2.0, and not just some JSON."""
     try:
         _decode_mark(raw)
     except MalformedError:
@@ -227,7 +227,7 @@ def is_message(raw: bytes) -> bool:
 
 
 def is_valid_id(raw: Raw | bytes) -> bool:
-    """Whether a raw id is a string or a number, as MCP demands; null is not."""
+    """Tell whether a raw id is a string or a number, as MCP demands; null is not."""
     return bytes(raw)[:1] in _ID_STARTS
 
 
@@ -237,7 +237,7 @@ _BRACKETS: Final = re.compile(rb'"[^"\\]*+(?:\\.?+[^"\\]*+)*+"?|[\[\]{}]', re.DO
 
 
 def is_too_deep(raw: bytes, limit: int) -> bool:
-    """Whether arrays and objects nest deeper than `limit`."""
+    """Tell whether arrays and objects nest deeper than `limit`."""
     if raw.count(b"{") + raw.count(b"[") <= limit:
         return False
     depth = 0
