@@ -74,3 +74,25 @@ async def test_the_variables_of_a_profile_reach_programs_that_run_for_its_client
                 subprocess.run, toolyard("instances"), env=hub.env, capture_output=True, text=True
             )
             assert "the profile acme" in shown.stdout
+
+
+async def test_each_profile_with_variables_has_a_process_of_its_own_and_is_named() -> None:
+    with new_home() as home:
+        servers = {"one": stdio_stub("one", home, "--only", "echo,env")}
+        with running_hub(servers, home=home) as hub:
+            for name in ("acme", "bolt"):
+                values = {"X_TENANT": f"${{UNSET_HERE:-{name}}}"}
+                profile = {"allow": ["one"], "environment": values}
+                assert control(hub, "PUT", f"/api/v1/profiles/{name}", profile)[0] == 200
+            hidden = {"hide": ["one"], "environment": {"X_TENANT": "nobody"}}
+            assert control(hub, "PUT", "/api/v1/profiles/blind", hidden)[0] == 200
+            details = control(hub, "GET", "/api/v1/servers/one")[1]
+            assert details["profiles"] == ["acme", "bolt"]
+            asked = {"name": "X_TENANT"}
+            async with talking(hub, profile="acme") as acme, talking(hub, profile="bolt") as bolt:
+                assert text_of(await acme.call("one__env", asked)) == "acme"
+                assert text_of(await bolt.call("one__env", asked)) == "bolt"
+                changed = {"allow": ["one"], "environment": {"X_TENANT": "changed"}}
+                assert control(hub, "PUT", "/api/v1/profiles/bolt", changed)[0] == 200
+                assert text_of(await bolt.call("one__env", asked)) == "changed"
+                assert text_of(await acme.call("one__env", asked)) == "acme"

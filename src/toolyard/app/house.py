@@ -232,6 +232,7 @@ class House:
             url=self.url,
             expected=frozenset({"configured", "catalog", *self.apps.scans}),
             installed=self.packages.installed,
+            separator=settings.separator,
         )
         self.logins = Logins(self.hub, self.grants)
         self._build_agents()

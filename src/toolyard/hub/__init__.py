@@ -63,6 +63,7 @@ class Hub:
         url: str,
         expected: frozenset[str],
         installed: Callable[[Server], InstalledVersion | None],
+        separator: str,
     ) -> None:
         """Answer for a house.
 
@@ -70,6 +71,7 @@ class Hub:
             url: Its address; empty if it has no door but one client's stdin and stdout.
             expected: The sources that must have reported until the picture is complete.
             installed: Returns what is started in place of a server's launcher.
+            separator: Stands between server and tool in the names that clients see.
         """
         self.board = board
         self.pool = pool
@@ -78,6 +80,7 @@ class Hub:
         self.url = url
         self._expected = expected
         self._installed = installed
+        self._separator = separator
         self.projects = ProjectFolders()
         """Where those work who are attached."""
         self._started = time.monotonic()
@@ -142,6 +145,7 @@ class Hub:
             timeout_s=entry.server.timeout,
             instructions=entry.peer.instructions if entry.peer else "",
             agents=self._listed(entry),
+            profiles=self._profiles_apart(entry),
             offers=offer_names(entry.offers),
         )
 
@@ -157,6 +161,17 @@ class Hub:
             ListedBy(name, titles.get(name, name), enabled)
             for name, enabled in listed_by(roster, entry.server, entry.alias)
         ]
+
+    def _profiles_apart(self, entry: Entry) -> list[str]:
+        """Return the profiles that show a server and set variables, so that it runs for them."""
+        if not isinstance(entry.server.endpoint, Command):
+            return []
+        names = entry.alias, str(entry.server.id)
+        return sorted(
+            profile.name
+            for profile in self.snapshot.profiles.values()
+            if profile.environment and profile.reaches(names, profile.separator or self._separator)
+        )
 
     def is_complete(self, snapshot: Snapshot) -> bool:
         """Whether all sources that have servers from the start have reported."""

@@ -129,6 +129,8 @@ class ServerDetails(ServerRow, frozen=True):
     timeout_s: float | None
     instructions: str
     agents: list[ListedBy]
+    profiles: list[str]
+    """The profiles with variables of their own, whose clients get a process of their own."""
     offers: OfferNames
 
 
