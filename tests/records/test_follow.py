@@ -15,7 +15,7 @@ import pytest
 
 from tests.fixtures.following import following
 from toolyard.records import follow
-from toolyard.records.follow import Changes, Follower
+from toolyard.records.follow import ChangeSignal, Follower
 
 
 class Watched:
@@ -171,7 +171,7 @@ async def test_where_there_is_no_inotify_the_library_tells(
 
 
 async def test_several_wait_and_all_are_woken_from_any_thread() -> None:
-    changes = Changes()
+    changes = ChangeSignal()
     changes.tell_soon()
     assert changes.count == 1
     async with asyncio.timeout(30), asyncio.TaskGroup() as group:

@@ -16,7 +16,7 @@ from toolyard.console.context import CliContext, config_option, json_option
 
 if TYPE_CHECKING:
     from toolyard.core.model import Server
-    from toolyard.stores.secrets import Kept, Secrets
+    from toolyard.stores.secrets import KeptSecret, Secrets
 
 TITLES = ("name", "kept in", "used by", "write it as")
 
@@ -130,7 +130,7 @@ def _read(name: str) -> str:
     return sys.stdin.read().removesuffix("\n").removesuffix("\r")
 
 
-def _done(context: CliContext, what: str, kept: Kept) -> None:
+def _done(context: CliContext, what: str, kept: KeptSecret) -> None:
     place = "the keyring" if kept.place == "keyring" else kept.path
     answer = {"done": what, "name": kept.name, "kept_in": kept.place, "path": kept.path}
     text = f"{what} '{kept.name}' in {place}" if what == "set" else f"{what} '{kept.name}'"

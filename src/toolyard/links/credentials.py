@@ -27,13 +27,13 @@ from toolyard.links.refusals import AuthNeededError, ScopeNeededError
 from toolyard.records.follow import Follower
 from toolyard.stores.expand import find_secrets
 from toolyard.stores.grants import Grant, Grants, Listed, server_key
-from toolyard.stores.secrets import Kept, Secrets
+from toolyard.stores.secrets import KeptSecret, Secrets
 from toolyard.wire.tasks import Tasks
 
 log = logging.getLogger(__name__)
 
 LOOK_SECONDS: Final = 30.0
-"""How often to look at the clock while a login has an end: a machine may have slept."""
+"""The longest pause while a login will end: a machine may have slept."""
 FIRST_PAUSE: Final = 2.0
 LONGEST_PAUSE: Final = 300.0
 
@@ -54,7 +54,7 @@ class Credentials:
         self._keepers = keepers
         self._picture = picture
         self._listed: dict[str, Listed] = {}
-        self._known: dict[str, Kept] = {}
+        self._known: dict[str, KeptSecret] = {}
         self._marks: tuple[object, object] = ((), ())
         self._changes = follower.follow(grants.index, secrets.index)
         self._held: dict[str, Grant] = {}
@@ -294,7 +294,7 @@ class Credentials:
         else:
             self._hold(key, grant)  # our own renewal
 
-    def _secrets_changed(self, kept: set[Kept], names: set[str]) -> None:
+    def _secrets_changed(self, kept: set[KeptSecret], names: set[str]) -> None:
         """Servers that use them start anew with the next call, and at once if they failed."""
         changed = {each.reference[2:-1] for each in kept if each.name in names}
         keepers = self._keepers()
@@ -317,7 +317,7 @@ class Credentials:
                 self._tasks.start(self._ahead(key, grant))
 
     def _due(self, key: str, grant: Grant) -> float | None:
-        """When something is to be done about a grant; None if never, as far as is known now."""
+        """The time at which a grant needs attention; None if it never does, as far as is known."""
         if key not in self._listed or not self._keepers_at(key) or not grant.expires_at:
             return None
         if self._is_ended(key, grant):

@@ -1,1 +1,1 @@
-"""What we keep: one protocol, its engines, and one follower of what they keep."""
+"""Records: the protocol by which everything is kept, its engines, and the one follower."""

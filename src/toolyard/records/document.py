@@ -15,7 +15,7 @@ from toolyard.core.errors import ConfigError, StoreError
 from toolyard.core.model import Problem
 from toolyard.records.edit import remove_member, set_member
 from toolyard.records.files import READ_LIMIT, locked, read_bounded, write_atomic
-from toolyard.records.follow import Changes, Follower
+from toolyard.records.follow import ChangeSignal, Follower
 from toolyard.records.jsonc import parse
 from toolyard.records.marks import Revision, mark_of, rights_of, version_of
 from toolyard.records.protocol import ABSENT, Codec, Kept, check_version
@@ -40,7 +40,7 @@ class DocumentFile:
         self.path = path
         self._largest = largest
         self._through_links = through_links
-        self._changes = follower.follow(path) if follower else Changes()
+        self._changes = follower.follow(path) if follower else ChangeSignal()
         # Whose folder it is in decides, too, whether a file can be used.
         self._revision = Revision(lambda: (mark_of(path), rights_of(path.parent)), self._changes)
 

@@ -11,7 +11,7 @@ from typing import Final, Generic, TypeVar
 from toolyard.core.errors import ConfigError, StoreError
 from toolyard.core.model import Problem
 from toolyard.records.files import locked, read_bounded, write_atomic
-from toolyard.records.follow import Changes, Follower
+from toolyard.records.follow import ChangeSignal, Follower
 from toolyard.records.jsonc import parse
 from toolyard.records.marks import Revision, marks_of, version_of
 from toolyard.records.protocol import ABSENT, Codec, Kept, check_version
@@ -41,7 +41,7 @@ class FolderRecords(Generic[Value]):
         self.folder = folder
         self._codec = codec
         self._largest, self._most = largest, most
-        self._changes = follower.follow(folder) if follower else Changes()
+        self._changes = follower.follow(folder) if follower else ChangeSignal()
         self._revision = Revision(lambda: marks_of(self._paths()), self._changes)
 
     def read(self) -> Kept[Value]:

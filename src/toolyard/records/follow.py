@@ -1,7 +1,7 @@
 """The one follower of all that is kept: it tells readers that their files may have changed.
 
-It watches the folders of all those files together, and looks at everything now and then, for not
-every file system tells of changes. Whoever is told looks by himself whether something did change.
+It watches the folders of all those files together, and looks at everything now and then, because
+not every file system tells of changes. A reader that is told checks whether something did change.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ QUIET_SECONDS: Final = 0.05
 BURST_SECONDS: Final = 0.3
 """The longest a burst holds the news back."""
 LOOK_SECONDS: Final = 5.0
-"""How often to look without being told."""
+"""The pause between two looks at everything, whatever the system tells."""
 STEP_MS: Final = 200
-"""How often `watchfiles` looks for news of the system's."""
+"""The pause in which `watchfiles` collects the news of the system."""
 ANY_NAME: Final = "*"
 
 Tell = Callable[[str, str], None]
 """Takes a folder, and the name of what changed in it."""
 
 
-class Changes:
+class ChangeSignal:
     """The changes at some paths, counted; several may wait for the next one."""
 
     def __init__(self, paths: Iterable[Path] = ()) -> None:
         self.paths = tuple(paths)
         """The files and folders it is about, whether they are there or not."""
         self.count = 0
-        """How often they may have changed so far."""
+        """The number of times they may have changed so far."""
         self._next = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -67,26 +67,26 @@ class Follower:
 
     def __init__(self, look_seconds: float = LOOK_SECONDS) -> None:
         self._look_seconds = look_seconds
-        self._followed: list[Changes] = []
-        self._interests: dict[str, dict[str, list[Changes]]] = {}
-        self._pending: set[Changes] = set()
+        self._followed: list[ChangeSignal] = []
+        self._interests: dict[str, dict[str, list[ChangeSignal]]] = {}
+        self._pending: set[ChangeSignal] = set()
         self._arrived = asyncio.Event()
 
-    def follow(self, *paths: Path) -> Changes:
+    def follow(self, *paths: Path) -> ChangeSignal:
         """Give the changes at these paths from now on."""
-        changes = Changes(paths)
+        changes = ChangeSignal(paths)
         self._followed.append(changes)
         self._look_at(changes)
         return changes
 
-    def move(self, changes: Changes, paths: Iterable[Path]) -> None:
+    def move(self, changes: ChangeSignal, paths: Iterable[Path]) -> None:
         """Let what is followed be at other paths from now on."""
         new = tuple(paths)
         if new != changes.paths:
             changes.paths = new
             self._look_at(changes)
 
-    def _look_at(self, changes: Changes) -> None:
+    def _look_at(self, changes: ChangeSignal) -> None:
         # Told once in any case: what happens until its folders are watched is not seen.
         self._pending.add(changes)
         self._arrived.set()

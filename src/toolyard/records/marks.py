@@ -8,13 +8,13 @@ import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from toolyard.records.follow import Changes
+from toolyard.records.follow import ChangeSignal
 
 Mark = tuple[int, ...]
 
 
 def mark_of(path: Path | str) -> Mark:
-    """What changes whenever a file does; empty if there is none."""
+    """Return what differs whenever a file does; empty if there is none."""
     try:
         stat = os.stat(path)
     except OSError:
@@ -23,7 +23,7 @@ def mark_of(path: Path | str) -> Mark:
 
 
 def rights_of(path: Path) -> Mark:
-    """What changes whenever others may do more or less with a file or folder."""
+    """Return what differs whenever the owner or the rights of a file or folder do."""
     try:
         stat = os.stat(path)
     except OSError:
@@ -32,7 +32,7 @@ def rights_of(path: Path) -> Mark:
 
 
 def marks_of(paths: Iterable[Path]) -> tuple[tuple[str, Mark], ...]:
-    """What changes whenever one of these files does, or they are others."""
+    """Return what differs whenever one of these files does, or they are others."""
     return tuple((path.name, mark_of(path)) for path in paths)
 
 
@@ -45,7 +45,7 @@ def version_of(data: bytes) -> int:
 class Revision:
     """Numbers the states of something on disk: another number as soon as its mark is another."""
 
-    def __init__(self, mark: Callable[[], object], changes: Changes) -> None:
+    def __init__(self, mark: Callable[[], object], changes: ChangeSignal) -> None:
         self._mark = mark
         self._changes = changes
         self._lock = threading.Lock()

@@ -34,7 +34,7 @@ class Kept(Generic[Value]):
     )
     """The records that cannot be used, by key: what is wrong, and the version it is at."""
     failure: Problem | None = None
-    """Why nothing could be read; it says nothing about the records."""
+    """The reason why nothing could be read; it says nothing about the records."""
 
     @property
     def values(self) -> dict[str, Value]:
@@ -49,7 +49,7 @@ class Kept(Generic[Value]):
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """What is wrong, for the picture."""
+        """All that is wrong, for the picture."""
         failures = () if self.failure is None else (self.failure,)
         return (*failures, *(problem for problem, _ in self.troubles.values()))
 

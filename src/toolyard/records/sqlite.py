@@ -18,7 +18,7 @@ import msgspec
 from toolyard.core.errors import ConfigError, StoreError
 from toolyard.core.model import Problem
 from toolyard.records.database import Database
-from toolyard.records.follow import Changes, Follower
+from toolyard.records.follow import ChangeSignal, Follower
 from toolyard.records.protocol import ABSENT, Codec, Kept, check_version
 
 log = logging.getLogger(__name__)
@@ -60,7 +60,7 @@ class SqliteRecords(Generic[Value]):
         self._rows: dict[str, _Row[Value]] = {}
         log_file = database.path.with_name(f"{database.path.name}-wal")
         files = (database.path, log_file)
-        self._changes = follower.follow(*files) if follower else Changes()
+        self._changes = follower.follow(*files) if follower else ChangeSignal()
 
     def read(self) -> Kept[Value]:
         """Read all records; one that cannot be used is a problem of its own."""
@@ -127,8 +127,8 @@ class SqliteRecords(Generic[Value]):
 
     def _read(self) -> Kept[Value]:
         index = self._database.read(_INDEX)
-        known = [row for row in index if row[1] in self._kinds]
-        versions = {f"{kind} {key}": version for _, kind, key, version in known}
+        rows_of_ours = [row for row in index if row[1] in self._kinds]
+        versions = {f"{kind} {key}": version for _, kind, key, version in rows_of_ours}
         rows: dict[str, _Row[Value]] = {}
         for key, version in versions.items():
             row = self._rows.get(key)
@@ -142,10 +142,10 @@ class SqliteRecords(Generic[Value]):
         return Kept(int(index[0][0]), records, troubles)
 
     def _row(self, key: str) -> _Row[Value] | None:
-        found = self._database.read(_VALUE, _split(key))
-        if not found:
+        matches = self._database.read(_VALUE, _split(key))
+        if not matches:
             return None  # gone again meanwhile; the next revision says so
-        text, version = found[0]
+        text, version = matches[0]
         try:
             return version, self._codec.read(key, _plain(text)), None
         except ConfigError as error:

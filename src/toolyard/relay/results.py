@@ -32,7 +32,7 @@ _blocks: Final = msgspec.json.Decoder(list[Raw]).decode
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptResult:
     """The text of one result, in pieces that each fit; JSON without its quotes."""
 
     owner: str
@@ -45,14 +45,14 @@ class Results:
     """What was cut, until it is too old or too much."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[str, Kept] = OrderedDict()
+        self._kept: OrderedDict[str, KeptResult] = OrderedDict()
         self._bytes = 0
 
     def keep(self, owner: str, pieces: tuple[bytes, ...]) -> str:
         """Keep a text for one client; the URI it can read it at."""
         id_ = secrets.token_urlsafe(12)
         size = sum(map(len, pieces))
-        self._kept[id_] = Kept(owner, pieces, size, monotonic() + KEPT_SECONDS)
+        self._kept[id_] = KeptResult(owner, pieces, size, monotonic() + KEPT_SECONDS)
         self._bytes += size
         self._sweep()
         return PREFIX + id_

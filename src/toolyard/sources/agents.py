@@ -21,7 +21,7 @@ class Agents:
         self._env = env
         self._revision = store.records.revision
         self.report = self._report(store.records)
-        """What is known; true from the start, so that no client comes too early."""
+        """The latest report; true from the start, so that no client comes too early."""
 
     @property
     def name(self) -> str:

@@ -31,14 +31,14 @@ from toolyard.announce import (
 )
 from toolyard.core.model import Command, Endpoint, Problem, Report, Server, ServerId, Url
 from toolyard.core.problems import ProblemCode
-from toolyard.records.follow import Changes, Follower
+from toolyard.records.follow import ChangeSignal, Follower
 from toolyard.sources.holders import holds
 from toolyard.sources.listeners import Listener, read_listeners
 
 SOURCE = "announced"
 SILENT = "nobody listens on port"
 LOOK_SECONDS = 0.5
-"""How often to look at the processes and ports of servers, while any are announced."""
+"""The pause between two looks at the processes and ports of announced servers."""
 MOST = 200
 """Entries looked at in one file: nobody runs more, and a file may be made to hurt."""
 PIDFDS = 64
@@ -81,7 +81,7 @@ class ProjectFolders:
     """The working directories of all clients that are attached: what is announced there counts."""
 
     def __init__(self) -> None:
-        self.changes = Changes()
+        self.changes = ChangeSignal()
         """Told whenever a folder comes or goes."""
         self._clients: Counter[str] = Counter()
 
@@ -149,7 +149,7 @@ class Announced:
         finally:
             ends.follow(set())
 
-    async def _heed(self, changes: Changes) -> None:
+    async def _heed(self, changes: ChangeSignal) -> None:
         """Wake the look at every change."""
         count = changes.count
         while True:

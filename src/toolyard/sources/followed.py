@@ -32,7 +32,7 @@ class Followed(Generic[Value]):
         kept = records.read()
         self._revision = kept.revision
         self.report = tell(kept, Report(name))
-        """What is known; true from the start, so that no client comes too early."""
+        """The latest report; true from the start, so that no client comes too early."""
 
     async def run(self, post: Callable[[Report], None]) -> None:
         """Follow it until cancelled."""

@@ -53,7 +53,7 @@ class DefinedApps:
 
 
 def open_apps(folder: Path, follower: Follower | None = None) -> FolderRecords[App]:
-    """The user's definitions in a folder."""
+    """Open the records of the user's definitions in a folder."""
     return FolderRecords(folder, AppCodec(), follower, largest=LARGEST, most=MOST)
 
 

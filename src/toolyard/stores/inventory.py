@@ -11,7 +11,7 @@ from toolyard.core.model import Server
 from toolyard.stores.catalog import Catalog
 from toolyard.stores.expand import find_secrets
 from toolyard.stores.keyring import read_keyring
-from toolyard.stores.secrets import Kept, Secrets, read_secret_file
+from toolyard.stores.secrets import KeptSecret, Secrets, read_secret_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ def take_stock(secrets: Secrets, servers: Iterable[Server]) -> list[SecretRow]:
     rows = [_row(kept, used.pop(kept.reference[2:-1], ())) for kept in known]
     for reference, names in used.items():
         kind, _, name = reference.partition(":")
-        kept = Kept(name, "keyring") if kind == "keyring" else Kept(name, "file", name)
+        kept = KeptSecret(name, "keyring") if kind == "keyring" else KeptSecret(name, "file", name)
         rows.append(_row(kept, names))
     return sorted(rows, key=lambda row: row.name)
 
@@ -63,7 +63,7 @@ def with_link(catalog: Catalog, server: Server, error: SecretError) -> SecretErr
     return SecretError(str(error), f"get it at {link}, then {error.hint}") if link else error
 
 
-def _row(kept: Kept, used_by: tuple[str, ...]) -> SecretRow:
+def _row(kept: KeptSecret, used_by: tuple[str, ...]) -> SecretRow:
     try:
         if kept.place == "keyring":
             read_keyring(kept.name)

@@ -37,7 +37,7 @@ class PassportCodec:
 
 
 def open_passports(path: Path, follower: Follower | None = None) -> DocumentRecords[Override]:
-    """What one file says of clients."""
+    """Open the records of what a file says of clients."""
     return DocumentRecords(DocumentFile(path, follower, largest=LARGEST), PassportCodec())
 
 

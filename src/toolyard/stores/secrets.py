@@ -31,7 +31,7 @@ Place = Literal["keyring", "file"]
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptSecret:
     """A secret we know of: its name, and where its value is."""
 
     name: str
@@ -55,7 +55,7 @@ class Secrets:
     def __init__(self, state_dir: Path) -> None:
         self.index = state_dir / "secrets.json"
 
-    def known(self) -> dict[str, Kept]:
+    def known(self) -> dict[str, KeptSecret]:
         """Every secret that was set through us.
 
         Raises:
@@ -63,7 +63,7 @@ class Secrets:
         """
         try:
             raw = read_bounded(self.index)
-            found = msgspec.json.decode(raw, type=list[Kept])
+            found = msgspec.json.decode(raw, type=list[KeptSecret])
         except FileNotFoundError:
             return {}
         except msgspec.MsgspecError as error:
@@ -72,7 +72,7 @@ class Secrets:
             ) from error
         return {each.name: each for each in found}
 
-    def set(self, name: str, value: str) -> Kept:
+    def set(self, name: str, value: str) -> KeptSecret:
         """Keep a value in the keyring.
 
         Raises:
@@ -81,9 +81,9 @@ class Secrets:
         """
         check_value(check_name(name), value)
         write_keyring(name, value)
-        return self._note(Kept(name, "keyring", changed_at=time.time()))
+        return self._note(KeptSecret(name, "keyring", changed_at=time.time()))
 
-    def set_file(self, name: str, path: Path, value: str | None) -> Kept:
+    def set_file(self, name: str, path: Path, value: str | None) -> KeptSecret:
         """Keep a value in a file; without a value, use the file that is there.
 
         Raises:
@@ -100,9 +100,9 @@ class Secrets:
             write_atomic(path, value.encode() + b"\n")
         before = self.known().get(name)
         ours = value is not None or (before is not None and before.ours)
-        return self._note(Kept(name, "file", str(path), ours, time.time()))
+        return self._note(KeptSecret(name, "file", str(path), ours, time.time()))
 
-    def remove(self, name: str) -> Kept:
+    def remove(self, name: str) -> KeptSecret:
         """Forget a secret and its value.
 
         Raises:
@@ -111,7 +111,7 @@ class Secrets:
         """
         kept = self.known().get(name)
         if kept is None and _is_in_keyring(name):
-            kept = Kept(name, "keyring")
+            kept = KeptSecret(name, "keyring")
         if kept is None:
             near = ", ".join(closest(name, self.known()) or self.known()) or "none"
             raise UnknownNameError(f"there is no secret '{name}'", f"there are: {near}")
@@ -126,7 +126,7 @@ class Secrets:
         """What changes whenever a secret is set or removed."""
         return mark_of(self.index)
 
-    def _note(self, kept: Kept, gone: bool = False) -> Kept:
+    def _note(self, kept: KeptSecret, gone: bool = False) -> KeptSecret:
         with locked(self.index):
             known = self.known()
             known.pop(kept.name, None)

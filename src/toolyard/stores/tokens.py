@@ -97,7 +97,7 @@ class TokenCodec:
 
 
 def open_tokens(path: Path, follower: Follower | None = None) -> DocumentRecords[AgentToken]:
-    """The records of tokens in a file."""
+    """Open the records of tokens in a file."""
 
     def check(plain: Any) -> None:
         if not isinstance(plain.get("tokens"), dict):
@@ -204,7 +204,7 @@ class TokensFile:
         self.records.write(name, None)
 
     def _tokens(self) -> dict[str, AgentToken]:
-        """What the file says by hash, read again only if it changed."""
+        """The tokens by hash, read again only if the file changed."""
         if self.records.revision() != self._revision:
             kept = self.records.read()
             self._revision = kept.revision
