@@ -89,8 +89,8 @@ class Addressing:
     def _with_variant(self, entry: Entry, offer: Offer) -> Offer:
         fields = jsonrpc.fields(offer.raw)
         mark = f"{entry.alias}{self.separator or SEPARATORS[0]}"
-        told = {"name": mark + "{}", "title": f"{{}} ({entry.alias})"}
-        for key, form in told.items():
+        forms = {"name": mark + "{}", "title": f"{{}} ({entry.alias})"}
+        for key, form in forms.items():
             text = jsonrpc.to_python(fields[key]) if key in fields else None
             if isinstance(text, str):
                 fields[key] = Raw(jsonrpc.encode(form.format(text)))

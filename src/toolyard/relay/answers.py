@@ -80,12 +80,12 @@ class Answers:
         )
 
     async def _find(self, request: ClientRequest, view: View) -> Message:
-        asked = _arguments(request.params)
-        server, query = str(asked.get("server") or ""), str(asked.get("query") or "")
+        arguments = _arguments(request.params)
+        server, query = str(arguments.get("server") or ""), str(arguments.get("query") or "")
         if server and server not in view.entries:
             return error_result(unknown("server", server, view.entries))
         names = view.search(query, server)
-        limit = asked.get("limit")
+        limit = arguments.get("limit")
         most = limit if isinstance(limit, int) and limit > 0 else (FOUND if query else LISTED)
         page = {"tools": [describe(view, n) for n in names[:most]], "total": len(names)}
         return text_result(jsonrpc.encode(page).decode(), page)
@@ -95,9 +95,9 @@ class Answers:
         matching: dict[str, list[str]] = {}
         for name in view.search(query):
             matching.setdefault(view.tools[name].alias, []).append(view.tools[name].key)
-        wanted = set(words(query))
+        terms = set(words(query))
         for alias, entry in view.entries.items():
-            if wanted & set(words(f"{alias} {entry.server.title}")):
+            if terms & set(words(f"{alias} {entry.server.title}")):
                 matching.setdefault(alias, [])
         servers = [
             {
@@ -136,8 +136,8 @@ class Answers:
         return text_result(f"{server} rests once no call is under way; the next call starts it")
 
     async def _call(self, request: ClientRequest, view: View) -> Message:
-        asked = jsonrpc.fields(request.params.get("arguments", Raw(b"")))
-        server, tool = (_string(asked.get(key)) for key in ("server", "tool"))
+        outer = jsonrpc.fields(request.params.get("arguments", Raw(b"")))
+        server, tool = (_string(outer.get(key)) for key in ("server", "tool"))
         if not server or not tool:
             return error_result("toolyard_call needs a server and a tool, both strings")
         view = await self.woken(view, server)
@@ -145,7 +145,7 @@ class Answers:
             route = self.find(view, server, tool)
         except ToolyardError as error:
             return error_result(f"{error}. {error.hint}" if error.hint else str(error))
-        arguments = inner_arguments(asked)
+        arguments = inner_arguments(outer)
         if route.server is not None and route.alias:
             wrong = complaints(route.schema, jsonrpc.to_python(arguments))
             if wrong:
@@ -272,11 +272,11 @@ def withheld_prompt(hub: Hub, view: View, name: str) -> HeldError | None:
     return None
 
 
-def _waits(hub: Hub, entry: Entry, what: str) -> HeldError:
+def _waits(hub: Hub, entry: Entry, offer: str) -> HeldError:
     # People approve by the name that the yard has for it, whatever it is called here.
     name = hub.snapshot.entries.get(entry.server.id, entry).alias
     return HeldError(
-        f"{what} of {entry.alias!r} has changed and waits for approval",
+        f"{offer} of {entry.alias!r} has changed and waits for approval",
         f"a person must look first: toolyard changes {name}; then: toolyard approve {name}",
     )
 

@@ -1,4 +1,4 @@
-"""What the hub offers to a client of one app: what that app's own hub would offer."""
+"""The hub's own offers to a client of one app: those that the app's own hub would have."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Own = dict[str, tuple[Offer, ...]]
 
 
 def introduction(app: App, separator: str) -> str:
-    """How a model works with an app."""
+    """Return the words that tell a model how to work with an app."""
     name, title = app.name, app.title
     named = f"are named variant{separator}tool and " if separator else ""
     return (
@@ -75,8 +75,8 @@ def _call_text(app: App) -> str:
 
 
 def _call_arguments(app: App) -> dict[str, Any]:
-    known = [name for name, _ in app.variants]
-    first = [name for name in ("dev", "stable", "local") if name in known] or known[:3]
+    variants = [name for name, _ in app.variants]
+    first = [name for name in ("dev", "stable", "local") if name in variants] or variants[:3]
     quoted = ", ".join(f'"{name}"' for name in first)
     tool = shape(app)["tool"]
     return {
@@ -148,10 +148,10 @@ def _text(description: str) -> dict[str, Any]:
 
 
 def _is_destructive(entry: Entry) -> bool:
-    """Whether a variant has a tool that says it destroys something."""
+    """Return whether a variant has a tool that says it destroys something."""
     for offer in entry.offers.tools:
         if b'"destructiveHint"' in offer.raw:
-            said = jsonrpc.to_python(offer.raw).get("annotations")
-            if isinstance(said, dict) and said.get("destructiveHint") is True:
+            annotations = jsonrpc.to_python(offer.raw).get("annotations")
+            if isinstance(annotations, dict) and annotations.get("destructiveHint") is True:
                 return True
     return False

@@ -101,14 +101,14 @@ class AppAnswers:
     # Launching.
 
     async def _launch(self, request: ClientRequest, view: View) -> Message:
-        wanted = _string(jsonrpc.fields(request.params.get("arguments", Raw(b""))).get("variant"))
+        variant = _string(jsonrpc.fields(request.params.get("arguments", Raw(b""))).get("variant"))
         installed = self._installed()
         if not installed:
             return error_result(f"{self._app.title} is not installed on this system.")
-        chosen = _choose(installed, wanted)
+        chosen = _choose(installed, variant)
         if chosen is None:
             labels = ", ".join(self._labels())
-            return error_result(f'"{wanted[:QUOTED]}" is not installed. Installed: {labels}')
+            return error_result(f'"{variant[:QUOTED]}" is not installed. Installed: {labels}')
         try:
             await asyncio.to_thread(launch, chosen, self._env)
         except ToolyardError as error:
@@ -124,8 +124,8 @@ class AppAnswers:
     # Calling.
 
     async def _call(self, request: ClientRequest, view: View) -> Message:
-        asked = jsonrpc.fields(request.params.get("arguments", Raw(b"")))
-        variant, tool = _string(asked.get("variant")), _string(asked.get("tool"))
+        outer = jsonrpc.fields(request.params.get("arguments", Raw(b"")))
+        variant, tool = _string(outer.get("variant")), _string(outer.get("tool"))
         names = self._scan.watch.names
         if variant not in names:
             return error_result(
@@ -138,7 +138,7 @@ class AppAnswers:
             return error_result(f"{self._gone(variant)} ({error})")
         if id_ not in self._hub.snapshot.entries:
             return error_result(self._gone(variant))
-        return await self._forward(request, asked, self._look(view.key), variant, tool)
+        return await self._forward(request, outer, self._look(view.key), variant, tool)
 
     def _gone(self, variant: str) -> str:
         return (
@@ -157,7 +157,7 @@ class AppAnswers:
     async def _forward(
         self,
         request: ClientRequest,
-        asked: Fields,
+        outer: Fields,
         view: View,
         variant: str,
         tool: str,
@@ -169,7 +169,7 @@ class AppAnswers:
             if reason is not None:
                 return error_result(f"{reason}. {reason.hint}")
             return error_result(unknown(f"tool of {variant!r}", tool, tools))
-        arguments = inner_arguments(asked)
+        arguments = inner_arguments(outer)
         wrong = complaints(route.schema, jsonrpc.to_python(arguments))
         if wrong:
             return error_result(f"the arguments do not fit {variant}'s {tool}: " + "; ".join(wrong))
@@ -242,11 +242,11 @@ def _listed(view: View, kind: str, variant: str, key: str) -> list[dict[str, Any
     ]
 
 
-def _choose(installed: tuple[InstalledApp, ...], wanted: str) -> InstalledApp | None:
+def _choose(installed: tuple[InstalledApp, ...], name: str) -> InstalledApp | None:
     """The program meant by a label or by the name of a variant; the first if nothing was said."""
-    if not wanted:
+    if not name:
         return installed[0]
-    folded = wanted.strip().lower()
+    folded = name.strip().lower()
     for candidate in installed:
         if folded in (candidate.install.label.lower(), candidate.install.variant.lower()):
             return candidate

@@ -49,7 +49,7 @@ def _ago(moment: str | None) -> str:
 
 
 def setup_text(app: App, status: AppStatus, labels: list[str]) -> str:
-    """What to do next, given what runs and what is installed."""
+    """Return the next step, given what runs and what is installed."""
     connected = [v.name for v in status.variants if v.status == "connected"]
     if connected:
         ask = (
@@ -105,7 +105,7 @@ def _part(title: str, rows: list[str]) -> list[str]:
 
 
 def launched_text(app: App, install: Install, separator: str) -> str:
-    """What to expect after a start."""
+    """Return what to expect after a start."""
     tools = f" as {install.variant}{separator}*" if install.variant and separator else ""
     return (
         f"Launched {install.label}. Its tools appear{tools} as soon as it answers; "

@@ -147,8 +147,8 @@ class Calls:
             return await self._lease_shared(route.server, session)
         able = session.capabilities if capabilities is None else capabilities
         client = session.agent or agent_of(session.info)
-        who, account = session.principal, session.account
-        owner = Owner(who, account, client, capabilities=able, home=Home(session))
+        principal, account = session.principal, session.account
+        owner = Owner(principal, account, client, capabilities=able, home=Home(session))
         return await self._instances.lease(apart, owner)
 
     async def _lease_shared(self, server: ServerId, session: Session) -> Link:
@@ -356,11 +356,11 @@ def _members(message: Message) -> Fields:
         return {}
 
 
-async def _answers(request: ClientRequest, pending: PendingRequest, asked: Fields) -> Fields:
+async def _answers(request: ClientRequest, pending: PendingRequest, members: Fields) -> Fields:
     """Put the questions of a round to a legacy client; return what the next round carries."""
     out: Fields = {}
     responses: dict[str, Raw] = {}
-    questions = _decode_map(asked["inputRequests"]) if "inputRequests" in asked else {}
+    questions = _decode_map(members["inputRequests"]) if "inputRequests" in members else {}
     for key, raw in questions.items():
         question = jsonrpc.decode(raw)
         message = await request.ask(pending, question.method, bytes(question.params) or b"{}")
@@ -372,8 +372,8 @@ async def _answers(request: ClientRequest, pending: PendingRequest, asked: Field
         responses[key] = message.result
     if responses:
         out["inputResponses"] = Raw(jsonrpc.encode(responses))
-    if "requestState" in asked:
-        out["requestState"] = asked["requestState"]
+    if "requestState" in members:
+        out["requestState"] = members["requestState"]
     return out
 
 

@@ -54,8 +54,8 @@ class Folders:
 
     def clear_for(self, session: Session, server: ServerId) -> bool:
         """Let no call reach a process that knows another's folders; true if it was sent away."""
-        told = self.told.get(server)
-        if told is None or told is session:
+        holder = self.told.get(server)
+        if holder is None or holder is session:
             return False
         self._visited.add(server)
         self._retire(server)
@@ -68,10 +68,10 @@ class Folders:
             asking = asking_of(self._hub.snapshot.roster, keeper.server)
             if keeper.link is None or asking is None or not asking.roots:
                 continue
-            told, only = self.told.get(id_), self.only(id_)
-            if told is not None and told is not only:
+            holder, only = self.told.get(id_), self.only(id_)
+            if holder is not None and holder is not only:
                 self._retire(id_)
-            elif only is not None and told is None:
+            elif only is not None and holder is None:
                 keeper.link.notify(CHANGED)
 
     def _retire(self, server: ServerId) -> None:

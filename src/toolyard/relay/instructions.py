@@ -1,4 +1,4 @@
-"""What a client is told when it comes: words of the hub, then those of its servers.
+"""The instructions for a client that comes: words of the hub, then those of its servers.
 
 Clients take only so much. What servers say shares the room that the hub's own words leave: short
 texts stay whole, long ones are cut to the same length, with a mark.
@@ -29,8 +29,8 @@ def instructions(view: View, own: str, most: int = 0) -> str:
     if view.key.server:
         entry = view.entries.get(view.key.server)
         return entry.instructions if entry is not None else ""
-    said = [(alias, entry.instructions.strip()) for alias, entry in view.entries.items()]
-    texts = [(_head(view, alias), text) for alias, text in said if text]
+    pairs = [(alias, entry.instructions.strip()) for alias, entry in view.entries.items()]
+    texts = [(_head(view, alias), text) for alias, text in pairs if text]
     return own + _shared(texts, (most or USUAL) - len(own))
 
 

@@ -1,4 +1,4 @@
-"""What the hub itself offers, always: the stable entry point for clients that list once."""
+"""The hub's own offers, always there: the stable entry point for clients that list once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CHANGING: Final = "The list can change while you work."
 
 
 def introduction(separator: str, *, own_tools: bool) -> str:
-    """How a model works with the hub; what it says of names and tools depends on the view."""
+    """Tell a model how to work with the hub; the view decides what is said of names and tools."""
     named = NAMED.format(separator) if separator else ""
     return INTRODUCTION + named + (GROWING if own_tools else CHANGING)
 

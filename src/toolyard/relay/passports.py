@@ -34,7 +34,7 @@ FOUND: Final = " Find the others with toolyard_tools, and call them with toolyar
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class IdentifiedClient:
     """A client as it made itself known."""
 
     info: bytes
@@ -53,11 +53,11 @@ class Passports:
         self._state: SourceState | None = None
         self._fitted_to: SourceState | None = None
         """The user's overrides when all sessions were last looked at."""
-        self._known: dict[bytes, Known] = {}
+        self._known: dict[bytes, IdentifiedClient] = {}
         self.results = Results()
 
     @property
-    def known(self) -> list[Known]:
+    def known(self) -> list[IdentifiedClient]:
         """The clients that made themselves known since the start, or since an override changed."""
         return list(self._known.values())
 
@@ -85,7 +85,7 @@ class Passports:
                 moved.append(session)
         return moved
 
-    def _find(self, info: bytes) -> Known:
+    def _find(self, info: bytes) -> IdentifiedClient:
         state = self._board.snapshot.sources.get(SOURCE)
         if state is not self._state or len(self._known) >= REMEMBERED:
             self._known.clear()
@@ -94,7 +94,7 @@ class Passports:
         if client is None:
             name, version = _read(info)
             passport = passport_for(name, self._board.snapshot.overrides)
-            client = self._known[info] = Known(info, name, version, passport)
+            client = self._known[info] = IdentifiedClient(info, name, version, passport)
         return client
 
     def _fitted(self, base: ViewKey | None, passport: Passport | None) -> ViewKey | None:
@@ -124,8 +124,7 @@ class Passports:
         """A result that is too large for its client, cut."""
         version = era.MODERN if session.is_modern else session.version
         most = session.largest
-        made = self.results.cut(session.principal, version, bytes(result), most, keeps=keeps)
-        return Raw(made)
+        return Raw(self.results.cut(session.principal, version, bytes(result), most, keeps=keeps))
 
 
 def _read(info: bytes) -> tuple[str, str]:

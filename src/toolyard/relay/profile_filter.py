@@ -21,7 +21,7 @@ class ProfileFilter:
     separator: str = "__"
 
     def shows(self, entry: Entry) -> bool:
-        """Whether anything of a server may be seen."""
+        """Return whether anything of a server may be seen."""
         names = _names(entry)
         if self.only and self.only.isdisjoint(names):
             return False
@@ -35,18 +35,18 @@ class ProfileFilter:
         if self.profile is None:
             return offers
         named = kind in ("tools", "prompts")
-        seen = (offer for offer in offers if self.admits(entry, offer.key, named=named))
-        return tuple(self._worded(entry, offer) if kind == "tools" else offer for offer in seen)
+        admitted = (offer for offer in offers if self.admits(entry, offer.key, named=named))
+        return tuple(self._worded(entry, offer) if kind == "tools" else offer for offer in admitted)
 
     def admits(self, entry: Entry, key: str, *, named: bool = False) -> bool:
-        """Whether one offer of a server that is shown may be seen."""
+        """Return whether one offer of a server that is shown may be seen."""
         if not named and key in entry.held.of("resources"):
             return False  # not by a template that fits it either
         shown = self._shown(entry, key) if named else key
         return self.profile is None or self.profile.admits(_names(entry), key, shown)
 
     def pins(self, entry: Entry, key: str) -> bool:
-        """Whether the profile lists a tool in any case."""
+        """Return whether the profile lists a tool in any case."""
         shown = self._shown(entry, key)
         return self.profile is not None and self.profile.pins(_names(entry), key, shown)
 
@@ -68,7 +68,7 @@ class ProfileFilter:
         )
 
     def _shown(self, entry: Entry, key: str) -> str:
-        """What clients would call it without a profile, as people write it into one."""
+        """The name that it would have without a profile, as people write it into one."""
         return f"{entry.alias}{self.separator}{key}"
 
 

@@ -136,14 +136,14 @@ class Relay:
             # Nearly every call comes this way; even to look a key up would cost more.
             if self._usual.revision == snapshot.revision:
                 return self._usual
-        wanted = view_key or self.view_key
-        view = self._views.get(wanted)
+        key = view_key or self.view_key
+        view = self._views.get(key)
         if view is None or view.revision != snapshot.revision:
-            own = self._own_offers(wanted.app) if wanted.app else OWN
-            plans = self.resolve(wanted.agent, wanted.executor).plans if wanted.agent else ()
-            view = make_view(snapshot, wanted, view or self._usual, own, plans)
+            own = self._own_offers(key.app) if key.app else OWN
+            plans = self.resolve(key.agent, key.executor).plans if key.agent else ()
+            view = make_view(snapshot, key, view or self._usual, own, plans)
             self._sweep(snapshot.revision)
-            self._views[wanted] = view
+            self._views[key] = view
         if view_key is None:
             self._usual = view
         return view
@@ -372,8 +372,8 @@ class Relay:
 
     async def _initialize(self, request: ClientRequest) -> Message:
         session, params = request.session, request.params
-        wanted = _text(params.get("protocolVersion"))
-        session.version = wanted if wanted in era.LEGACY_VERSIONS else era.LATEST_LEGACY
+        version = _text(params.get("protocolVersion"))
+        session.version = version if version in era.LEGACY_VERSIONS else era.LATEST_LEGACY
         session.raw_capabilities = bytes(params.get("capabilities", b"{}"))
         declared = jsonrpc.to_python(session.raw_capabilities)
         session.capabilities = declared if isinstance(declared, dict) else {}
@@ -439,12 +439,12 @@ class Relay:
             )
         request.session.log_level = level
         keepers = self.hub.pool.keepers.values()
-        told = [self.subscriptions.set_level(k.link) for k in keepers if k.link is not None]
+        tellings = [self.subscriptions.set_level(k.link) for k in keepers if k.link is not None]
         for instance in self.hub.instances.of(request.session.principal):
             if instance.keeper.link is not None:
                 only = {request.session}
-                told.append(self.subscriptions.set_level(instance.keeper.link, only))
-        await until_told(told)
+                tellings.append(self.subscriptions.set_level(instance.keeper.link, only))
+        await until_told(tellings)
         return _EMPTY
 
     async def _subscribe(self, request: ClientRequest) -> Message:
@@ -475,14 +475,14 @@ class Relay:
 
     async def _listen(self, request: ClientRequest) -> Message:
         raw = request.params.get("notifications")
-        wanted = jsonrpc.to_python(raw) if raw is not None else {}
-        if not isinstance(wanted, dict):
+        notifications = jsonrpc.to_python(raw) if raw is not None else {}
+        if not isinstance(notifications, dict):
             return error_reply(era.INVALID_PARAMS, "notifications must be an object")
         self.news.expect(request.session.view_key)
-        if wanted.get(TASKS) and not knows_tasks(request.capabilities):
+        if notifications.get(TASKS) and not knows_tasks(request.capabilities):
             return missing_tasks()
         view = self.view(request.session.view_key)
-        await self.subscriptions.listen(request, wanted, partial(self._find, request, view))
+        await self.subscriptions.listen(request, notifications, partial(self._find, request, view))
         return _EMPTY
 
     def _find(self, request: ClientRequest, view: View, topic: Topic) -> Route | None:

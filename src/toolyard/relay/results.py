@@ -42,7 +42,7 @@ class KeptResult:
 
 
 class Results:
-    """What was cut, until it is too old or too much."""
+    """The results that were cut, until they are too old or too many."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[str, KeptResult] = OrderedDict()
@@ -61,10 +61,10 @@ class Results:
         """The result of reading a URI; None if it is not this client's, or is gone."""
         self._sweep()
         id_, slash, number = uri.removeprefix(PREFIX).partition("/")
-        kept = self._kept.get(id_)
-        if kept is None or kept.owner != owner:
+        result = self._kept.get(id_)
+        if result is None or result.owner != owner:
             return None
-        pieces = kept.pieces
+        pieces = result.pieces
         if slash:
             if not number.isascii() or not number.isdigit() or not 0 < int(number) <= len(pieces):
                 return None
@@ -74,7 +74,7 @@ class Results:
 
     def leave(self, owner: str) -> None:
         """A client is gone, and with it whoever could read this."""
-        for id_ in [id_ for id_, kept in self._kept.items() if kept.owner == owner]:
+        for id_ in [id_ for id_, result in self._kept.items() if result.owner == owner]:
             self._forget(id_)
 
     def _sweep(self) -> None:
@@ -153,7 +153,7 @@ def _pieces(text: str, first: int, others: int) -> tuple[bytes, ...]:
 
 
 def _fitting(text: str, room: int) -> int:
-    """How many characters fit into so many bytes of JSON; one in any case."""
+    """Return how many characters fit into so many bytes of JSON; one in any case."""
     low, high = 1, max(len(text), 1)
     while low < high:
         middle = (low + high + 1) // 2
@@ -167,12 +167,12 @@ def _fitting(text: str, room: int) -> int:
 def _mark(uri: str, pieces: tuple[bytes, ...]) -> bytes:
     count = len(pieces)
     rest = f"{uri}/2" if count == 2 else f"{uri}/2 to {uri}/{count}"
-    said = (
+    text = (
         f"\n\n[cut by toolyard: {len(pieces[0])} of {sum(map(len, pieces))} bytes are shown, as "
         f"many as this client takes. The rest is in the resource {rest}, the whole in {uri}; "
         f"kept for {KEPT_SECONDS / 60:g} minutes.]"
     )
-    return jsonrpc.encode(said)[1:-1]
+    return jsonrpc.encode(text)[1:-1]
 
 
 def _link(uri: str, count: int) -> dict[str, Any]:

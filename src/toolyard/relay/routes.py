@@ -1,4 +1,4 @@
-"""Where an exposed name leads, and the lists of such names as ready-made bytes."""
+"""The routes of exposed names, and the lists of such names as ready-made bytes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MARK: Final = headers.MARK.encode()
 
 
 class Route:
-    """Where a name leads: the server, and what it is called there."""
+    """The target of a name: the server, and what it is called there."""
 
     __slots__ = (
         "_schema",
@@ -43,7 +43,7 @@ class Route:
         self.server = server
         """None for what the hub itself offers."""
         self.apart = apart
-        """How else than in the picture the server runs for who comes this way, if it does."""
+        """The other way the server runs for who comes this way, if not as in the picture."""
         self.alias = alias
         self.key = key
         self.raw_key = Raw(jsonrpc.encode(key))
@@ -52,11 +52,11 @@ class Route:
         self.wraps = False
         """True if it returns something else than an object; legacy clients get it in one."""
         self.has_marks = _MARK in offer.raw
-        """Whether some of its arguments may travel as headers too."""
+        """True if some of its arguments may travel as headers too."""
         self._schema: tuple[Any, dict[headers.Path, tuple[str, str]]] | None = None
 
     def apart_for(self, has_folders: bool) -> Apart | None:
-        """How else the server runs for one client: some do for those that have folders alone."""
+        """Return how else the server runs for one client: some do only for clients with folders."""
         apart = self.apart
         return None if apart is not None and apart.folders and not has_folders else apart
 
@@ -102,10 +102,10 @@ class Listing:
             if digest != self.digest or not offset.isdigit() or int(offset) >= len(self.items):
                 return None
             start = int(offset)
-        made = self._pages.get((modern, start))
-        if made is None:
-            made = self._pages[modern, start] = self._make(modern, start)
-        return made
+        result = self._pages.get((modern, start))
+        if result is None:
+            result = self._pages[modern, start] = self._make(modern, start)
+        return result
 
     def _make(self, modern: bool, start: int) -> bytes:
         end = start + self.size
@@ -118,4 +118,4 @@ class Listing:
 
 
 CACHED: Final = b'"resultType":"complete","ttlMs":0,"cacheScope":"private",'
-"""What every list and every read of ours says in the modern era: ask again, we are near."""
+"""The words of every list and every read of ours in the modern era: ask again, we are near."""

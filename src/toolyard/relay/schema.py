@@ -24,14 +24,14 @@ _NOTHING: Final = Raw(b"{}")
 _NULL: Final = Raw(b"null")
 
 
-def inner_arguments(asked: Fields) -> Raw:
+def inner_arguments(outer: Fields) -> Raw:
     """The arguments that a call of a call holds; none and null are no arguments."""
-    given = asked.get("arguments", _NOTHING)
-    return _NOTHING if given == _NULL else given
+    arguments = outer.get("arguments", _NOTHING)
+    return _NOTHING if arguments == _NULL else arguments
 
 
 def complaints(schema: Any, arguments: Any) -> list[str]:
-    """What does not fit, in words; empty if all fits, or the schema cannot be used."""
+    """Return what does not fit, in words; empty if all fits, or the schema cannot be used."""
     if not isinstance(schema, dict) or not schema or len(jsonrpc.encode(schema)) > SCHEMA_BYTES:
         return []
     if _count_patterns(schema) > PATTERNS:
@@ -48,7 +48,7 @@ def complaints(schema: Any, arguments: Any) -> list[str]:
 
 
 def _count_patterns(schema: Any) -> int:
-    """How many patterns a schema has: more than these are not worth the time they take."""
+    """Count the patterns of a schema: more than these are not worth the time they take."""
     count = 0
     waiting = [schema]
     while waiting:

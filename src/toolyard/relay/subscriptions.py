@@ -47,7 +47,7 @@ Telling = asyncio.Task[Any] | None
 """A server being told something; None if it need not be."""
 Refusals = dict[Topic, str]
 """Things that a server will not tell of, and why."""
-Wanted = Mapping[Topic, Route]
+TopicRoutes = Mapping[Topic, Route]
 """Things that a client follows, by the names it knows, and where they lead."""
 
 Place = tuple[ServerId, str, str]
@@ -78,13 +78,15 @@ async def until_told(tellings: Iterable[Telling]) -> None:
         await asyncio.wait(tasks, timeout=TOLD_SECONDS)
 
 
-class Listener:
+class ListenRequest:
     """A modern client's open `subscriptions/listen` request."""
 
-    def __init__(self, request: ClientRequest, wanted: dict[str, Any]) -> None:
+    def __init__(self, request: ClientRequest, notifications: dict[str, Any]) -> None:
         self.request = request
-        self.wanted = {field for _, field in CHANGED.values() if wanted.get(field) is True}
-        self.topics = {topic for member in (RESOURCES, TASKS) for topic in _named(wanted, member)}
+        self.wanted = {field for _, field in CHANGED.values() if notifications.get(field) is True}
+        self.topics = {
+            topic for member in (RESOURCES, TASKS) for topic in _named(notifications, member)
+        }
 
     @property
     def uris(self) -> set[str]:
@@ -116,7 +118,7 @@ class Subscriptions:
         self._link_for = link_for
         self._tasks = Tasks()
         self.sessions = sessions
-        self._listeners: set[Listener] = set()
+        self._listeners: set[ListenRequest] = set()
         self._counts: Counter[str] = Counter()
         """The number of things that each client follows."""
         self._followed: dict[Place, dict[Topic, Followers]] = {}
@@ -159,24 +161,26 @@ class Subscriptions:
 
     def own_updated(self, own: Mapping[ViewKey | None, frozenset[str]]) -> bool:
         """Tell who follows a resource of the hub's own that it changed; false if nobody does."""
-        told = False
+        has_followers = False
         for session in self.sessions:
             for uri in sorted(session.watched.keys() & own[session.view_key]):
                 session.push(jsonrpc.notification(UPDATED, jsonrpc.encode({"uri": uri})))
-                told = True
+                has_followers = True
         for listener in self._listeners:
             for uri in sorted(listener.uris & own[listener.request.session.view_key]):
                 listener.tell(UPDATED, {"uri": uri})
-                told = True
-        return told
+                has_followers = True
+        return has_followers
 
-    async def listen(self, request: ClientRequest, wanted: dict[str, Any], find: Find) -> None:
+    async def listen(
+        self, request: ClientRequest, notifications: dict[str, Any], find: Find
+    ) -> None:
         """Serve a listening request until its client goes away; `find` knows where names lead.
 
         Raises:
             ConfigError: It is about too many things.
         """
-        listener = Listener(request, wanted)
+        listener = ListenRequest(request, notifications)
         self.check(request.session, len(listener.topics))
         routes = {topic: route for topic in listener.topics if (route := find(topic)) is not None}
         try:
@@ -204,14 +208,14 @@ class Subscriptions:
             text = f"a client follows at most {FOLLOWED} resources"
             raise ConfigError(text, "follow those that matter, or the lists")
 
-    async def follow(self, wanted: Wanted, session: Session) -> Refusals:
+    async def follow(self, routes: TopicRoutes, session: Session) -> Refusals:
         """Somebody follows things; return what the servers that have them will not tell of.
 
         Whatever comes of it, `unfollow` takes it back.
         """
-        self._counts[session.principal] += len(wanted)
+        self._counts[session.principal] += len(routes)
         fresh: dict[Place, list[tuple[Topic, Route]]] = {}
-        theirs = {topic: route for topic, route in wanted.items() if route.server is not None}
+        theirs = {topic: route for topic, route in routes.items() if route.server is not None}
         for topic, route in theirs.items():
             place, named = place_of(route, session), (topic[0], route.key)
             followers = self._followed.setdefault(place, {}).setdefault(named, Counter())
@@ -223,11 +227,11 @@ class Subscriptions:
             self._tellings |= {(place, topic): telling for topic, _ in group}
         return await self._refused(theirs, session)
 
-    async def _refused(self, wanted: Wanted, session: Session) -> Refusals:
+    async def _refused(self, routes: TopicRoutes, session: Session) -> Refusals:
         """Wait until the servers have been told; what they refuse."""
         tellings = {
             topic: self._tellings.get((place_of(route, session), (topic[0], route.key)))
-            for topic, route in wanted.items()
+            for topic, route in routes.items()
         }
         tasks = {task for task in tellings.values() if task is not None}
         if tasks:
@@ -237,17 +241,17 @@ class Subscriptions:
         for topic, task in tellings.items():
             if task is None or not task.done() or task.cancelled():
                 refused[topic] = late
-            elif why := task.result().get((topic[0], wanted[topic].key)):
+            elif why := task.result().get((topic[0], routes[topic].key)):
                 refused[topic] = why
         return refused
 
-    def unfollow(self, wanted: Wanted, session: Session) -> None:
+    def unfollow(self, routes: TopicRoutes, session: Session) -> None:
         """Somebody does not any more; a server is told of what nobody follows now."""
-        self._counts[session.principal] -= len(wanted)
+        self._counts[session.principal] -= len(routes)
         if self._counts[session.principal] <= 0:
             del self._counts[session.principal]
         lost: dict[Place, list[tuple[Topic, Route]]] = {}
-        for topic, route in wanted.items():
+        for topic, route in routes.items():
             if route.server is None:
                 continue
             place, named = place_of(route, session), (topic[0], route.key)
@@ -348,7 +352,7 @@ class Subscriptions:
 
     def _hearing(
         self, member: str, followers: Mapping[str, set[str]]
-    ) -> Iterator[tuple[Listener, str]]:
+    ) -> Iterator[tuple[ListenRequest, str]]:
         for listener in self._listeners if followers else ():
             for shown in followers.get(listener.request.session.principal, ()):
                 if (member, shown) in listener.topics:
@@ -398,8 +402,8 @@ async def _ask(link: Link, method: str, uri: str) -> str:
     return ""
 
 
-def _named(wanted: dict[str, Any], member: str) -> Iterator[Topic]:
-    names = wanted.get(member)
+def _named(notifications: dict[str, Any], member: str) -> Iterator[Topic]:
+    names = notifications.get(member)
     for name in names if isinstance(names, list) else ():
         if isinstance(name, str):
             yield member, name

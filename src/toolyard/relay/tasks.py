@@ -126,10 +126,10 @@ class TaskTable:
         for shown, task in list(self._tasks.get(principal, {}).items()):
             if task.session.is_modern:
                 continue
-            asked = jsonrpc.encode({"taskId": task.id})
+            params = jsonrpc.encode({"taskId": task.id})
             try:
                 link = await calls.link_for(task.route, task.session)
-                tasks.append(Raw(_renamed(await link.ask("tasks/get", asked), shown)))
+                tasks.append(Raw(_renamed(await link.ask("tasks/get", params), shown)))
             except ToolyardError:
                 self._forget(principal, shown)
         return Message(result=Raw(jsonrpc.encode({"tasks": tasks})))

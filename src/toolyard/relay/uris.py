@@ -13,11 +13,11 @@ from typing import Final
 
 _PARTS: Final = re.compile(r"(\{[^{}]*\})")
 _ENDS: Final = "/?#"
-"""What a plain variable does not reach across."""
+"""The characters that a plain variable does not reach across."""
 
 
 class Spread:
-    """Where each character of a URI stands: sets of places, made once for many templates."""
+    """The places of each character in a URI, as sets: made once for many templates."""
 
     __slots__ = ("_at", "_inner", "all", "uri")
 
@@ -31,8 +31,8 @@ class Spread:
     def at(self, character: str) -> int:
         """The places right before this character."""
         if not self._at:
-            for place, each in enumerate(self.uri):
-                self._at[each] = self._at.get(each, 0) | 1 << place
+            for place, other in enumerate(self.uri):
+                self._at[other] = self._at.get(other, 0) | 1 << place
         return self._at.get(character, 0)
 
     @property
@@ -67,7 +67,7 @@ class Template:
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """What to do after the head; made when first needed, for most templates never are."""
+        """The steps after the head; made when first needed, for most templates never are."""
         if self._steps is None:
             steps: list[Step] = []
             for part in _PARTS.split(self._rest):
@@ -76,7 +76,7 @@ class Template:
         return self._steps
 
     def gives(self, spread: Spread) -> bool:
-        """Whether a URI is one of this template's; in as many steps as the template is long."""
+        """Return whether a URI is this template's, in as many steps as the template is long."""
         if not spread.uri.startswith(self._head):
             return False
         places = 1 << len(self._head)

@@ -1,4 +1,4 @@
-"""What clients see of a picture: tables of names, and lists as ready-made bytes.
+"""A picture as clients see it: tables of names, and lists as ready-made bytes.
 
 Made once per picture and only when somebody asks. What did not change between
 two pictures is taken over, so one server's change costs one server's work.
@@ -79,7 +79,7 @@ class View:
         self.left_out = 0
         """Tools that are not in the list because it would be too long."""
         self.made: dict[tuple[Offer, str], Made] = {}
-        """What the next view can take over."""
+        """The offers that the next view can take over."""
         self._index: Index | None = None
 
     @property
@@ -129,7 +129,7 @@ class View:
         return self._route_template(uri) or self._route_sole(uri)
 
     def route_at(self, alias: str, uri: str) -> Route | None:
-        """Where a server's own URI leads, listed or not; None if nobody may read it there."""
+        """Return the route of a server's own URI, listed or not; None if nobody may read it."""
         entry = self.entries.get(alias)
         if entry is None or not self.filter.admits(entry, uri):
             return None
@@ -368,13 +368,13 @@ def _add(
                 view.withheld[name] = (entry, offered.key)
                 continue
             offer = view.addressing.described(entry, kind, offered)
-            made = old.get((offer, name))
-            if made is None or (made[1].server, made[1].alias, made[1].apart) != leads:
-                made = _made(kind, offer, name, leads)
-            view.made[offer, name] = made
-            item, view.table(kind)[name] = made
+            shown = old.get((offer, name))
+            if shown is None or (shown[1].server, shown[1].alias, shown[1].apart) != leads:
+                shown = _made(kind, offer, name, leads)
+            view.made[offer, name] = shown
+            item, view.table(kind)[name] = shown
             if kind == "templates" and name == offer.key:
-                view.patterns.append((Template(name), made[1]))
+                view.patterns.append((Template(name), shown[1]))
             if kind != "tools" or _is_listed(view, entry, offer.key, name):
                 listed[kind].append(item)
     _add_pages(view, entry)
@@ -402,10 +402,10 @@ def _names(
 ) -> dict[str, str]:
     separator = view.filter.separator
     if kind == "tools":
-        given = {o.key: name for o in offers if (name := view.filter.renamed(entry, o.key))}
-        rest = (offer.key for offer in offers if offer.key not in given)
-        made = exposed_names(entry.alias, rest, separator, taken, view.key.longest)
-        return made | _given(view, given, taken)
+        renamed = {o.key: name for o in offers if (name := view.filter.renamed(entry, o.key))}
+        rest = (offer.key for offer in offers if offer.key not in renamed)
+        exposed = exposed_names(entry.alias, rest, separator, taken, view.key.longest)
+        return exposed | _given(view, renamed, taken)
     if kind == "prompts":
         return exposed_names(entry.alias, (o.key for o in offers), separator, taken)
     named = view.addressing.resources if kind == "resources" else view.addressing.templates
@@ -416,10 +416,10 @@ def _names(
     return names
 
 
-def _given(view: View, given: dict[str, str], taken: set[str]) -> dict[str, str]:
+def _given(view: View, renamed: dict[str, str], taken: set[str]) -> dict[str, str]:
     """The names a profile gives; of two tools that would share one, the first has it."""
     names: dict[str, str] = {}
-    for key, name in given.items():
+    for key, name in renamed.items():
         longest = view.key.longest
         is_free = name not in view.tools and name not in names.values()
         if is_free and len(name) <= longest:

@@ -25,7 +25,7 @@ class ViewKey:
     agent: str = ""
     """The agent whose servers are shown, as they are resolved for it; empty for the whole yard."""
     executor: str = ""
-    """Where that agent runs."""
+    """The executor that agent runs on."""
     only: frozenset[str] = frozenset()
     """The servers a client is limited to, by alias or full name; empty for no limit."""
     longest: int = LONGEST
@@ -46,5 +46,5 @@ class ViewKey:
 
     @property
     def is_limited(self) -> bool:
-        """Whether a client sees less than the whole yard."""
+        """True if a client sees less than the whole yard."""
         return bool(self.profile or self.only or self.agent)
