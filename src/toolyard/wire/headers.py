@@ -45,16 +45,16 @@ def encode_value(text: str) -> str:
 
 
 def decode_value(value: str) -> str | None:
-    """What `encode_value` was given; None if it cannot have been its work."""
-    found = _SENTINEL.fullmatch(value)
-    if found is None:
+    """Return the text that `encode_value` took; None if the value cannot have come from it."""
+    match = _SENTINEL.fullmatch(value)
+    if match is None:
         return value
     try:
-        raw = base64.b64decode(found[1], validate=True)
+        raw = base64.b64decode(match[1], validate=True)
         text = raw.decode()
     except ValueError:
         return None
-    return text if base64.b64encode(raw).decode() == found[1] else None
+    return text if base64.b64encode(raw).decode() == match[1] else None
 
 
 def param_headers(schema: Any) -> dict[Path, tuple[str, str]]:
@@ -119,14 +119,14 @@ def render(value: Any) -> str | None:
 
 def mirror(marked: Mapping[Path, tuple[str, str]], arguments: Any) -> list[tuple[str, str]]:
     """The headers that a call with these arguments must carry."""
-    found = ((name, render(_at(arguments, path))) for path, (name, _) in marked.items())
-    return [(name, encode_value(text)) for name, text in found if text is not None]
+    texts = ((name, render(_at(arguments, path))) for path, (name, _) in marked.items())
+    return [(name, encode_value(text)) for name, text in texts if text is not None]
 
 
 def disagreement(
     marked: Mapping[Path, tuple[str, str]], arguments: Any, headers: Mapping[str, str]
 ) -> str:
-    """How the headers differ from the arguments; an empty string if they agree.
+    """The difference between headers and arguments in words; an empty string if they agree.
 
     `headers` holds lower-case names.
     """

@@ -34,7 +34,7 @@ _LENGTHS: Final = frozenset({b"content-length", b"transfer-encoding"})
 
 
 class Sink(Protocol):
-    """Who gets an answer, piece by piece."""
+    """The receiver of an answer, piece by piece."""
 
     def head(self, status: int, headers: Headers) -> None:
         """The status line and headers arrived; names are lower-case."""
@@ -54,7 +54,7 @@ class Sink(Protocol):
 
 
 class Address(NamedTuple):
-    """Where to connect, and what to ask for there."""
+    """The host and port to connect to, and the target to ask for."""
 
     host: str
     port: int
@@ -146,7 +146,7 @@ class Connection(asyncio.Protocol):
 
     @property
     def is_open(self) -> bool:
-        """Whether it can carry another request."""
+        """Return whether it can carry another request."""
         return self._transport is not None and not self._transport.is_closing()
 
     def close(self) -> None:
