@@ -191,25 +191,27 @@ class Database:
                 self._write(batch)
             except Exception as error:
                 # Whatever is wrong with these rows, those to come must be written.
-                self.dropped += sum(each.count for each in batch)
+                self.dropped += sum(rows.count for rows in batch)
                 log.warning("rows were not written", extra={"why": str(error)})
-            self._taken += sum(each.count for each in batch)
-            for each in waiters:
-                each.set()
+            self._taken += sum(rows.count for rows in batch)
+            for waiter in waiters:
+                waiter.set()
 
     def _write(self, batch: list[_Rows]) -> None:
         if not batch:
             return
         # What takes long is done before others have to wait for the connection.
-        made = [(each.sql, each.make(each.rows) if each.make else each.rows) for each in batch]
+        statements = [
+            (group.sql, group.make(group.rows) if group.make else group.rows) for group in batch
+        ]
         with self.change() as connection:
-            for sql, rows in made:
+            for sql, rows in statements:
                 connection.executemany(sql, rows)
 
     def _batch(
         self, item: _Rows | threading.Event | None
     ) -> tuple[list[_Rows], list[threading.Event], bool]:
-        """What waits and fits into one transaction, who waits for it, and whether it is the end."""
+        """Return what fits into one transaction, its waiters, and whether it is the end."""
         batch: list[_Rows] = []
         waiters: list[threading.Event] = []
         rows = 0

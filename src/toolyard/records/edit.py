@@ -37,10 +37,10 @@ def set_member(data: bytes, path: Sequence[str], value: object) -> bytes:
     style = _style(document)
     if document.root is None:
         return _append_root(document, _wrap(path, value), style)
-    parent, found, rest = _walk(document, path)
-    if found is not None:
-        node = found.node
-        indent = _indent_of_line(document.text, found.start)
+    parent, member, rest = _walk(document, path)
+    if member is not None:
+        node = member.node
+        indent = _indent_of_line(document.text, member.start)
         new = _render(value, indent, style)
         return _apply(document, [(node.start, node.end, new)])
     return _apply(document, _insert(document, parent, rest[0], _wrap(rest[1:], value), style))
@@ -58,15 +58,15 @@ def remove_member(data: bytes, path: Sequence[str]) -> bytes:
         document = parse(data)
         if document.root is None:
             return data
-        parent, found, _ = _walk(document, path)
-        if found is None:
+        parent, member, _ = _walk(document, path)
+        if member is None:
             return data
-        data = _apply(document, _cut(document.text, parent, found))
+        data = _apply(document, _cut(document.text, parent, member))
 
 
 @dataclass(frozen=True, slots=True)
 class _Style:
-    """How the text is written, so that what is added is written alike."""
+    """The style of the text, so that what is added is written alike."""
 
     newline: str
     unit: str
@@ -83,8 +83,8 @@ def _style(document: Document) -> _Style:
     if root is None or not members:
         return _Style(newline, "  ", flat=False)
     flat = _LINE_END.search(text, root.start, root.end) is None
-    indents = (_own_line_indent(text, each.start) for each in members)
-    return _Style(newline, next((each for each in indents if each), "  "), flat)
+    indents = (_own_line_indent(text, member.start) for member in members)
+    return _Style(newline, next((indent for indent in indents if indent), "  "), flat)
 
 
 def _own_line_indent(text: str, at: int) -> str | None:
@@ -105,7 +105,7 @@ def _indent_of_line(text: str, at: int) -> str:
 def _walk(document: Document, path: Sequence[str]) -> tuple[Node, Member | None, Sequence[str]]:
     """Follow `path` as far as it exists: the last object, the member if all exists, the rest."""
     assert document.root is not None
-    node, found = document.root, None
+    node, member = document.root, None
     for index, key in enumerate(path):
         if node.kind != "object":
             where = f"'{path[index - 1]}'" if index else "the file"
@@ -113,12 +113,12 @@ def _walk(document: Document, path: Sequence[str]) -> tuple[Node, Member | None,
                 f"{where} holds no object at line {document.line(node)}",
                 "write it as { ... }, or take it out",
             )
-        found = node.member(key)
-        if found is None:
+        member = node.member(key)
+        if member is None:
             return node, None, path[index:]
         if index < len(path) - 1:
-            node = found.node
-    return node, found, ()
+            node = member.node
+    return node, member, ()
 
 
 def _wrap(path: Sequence[str], value: object) -> object:

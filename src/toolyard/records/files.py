@@ -64,8 +64,8 @@ def write_atomic(path: Path, data: bytes, mode: int = 0o600, *, keep_mode: bool 
     """
     try:
         _make_directory(path.parent)
-        found = _mode_to_keep(path, mode)
-        mode = found if keep_mode else mode
+        own_mode = _mode_to_keep(path, mode)
+        mode = own_mode if keep_mode else mode
         temp = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
         try:
             _write_new(temp, data, mode)
@@ -144,16 +144,16 @@ def try_lock(fd: int, path: Path) -> bool:
 
 def _mode_to_keep(path: Path, mode: int) -> int:
     try:
-        found = path.lstat().st_mode
+        own_mode = path.lstat().st_mode
     except FileNotFoundError:
         return mode
-    if stat.S_ISLNK(found):
+    if stat.S_ISLNK(own_mode):
         raise StoreError(
             f"'{path}' is a symbolic link and was not written", "name the file it points to"
         )
-    if not stat.S_ISREG(found):
+    if not stat.S_ISREG(own_mode):
         raise StoreError(f"'{path}' is not a regular file and was not written", "name a file")
-    return found & 0o777
+    return own_mode & 0o777
 
 
 def _write_new(temp: Path, data: bytes, mode: int) -> None:

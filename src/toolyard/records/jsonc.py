@@ -71,14 +71,14 @@ class Node:
 
     def member(self, key: str) -> Member | None:
         """Give the member with that key; of several the last, as every JSON reader does."""
-        return next((each for each in reversed(self.members) if each.key == key), None)
+        return next((member for member in reversed(self.members) if member.key == key), None)
 
     def plain(self) -> object:
         """Give the value without positions: dict, list, str, int, float, bool or None."""
         if self.kind == "object":
-            return {each.key: each.node.plain() for each in self.members}
+            return {member.key: member.node.plain() for member in self.members}
         if self.kind == "array":
-            return [each.plain() for each in self.items]
+            return [item.plain() for item in self.items]
         return self.scalar
 
 
@@ -100,9 +100,9 @@ class Document:
         line = bisect_right(self.line_starts, offset)
         return line, offset - self.line_starts[line - 1] + 1
 
-    def line(self, what: Node | Member) -> int:
+    def line(self, part: Node | Member) -> int:
         """Give the line a value or a key begins on, counted from 1."""
-        return self.place(what.start)[0]
+        return self.place(part.start)[0]
 
 
 def parse(data: bytes) -> Document:
@@ -185,14 +185,14 @@ class _Reader:
     def _object(self, depth: int) -> Node:
         start = self._at
         members: list[Member] = []
-        seen: set[str] = set()
+        keys: set[str] = set()
         self._at += 1
         while not self._closes("}", start):
             member = self._member(depth)
             members.append(member)
-            if member.key in seen:
+            if member.key in keys:
                 self.duplicates.append(member)
-            seen.add(member.key)
+            keys.add(member.key)
         return Node("object", start, self._at, members=tuple(members))
 
     def _member(self, depth: int) -> Member:
@@ -244,7 +244,7 @@ class _Reader:
             raise self.error("a string without an end or with a wrong escape", self._at, hint)
         raw = match.group()
         text = json.loads(raw) if "\\" in raw else raw[1:-1]
-        if "\\u" in raw and any("\ud800" <= each <= "\udfff" for each in text):
+        if "\\u" in raw and any("\ud800" <= char <= "\udfff" for char in text):
             raise self.error("half of a surrogate pair", self._at, "write both halves")
         self._at = match.end()
         return str(text)
@@ -258,15 +258,15 @@ class _Reader:
         match = _WORD.match(self.text, start)
         word = match.group() if match else self._peek()
         if word not in _WORDS:
-            what = f"'{word[:20]}'" if word else "the end of the file"
-            raise self.error(f"a value expected, not {what}", start, "put text in double quotes")
+            shown = f"'{word[:20]}'" if word else "the end of the file"
+            raise self.error(f"a value expected, not {shown}", start, "put text in double quotes")
         self._at += len(word)
         kind, scalar = _WORDS[word]
         return Node(kind, start, self._at, scalar)
 
     def _number(self, raw: str) -> int | float:
         try:
-            number = float(raw) if any(each in raw for each in ".eE") else int(raw)
+            number = float(raw) if any(sign in raw for sign in ".eE") else int(raw)
         except ValueError:  # int() refuses thousands of digits
             number = math.inf
         if not math.isfinite(number):

@@ -128,10 +128,10 @@ def amend(
         StoreError: It cannot be read or written.
     """
     for _ in range(_TRIES):
-        kept = records.read()
-        value = change(kept.values.get(key))
+        present = records.read()
+        value = change(present.values.get(key))
         try:
-            return records.write(key, value, expect=kept.version(key), by=by)
+            return records.write(key, value, expect=present.version(key), by=by)
         except ConflictError as error:
             conflict = error
     raise conflict
