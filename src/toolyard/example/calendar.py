@@ -29,8 +29,8 @@ def zone_of(name: str) -> ZoneInfo:
     if not zone_names():
         raise ArgumentError("this system has no time zone database; pip install tzdata brings one")
     cities = {zone.rpartition("/")[2].replace("_", " ").casefold(): zone for zone in zone_names()}
-    wanted = name.replace("_", " ").casefold().strip()
-    hint = f"; did you mean {cities[wanted]}?" if wanted in cities else ""
+    city = name.replace("_", " ").casefold().strip()
+    hint = f"; did you mean {cities[city]}?" if city in cities else ""
     hint = hint or closest(name, list(zone_names())) or "; use an IANA name such as Europe/Paris"
     raise ArgumentError(f"unknown time zone '{name}'{hint}")
 
@@ -58,13 +58,13 @@ def convert_time(time: str, from_zone: str, to_zone: str) -> dict[str, Any]:
     origin, target = zone_of(from_zone), zone_of(to_zone)
     local = parse_time(time, origin)
     try:
-        there = local.astimezone(target)
+        converted = local.astimezone(target)
     except OverflowError:
         raise ArgumentError(f"'{time}' is outside the years 1 to 9999 in {to_zone}") from None
     result: dict[str, Any] = {
         "from": shown(local, from_zone),
-        "to": shown(there, to_zone),
-        "days_later": (there.date() - local.date()).days,
+        "to": shown(converted, to_zone),
+        "days_later": (converted.date() - local.date()).days,
     }
     if note := doubt(local):
         result["note"] = note
@@ -92,7 +92,7 @@ def parse_time(text: str, zone: ZoneInfo) -> datetime:
 
 
 def doubt(local: datetime) -> str:
-    """What is special about a local time when clocks are changed; mostly nothing."""
+    """A note on a local time that clock changes skip or repeat; mostly empty."""
     if local.utcoffset() == local.replace(fold=1).utcoffset():
         return ""
     back = local.astimezone(UTC).astimezone(local.tzinfo)

@@ -19,10 +19,10 @@ class ArgumentError(Exception):
     """An argument makes no sense: the model gets a tool error that says what would."""
 
 
-def closest(word: str, known: list[str]) -> str:
+def closest(word: str, names: list[str]) -> str:
     """The three most similar names as a phrase, or nothing."""
     from difflib import get_close_matches
 
-    folded = {name.casefold(): name for name in known}
-    found = get_close_matches(word.casefold(), folded, n=3, cutoff=0.5)
-    return f"; did you mean {' or '.join(folded[name] for name in found)}?" if found else ""
+    folded = {name.casefold(): name for name in names}
+    matches = get_close_matches(word.casefold(), folded, n=3, cutoff=0.5)
+    return f"; did you mean {' or '.join(folded[name] for name in matches)}?" if matches else ""

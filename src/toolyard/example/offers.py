@@ -121,9 +121,9 @@ def complete(params: dict[str, Any]) -> dict[str, Any]:
 
         # Of a list with commas, only the last entry is still being typed.
         before, comma, last = typed.rpartition(",")
-        wanted = last.strip().casefold().replace(" ", "_")
+        prefix = last.strip().casefold().replace(" ", "_")
         head = f"{before}{comma} " if comma else ""
-        names = [head + zone for zone in calendar.zone_names() if starts(zone, wanted)]
+        names = [head + zone for zone in calendar.zone_names() if starts(zone, prefix)]
     values = names[:MOST_COMPLETIONS]
     more = len(names) > len(values)
     return {"completion": {"values": values, "total": len(names), "hasMore": more}}

@@ -108,13 +108,13 @@ def is_modern(params: dict[str, Any]) -> bool:
 
 def initialize(params: dict[str, Any]) -> dict[str, Any]:
     """The legacy handshake: the client's revision if we know it, else our newest."""
-    wanted = params.get("protocolVersion")
-    version = wanted if wanted in LEGACY else LEGACY[-1]
+    revision = params.get("protocolVersion")
+    version = revision if revision in LEGACY else LEGACY[-1]
     return {"protocolVersion": version, "serverInfo": IDENTITY, **INTRODUCTION}
 
 
 def discover(params: dict[str, Any]) -> dict[str, Any]:
-    """What a modern client may want to know before its first request."""
+    """The facts that a modern client may want before its first request."""
     return {"supportedVersions": [MODERN], **INTRODUCTION}
 
 

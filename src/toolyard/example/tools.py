@@ -93,7 +93,7 @@ def call(params: dict[str, Any]) -> dict[str, Any]:
 
 
 def run(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    """What the tool gives; its module is imported when it is first needed.
+    """Return the result of a tool; its module is imported when it is first needed.
 
     Raises:
         ArgumentError: An argument makes no sense.

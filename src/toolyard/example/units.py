@@ -95,18 +95,18 @@ def unit_of(text: str) -> Unit:
     Raises:
         ArgumentError: There is none; names the closest.
     """
-    wanted = text.strip()
+    spelling = text.strip()
     for unit in UNITS:
-        if wanted == unit.symbol:
+        if spelling == unit.symbol:
             return unit
-    folded = wanted.casefold().replace(" ", "-")
+    folded = spelling.casefold().replace(" ", "-")
     for unit in UNITS:
         names = (unit.symbol.casefold(), *unit.names)
         if folded in names or folded.removesuffix("s") in unit.names:
             return unit
-    known = [name for unit in UNITS for name in (unit.symbol, *unit.names)]
+    spellings = [name for unit in UNITS for name in (unit.symbol, *unit.names)]
     symbols = "; known are " + ", ".join(unit.symbol for unit in UNITS)
-    raise ArgumentError(f"unknown unit '{text}'{closest(text, known) or symbols}")
+    raise ArgumentError(f"unknown unit '{text}'{closest(text, spellings) or symbols}")
 
 
 def convert_units(value: float, from_unit: str, to_unit: str) -> dict[str, Any]:
