@@ -1,4 +1,4 @@
-"""What the user fixed before start: read once, from flags, then the environment, then defaults.
+"""The settings, fixed before start: read once, from flags, then the environment, then defaults.
 
 Every setting carries its own description; the reference page is made from it.
 """
@@ -92,13 +92,13 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 def _host(text: str) -> str:
-    if not text or any(each.isspace() or each in "/[]\0" for each in text):
+    if not text or any(char.isspace() or char in "/[]\0" for char in text):
         raise ValueError("an address or a host name, without a port")
     return text
 
 
 def _token(text: str) -> str:
-    if len(text) < TOKEN_SHORTEST or not all("!" <= each <= "~" for each in text):
+    if len(text) < TOKEN_SHORTEST or not all("!" <= char <= "~" for char in text):
         raise ValueError(f"{TOKEN_SHORTEST} or more visible ASCII characters, without spaces")
     return text
 
@@ -152,7 +152,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What there is to know about one setting; `read` makes a value from what people write."""
+    """The description of one setting; `read` makes a value from what people write."""
 
     name: str
     read: Read
@@ -330,29 +330,29 @@ def read_settings(flags: Mapping[str, object], env: Mapping[str, str]) -> Settin
     Raises:
         ConfigError: A value cannot be used, or a flag is not known.
     """
-    if unknown := sorted(set(flags) - {each.name for each in SETTINGS}):
+    if unknown := sorted(set(flags) - {setting.name for setting in SETTINGS}):
         raise ConfigError(f"there is no setting '{unknown[0]}'", "see the reference of settings")
     values: dict[str, Any] = dict(_places(env))
-    for each in SETTINGS:
-        if (flag := flags.get(each.name)) is not None:
-            values[each.name] = _value(each, each.flag or f"'{each.name}'", flag)
-        elif written := env.get(each.variable, ""):
-            values[each.name] = _value(each, each.variable, written)
+    for setting in SETTINGS:
+        if (flag := flags.get(setting.name)) is not None:
+            values[setting.name] = _value(setting, setting.flag or f"'{setting.name}'", flag)
+        elif written := env.get(setting.variable, ""):
+            values[setting.name] = _value(setting, setting.variable, written)
     return Settings(**values, port_fixed="port" in values)
 
 
 def in_force(settings: Settings) -> dict[str, str]:
     """Give every setting but the token as text, by its variable."""
     return {
-        each.variable: str(getattr(settings, each.name))
-        for each in SETTINGS
-        if each.name != "token"
+        setting.variable: str(getattr(settings, setting.name))
+        for setting in SETTINGS
+        if setting.name != "token"
     }
 
 
 def _value(setting: Setting, origin: str, written: object) -> Any:
     texts = written if isinstance(written, list | tuple) else (written,)
-    text = ",".join(str(each) for each in texts)
+    text = ",".join(str(part) for part in texts)
     try:
         return setting.read(text)
     except ValueError as error:
@@ -417,10 +417,10 @@ def _runtime(env: Mapping[str, str]) -> Path | None:
 
 
 def is_own(directory: str) -> bool:
-    """Whether a directory is the user's and nobody else can write to it."""
+    """Return whether a directory is the user's and nobody else can write to it."""
     try:
-        seen = os.stat(directory)
+        status = os.stat(directory)
     except OSError:
         return False
-    private = stat.S_ISDIR(seen.st_mode) and not seen.st_mode & 0o022
-    return private and os.path.isabs(directory) and seen.st_uid == os.geteuid()
+    private = stat.S_ISDIR(status.st_mode) and not status.st_mode & 0o022
+    return private and os.path.isabs(directory) and status.st_uid == os.geteuid()
