@@ -147,7 +147,7 @@ class Announcements:
 
     def _judge(self, servers: dict[str, Any]) -> dict[str, str]:
         """Judge all entries, each process once."""
-        now, here, seen = time.monotonic(), socket.gethostname(), self._seen
+        now, host, trusted = time.monotonic(), socket.gethostname(), self._seen
         judged: dict[_Process, str] = {}
         fresh: dict[_Process, float] = {}
         verdicts = {}
@@ -155,11 +155,11 @@ class Announcements:
             process = _process(entry)
             try:
                 if (verdict := judged.get(process)) is None:
-                    until = seen.get(process, 0.0)  # one looked at just now need only be there
-                    known = now < until and _exists(process[0])
-                    verdict = judged[process] = LIVE if known else _verdict(process, here)
+                    until = trusted.get(process, 0.0)  # one looked at just now need only be there
+                    recent = now < until and _exists(process[0])
+                    verdict = judged[process] = LIVE if recent else _verdict(process, host)
                     if verdict is LIVE:
-                        fresh[process] = until if known else now + FRESH
+                        fresh[process] = until if recent else now + FRESH
             except TypeError:  # a list where a text should be
                 verdict = UNCLEAR
             verdicts[key] = verdict
@@ -307,8 +307,8 @@ class _Signals:
             self._followers.remove(withdraw)
         if not self._followers and threading.current_thread() is threading.main_thread():
             for number in self.STOPPING:
-                while (found := self._find(number)) is not None:
-                    signal.signal(number, found[1])
+                while (handlers := self._find(number)) is not None:
+                    signal.signal(number, handlers[1])
             self._ours.clear()
             if self.NUDGE is not None and signal.getsignal(self.NUDGE) == self._nudged:
                 signal.signal(self.NUDGE, self._before_nudge or signal.SIG_DFL)
@@ -323,7 +323,7 @@ class _Signals:
     def _find(self, number: int) -> tuple[Any, Any] | None:
         """Give our handler of a signal and what it was put over, if it is the one in force."""
         handler = signal.getsignal(number)
-        return next((each for each in self._ours if each[0] is handler), None)
+        return next((pair for pair in self._ours if pair[0] is handler), None)
 
     def _is_covered(self, number: int) -> bool:
         idle = signal.getsignal(number) in (None, signal.SIG_IGN)
@@ -436,16 +436,16 @@ def _process(entry: Any) -> _Process:
     return get("pid"), get("start_time"), get("boot_id"), get("host")
 
 
-def _verdict(process: _Process, here: str) -> str:
+def _verdict(process: _Process, hostname: str) -> str:
     pid, start, boot, host = process
     if type(pid) is not int or pid <= 0:
         return UNCLEAR
     lives = boot is None or boot == (_boot_id() or boot)
-    if lives and (seen := _look(pid)):
-        lives = seen[0] not in (b"Z", b"X") and start in (None, seen[1])
+    if lives and (state := _look(pid)):
+        lives = state[0] not in (b"Z", b"X") and start in (None, state[1])
     elif lives:
         lives = _exists(pid)
-    if host is None or host == here:
+    if host is None or host == hostname:
         return LIVE if lives else DEAD
     # The name of a machine may change; the same process since the same boot is the same.
     return LIVE if lives and boot is not None and start is not None else ELSEWHERE
@@ -453,10 +453,10 @@ def _verdict(process: _Process, here: str) -> str:
 
 def project_paths(folder: str | os.PathLike[str]) -> list[Path]:
     """Give the files of a project: of a folder and its parents up to the root of its repository."""
-    here = Path(os.path.abspath(folder))
-    folders = [here, *here.parents]
-    root = next((n for n, each in enumerate(folders) if (each / ".git").exists()), 0)
-    return [each / PLACE for each in folders[: root + 1]]
+    start = Path(os.path.abspath(folder))
+    folders = [start, *start.parents]
+    root = next((n for n, candidate in enumerate(folders) if (candidate / ".git").exists()), 0)
+    return [candidate / PLACE for candidate in folders[: root + 1]]
 
 
 def user_path() -> Path:
@@ -479,11 +479,11 @@ def default_path() -> Path:
 
     That is the home directory, the root of the file system, and where we may not write.
     """
-    here = _cwd()
+    cwd = _cwd()
     no_project = {os.path.expanduser("~"), os.path.abspath(os.sep)}
-    if os.path.realpath(here) in map(os.path.realpath, no_project) or not os.access(here, os.W_OK):
+    if os.path.realpath(cwd) in map(os.path.realpath, no_project) or not os.access(cwd, os.W_OK):
         return user_path()
-    return Path(here) / PLACE
+    return Path(cwd) / PLACE
 
 
 def _cwd() -> str:
@@ -533,7 +533,11 @@ def _http(url: str | None) -> Entry:
 
 def _accepts(entry: Entry) -> bool:
     """Tell whether a server takes connections; one that has neither port nor socket is ready."""
-    paths = [each["path"] for each in entry.get("transports", ()) if each.get("type") == "unix"]
+    paths = [
+        transport["path"]
+        for transport in entry.get("transports", ())
+        if transport.get("type") == "unix"
+    ]
     try:
         if entry["http"]["enabled"]:
             parts = urlsplit(entry["http"]["url"])
@@ -644,10 +648,10 @@ def _in_turn(fd: int, seconds: float, work: Callable[[], _Given]) -> _Given:
         raise TimeoutError(f"another process held the lock for {seconds:g} seconds")
     if not outcome:  # it began in time, and is at it
         ended.acquire()
-    given, error = outcome
+    result, error = outcome
     if error:
         raise error
-    return given  # type: ignore[no-any-return]
+    return result  # type: ignore[no-any-return]
 
 
 def _release_after(fd: int, work: Callable[[], _Given]) -> _Given:
@@ -686,10 +690,10 @@ def _lock(fd: int, take: bool, patient: bool = False) -> bool:
 def _read(path: Path) -> bytes:
     fd = os.open(path, os.O_RDONLY | _NO_WAIT | _BINARY)  # a pipe must not hold us up
     try:
-        found, content = os.fstat(fd), b""
-        if not stat.S_ISREG(found.st_mode):
+        status, content = os.fstat(fd), b""
+        if not stat.S_ISREG(status.st_mode):
             raise OSError("it is not a regular file")
-        while len(content) <= LIMIT and (more := os.read(fd, min(found.st_size, LIMIT) + 1)):
+        while len(content) <= LIMIT and (more := os.read(fd, min(status.st_size, LIMIT) + 1)):
             content += more
     finally:
         os.close(fd)
@@ -838,5 +842,5 @@ def _text(value: Any, margin: str = "") -> str:
         ]
         return "{\n" + ",\n".join(lines) + f"\n{margin}}}"
     if value and isinstance(value, (list, tuple)):
-        return "[\n" + ",\n".join([inner + _text(each, inner) for each in value]) + f"\n{margin}]"
+        return "[\n" + ",\n".join([inner + _text(item, inner) for item in value]) + f"\n{margin}]"
     return _plain(value)
