@@ -21,7 +21,7 @@ from toolyard.surfaces.lines import serve_stdio
 __all__ = ["House", "run"]
 
 UNWRITABLE: Final = frozenset({errno.EROFS, errno.ENOSPC, errno.EDQUOT})
-"""Why a directory that is ours may take nothing more."""
+"""Errors that say that a directory of ours can take nothing more."""
 
 
 async def run(

@@ -53,7 +53,7 @@ log = logging.getLogger(__name__)
 
 PORTS_TRIED: Final = 20
 PICTURE_SECONDS: Final = 2.0
-"""How long the doors stay shut for files that cannot be read in time."""
+"""The time that the doors stay shut for files that cannot be read in time."""
 
 
 async def open_doors(
@@ -152,7 +152,7 @@ async def _be_found(
 
 
 def _state(house: House, port: int) -> HubState:
-    """What the hub says of itself."""
+    """The hub's description of itself."""
     apps = [scan.watch.app for scan in house.apps.scans.values()]
     variables = in_force(house.settings) | watches.in_force(apps, os.environ)
     config = str(house.settings.config_file)
@@ -200,7 +200,7 @@ def _make_rest(
         house.tokens,
         door.dismiss,
         house.stopping,
-        lambda: Counter(each.info for each in house.relay.subscriptions.sessions),
+        lambda: Counter(session.info for session in house.relay.subscriptions.sessions),
         lambda: house.announced.living,
     )
     return make_app(

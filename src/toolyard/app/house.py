@@ -99,7 +99,7 @@ class House:
         )
         self.stopping = asyncio.Event()
         self.comes_back = False
-        """Whether the hub that stops is started again at once."""
+        """True if the hub that stops is started again at once."""
         self.follower = Follower()
         self.state = open_state(settings.state_dir)
         self.database = self.state.database
@@ -131,7 +131,7 @@ class House:
         ]
 
     def _build_places(self) -> None:
-        """What starts servers, and how much they may take."""
+        """Build the places that start servers, and the limits of what those may take."""
         settings = self.settings
         logs = settings.state_dir / "log"
         self.local = Local(logs, fetches=settings.cache_dir / "fetching")
@@ -159,7 +159,7 @@ class House:
         )
 
     def _build_steps(self) -> None:
-        """What the way to a link needs: secrets, logins, apps, the catalog, known questions."""
+        """Build the steps to a link: secrets, logins, apps, the catalog, known questions."""
         settings = self.settings
         self.sharing = SharingStore(self.database)
         self.asking = AskingServers(self.board, self.sharing, lambda: self.relay.folders)
@@ -181,7 +181,7 @@ class House:
         self.catalog = Catalog(root, approve=approve)
 
     def _build_links(self) -> None:
-        """What opens links and holds them."""
+        """Build what opens links and holds them."""
         self.departures = Departures(read_ports)
         self.open = self._make_opener()
         self.pool = Pool(
@@ -222,7 +222,7 @@ class House:
         )
 
     def _build_hub(self) -> None:
-        """What answers clients, and what it knows of apps, logins and past calls."""
+        """Build the hub and the relay, and what they know of apps, logins and past calls."""
         settings = self.settings
         self.hub = Hub(
             self.board,
@@ -236,15 +236,15 @@ class House:
         )
         self.logins = Logins(self.hub, self.grants)
         self._build_agents()
-        kept = self.database if settings.history == "on" else None
-        self.call_log = CallLog(kept, bounds(settings))
+        database = self.database if settings.history == "on" else None
+        self.call_log = CallLog(database, bounds(settings))
         self.history = History(self.call_log)
         self.relay = Relay(
             self.hub, view_key(settings), self.resolutions.given, self.call_log.record
         )
 
     def _build_files(self) -> None:
-        """What the user keeps in files, and the orders that change them."""
+        """Build the files that the user keeps, and the orders that change them."""
         settings = self.settings
         words = self.local.last_words
         self.checks = Checks(self.hub, self.approvals, self.catalog, words, self.open, os.environ)
@@ -257,7 +257,7 @@ class House:
         self.board.post(self.passports.report)
 
     def _build_agents(self) -> None:
-        """Who is given which servers, and where those run."""
+        """Build the agents, the servers they are given, and the executors of those."""
         records = AgentStore(self.database, self.follower)
         self.executors = Executors(self.hub, records, self.sites)
         self.resolutions = Resolutions(self.board, self.executors.reach_of)
@@ -267,7 +267,7 @@ class House:
         self.board.post(self.roster.report)
 
     def _build_features(self) -> None:
-        """What features add: parts of the yard, and sources whose first report stands at once."""
+        """Add the parts of features, and their sources, whose first report stands at once."""
         self.yard = Yard(self.board, Parts([self.settings, self.relay, self.follower]))
         for feature in self.features:
             for part in feature.make_parts(self.yard):

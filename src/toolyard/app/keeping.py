@@ -1,4 +1,4 @@
-"""What a house keeps while it lives: offers, the owners of addresses, copies of the database."""
+"""Keeps offers, the owners of addresses and copies of the database while a house lives."""
 
 from __future__ import annotations
 

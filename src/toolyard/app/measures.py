@@ -1,4 +1,4 @@
-"""What the settings mean to the rooms that go by them."""
+"""The settings, translated for the rooms that go by them."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from toolyard.stores.locks import read_lock
 
 
 def bounds(settings: Settings) -> Bounds:
-    """How much of past calls is kept."""
+    """The bounds of the past calls that are kept."""
     bodies = settings.history_bodies == "on"
     return Bounds(settings.history_rows, settings.history_days, bodies)
 
 
 def rules(settings: Settings, trusts_first: bool) -> Rules:
-    """What must be approved; `trusts_first` says whether what is first seen is trusted."""
+    """The rules of approval; with `trusts_first`, a server is trusted as it is first seen."""
     return Rules(
         new=settings.pins_new,
         found=settings.pins_found == "on",
@@ -28,14 +28,14 @@ def rules(settings: Settings, trusts_first: bool) -> Rules:
 
 
 def limits(settings: Settings) -> RunningLimits:
-    """How much running servers may take."""
+    """The limits of what running servers may take."""
     evict = settings.budget == "evict"
     memory = settings.memory_limit << 20
     return RunningLimits(settings.running_limit, memory, settings.instance_limit, evict)
 
 
 def view_key(settings: Settings) -> ViewKey:
-    """How servers are shown to clients that say nothing else."""
+    """The view of clients that ask for no other."""
     return ViewKey(
         separator=settings.separator,
         expose=settings.expose,

@@ -54,9 +54,9 @@ def start_until(
     pause, deadline = threading.Event(), time.monotonic() + patience
     with _Start(run_dir, flags) as start:
         while time.monotonic() < deadline:
-            if (found := look()) is not None:
+            if (result := look()) is not None:
                 _dismiss(start.process, run_dir, deadline)
-                return found
+                return result
             start.go_on()
             pause.wait(PAUSE)
     text = f"the hub did not answer within {patience:g} s"
@@ -163,10 +163,10 @@ def _ended(log: str, begin: int, code: int) -> HubEndedError:
     try:
         with open(log, "rb") as file:
             file.seek(begin)
-            said = file.read(64 * 1024).decode("utf-8", "replace").split("\n")
+            output = file.read(64 * 1024).decode("utf-8", "replace").split("\n")
     except OSError:
-        said = []
-    lines = [line.strip() for line in said if line.strip()]
+        output = []
+    lines = [line.strip() for line in output if line.strip()]
     error = next((line for line in lines if line.startswith("toolyard: ")), "")
     hint = next((line for line in lines if line.startswith("hint: ")), "")
     text = error.removeprefix("toolyard: ") or (lines[-1] if lines else "it said nothing")

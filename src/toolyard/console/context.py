@@ -1,4 +1,4 @@
-"""What every command works with: the settings, the terminal, and the hub if there is one."""
+"""The context of every command: the settings, the terminal, and the hub if there is one."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ class CliContext:
 
     @cached_property
     def settings(self) -> Settings:
-        """What flags, environment and defaults say."""
+        """The settings by flags, environment and defaults."""
         from toolyard.settings import read_settings
 
         return read_settings(self.flags, os.environ)
 
     @property
     def told_config(self) -> bool:
-        """Whether the user named a servers file on this command line."""
+        """True if the user named a servers file on this command line."""
         return self.flags.get("config_file") is not None
 
     @cached_property
     def run_dir(self) -> RunDir:
-        """Where the hub can be found."""
+        """The directory in which the hub can be found."""
         from toolyard.stores.runfile import RunDir
 
         return RunDir(self.settings.runtime_dir)
@@ -185,4 +185,4 @@ config_option = setting_option(
 def complete_servers(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
     """The names of servers that begin like this."""
     servers = CliContext().servers_file.load().servers
-    return [each.id.name for each in servers if each.id.name.startswith(incomplete)]
+    return [server.id.name for server in servers if server.id.name.startswith(incomplete)]

@@ -56,7 +56,7 @@ class Control:
         return self._ask("GET", "/api/v1/instances")
 
     def packages(self) -> dict[str, Any]:
-        """What is installed for servers."""
+        """The packages installed for servers."""
         return self._ask("GET", "/api/v1/packages")
 
     def update_package(self, name: str, patience: float) -> dict[str, Any]:
@@ -70,8 +70,8 @@ class Control:
 
     def tools(self, query: str = "", server: str = "", limit: int = 0) -> dict[str, Any]:
         """The tools that match, best first."""
-        asked = {"query": query, "server": server, "limit": str(limit) if limit else ""}
-        chosen = urlencode({key: value for key, value in asked.items() if value})
+        filters = {"query": query, "server": server, "limit": str(limit) if limit else ""}
+        chosen = urlencode({key: value for key, value in filters.items() if value})
         return self._ask("GET", f"/api/v1/tools?{chosen}")
 
     def call(self, server: str, tool: str, arguments: object, patience: float) -> dict[str, Any]:
@@ -79,13 +79,13 @@ class Control:
         body = {"server": server, "tool": tool, "arguments": arguments}
         return self._ask("POST", "/api/v1/call", body, patience)
 
-    def history(self, wanted: dict[str, Any]) -> dict[str, Any]:
+    def history(self, filters: dict[str, Any]) -> dict[str, Any]:
         """The calls that match, newest first."""
-        return self._ask("GET", f"/api/v1/history?{_query(wanted)}")
+        return self._ask("GET", f"/api/v1/history?{_query(filters)}")
 
-    def history_stats(self, wanted: dict[str, Any]) -> dict[str, Any]:
-        """What the calls that match say together, per server and tool."""
-        return self._ask("GET", f"/api/v1/history/stats?{_query(wanted)}")
+    def history_stats(self, filters: dict[str, Any]) -> dict[str, Any]:
+        """The figures of the calls that match, per server and tool."""
+        return self._ask("GET", f"/api/v1/history/stats?{_query(filters)}")
 
     def recorded(self, id_: int) -> dict[str, Any]:
         """One call of the history."""
@@ -100,36 +100,36 @@ class Control:
         return self._ask("GET", _server(server))
 
     def verify(self, server: str, seconds: float, patience: float) -> dict[str, Any]:
-        """What a server really offers."""
+        """Have a server verified; return what it really offers."""
         return self._ask("POST", f"{_server(server)}/verify", {"seconds": seconds}, patience)
 
     def try_sharing(self, server: str, calls: object, patience: float) -> dict[str, Any]:
-        """Whether sessions can share a process of a server."""
+        """Find out whether sessions can share a process of a server."""
         return self._ask("POST", f"{_server(server)}/shareable", {"calls": calls}, patience)
 
     def changes(self, server: str) -> dict[str, Any]:
-        """How a server differs from what was approved."""
+        """The differences between a server and what was approved of it."""
         return self._ask("GET", f"{_server(server)}/changes")
 
     def approve(self, server: str, body: dict[str, Any]) -> dict[str, Any]:
         """Approve the parts of a server that are named, or all of it, if it is as it was seen."""
         return self._ask("POST", f"{_server(server)}/approve", body)
 
-    def order(self, server: str, what: str, patience: float = PATIENCE) -> dict[str, Any]:
+    def order(self, server: str, action: str, patience: float = PATIENCE) -> dict[str, Any]:
         """Have a server started, rested or the like."""
-        return self._ask("POST", f"{_server(server)}/{what}", {}, patience)
+        return self._ask("POST", f"{_server(server)}/{action}", {}, patience)
 
     def lock(self) -> dict[str, Any]:
         """The yard as a lock file has it."""
         return self._ask("GET", "/api/v1/lock")
 
     def passports(self) -> dict[str, Any]:
-        """What is known of clients, and who is there."""
+        """The clients that are known, and those that are there."""
         return self._ask("GET", "/api/v1/passports")
 
-    def put_passport(self, name: str, said: object) -> dict[str, Any]:
+    def put_passport(self, name: str, override: object) -> dict[str, Any]:
         """Say otherwise of a client."""
-        return self._ask("PUT", f"/api/v1/passports/{quote(name, safe='')}", said)
+        return self._ask("PUT", f"/api/v1/passports/{quote(name, safe='')}", override)
 
     def reset_passport(self, name: str) -> None:
         """Take back what was said of a client."""
@@ -158,7 +158,7 @@ class Control:
         self._ask("DELETE", f"/api/v1/tokens/{quote(name, safe='')}")
 
     def begin_run(self, agent: str, executor: str, session: str) -> dict[str, Any]:
-        """What a run of an agent is to be handed, and a token for it."""
+        """Begin a run of an agent; return what it is to be handed, and a token for it."""
         body = {"agent": agent, "executor": executor, "session": session}
         return self._ask("POST", "/api/v1/runs", body)
 
@@ -242,8 +242,8 @@ class Control:
             connection.close()
 
 
-def _query(wanted: dict[str, Any]) -> str:
-    return urlencode({key: value for key, value in wanted.items() if value})
+def _query(filters: dict[str, Any]) -> str:
+    return urlencode({key: value for key, value in filters.items() if value})
 
 
 def _server(alias: str) -> str:
@@ -251,12 +251,12 @@ def _server(alias: str) -> str:
 
 
 def _refusal(status: int, body: bytes) -> CommandError:
-    """What the hub said no to, in its own words."""
+    """The hub's refusal, in its own words."""
     errors: list[dict[str, str]] = []
     try:
-        said = json.loads(body)
-        text, hint = str(said.get("detail") or said["title"]), str(said.get("hint", ""))
-        errors = list(said.get("errors", ()))
+        problem = json.loads(body)
+        text, hint = str(problem.get("detail") or problem["title"]), str(problem.get("hint", ""))
+        errors = list(problem.get("errors", ()))
     except (ValueError, KeyError, AttributeError):
         text, hint = f"the hub answered with status {status}", "look into: toolyard logs"
     if status == 401:

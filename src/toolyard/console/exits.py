@@ -1,4 +1,4 @@
-"""What the numbers mean that commands end with."""
+"""The numbers that commands end with, and their meanings."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class Exit(IntEnum):
-    """How a command ended."""
+    """The exit code of a command."""
 
     OK = 0
     FAILED = 1
@@ -39,4 +39,4 @@ MEANINGS: dict[Exit, tuple[str, str]] = {
     Exit.PORT_IN_USE: ("The port is in use.", "`--port` names one that another program has"),
     Exit.INTERRUPTED: ("You interrupted it.", "Ctrl-C"),
 }
-"""What each means, and an example."""
+"""The meaning of each, and an example."""

@@ -1,4 +1,4 @@
-"""What a command says: for people, or as JSON for programs; colour only where it helps."""
+"""The words of a command: for people, or as JSON for programs; colour only where it helps."""
 
 from __future__ import annotations
 
@@ -81,20 +81,20 @@ class Terminal:
             _draw(titles, cleaned)
             return
         widths = [max(map(len, column)) for column in zip(titles, *cleaned, strict=True)]
-        for row in [[each.upper() for each in titles], *cleaned]:
+        for row in [[title.upper() for title in titles], *cleaned]:
             cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
             print("  ".join(cells).rstrip())
 
 
 def is_colourful(stream: TextIO) -> bool:
-    """Whether colours are wanted there: a terminal, and the user does not say no."""
+    """Return whether a stream wants colours: a terminal, and the user does not say no."""
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     return not plain and stream.isatty()
 
 
 def clean(text: str) -> str:
     """Give the text on one line and without control characters: a server chose it, not we."""
-    return "".join(each if each.isprintable() else " " for each in text).strip()
+    return "".join(character if character.isprintable() else " " for character in text).strip()
 
 
 def visible(text: str, stream: TextIO | None = None) -> str:
@@ -107,7 +107,7 @@ def visible(text: str, stream: TextIO | None = None) -> str:
 
 
 def _harmless(text: str, stream: TextIO) -> str:
-    """What we write ourselves may have colours; in all else of it a server may have had a say."""
+    """Let what we write ourselves have colours; a server may have had a say in all the rest."""
     if not is_colourful(stream):
         return visible(text, stream)
     return _BESIDE_COLOURS.sub(

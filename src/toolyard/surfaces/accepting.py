@@ -22,7 +22,7 @@ AT_ONCE: Final = 64
 """Taken before those that are open get their turn again."""
 PAUSE_SECONDS: Final = 1.0
 LOG_SECONDS: Final = 60.0
-"""How often the same trouble is worth a line."""
+"""The time after which the same trouble is worth another line."""
 
 
 class Acceptor:

@@ -1,4 +1,4 @@
-"""Where the HTTP doors are: under which address others reach them, and what is wrong with it."""
+"""The address of the HTTP doors: the one that others reach them by, and what is wrong with it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from toolyard.links.addresses import is_loopback_name
 from toolyard.settings import Settings
 
 EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - said by the user
-"""What stands for every address of this machine, and the one that is always among them."""
+"""The names for every address of this machine, and the one that is always among them."""
 _FAR: Final = ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1"))
 """Addresses that are nobody's, but lie beyond the next router."""
 
@@ -53,7 +53,7 @@ def outward_address() -> str:
 
 
 def here(transport: asyncio.BaseTransport) -> bytes:
-    """What `Host` holds if a client named the very address that its connection arrived at."""
+    """The value of `Host` if a client named the very address that its connection arrived at."""
     name = transport.get_extra_info("sockname")
     if not isinstance(name, tuple):
         return b""
@@ -64,7 +64,7 @@ def here(transport: asyncio.BaseTransport) -> bytes:
 
 
 def problems_of(settings: Settings, port: int) -> Iterator[Problem]:
-    """What a person should know of where the doors are."""
+    """The problems with the address of the doors that a person should know of."""
     url = local_url(settings, port)
     if port != settings.port and not settings.port_fixed:
         yield Problem(

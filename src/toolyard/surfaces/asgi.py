@@ -8,14 +8,14 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 from urllib.parse import unquote
 
-from toolyard.surfaces.reply import Reply, Request, header_lines
+from toolyard.surfaces.reply import HttpReply, Request, header_lines
 
 log = logging.getLogger(__name__)
 
 App = Callable[[dict[str, Any], Any, Any], Awaitable[None]]
 
 
-async def serve_app(app: App, request: Request, reply: Reply) -> None:
+async def serve_app(app: App, request: Request, reply: HttpReply) -> None:
     """Run the application for one request."""
     call = _Call(reply, request.body)
     scope = {
@@ -41,9 +41,9 @@ async def serve_app(app: App, request: Request, reply: Reply) -> None:
 
 
 class _Call:
-    """What an application sees of one request."""
+    """One request as an application sees it."""
 
-    def __init__(self, reply: Reply, body: bytes) -> None:
+    def __init__(self, reply: HttpReply, body: bytes) -> None:
         self._reply = reply
         self._body: bytes | None = body
         self._gone = asyncio.Event()

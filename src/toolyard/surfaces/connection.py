@@ -14,7 +14,7 @@ from typing import Final, Protocol, cast
 import httptools
 
 from toolyard.surfaces.address import here
-from toolyard.surfaces.reply import Pairs, Reply, Request, header_lines
+from toolyard.surfaces.reply import HttpReply, Pairs, Request, header_lines
 from toolyard.surfaces.unread import UNREAD_BYTES, Unread
 
 HEADER_BYTES: Final = 32 << 10
@@ -32,7 +32,7 @@ PIPELINED: Final = 16
 _UPGRADE: Final = frozenset({b"upgrade", b"connection", b"http2-settings"})
 
 
-class Rules(Protocol):
+class ConnectionHandler(Protocol):
     """The judge of a connection's requests, and whoever serves them."""
 
     limit: int
@@ -40,37 +40,37 @@ class Rules(Protocol):
     unread: Unread
     """Counts what clients have not read."""
 
-    def refusal(self, connection: Connection, request: Request) -> tuple[int, str] | None:
+    def refusal(self, connection: InboundConnection, request: Request) -> tuple[int, str] | None:
         """Judge a request by its head; return status and reason if it may not pass."""
         ...
 
-    def refuse(self, reply: Reply, status: int, text: str) -> None:
+    def refuse(self, reply: HttpReply, status: int, text: str) -> None:
         """Turn a request away."""
         ...
 
-    def serve(self, request: Request, reply: Reply) -> None:
+    def serve(self, request: Request, reply: HttpReply) -> None:
         """Begin to serve a request; must not block."""
         ...
 
-    def opened(self, connection: Connection) -> None:
+    def opened(self, connection: InboundConnection) -> None:
         """A connection was made."""
         ...
 
-    def closed(self, connection: Connection) -> None:
+    def closed(self, connection: InboundConnection) -> None:
         """A connection has ended."""
         ...
 
 
-class Connection(asyncio.Protocol):
+class InboundConnection(asyncio.Protocol):
     """Reads requests one after the other; each is answered before the next is begun."""
 
-    def __init__(self, rules: Rules) -> None:
-        self._rules = rules
+    def __init__(self, handler: ConnectionHandler) -> None:
+        self._handler = handler
         self._loop = asyncio.get_running_loop()
         self._parser = httptools.HttpRequestParser(self)
         self._transport: asyncio.Transport
-        self._reply: Reply | None = None
-        self._waiting: deque[tuple[Request, Reply]] = deque()
+        self._reply: HttpReply | None = None
+        self._waiting: deque[tuple[Request, HttpReply]] = deque()
         self._timer: asyncio.TimerHandle | None = None
         self._deadline = inf
         self._url = b""
@@ -97,15 +97,15 @@ class Connection(asyncio.Protocol):
         """Start the clock for the first head."""
         self._transport = cast("asyncio.Transport", transport)
         self.here = here(transport)
-        self._rules.opened(self)
+        self._handler.opened(self)
         self._patience(HEADER_SECONDS)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Tell whoever serves that the client is gone."""
         if self._timer is not None:
             self._timer.cancel()
-        self._rules.closed(self)
-        self._rules.unread.caught_up(self)
+        self._handler.closed(self)
+        self._handler.unread.caught_up(self)
         if self._writable is not None:
             self._writable.set()
         replies = [self._reply, *(reply for _, reply in self._waiting)]
@@ -132,11 +132,11 @@ class Connection(asyncio.Protocol):
     def pause_writing(self) -> None:
         """The client reads slower than we write."""
         self._writable = asyncio.Event()
-        self._rules.unread.fell_behind(self)
+        self._handler.unread.fell_behind(self)
 
     def resume_writing(self) -> None:
         """It has caught up."""
-        self._rules.unread.caught_up(self)
+        self._handler.unread.caught_up(self)
         if self._writable is not None:
             self._writable.set()
             self._writable = None
@@ -156,7 +156,7 @@ class Connection(asyncio.Protocol):
             self.abort()
         else:
             self._transport.write(data)
-            self._rules.unread.grew(self, len(data))
+            self._handler.unread.grew(self, len(data))
 
     @property
     def unread(self) -> int:
@@ -215,8 +215,8 @@ class Connection(asyncio.Protocol):
         if self._refused is not None:
             return
         self._unheard = 0
-        if len(self._body) + len(body) > self._rules.limit:
-            self._refuse(413, f"the body is larger than {self._rules.limit} bytes")
+        if len(self._body) + len(body) > self._handler.limit:
+            self._refuse(413, f"the body is larger than {self._handler.limit} bytes")
         elif not self._body:
             self._body = body  # most come in one piece
         else:
@@ -239,10 +239,10 @@ class Connection(asyncio.Protocol):
         request.body, self._body = bytes(self._body), b""
         keep = self._parser.should_keep_alive() and not self.closing
         plain = self._parser.get_http_version() == "1.0"
-        reply = Reply(self, keep, plain, bare=request.method == "HEAD")
+        reply = HttpReply(self, keep, plain, bare=request.method == "HEAD")
         if self._reply is None:
             self._reply = reply
-            self._rules.serve(request, reply)
+            self._handler.serve(request, reply)
         else:
             self._waiting.append((request, reply))
             if len(self._waiting) >= PIPELINED:
@@ -264,7 +264,7 @@ class Connection(asyncio.Protocol):
             request, self._reply = self._waiting.popleft()
             if len(self._waiting) < PIPELINED:
                 self._transport.resume_reading()
-            self._loop.call_soon(self._rules.serve, request, self._reply)
+            self._loop.call_soon(self._handler.serve, request, self._reply)
         elif self._refused is not None:
             self._part()
         elif self.closing:
@@ -289,12 +289,12 @@ class Connection(asyncio.Protocol):
     def _refused_for(self, request: Request) -> tuple[int, str] | None:
         if not request.path:
             return 400, "the target cannot be read"
-        refused = self._rules.refusal(self, request)
+        refused = self._handler.refusal(self, request)
         if refused is not None:
             return refused
         for name, value in request.headers:
-            if name == b"content-length" and int(value) > self._rules.limit:
-                return 413, f"the body is larger than {self._rules.limit} bytes"
+            if name == b"content-length" and int(value) > self._handler.limit:
+                return 413, f"the body is larger than {self._handler.limit} bytes"
             if name == b"expect" and value.lower() == b"100-continue" and self._reply is None:
                 self.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         return None
@@ -323,8 +323,8 @@ class Connection(asyncio.Protocol):
 
     def _part(self) -> None:
         """Say why no more is read, and hang up."""
-        self._reply = Reply(self, keep=False)
-        self._rules.refuse(self._reply, *cast("tuple[int, str]", self._refused))
+        self._reply = HttpReply(self, keep=False)
+        self._handler.refuse(self._reply, *cast("tuple[int, str]", self._refused))
 
     def _close(self) -> None:
         """Hang up once the client has read what was written, but do not wait for ever."""

@@ -92,13 +92,13 @@ class Gate:
         )
 
     def judge(
-        self, path: str, headers: Pairs, authority: bytes = b"", here: bytes = b""
+        self, path: str, headers: Pairs, authority: bytes = b"", arrived_at: bytes = b""
     ) -> Caller | Refusal:
         """Identify the caller of a request; return status and reason if it may not pass.
 
         Args:
             authority: The host that the target names beside `Host`, if it names one.
-            here: The host and port that the client has connected to: whoever names these, and
+            arrived_at: The host and port that the client has connected to: whoever names these, and
                 no name that somebody else could let lead to us, is where it wants to be.
         """
         host = bearer = b""
@@ -111,9 +111,9 @@ class Gate:
             elif name == b"authorization":
                 bearer = value
             elif name == b"origin":
-                foreign = foreign or not self._is_own_origin(value, here)
-        own = hosts == 1 and self._is_own(host, here)
-        if not own or (authority and not self._is_own(authority, here)):
+                foreign = foreign or not self._is_own_origin(value, arrived_at)
+        own = hosts == 1 and self._is_own(host, arrived_at)
+        if not own or (authority and not self._is_own(authority, arrived_at)):
             return (
                 421,
                 "this address is not one of the hub's; use the one that toolyard status shows",
@@ -124,13 +124,13 @@ class Gate:
             return CONTROL
         return self._identify(path, bearer)
 
-    def _is_own(self, host: bytes, here: bytes) -> bool:
-        if host in self._hosts or (host == here and host != b""):
+    def _is_own(self, host: bytes, arrived_at: bytes) -> bool:
+        if host in self._hosts or (host == arrived_at and host != b""):
             return True
         return self._is_reached_as(host.decode("latin-1"))
 
-    def _is_own_origin(self, origin: bytes, here: bytes) -> bool:
-        return origin in self._origins or (origin == b"http://" + here and here != b"")
+    def _is_own_origin(self, origin: bytes, arrived_at: bytes) -> bool:
+        return origin in self._origins or (origin == b"http://" + arrived_at and arrived_at != b"")
 
     def _identify(self, path: str, bearer: bytes) -> Caller | Refusal:
         """Identify a caller without the hub's own token."""

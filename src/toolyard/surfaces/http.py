@@ -15,7 +15,7 @@ from toolyard.relay.view_key import ViewKey
 from toolyard.surfaces.gate import Caller
 from toolyard.surfaces.mcp_headers import McpHeaders
 from toolyard.surfaces.path_scope import MCP, PATHS, WHOLE, PathScope, narrowed, read_scope
-from toolyard.surfaces.reply import Reply, Request
+from toolyard.surfaces.reply import HttpReply, Request
 from toolyard.surfaces.responder import JSON, HttpResponder
 from toolyard.surfaces.sessions import HttpSession, HttpSessions
 from toolyard.wire import era, jsonrpc
@@ -32,7 +32,7 @@ class Visit(NamedTuple):
     caller: Caller
     view_key: ViewKey | None
     """The view they have, if not the usual one."""
-    reply: Reply
+    reply: HttpReply
 
     def refuse(self, status: int, code: int, text: str, id_: Raw | bytes = b"") -> None:
         """Turn it away with a JSON-RPC error."""
@@ -53,7 +53,7 @@ class HttpDoor:
         self._most_shown = sessions
         self._tasks = Tasks()
 
-    def serve(self, request: Request, reply: Reply) -> None:
+    def serve(self, request: Request, reply: HttpReply) -> None:
         """Begin to serve one request."""
         headers, caller, method = McpHeaders(request.headers), request.caller, request.method
         try:
@@ -195,7 +195,7 @@ class HttpDoor:
         else:
             self._listen_in(client, visit.reply)
 
-    def _listen_in(self, client: HttpSession, reply: Reply) -> None:
+    def _listen_in(self, client: HttpSession, reply: HttpReply) -> None:
         self._relay.back(client.session)
         stream = client.listen(reply)
 

@@ -63,9 +63,9 @@ class Metrics:
 
     def _servers(self) -> Iterator[Sample]:
         entries = self._hub.snapshot.entries.values()
-        found = Counter(entry.status for entry in entries if entry.server.enabled)
+        counts = Counter(entry.status for entry in entries if entry.server.enabled)
         for status in Status:
-            yield _labels(status=status.value), found[status]
+            yield _labels(status=status.value), counts[status]
 
     def _instances(self) -> Iterator[Sample]:
         for (mode, status), count in sorted(census(self._hub).items()):
@@ -78,8 +78,8 @@ class Metrics:
                 yield _labels(server=entries[id_].alias), keeper.unattributed
 
     def _problems(self) -> Iterator[Sample]:
-        found = Counter(problem.code for problem in problems(self._hub.snapshot))
-        for code, count in sorted(found.items()):
+        counts = Counter(problem.code for problem in problems(self._hub.snapshot))
+        for code, count in sorted(counts.items()):
             yield _labels(code=code), count
 
 

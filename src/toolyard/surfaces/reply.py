@@ -48,7 +48,7 @@ class ResponseWriter(Protocol):
 
 
 @dataclass(slots=True, eq=False)
-class Reply:
+class HttpReply:
     """The way back for one request: an answer at once, or a stream."""
 
     writer: ResponseWriter

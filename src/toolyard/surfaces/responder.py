@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec import Raw
 
-from toolyard.surfaces.reply import Reply
+from toolyard.surfaces.reply import HttpReply
 from toolyard.surfaces.stream import Stream
 from toolyard.wire import era, jsonrpc
 
@@ -29,7 +29,7 @@ class HttpResponder:
     __slots__ = ("_is_modern", "_lines", "_reply", "_stream", "_takes_stream", "has_failed")
 
     def __init__(
-        self, reply: Reply, *, is_modern: bool, takes_stream: bool, lines: bytes = b""
+        self, reply: HttpReply, *, is_modern: bool, takes_stream: bool, lines: bytes = b""
     ) -> None:
         """Answer through a reply; header lines may go with a result."""
         self._reply = reply

@@ -8,11 +8,11 @@ from typing import Final
 
 from toolyard.surfaces.accepting import Acceptor
 from toolyard.surfaces.asgi import App, serve_app
-from toolyard.surfaces.connection import Connection
+from toolyard.surfaces.connection import InboundConnection
 from toolyard.surfaces.gate import NOBODY, Caller, Gate
 from toolyard.surfaces.http import HttpDoor
 from toolyard.surfaces.path_scope import BELOW, MCP
-from toolyard.surfaces.reply import Reply, Request
+from toolyard.surfaces.reply import HttpReply, Request
 from toolyard.surfaces.unread import Unread
 from toolyard.wire import jsonrpc
 from toolyard.wire.tasks import Tasks
@@ -44,14 +44,14 @@ class HttpServer:
         self._rest = rest
         self._most = connections
         self._tasks = Tasks()
-        self._connections: set[Connection] = set()
-        self._strangers: dict[Connection, None] = {}
+        self._connections: set[InboundConnection] = set()
+        self._strangers: dict[InboundConnection, None] = {}
         """Those on which nobody has shown a token yet, the oldest first."""
         self._idle = asyncio.Event()
 
     async def run(self, sock: socket.socket, stop: asyncio.Event) -> None:
         """Serve until told to stop, then let what is under way finish, within bounds."""
-        acceptor = Acceptor(sock, lambda: Connection(self), self._drop_strangers)
+        acceptor = Acceptor(sock, lambda: InboundConnection(self), self._drop_strangers)
         try:
             await stop.wait()
         finally:
@@ -82,7 +82,7 @@ class HttpServer:
 
     # The rules of a connection.
 
-    def refusal(self, connection: Connection, request: Request) -> tuple[int, str] | None:
+    def refusal(self, connection: InboundConnection, request: Request) -> tuple[int, str] | None:
         """Turn away whoever may not pass the gate, or has no room."""
         if len(self._connections) > self._most:
             return 503, f"more than {self._most} connections are open"
@@ -97,20 +97,20 @@ class HttpServer:
         request.caller = judged
         return None
 
-    def refuse(self, reply: Reply, status: int, text: str) -> None:
+    def refuse(self, reply: HttpReply, status: int, text: str) -> None:
         """Say why, in a form that people and programs read."""
         body = {"title": text, "status": status, "detail": text, "hint": ""}
         challenge = b"www-authenticate: Bearer\r\n" if status == 401 else b""
         reply.respond(status, jsonrpc.encode(body), _PROBLEM + challenge)
 
-    def serve(self, request: Request, reply: Reply) -> None:
+    def serve(self, request: Request, reply: HttpReply) -> None:
         """Take a request to its door."""
         if request.path == MCP or request.path.startswith(BELOW):
             self._mcp.serve(request, reply)
         else:
             self._tasks.start(serve_app(self._rest, request, reply))
 
-    def opened(self, connection: Connection) -> None:
+    def opened(self, connection: InboundConnection) -> None:
         """Keep a connection; where there is no room, that of a stranger ends for it."""
         self._connections.add(connection)
         self._strangers[connection] = None
@@ -127,11 +127,11 @@ class HttpServer:
             self._drop(stranger)
         return bool(older)
 
-    def _drop(self, stranger: Connection) -> None:
+    def _drop(self, stranger: InboundConnection) -> None:
         self.closed(stranger)
         stranger.abort()
 
-    def closed(self, connection: Connection) -> None:
+    def closed(self, connection: InboundConnection) -> None:
         """Forget a connection."""
         self._connections.discard(connection)
         self._strangers.pop(connection, None)

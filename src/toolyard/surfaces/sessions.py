@@ -10,7 +10,7 @@ from toolyard.relay.relay import Relay
 from toolyard.relay.session import ClientRequest, Session
 from toolyard.relay.view_key import ViewKey
 from toolyard.surfaces.gate import Caller
-from toolyard.surfaces.reply import Reply
+from toolyard.surfaces.reply import HttpReply
 from toolyard.surfaces.stream import Stream
 
 UNHEARD: Final = 64
@@ -56,7 +56,7 @@ class HttpSession:
         """True if neither a stream nor a request of it is under way."""
         return self._stream is None and not self.session.requests
 
-    def listen(self, reply: Reply) -> Stream:
+    def listen(self, reply: HttpReply) -> Stream:
         """Say what is unasked on this reply from now on."""
         self.end_stream()
         stream = self._stream = Stream(reply)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from toolyard.surfaces.reply import Reply
+from toolyard.surfaces.reply import HttpReply
 from toolyard.wire import sse
 
 HEARTBEAT_SECONDS: Final = 15.0
@@ -21,7 +21,7 @@ class Stream:
 
     __slots__ = ("_beat", "_loop", "_reply")
 
-    def __init__(self, reply: Reply) -> None:
+    def __init__(self, reply: HttpReply) -> None:
         self._reply = reply
         self._loop = asyncio.get_running_loop()
         self._reply.start(200, HEAD)

@@ -1,4 +1,4 @@
-"""What clients have not read yet, of all doors together, and who is cut off when it is too much.
+"""Counts what clients have not read yet, at all doors, and cuts some off when it is too much.
 
 Every connection may leave some bytes unread; many of them together must not take the hub's memory.
 """
@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 UNREAD_BYTES: Final = 8 << 20
 """A client that has left this much unread gets no more."""
 STALLED_SECONDS: Final = 1.0
-"""Who has read nothing for so long is cut off before anybody who reads."""
+"""A client that has read nothing for so long is cut off before any that reads."""
 
 
 class Reader(Protocol):

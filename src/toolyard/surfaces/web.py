@@ -69,10 +69,10 @@ class PageSessions:
         return _issue(self._keys, 32, KEY_SECONDS, KEYS_KEPT)
 
     def admits(self, key: bytes) -> bool:
-        """Whether this is the key of a page that was let in and may still be."""
+        """Return whether this is the key of a page that was let in and may still be."""
         now = time.monotonic()
-        self._keys = {known: ends for known, ends in self._keys.items() if ends > now}
-        return any(hmac.compare_digest(key, known.encode()) for known in self._keys)
+        self._keys = {page_key: ends for page_key, ends in self._keys.items() if ends > now}
+        return any(hmac.compare_digest(key, page_key.encode()) for page_key in self._keys)
 
 
 def _issue(issued: dict[str, float], size: int, seconds: float, most: int) -> str:
