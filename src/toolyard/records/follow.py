@@ -194,7 +194,10 @@ async def _watching_elsewhere(folders: Iterable[str], tell: Tell) -> AsyncIterat
 async def _watch(folders: list[str], tell: Tell) -> None:
     import watchfiles
 
-    watch = watchfiles.awatch(*folders, watch_filter=None, step=STEP_MS, recursive=False)
+    burst = int(BURST_SECONDS * 1000)
+    watch = watchfiles.awatch(
+        *folders, watch_filter=None, debounce=burst, step=STEP_MS, recursive=False
+    )
     with suppress(OSError, RuntimeError):  # it cannot watch, or a folder went: looking remains
         async for changes in watch:
             for _, path in changes:

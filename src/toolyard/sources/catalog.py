@@ -36,6 +36,7 @@ class Added:
         root = catalog.root
         self._changes = follower.follow(root, *(root / folder for folder in FOLDERS))
         self._posted: Report | None = None
+        self._shelf: Shelf | None = None
 
     @property
     def name(self) -> str:
@@ -48,7 +49,7 @@ class Added:
         Raises:
             SourceError: The catalog cannot be written, so nothing can be added to it.
         """
-        self._posted = None
+        self._posted = self._shelf = None
         await self._look(post)  # before the slower work: tools on file are to be there at once
         try:
             await asyncio.to_thread(self._catalog.restock)
@@ -61,6 +62,9 @@ class Added:
 
     async def _look(self, post: Callable[[Report], None]) -> None:
         shelf = await asyncio.to_thread(self._catalog.load)
+        if shelf is self._shelf:
+            return
+        self._shelf = shelf
         report = make_report(shelf, self._env)
         if report != self._posted:
             self._posted = report

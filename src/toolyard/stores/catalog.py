@@ -85,6 +85,8 @@ class Catalog:
         # By folder and file name: paths are slow to make and to compare by the thousand.
         self._files: dict[str, dict[str, FileState]] = {folder: {} for folder in FOLDERS}
         self._guard = threading.RLock()
+        self._made: tuple[Shelf, tuple[Problem, ...]] | None = None
+        """The shelf as it was last made, until a file is another."""
 
     def restock(self) -> tuple[str, ...]:
         """Copy what we ship and is missing, or has changed and was not edited; give the names.
@@ -237,13 +239,22 @@ class Catalog:
         known = self._files.get(path.parent.name)
         if known is None or path.parent.parent != self.root or not _is_definition(path.name):
             return
-        state = read_file(path, known.get(path.name))
+        before = known.get(path.name)
+        state = read_file(path, before)
+        if state is not before:
+            self._made = None
         if state is None:
             known.pop(path.name, None)
         else:
             known[path.name] = state
 
     def _shelf(self) -> Shelf:
+        added, trouble = self.added_file.load()
+        if self._made is None or (self._made[0].added, self._made[1]) != (added, trouble):
+            self._made = self._make_shelf(added, trouble), trouble
+        return self._made[0]
+
+    def _make_shelf(self, added: dict[str, Addition], trouble: tuple[Problem, ...]) -> Shelf:
         found: dict[str, Shelved] = {}
         problems: list[Problem] = []
         for folder in FOLDERS:  # custom comes last and wins
@@ -257,7 +268,6 @@ class Catalog:
                     problems.append(_duplicate(path, twin))
                 else:
                     found[state.definition.name] = Shelved(state.definition, path, folder)
-        added, trouble = self.added_file.load()
         problems += trouble
         problems += [_missing(name, self.root) for name in added if name not in found]
         ordered = dict(sorted(found.items()))
