@@ -119,7 +119,7 @@ def test_of_many_who_saw_the_same_version_one_writes(tmp_path: Path) -> None:
 
         def write(number: int) -> None:
             store = (mine, theirs)[number % 2]
-            gate.wait(10)
+            gate.wait(60)
             with contextlib.suppress(ConflictError):
                 store.put_config(AgentConfig("codex", meta=()), frozenset({"0"}))
                 won.append(number)
@@ -161,7 +161,7 @@ async def test_a_change_of_another_process_is_reported_once(tmp_path: Path) -> N
     follower = Follower()
     with opened(path, follower) as mine, opened(path) as theirs:
         reports: asyncio.Queue[Report] = asyncio.Queue()
-        async with asyncio.timeout(10), following(follower), asyncio.TaskGroup() as group:
+        async with asyncio.timeout(60), following(follower), asyncio.TaskGroup() as group:
             task = group.create_task(Agents(mine, {}).run(reports.put_nowait))
             first = await reports.get()
             assert first.roster is not None and not first.roster.configs

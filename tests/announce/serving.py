@@ -25,7 +25,7 @@ def main() -> None:
         signal.signal(signal.SIGTERM, lambda *_: say("ended", 7))
     url = f"http://127.0.0.1:{server.server_port}/mcp"
     with announce("nabu", url=url, path=path, tools=["add"]) as announced:
-        print(announced.wait(10), flush=True)
+        print(announced.wait(60), flush=True)
         if end == "fork":
             if (child := os.fork()) == 0:
                 sys.exit()  # runs what the parent wanted done at its exit

@@ -87,7 +87,7 @@ def ask(port: int) -> bytes:
     body = b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
     head = f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Length: {len(body)}\r\n"
     more = "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"
-    with socket.create_connection(("127.0.0.1", port), timeout=5) as client:
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as client:
         client.sendall(f"{head}{more}Connection: close\r\n\r\n".encode() + body)
         return client.recv(65536)
 

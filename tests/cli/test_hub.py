@@ -161,7 +161,7 @@ def test_a_hub_that_does_not_listen_any_more_is_ended_by_a_signal(toolyard: Tool
     ) as process:
         assert process.stdout and process.stdout.readline() == "here\n"
         done = toolyard("down")
-        assert process.wait(10) == -signal.SIGTERM
+        assert process.wait(60) == -signal.SIGTERM
 
     assert done.code == Exit.OK
     assert RunDir(read_settings({}, os.environ).runtime_dir).read() is None

@@ -74,7 +74,7 @@ class RunningHub:
         return json.loads(self.get("/api/v1/status")[1])
 
     def _send(self, method: str, path: str) -> tuple[int, bytes]:
-        connection = http.client.HTTPConnection(self.url.removeprefix("http://"), timeout=10)
+        connection = http.client.HTTPConnection(self.url.removeprefix("http://"), timeout=PATIENCE)
         try:
             connection.request(method, path, headers={"Authorization": f"Bearer {TOKEN}"})
             answer = connection.getresponse()

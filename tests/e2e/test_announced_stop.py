@@ -56,7 +56,7 @@ def example(name: str, folder: Path, port: int) -> Iterator[subprocess.Popen[byt
 
 def accepts(port: int) -> bool:
     try:
-        socket.create_connection(("127.0.0.1", port), timeout=5).close()
+        socket.create_connection(("127.0.0.1", port), timeout=60).close()
     except OSError:
         return False
     return True

@@ -282,7 +282,7 @@ def test_a_hub_is_reached_at_the_address_it_was_told_to_listen_on(host: str) -> 
     assert ("unencrypted" in started.stderr) == is_open
     assert ("unencrypted" in doctor.stdout) == is_open
     assert doctor.returncode == (Exit.FAILED if is_open else Exit.OK)
-    with urllib.request.urlopen(link_in(status.stdout), timeout=10) as page:
+    with urllib.request.urlopen(link_in(status.stdout), timeout=60) as page:
         assert page.status == 200
     assert toolyard("down").returncode == Exit.OK
 

@@ -383,7 +383,7 @@ async def test_a_question_ends_with_the_call_that_raised_it(
             open_question = hold(client)
             message = client.message("tools/call", {"name": f"{server}__ask", "arguments": {}})
             waiting = client.group.create_task(client.exchange(message))
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 question = await open_question
             await client.cancel(message["id"], waiting)
             if door == "line":  # over HTTP the question's own stream has ended

@@ -308,7 +308,7 @@ async def touched(client: Talk, server: str, uri: str) -> None:
         await client.call(f"{server}__touch", {"uri": uri})
         assert (await client.wait_heard(UPDATED))[0]["uri"] == uri
         return
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not any(note["method"] == UPDATED for note in client.heard):
             await client.call(f"{server}__touch", {"uri": uri})
     (note, *_) = await client.wait_heard(UPDATED)

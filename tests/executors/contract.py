@@ -88,7 +88,7 @@ import sys, urllib.request
 opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 for line in sys.stdin:
     try:
-        with opener.open("http://" + line.strip() + "/", timeout=5) as answer:
+        with opener.open("http://" + line.strip() + "/", timeout=60) as answer:
             print("heard", answer.read().decode(), flush=True)
     except OSError as error:
         print("failed", error, flush=True)

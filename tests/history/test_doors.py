@@ -194,7 +194,7 @@ def test_metrics_are_what_prometheus_reads(yard: RunningHub) -> None:
 
 
 def test_metrics_need_the_token(yard: RunningHub) -> None:
-    connection = http.client.HTTPConnection(yard.url.removeprefix("http://"), timeout=10)
+    connection = http.client.HTTPConnection(yard.url.removeprefix("http://"), timeout=60)
     connection.request("GET", "/metrics")
 
     assert connection.getresponse().status == 401

@@ -105,7 +105,7 @@ class Storm:
 
     async def tally(self, connect: Connect) -> Json:
         """What the server says of it all, once no cancelled call runs any more."""
-        async with connect("legacy", name="last") as talk, asyncio.timeout(10):
+        async with connect("legacy", name="last") as talk, asyncio.timeout(60):
             while True:
                 said: Json = json.loads(text_of(await talk.call("crowd__tally")))
                 if said["running"] == 0:

@@ -188,7 +188,7 @@ async def thinking(talk: Talk) -> AsyncIterator[asyncio.Task[Json]]:
     talk.take = think  # type: ignore[method-assign,assignment]
     message = talk.message("tools/call", {"name": "crowd__ask", "arguments": {"who": "me"}})
     calling = talk.group.create_task(talk.exchange(message))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await asked.wait()
     yield calling
     answered.set()

@@ -286,7 +286,7 @@ async def pooled(
 async def shown(board: Board, is_so: Callable[[Entry], Any], name: str = "acme") -> Entry:
     """The server on the picture, as soon as it is so."""
     revision = -1
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while True:
             snapshot = await board.wait_after(revision)
             revision = snapshot.revision

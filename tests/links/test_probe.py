@@ -36,7 +36,7 @@ def sdk_server() -> Iterator[str]:
 
 
 def sessions(url: str) -> dict[str, Any]:
-    with urllib.request.urlopen(url.replace("/mcp/", "/sessions"), timeout=10) as answer:
+    with urllib.request.urlopen(url.replace("/mcp/", "/sessions"), timeout=60) as answer:
         return json.load(answer)
 
 

@@ -113,7 +113,7 @@ def test_a_lock_that_is_held_is_given_up_on_with_a_clear_error(tmp_path: Path) -
     def hold() -> None:
         with locked(path):
             held.set()
-            release.wait(10)
+            release.wait(60)
 
     with ThreadPoolExecutor(1) as pool:
         pool.submit(hold)

@@ -237,7 +237,7 @@ def listening_at(pid: int) -> list[str]:
 
 def asked(url: str, token: str) -> int:
     """The status of a question with this token."""
-    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=5)
+    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=60)
     try:
         headers = {"Authorization": f"Bearer {token}"}
         connection.request("GET", "/api/v1/status", headers=headers)

@@ -52,7 +52,7 @@ def test_the_control_door_keeps_no_secret_where_there_is_no_keyring() -> None:
     with running_hub({}, env=NO_KEYRING) as hub:
         import http.client
 
-        connection = http.client.HTTPConnection(hub.url.removeprefix("http://"), timeout=10)
+        connection = http.client.HTTPConnection(hub.url.removeprefix("http://"), timeout=60)
         headers = {
             "Authorization": f"Bearer {hub.env['TOOLYARD_TOKEN']}",
             "Content-Type": "application/json",

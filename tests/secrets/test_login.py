@@ -24,7 +24,7 @@ from toolyard.stores.grants import Grants
 def visit(url: str) -> int:
     """Open a page as a browser does; gives the status of where it ended."""
     try:
-        with urllib.request.urlopen(url, timeout=10) as page:
+        with urllib.request.urlopen(url, timeout=60) as page:
             return int(page.status)
     except urllib.error.HTTPError as error:
         error.close()

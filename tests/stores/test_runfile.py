@@ -127,11 +127,11 @@ def test_a_hub_can_wait_for_one_that_is_leaving(run_dir: RunDir) -> None:
     def first() -> None:
         with run_dir.hold():
             held.set()
-            leave.wait(10)
+            leave.wait(60)
 
     with ThreadPoolExecutor() as pool:
         job = pool.submit(first)
-        assert held.wait(10)
+        assert held.wait(60)
         with pytest.raises(AlreadyRunningError, match="starting or stopping"), run_dir.hold():
             pass
         leave.set()
@@ -172,7 +172,7 @@ def test_all_who_ask_for_the_token_at_once_get_the_same(run_dir: RunDir) -> None
     gate = threading.Barrier(8)
 
     def ask(_: int) -> str:
-        gate.wait(10)
+        gate.wait(60)
         return RunDir(run_dir.path).token()
 
     with ThreadPoolExecutor(8) as pool:

@@ -108,7 +108,7 @@ class Deaf:
         self.transport.resume_reading()
         size = 0
         try:
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 while size < most and (data := await self.reader.read(MIB)):
                     size += len(data)
         except ConnectionError:

@@ -97,7 +97,7 @@ async def yard(talk: Talk | bytes, idle_seconds: float = 4.0) -> AsyncIterator[t
     server.url = f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}/"
     pool = Pool(parse_address(server.url), idle_seconds=idle_seconds)
     try:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             yield server, pool
     finally:
         await pool.close()

@@ -158,7 +158,7 @@ async def forwarded(speak: Callable[[Socket], Awaitable[None]]) -> AsyncIterator
     async with (
         node(speak, *OLD) as url,
         ClientSession() as session,
-        asyncio.timeout(10),
+        asyncio.timeout(60),
         forward(Node(session, url), lambda: "x", 8000) as port,  # type: ignore[arg-type]
     ):
         yield port

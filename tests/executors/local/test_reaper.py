@@ -14,6 +14,7 @@ from tests.executors.children import DAEMON, ECHO, ESCAPING, STUBBORN, Ear, leav
 from toolyard.core.placement import Run
 from toolyard.executors.local import Local, reaper
 
+PATIENCE = 60.0
 HUB = f"""
 import asyncio, sys
 from contextlib import AsyncExitStack
@@ -62,7 +63,7 @@ async def test_a_killed_hub_leaves_nothing_behind() -> None:
     assert len(pids) == 4 and int(escaped) in pids and int(unmarked) not in pids
 
     hub.kill()
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + PATIENCE
     await hub.wait()
     for pid in (*pids, int(unmarked), int(watcher)):
         assert await leaves(pid, within=deadline - time.monotonic())
@@ -91,7 +92,7 @@ async def test_a_lost_reaper_is_replaced_with_the_next_server(local: Local) -> N
         first = local.reaper
         assert first is not None
         os.kill(first, signal.SIGKILL)
-        assert await leaves(first, within=5)
+        assert await leaves(first, within=PATIENCE)
         async with local.start(Run("two", python(ECHO))) as pipes:
             assert local.reaper not in (None, first)
             ear = Ear(pipes)
@@ -103,9 +104,9 @@ async def test_a_daemon_with_an_empty_environment_ends_with_its_server(local: Lo
     async with local.start(Run("one", python(DAEMON))) as one:
         async with local.start(Run("two", python(DAEMON))) as two:
             first, second = int(await Ear(one).line()), int(await Ear(two).line())
-        assert await leaves(second, within=10)
+        assert await leaves(second, within=PATIENCE)
         assert not await leaves(first, within=0)
-    assert await leaves(first, within=10)
+    assert await leaves(first, within=PATIENCE)
 
 
 async def test_the_mark_of_a_server_is_beyond_what_any_other_process_has(local: Local) -> None:

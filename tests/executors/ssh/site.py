@@ -59,7 +59,7 @@ class Sshd:
         for pid in (*self.sessions(), self.process.pid):
             with suppress(ProcessLookupError):
                 os.kill(pid, 9)
-        self.process.wait(10)
+        self.process.wait(60)
 
     def _configure(self, extra: dict[str, str]) -> None:
         lines = {
