@@ -3,7 +3,8 @@
     python scripts/coverage_floors.py REPORT      a report of `coverage json`
 
 A room is a folder or module directly below `toolyard`. Coverage counts lines and branches. Floors
-are what was measured, rounded down; raise one when you have earned it, and never lower it to pass.
+are what the room's own quick tests reach, rounded down, so all tests together reach more: raise
+them to what `make coverage` prints, and never lower one to pass. A room without a floor is shown.
 """
 
 from __future__ import annotations
@@ -13,9 +14,18 @@ import sys
 from collections import Counter
 from pathlib import Path, PurePath
 
-FLOORS: dict[str, int] = {}
-FLOOR = 80
-"""For a room that has none of its own."""
+FLOORS = {
+    "board": 100,
+    "clients": 85,
+    "core": 76,
+    "links": 66,
+    "operation": 94,
+    "records": 88,
+    "settings": 94,
+    "sources": 82,
+    "stores": 56,
+    "wire": 94,
+}
 
 
 def percentages(report: Path) -> dict[str, float]:
@@ -33,11 +43,13 @@ def percentages(report: Path) -> dict[str, float]:
 
 def main(report: str) -> int:
     """Print the table, and return 1 if a room is below its floor."""
-    below = 0
-    for room, percent in percentages(Path(report)).items():
-        floor = FLOORS.get(room, FLOOR)
-        below += percent < floor
-        print(f"{room:12} {percent:5.1f} %  floor {floor:3} %{'  TOO LOW' * (percent < floor)}")
+    measured = percentages(Path(report))
+    for room, percent in measured.items():
+        floor = f"floor {FLOORS[room]} %" if room in FLOORS else "no floor yet"
+        print(f"{room:12} {percent:5.1f} %   {floor}")
+    below = [room for room, floor in FLOORS.items() if measured.get(room, 0) < floor]
+    if below:
+        print(f"below their floor: {', '.join(below)}", file=sys.stderr)
     return 1 if below else 0
 
 
