@@ -256,9 +256,12 @@ def test_a_place_that_cannot_be_made_is_an_error_with_a_hint(home: Path) -> None
 
 
 def test_a_process_that_ended_but_was_not_waited_for_is_gone() -> None:
-    with another_process("print('bye')") as child:
+    with another_process("input(); print('bye')") as child:
         assert process_start(child.pid) is not None
-        assert child.stdout and child.stdout.read() == "bye\n"
+        assert child.stdin and child.stdout
+        child.stdin.write("go\n")
+        child.stdin.flush()
+        assert child.stdout.read() == "bye\n"
         # It is a zombie from the moment the kernel says so, without being waited for.
         os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
         assert process_start(child.pid) is None
