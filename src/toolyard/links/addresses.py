@@ -16,8 +16,8 @@ LONGEST: Final = 8192
 _ADDRESS: Final = re.compile(r"[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=%-]+")
 _HOST: Final = re.compile(r"[a-z0-9][a-z0-9._-]*|[0-9a-f:.]+")
 _HOLDING: Final = tuple(
-    ipaddress.IPv6Network(each)
-    for each in ("::/96", "::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b::/96")
+    ipaddress.IPv6Network(network)
+    for network in ("::/96", "::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b::/96")
 )
 """Networks whose addresses end with one of IPv4: compatible, mapped, translated, NAT64."""
 _TRANSLATED: Final = ipaddress.ip_network("64:ff9b:1::/48")
@@ -46,7 +46,7 @@ def check_link(url: str) -> str:
 
 
 def is_loopback_name(host: str) -> bool:
-    """Whether a host is this machine by its name alone."""
+    """Return whether a host is this machine by its name alone."""
     try:
         return is_loopback(host)
     except ValueError:
@@ -54,13 +54,13 @@ def is_loopback_name(host: str) -> bool:
 
 
 def is_loopback(address: str) -> bool:
-    """Whether an address is this machine, however it is spelled."""
+    """Return whether an address is this machine, however it is spelled."""
     ip = _parse(address)
     return ip.is_loopback or _inner(ip).is_loopback
 
 
 def is_public(address: str) -> bool:
-    """Whether an address is one of the open network, also behind what translates addresses."""
+    """True if an address is one of the open network, also behind what translates addresses."""
     ip = _inner(_parse(address))
     if isinstance(ip, ipaddress.IPv6Address) and (ip.is_site_local or ip in _TRANSLATED):
         return False
@@ -88,15 +88,15 @@ async def resolve(host: str, port: int) -> list[str]:
     """
     loop = asyncio.get_running_loop()
     try:
-        found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        infos = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         raise LinkError(f"{host!r} is not known", "check the address of the server") from error
-    ordered = sorted(found, key=lambda each: each[0] != socket.AF_INET)
-    return list(dict.fromkeys(str(each[4][0]) for each in ordered))
+    ordered = sorted(infos, key=lambda info: info[0] != socket.AF_INET)
+    return list(dict.fromkeys(str(info[4][0]) for info in ordered))
 
 
 class Reach:
-    """Where one login may go: wherever its server is, and else the open network over https."""
+    """The reach of one login: wherever its server is, and else the open network over https."""
 
     def __init__(self, server: str) -> None:
         parts = urlsplit(server)
@@ -112,14 +112,14 @@ class Reach:
         if self._local is None:
             own = await resolve(self._origin[1] or "", self._origin[2] or 0)
             self._local = not all(map(is_public, own))
-        found = await resolve(host, port or (443 if scheme == "https" else 80))
-        if not self._local and not all(map(is_public, found)):
+        addresses = await resolve(host, port or (443 if scheme == "https" else 80))
+        if not self._local and not all(map(is_public, addresses)):
             raise LinkError(
                 f"the login leads to {host!r}, which is not on the open network",
                 "do not log in there",
             )
         own_place = (scheme, host, port) == self._origin
-        loopback = scheme == "http" and all(map(is_loopback, found))
+        loopback = scheme == "http" and all(map(is_loopback, addresses))
         if scheme != "https" and not own_place and not loopback:
             raise LinkError(f"the login leads to {host!r} without https", "do not log in there")
-        return found
+        return addresses

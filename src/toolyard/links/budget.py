@@ -21,7 +21,7 @@ LOOK_SECONDS: Final = 0.05
 
 @dataclass(frozen=True, slots=True)
 class RunningLimits:
-    """How much the servers that we started may take together; 0 means as much as they like."""
+    """The limits of all servers that we started together; 0 means as much as they like."""
 
     running: int = 0
     """At each executor that says nothing else."""
@@ -85,7 +85,7 @@ class RunningBudget:
                 raise StartError(f"cannot start {keeper.server.id.name!r}: {reason}", hint)
 
     def _lack(self, keeper: Keeper) -> str:
-        """Why there is no room for one more; empty if there is."""
+        """The reason why there is no room for one more; empty if there is."""
         place = _place(keeper)
         count, memory = self._limits(place)
         if not isinstance(keeper.server.endpoint, Command) or not (count or memory):
@@ -101,7 +101,7 @@ class RunningBudget:
         return ""
 
     def _limits(self, place: str) -> tuple[int, int]:
-        """How many servers may run at a place, and how many bytes they may take; 0 is no limit."""
+        """The servers that may run at a place, and the bytes they may take; 0 is no limit."""
         site, usual = self._site(place) if place else None, self.limits
         count = site.running_limit if site else None
         memory = site.memory_limit if site else None
@@ -122,7 +122,7 @@ class RunningBudget:
 
     def running(self) -> list[Keeper]:
         """Every process that we started."""
-        return [each for each in self.keepers() if isinstance(each.server.endpoint, Command)]
+        return [keeper for keeper in self.keepers() if isinstance(keeper.server.endpoint, Command)]
 
     def keepers(self) -> list[Keeper]:
         """Every keeper whose process runs, or whose connection is open."""

@@ -36,7 +36,7 @@ class Callback:
 
     @property
     def address(self) -> str:
-        """Where the browser is to be sent."""
+        """The address to which the browser is to be sent."""
         return f"http://{HOST}:{self.port}{PATH}"
 
     def expect(self, state: str) -> None:
@@ -44,7 +44,7 @@ class Callback:
         self._state = state
 
     async def wait(self, seconds: float) -> dict[str, str]:
-        """What the browser brought.
+        """Wait for the browser, and return the parameters that it brought.
 
         Raises:
             LinkError: Nobody came in time.
@@ -88,8 +88,8 @@ class Callback:
         if method != "GET" or target.path != PATH:
             return "404 Not Found", "There is nothing here."
         brought = dict(parse_qsl(target.query))
-        known = secrets.compare_digest(brought.get("state", "").encode(), self._state.encode())
-        if not self._state or not known or self._came.done():
+        matches = secrets.compare_digest(brought.get("state", "").encode(), self._state.encode())
+        if not self._state or not matches or self._came.done():
             return "400 Bad Request", "This login is not known, or is over. Start it again."
         self._came.set_result(brought)
         if "error" in brought:

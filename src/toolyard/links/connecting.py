@@ -240,7 +240,7 @@ async def _probe_over_http(link: Link, channel: HttpChannel, patience: Patience)
 
 
 async def _is_adopted(link: Link, probe: PendingRequest, patience: Patience) -> bool:
-    """Whether the answer to a probe proves a modern server."""
+    """Return whether the answer to a probe proves a modern server."""
     await asyncio.wait((probe.answer,), timeout=patience.probe * 2)
     if not probe.answer.done():
         # Some servers never answer what they do not know.

@@ -1,4 +1,4 @@
-"""What links are let in with: logins are read late, renewed ahead of time, and shown to nobody.
+"""The logins of links: read late, renewed ahead of time, and shown to nobody.
 
 One task looks after all of them. A server that wants a person to log in is parked: it is asked
 nothing until somebody has logged in or out, or its entry has changed.
@@ -142,10 +142,10 @@ class Credentials:
                 raise LinkError("the hub is stopping")
             self._renewals[key] = task
             task.add_done_callback(lambda _: self._renewals.pop(key, None))
-        found = await asyncio.shield(task)
-        if isinstance(found, ToolyardError):
-            raise found
-        return found
+        outcome = await asyncio.shield(task)
+        if isinstance(outcome, ToolyardError):
+            raise outcome
+        return outcome
 
     async def _renew(self, key: str, old: Grant) -> Grant | ToolyardError:
         try:
@@ -194,7 +194,7 @@ class Credentials:
     # Trouble.
 
     async def _refused(
-        self, id_: ServerId, key: str, told: bool, error: LinkError, again: bool
+        self, id_: ServerId, key: str, is_told: bool, error: LinkError, again: bool
     ) -> None:
         """A link was refused in the middle of its life; returns when there is a newer login.
 
@@ -204,7 +204,7 @@ class Credentials:
         if isinstance(error, ScopeNeededError):
             await self._lacks_scope(id_, key, error)
             raise error
-        grant = None if told else self._held.get(key)
+        grant = None if is_told else self._held.get(key)
         if grant is None or again:
             raise self._park(id_, error)
         try:
@@ -258,16 +258,16 @@ class Credentials:
         """See whether somebody logged in or out, or set a secret."""
         if (self._grants.mark(), self._secrets.mark()) == self._marks:
             return
-        listed, known = self._listed, self._known
+        listed, secrets = self._listed, self._known
         self._reread()
         for key in listed.keys() | self._listed.keys():
             before, now = listed.get(key), self._listed.get(key)
             if before != now and (now is None or not now.ended) and key in self._servers:
                 await self._changed(key)
-        kept = known.keys() | self._known.keys()
-        changed = {name for name in kept if known.get(name) != self._known.get(name)}
+        names = secrets.keys() | self._known.keys()
+        changed = {name for name in names if secrets.get(name) != self._known.get(name)}
         if changed:
-            self._secrets_changed({*known.values(), *self._known.values()}, changed)
+            self._secrets_changed({*secrets.values(), *self._known.values()}, changed)
 
     def _reread(self) -> None:
         """Read what is no secret: two small files."""
@@ -294,9 +294,9 @@ class Credentials:
         else:
             self._hold(key, grant)  # our own renewal
 
-    def _secrets_changed(self, kept: set[KeptSecret], names: set[str]) -> None:
+    def _secrets_changed(self, secrets: set[KeptSecret], names: set[str]) -> None:
         """Servers that use them start anew with the next call, and at once if they failed."""
-        changed = {each.reference[2:-1] for each in kept if each.name in names}
+        changed = {secret.reference[2:-1] for secret in secrets if secret.name in names}
         keepers = self._keepers()
         for id_, entry in self._picture().entries.items():
             used = find_secrets(entry.server.endpoint, entry.server.folder)
@@ -347,7 +347,7 @@ class Credentials:
 
 
 def _is_told(endpoint: Url) -> bool:
-    """Whether its entry says what to be let in with."""
+    """Return whether its entry says what to be let in with."""
     return any(name.lower() == "authorization" for name, _ in endpoint.headers)
 
 

@@ -72,11 +72,11 @@ class Departures:
 
 
 async def _accepts(host: str, port: int) -> bool | None:
-    """Whether a connection can be had, or None if that cannot be told.
+    """Return whether a connection can be had, or None if that cannot be told.
 
     The kernel may forward a port, that of a container for one, without a listener here.
     """
-    outcomes = [await _dial(each, port) for each in _HOSTS.get(host, (host,))]
+    outcomes = [await _dial(address, port) for address in _HOSTS.get(host, (host,))]
     return True if True in outcomes else None if None in outcomes else False
 
 

@@ -78,13 +78,13 @@ class EventStreamChannel:
                 place = await self._endpoint
         except TimeoutError:
             raise StartError(f"{self.link.name!r} named no endpoint within {seconds:g} s") from None
-        here, there = urlsplit(self._url), urlsplit(urljoin(self._url, place))
-        if (here.scheme, here.netloc) != (there.scheme, there.netloc):
+        own, endpoint = urlsplit(self._url), urlsplit(urljoin(self._url, place))
+        if (own.scheme, own.netloc) != (endpoint.scheme, endpoint.netloc):
             # A server may not send us, with our headers, to somebody else.
             raise StartError(
-                f"{self.link.name!r} named an endpoint at another address, {there.netloc!r}"
+                f"{self.link.name!r} named an endpoint at another address, {endpoint.netloc!r}"
             )
-        self._target = parse_address(there.geturl()).target
+        self._target = parse_address(endpoint.geturl()).target
         self._post = self._head()
 
     def send(

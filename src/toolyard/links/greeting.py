@@ -58,14 +58,14 @@ def adopt(link: Link, message: Message) -> bool:
     """Take the answer to a probe; false means that it does not prove a modern server."""
     if not message.result:
         return False
-    said = _object(message.result)
-    versions = said.get("supportedVersions")
+    result = _object(message.result)
+    versions = result.get("supportedVersions")
     if not isinstance(versions, list) or era.MODERN not in versions:
         return False
-    meta = said.get("_meta")
+    meta = result.get("_meta")
     info = meta.get(era.META_SERVER) if isinstance(meta, dict) else None
-    link.peer = _peer("modern", era.MODERN, said, info)
-    link.capabilities = _capabilities(said)
+    link.peer = _peer("modern", era.MODERN, result, info)
+    link.capabilities = _capabilities(result)
     return True
 
 
@@ -73,29 +73,29 @@ def welcome(link: Link, message: Message) -> None:
     """Take the answer to a greeting."""
     if message.error:
         raise RefusedError(link.name, "initialize", jsonrpc.read_fault(message.error))
-    said = _object(message.result)
-    version = said.get("protocolVersion")
+    result = _object(message.result)
+    version = result.get("protocolVersion")
     if not isinstance(version, str):
         raise LinkError(f"{link.name!r} answered initialize without a protocol version")
-    link.peer = _peer("legacy", version, said, said.get("serverInfo"))
-    link.capabilities = _capabilities(said)
+    link.peer = _peer("legacy", version, result, result.get("serverInfo"))
+    link.capabilities = _capabilities(result)
 
 
-def _peer(which: era.Era, version: str, said: dict[str, Any], info: Any) -> Peer:
+def _peer(which: era.Era, version: str, result: dict[str, Any], info: Any) -> Peer:
     info = info if isinstance(info, dict) else {}
     return Peer(
         era=which,
         version=version,
         name=_text(info.get("name")),
         release=_text(info.get("version")),
-        capabilities=jsonrpc.encode(_capabilities(said)),
-        instructions=_text(said.get("instructions"), 16384),
+        capabilities=jsonrpc.encode(_capabilities(result)),
+        instructions=_text(result.get("instructions"), 16384),
     )
 
 
-def _capabilities(said: dict[str, Any]) -> dict[str, Any]:
-    found = said.get("capabilities")
-    return found if isinstance(found, dict) else {}
+def _capabilities(result: dict[str, Any]) -> dict[str, Any]:
+    capabilities = result.get("capabilities")
+    return capabilities if isinstance(capabilities, dict) else {}
 
 
 def _object(raw: Any) -> dict[str, Any]:
@@ -111,12 +111,12 @@ def _text(value: Any, limit: int = 200) -> str:
 
 
 def succeeded(pending: PendingRequest) -> bool:
-    """Whether an answer has come, be it a refusal."""
+    """Return whether an answer has come, be it a refusal."""
     return not pending.answer.cancelled() and pending.answer.exception() is None
 
 
 def is_refused_as_old(greeting: PendingRequest) -> bool:
-    """Whether only a modern server can have said so: one that is slow, and yet to answer."""
+    """True if only a modern server can have said so: one that is slow, and yet to answer."""
     if not greeting.answer.done() or not succeeded(greeting):
         return False
     error = greeting.answer.result().error

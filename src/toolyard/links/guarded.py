@@ -29,7 +29,7 @@ async def guarded_http(server: str) -> AsyncIterator[httpx2.AsyncClient]:
         async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
             url = request.url
             request.headers["accept-encoding"] = "identity"
-            for address in (found := await reach.addresses(url.scheme, url.host, url.port)):
+            for address in (addresses := await reach.addresses(url.scheme, url.host, url.port)):
                 pinned = httpx2.Request(
                     request.method,
                     url.copy_with(host=address),
@@ -40,7 +40,7 @@ async def guarded_http(server: str) -> AsyncIterator[httpx2.AsyncClient]:
                 try:
                     answer = await inner.handle_async_request(pinned)
                 except httpx2.ConnectError:
-                    if address == found[-1]:
+                    if address == addresses[-1]:
                         raise
                     continue
                 await _refuse_packed(answer)

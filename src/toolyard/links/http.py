@@ -138,7 +138,7 @@ class HttpChannel:
 
 
 class Post:
-    """What comes back for one request: a JSON body, or events until the answer is there."""
+    """The response to one request: a JSON body, or events until the answer is there."""
 
     __slots__ = (
         "_body",
@@ -225,7 +225,7 @@ class Post:
             self.connection.abandon()
 
     def _is_answer(self, body: bytes) -> bool:
-        """Whether the body beside an error status is an answer of the protocol.
+        """Return whether the body beside an error status is an answer of the protocol.
 
         Who is not let in is told so by the status and its challenge, whatever the body says.
         """
@@ -344,13 +344,13 @@ async def let_in(
 
 
 def authorization_of(headers: Pairs) -> str:
-    """What these headers show to be let in; empty if nothing."""
+    """The authorization that these headers carry; empty if none."""
     return next((value for name, value in headers if name.lower() == "authorization"), "")
 
 
 def with_authorization(headers: Pairs, value: str) -> Pairs:
     """The same headers with this authorization instead of any other."""
-    others = tuple(each for each in headers if each[0].lower() != "authorization")
+    others = tuple(header for header in headers if header[0].lower() != "authorization")
     return (*others, ("authorization", value))
 
 
@@ -365,5 +365,5 @@ def local_place(address: Address) -> tuple[str, int] | None:
 
 
 def is_safe(name: str, value: str) -> bool:
-    """Whether a header can be sent as it is: nothing in it ends a line."""
+    """Return whether a header can be sent as it is: nothing in it ends a line."""
     return all(" " <= c != "\x7f" for c in name + value) and (name + value).isascii()

@@ -75,13 +75,13 @@ class Instance:
 
     @property
     def is_under_way(self) -> bool:
-        """Whether a call waits for it, or for its answer."""
+        """True if a call waits for it, or for its answer."""
         link = self.keeper.link
         return self.waiting > 0 or (link is not None and link.calls > 0)
 
     @property
     def last_used(self) -> float:
-        """When a call last needed it, by the loop's clock."""
+        """The time at which a call last needed it, by the loop's clock."""
         return max(self.used_at, self.keeper.used_at)
 
     async def lease(self, seconds: float) -> Link:
@@ -100,8 +100,8 @@ class Instance:
     def _open(self, server: Server, hint: Era | None) -> AbstractAsyncContextManager[Link]:
         return self._all.open(server, hint, self.owner)
 
-    def _observe(self, seen: Observation) -> None:
-        self.status = seen.status
+    def _observe(self, observation: Observation) -> None:
+        self.status = observation.status
         self._all.observed(self)
 
     # What its keeper tells.
@@ -148,13 +148,13 @@ class Instances:
         """By the owner's key, then by what runs."""
         self._leaving: dict[str, asyncio.TimerHandle] = {}
         self._tasks = Tasks()
-        pool.budget.count(lambda: [each.keeper for each in self])
+        pool.budget.count(lambda: [instance.keeper for instance in self])
 
     def __iter__(self) -> Iterator[Instance]:
-        return iter([each for owned in self._owned.values() for each in owned.values()])
+        return iter([instance for owned in self._owned.values() for instance in owned.values()])
 
     def patience_for(self, apart: Apart) -> Patience:
-        """How long its server may wait for what: a session's own lives as long as sessions may."""
+        """The patience with its server: a session's own lives as long as sessions may."""
         return replace(self._patience, idle=self._idle) if apart.per_session else self._patience
 
     def ready(self, apart: Apart, key: str) -> Link | None:
@@ -186,7 +186,7 @@ class Instances:
         return list(self._owned.get(key, {}).values()) if key else []
 
     def is_leaving(self, key: str) -> bool:
-        """Whether an owner left, and may still come back."""
+        """Return whether an owner left, and may still come back."""
         return key in self._leaving
 
     def _begin(self, apart: Apart, owner: Owner) -> Instance:

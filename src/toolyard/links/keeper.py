@@ -55,7 +55,7 @@ Ready = Callable[[Server, Link], None]
 
 
 class Ears(Protocol):
-    """Who hears of links that open, and of what servers say on their own."""
+    """The one who hears of links that open, and of what servers say on their own."""
 
     def on_ready(self, server: Server, link: Link) -> None:
         """A link was opened."""
@@ -176,17 +176,17 @@ class Keeper:
 
     @property
     def unattributed(self) -> int:
-        """How many of its messages could not be attributed to a caller, and went to nobody."""
+        """The number of its messages that no caller could be found for, and that went to nobody."""
         return self._nobody + (self.link.unattributed if self.link is not None else 0)
 
     @property
     def is_idle(self) -> bool:
-        """Whether it is ready and no call is under way."""
+        """True if it is ready and no call is under way."""
         return self.link is not None and self.link.calls == 0
 
     @property
     def used_at(self) -> float:
-        """When a call last needed it, by the loop's clock; 0 while it starts."""
+        """The time at which a call last needed it, by the loop's clock; 0 while it starts."""
         return self.link.used_at if self.link is not None else 0.0
 
     async def wait_ended(self) -> None:
@@ -404,19 +404,19 @@ class Keeper:
         while True:
             idle = SPARE_SECONDS if self._is_spare(link) else usual
             step = min(LOOK_SECONDS, idle / 4) if idle else LOOK_SECONDS
-            told = self._rest_asked.is_set()
+            must_rest = self._rest_asked.is_set()
             busy = link.calls > 0 or bool(self.listening.wanted)
             long = bool(idle) and loop.time() - link.used_at > idle
-            if (told and link.calls == 0) or (long and not busy):
+            if (must_rest and link.calls == 0) or (long and not busy):
                 return
             try:
-                async with asyncio.timeout(TOLD_SECONDS if told else step):
-                    await (asyncio.sleep(step) if told else self._rest_asked.wait())
+                async with asyncio.timeout(TOLD_SECONDS if must_rest else step):
+                    await (asyncio.sleep(step) if must_rest else self._rest_asked.wait())
             except TimeoutError:
                 continue
 
     def _is_spare(self, link: Link) -> bool:
-        """Whether it was started to find out what it offers, and nobody has called it since."""
+        """True if it was started to find out what it offers, and nobody has called it since."""
         return self.server.spare and link.used_at <= self._opened_at
 
     async def _follow(self, link: Link) -> None:
@@ -496,7 +496,7 @@ _NOT_LEGACY: Final = frozenset({era.UNSUPPORTED_VERSION, era.METHOD_NOT_FOUND})
 
 
 def _announces(link: Link) -> bool:
-    """Whether a modern server ever has something to say on a subscription."""
+    """Return whether a modern server ever has something to say on a subscription."""
     caps = link.capabilities
     parts = [caps.get(kind) for kind in ("tools", "prompts", "resources")]
     extensions = caps.get("extensions")
@@ -513,7 +513,7 @@ def _problem(server: Server, code: ProblemCode, error: ToolyardError) -> Problem
 
 
 def _next_step(server: Server) -> str:
-    """What to do about a failure that says nothing of it."""
+    """The hint for a failure that brings none of its own."""
     if isinstance(server.endpoint, Command):
         return f"look at its log: toolyard logs {server.id.name}"
     return "check that its address is that of an MCP server, and what the server itself logs"

@@ -103,11 +103,11 @@ class Listening:
 
 def _members(topics: Topics) -> dict[str, Any]:
     """A subscription to these, and to all lists."""
-    asked: dict[str, Any] = dict.fromkeys(_LISTS, True)
+    subscription: dict[str, Any] = dict.fromkeys(_LISTS, True)
     for member in (RESOURCES, TASKS):
         if names := sorted(name for kind, name in topics if kind == member):
-            asked[member] = names
-    return asked
+            subscription[member] = names
+    return subscription
 
 
 def _able(topics: Topics) -> dict[str, Any]:

@@ -42,10 +42,10 @@ async def list_offers(
     Raises:
         LinkError: A list did not arrive.
     """
-    found = {kind: getattr(before, kind) for kind in KINDS}
+    offers = {kind: getattr(before, kind) for kind in KINDS}
     for kind in kinds:
-        found[kind] = await _list(link, kind, seconds) if _has(link, kind) else ()
-    return Offers(**found)
+        offers[kind] = await _list(link, kind, seconds) if _has(link, kind) else ()
+    return Offers(**offers)
 
 
 def _has(link: Link, kind: str) -> bool:
@@ -54,13 +54,13 @@ def _has(link: Link, kind: str) -> bool:
 
 async def _list(link: Link, kind: str, seconds: float) -> tuple[Offer, ...]:
     method, field, key = _LISTS[kind]
-    found: dict[str, Offer] = {}
+    offers: dict[str, Offer] = {}
     cursor: str | None = None
-    seen: set[str] = set()
+    cursors: set[str] = set()
     for _ in range(PAGES):
-        asked = {} if cursor is None else {"cursor": cursor}
+        params = {} if cursor is None else {"cursor": cursor}
         try:
-            page = jsonrpc.fields(await link.ask(method, own_params(link, asked), seconds))
+            page = jsonrpc.fields(await link.ask(method, own_params(link, params), seconds))
         except RefusedError as error:
             # Many servers declare resources and have no templates method.
             if error.fault.code == era.METHOD_NOT_FOUND:
@@ -70,15 +70,15 @@ async def _list(link: Link, kind: str, seconds: float) -> tuple[Offer, ...]:
             raise LinkError(
                 f"{link.name!r} answered {method} with something that is not a list"
             ) from error
-        _collect(link, found, page.get(field), key)
+        _collect(link, offers, page.get(field), key)
         cursor = _cursor(page)
-        if cursor is None or cursor in seen:
+        if cursor is None or cursor in cursors:
             break
-        seen.add(cursor)
-    return tuple(found.values())
+        cursors.add(cursor)
+    return tuple(offers.values())
 
 
-def _collect(link: Link, found: dict[str, Offer], items: Raw | None, key: str) -> None:
+def _collect(link: Link, offers: dict[str, Offer], items: Raw | None, key: str) -> None:
     """Add the offers of a page; the first of two with the same key stays."""
     try:
         raws = _decode_items(items) if items is not None else []
@@ -86,15 +86,15 @@ def _collect(link: Link, found: dict[str, Offer], items: Raw | None, key: str) -
         raise LinkError(f"{link.name!r} sent a list that is none") from error
     for raw in raws:
         name = _key(raw, key)
-        if name is None or name in found or len(bytes(raw)) > OFFER_BYTES or _is_long(key, name):
+        if name is None or name in offers or len(bytes(raw)) > OFFER_BYTES or _is_long(key, name):
             link.violations += 1
             continue
-        if len(found) >= OFFERS:
+        if len(offers) >= OFFERS:
             raise OverLimitError(
                 f"{link.name!r} offers more than {OFFERS} of a kind",
                 "use a server that offers less",
             )
-        found[name] = Offer(name, bytes(raw))
+        offers[name] = Offer(name, bytes(raw))
 
 
 def _is_long(key: str, name: str) -> bool:

@@ -1,4 +1,4 @@
-"""What a login has to choose: how to prove who we are to an issuer, and what to ask of it.
+"""The choices of a login: how to prove who we are to an issuer, and what to ask of it.
 
 The SDK reads what an issuer says about itself, but takes none of these choices from it. They are
 made between its requests, on what it exposes. Like it, this is loaded only while somebody logs in.
@@ -31,11 +31,11 @@ DEFAULT: Final = ("client_secret_basic",)
 def choose_method(offered: object, *, has_secret: bool = False) -> TokenEndpointAuthMethod | None:
     """The way to prove who we are that suits us best; None if none of the offered ones does."""
     ways = offered if isinstance(offered, list) and offered else DEFAULT
-    return next((each for each in PREFERRED[has_secret:] if each in ways), None)
+    return next((way for way in PREFERRED[has_secret:] if way in ways), None)
 
 
 def is_same_issuer(one: str, other: str) -> bool:
-    """Whether two identifiers name one issuer: the same text, or but for one slash at the end.
+    """True if two identifiers name one issuer: the same text, or but for one slash at the end.
 
     Identifiers are to be compared as they are, so that nobody passes for another issuer and gets
     its codes. The slash is no way to do that: it is taken off before the address of an issuer's
@@ -46,7 +46,7 @@ def is_same_issuer(one: str, other: str) -> bool:
 
 
 def client_metadata(callback: str, scope: str) -> OAuthClientMetadata:
-    """Who we are, and that we ask for this scope beside the one that the server names."""
+    """The client that we are, asking for this scope beside the one that the server names."""
 
     class Wish(OAuthClientMetadata):
         """Keeps its scope whatever the SDK finds out."""
@@ -77,33 +77,33 @@ class Negotiation(httpx2.Auth):
         """Pass its requests on, and the answers back."""
         flow = self._provider.async_auth_flow(request)
         try:
-            wanted = await anext(flow)
+            outgoing = await anext(flow)
             while True:
-                answer = yield wanted
-                wanted = await flow.asend(await self._read(wanted, answer))
+                answer = yield outgoing
+                outgoing = await flow.asend(await self._read(outgoing, answer))
         except StopAsyncIteration:
             return
         finally:
             await flow.aclose()
 
-    async def _read(self, wanted: httpx2.Request, answer: httpx2.Response) -> httpx2.Response:
+    async def _read(self, request: httpx2.Request, answer: httpx2.Response) -> httpx2.Response:
         """The answer as the SDK should see it."""
-        if "/.well-known/" not in wanted.url.path or answer.status_code != 200:
+        if "/.well-known/" not in request.url.path or answer.status_code != 200:
             return answer
         try:
-            told = msgspec.json.decode(await answer.aread())
+            metadata = msgspec.json.decode(await answer.aread())
         except msgspec.DecodeError:
             return answer
-        if not isinstance(told, dict) or not isinstance(told.get("issuer"), str):
+        if not isinstance(metadata, dict) or not isinstance(metadata.get("issuer"), str):
             return answer
         context = self._provider.context
-        offered = told.get("token_endpoint_auth_methods_supported")
+        offered = metadata.get("token_endpoint_auth_methods_supported")
         context.client_metadata.token_endpoint_auth_method = choose_method(offered)
         expected = context.auth_server_url
-        if expected is None or not is_same_issuer(told["issuer"], expected):
+        if expected is None or not is_same_issuer(metadata["issuer"], expected):
             return answer
-        spelled = msgspec.json.encode({**told, "issuer": expected})
-        return httpx2.Response(200, content=spelled, request=wanted)
+        spelled = msgspec.json.encode({**metadata, "issuer": expected})
+        return httpx2.Response(200, content=spelled, request=request)
 
 
 def complete(provider: OAuthClientProvider) -> None:

@@ -38,7 +38,7 @@ LOGIN_SECONDS: Final = 300.0
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """How to be known at an issuer; when empty, we introduce ourselves."""
+    """The client as an issuer knows it; when empty, we introduce ourselves."""
 
     id: str = ""
     """As it was registered by hand."""
@@ -65,12 +65,12 @@ async def login(
     """
     await asyncio.to_thread(_load)
     key = server_key(url.url)
-    known = await asyncio.to_thread(_read, grants, key)
-    scope = await asyncio.to_thread(_wanted, grants, key, known)
+    former = await asyncio.to_thread(_read, grants, key)
+    scope = await asyncio.to_thread(_wanted, grants, key, former)
     async with AsyncExitStack() as stack:
-        callback = await _listen(stack, known, client or Client())
+        callback = await _listen(stack, former, client or Client())
         attempt = _Attempt(name, callback, show, seconds)
-        storage = _Storage(_client_of(known, callback, client or Client(), scope))
+        storage = _Storage(_client_of(former, callback, client or Client(), scope))
         # Without its query, which may be secret: issuers are told which server this is for.
         provider = attempt.provider(key, storage, (client or Client()).page, scope)
         status = await _knock(name, url, provider)
@@ -96,17 +96,17 @@ def _read(grants: Grants, key: str) -> Grant | None:
         return None  # what cannot be read is replaced
 
 
-def _wanted(grants: Grants, key: str, known: Grant | None) -> str:
+def _wanted(grants: Grants, key: str, former: Grant | None) -> str:
     """The scope to ask for beside what the server names: what it refused, and what we have."""
     listed = grants.listed().get(key)
-    if known is None or listed is None or not listed.wanted:
+    if former is None or listed is None or not listed.wanted:
         return ""
-    return join_scopes(known.scope, listed.wanted)
+    return join_scopes(former.scope, listed.wanted)
 
 
-async def _listen(stack: AsyncExitStack, known: Grant | None, client: Client) -> Callback:
+async def _listen(stack: AsyncExitStack, former: Grant | None, client: Client) -> Callback:
     """Listen where we did the last time: some issuers compare the port too."""
-    wished = client.port or _port_of(known)
+    wished = client.port or _port_of(former)
     try:
         return await stack.enter_async_context(listening(wished))
     except OSError as error:
@@ -115,22 +115,22 @@ async def _listen(stack: AsyncExitStack, known: Grant | None, client: Client) ->
     return await stack.enter_async_context(listening())
 
 
-def _registration(known: Grant | None) -> dict[str, Any]:
-    """What an issuer knows us by, from the last login."""
-    told = msgspec.json.decode(known.client) if known is not None else {}
-    return told if isinstance(told, dict) else {}
+def _registration(former: Grant | None) -> dict[str, Any]:
+    """The registration by which an issuer knows us, from the last login."""
+    registration = msgspec.json.decode(former.client) if former is not None else {}
+    return registration if isinstance(registration, dict) else {}
 
 
-def _port_of(known: Grant | None) -> int:
-    told = _registration(known)
-    places = told.get("redirect_uris") or [""]
+def _port_of(former: Grant | None) -> int:
+    registration = _registration(former)
+    places = registration.get("redirect_uris") or [""]
     return urlsplit(str(places[0])).port or 0
 
 
 def _client_of(
-    known: Grant | None, callback: Callback, client: Client, scope: str
+    former: Grant | None, callback: Callback, client: Client, scope: str
 ) -> OAuthClientInformationFull | None:
-    """Who we are already: told by the user, or known from before at this port, for this scope."""
+    """The client that we are already, by the user or from before at this port, for this scope."""
     from mcp.shared.auth import OAuthClientInformationFull
     from pydantic import AnyUrl
 
@@ -141,16 +141,16 @@ def _client_of(
             redirect_uris=[AnyUrl(callback.address)],
             token_endpoint_auth_method=None if client.secret else "none",
         )
-    if known is None or _port_of(known) != callback.port:
+    if former is None or _port_of(former) != callback.port:
         return None
-    registered = str(_registration(known).get("scope") or "")
+    registered = str(_registration(former).get("scope") or "")
     if registered and not set(scope.split()) <= set(registered.split()):
         return None  # as this client nobody may ask for more than it was registered for
-    return OAuthClientInformationFull.model_validate_json(known.client)
+    return OAuthClientInformationFull.model_validate_json(former.client)
 
 
 class _Storage:
-    """What the SDK keeps while it works; only a whole grant is kept for good."""
+    """The SDK's storage while it works; only a whole grant is kept for good."""
 
     def __init__(self, client: OAuthClientInformationFull | None) -> None:
         self._client = client
@@ -201,8 +201,8 @@ class _Attempt:
 
         assert self._provider is not None
         complete(self._provider)
-        told = self._provider.context.oauth_metadata
-        if told is None or "S256" not in (told.code_challenge_methods_supported or ()):
+        metadata = self._provider.context.oauth_metadata
+        if metadata is None or "S256" not in (metadata.code_challenge_methods_supported or ()):
             raise LinkError(
                 f"{self._name!r} is logged in to without PKCE, which is not safe",
                 "ask its author to offer the method S256",
@@ -229,8 +229,8 @@ class _Attempt:
         from toolyard.links.negotiation import is_same_issuer
 
         assert self._provider is not None
-        told = self._provider.context.oauth_metadata
-        expected = str(told.issuer) if told is not None else ""
+        metadata = self._provider.context.oauth_metadata
+        expected = str(metadata.issuer) if metadata is not None else ""
         return expected if issuer is not None and is_same_issuer(issuer, expected) else issuer
 
 
@@ -276,16 +276,16 @@ def _cure(error: OAuthFlowError) -> str:
 
 def _grant(name: str, key: str, provider: OAuthClientProvider, status: int) -> Grant:
     context = provider.context
-    tokens, client, told = context.current_tokens, context.client_info, context.oauth_metadata
-    if tokens is None or client is None or told is None:
+    tokens, client, metadata = context.current_tokens, context.client_info, context.oauth_metadata
+    if tokens is None or client is None or metadata is None:
         raise LinkError(f"{name!r} asks for no login (HTTP {status})", "use it as it is")
     if status in (401, 403):
         raise LinkError(f"{name!r} does not accept the login (HTTP {status})", "start it again")
     now = time.time()
     return Grant(
         url=key,
-        issuer=str(told.issuer),
-        token_endpoint=str(told.token_endpoint),
+        issuer=str(metadata.issuer),
+        token_endpoint=str(metadata.token_endpoint),
         client=client.model_dump_json(exclude_none=True),
         access_token=tokens.access_token,
         refresh_token=tokens.refresh_token or "",

@@ -1,4 +1,4 @@
-"""Whom a running server is for: everybody, or one session alone."""
+"""The owner of a running server: everybody, or one session alone."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SHOWN: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Whom a link is opened for."""
+    """The one for whom a link is opened."""
 
     key: str = ""
     """What tells sessions apart; never shown, for a session's id opens doors. Empty: everybody."""
@@ -36,7 +36,7 @@ class Owner:
 
     @property
     def name(self) -> str:
-        """What stands for the key where people and other programs see it."""
+        """The name that stands for the key where people and other programs see it."""
         return hashlib.sha256(self.key.encode()).hexdigest()[:SHOWN] if self.key else ""
 
 

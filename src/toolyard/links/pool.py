@@ -22,7 +22,7 @@ def _ignore(*_: object) -> None:
 
 
 @dataclass(slots=True)
-class _Kept:
+class _Member:
     keeper: Keeper
     task: asyncio.Task[None]
 
@@ -45,11 +45,11 @@ class Pool:
         self.on_ready = on_ready
         self.on_notice = on_notice
         self.budget = budget or RunningBudget()
-        self.budget.count(lambda: [kept.keeper for kept in self._kept.values()])
+        self.budget.count(lambda: [member.keeper for member in self._members.values()])
         self._open = open_link
         self._patience = patience
         self.starts = asyncio.Semaphore(STARTS_AT_ONCE)
-        self._kept: dict[ServerId, _Kept] = {}
+        self._members: dict[ServerId, _Member] = {}
         self._ending: set[asyncio.Task[None]] = set()
         self._waiting: list[Keeper] | None = None
 
@@ -72,21 +72,21 @@ class Pool:
                 revision = snapshot.revision
                 self._follow(snapshot)
         finally:
-            for kept in self._kept.values():
-                kept.task.cancel()
-            tasks = [kept.task for kept in self._kept.values()] + list(self._ending)
-            self._kept.clear()
+            for member in self._members.values():
+                member.task.cancel()
+            tasks = [member.task for member in self._members.values()] + list(self._ending)
+            self._members.clear()
             await asyncio.gather(*tasks, return_exceptions=True)
 
     def _follow(self, snapshot: Snapshot) -> None:
         usable = {id_: entry for id_, entry in snapshot.entries.items() if _is_usable(entry)}
-        for id_, kept in list(self._kept.items()):
+        for id_, member in list(self._members.items()):
             entry = usable.get(id_)
-            if entry is None or not entry.server.runs_like(kept.keeper.server):
-                self._end(self._kept.pop(id_))
+            if entry is None or not entry.server.runs_like(member.keeper.server):
+                self._end(self._members.pop(id_))
         for id_, entry in usable.items():
-            if id_ in self._kept:
-                self._kept[id_].keeper.server = entry.server
+            if id_ in self._members:
+                self._members[id_].keeper.server = entry.server
             else:
                 self._begin(entry)
 
@@ -109,12 +109,12 @@ class Pool:
         task = asyncio.get_running_loop().create_task(
             keeper.run(), name=f"keeper {entry.server.id}"
         )
-        self._kept[entry.server.id] = _Kept(keeper, task)
+        self._members[entry.server.id] = _Member(keeper, task)
 
-    def _end(self, kept: _Kept) -> None:
-        kept.task.cancel()
-        self._ending.add(kept.task)
-        kept.task.add_done_callback(self._ending.discard)
+    def _end(self, member: _Member) -> None:
+        member.task.cancel()
+        self._ending.add(member.task)
+        member.task.add_done_callback(self._ending.discard)
 
     async def admit(self, keeper: Keeper) -> None:
         """Make room for one more process, as the budget says.
@@ -126,8 +126,8 @@ class Pool:
 
     def ready(self, id_: ServerId) -> Link | None:
         """The open link to a server, if there is one: the way of nearly every call."""
-        kept = self._kept.get(id_)
-        link = kept.keeper.link if kept is not None else None
+        member = self._members.get(id_)
+        link = member.keeper.link if member is not None else None
         return None if link is None or link.closed.done() else link
 
     async def lease(self, id_: ServerId) -> Link:
@@ -145,24 +145,24 @@ class Pool:
         Raises:
             UnknownNameError: The server is not in use.
         """
-        kept = self._kept.get(id_)
-        if kept is None:
+        member = self._members.get(id_)
+        if member is None:
             raise UnknownNameError(
                 f"server {id_.name!r} is not in use",
                 "it is disabled or has a problem: see toolyard doctor",
             )
-        return kept.keeper
+        return member.keeper
 
     @property
     def keepers(self) -> dict[ServerId, Keeper]:
         """Every keeper, by server."""
-        return {id_: kept.keeper for id_, kept in self._kept.items()}
+        return {id_: member.keeper for id_, member in self._members.items()}
 
     def replaced(self, id_: ServerId, why: str, since: float) -> None:
         """The server is another since that moment of the loop's clock, or gone."""
-        kept = self._kept.get(id_)
-        if kept is not None:
-            kept.keeper.replaced(why, since)
+        member = self._members.get(id_)
+        if member is not None:
+            member.keeper.replaced(why, since)
 
     def catch_up(self) -> None:
         """Follow the picture now: what was just reported can be leased."""
@@ -170,8 +170,8 @@ class Pool:
 
     def refresh(self) -> None:
         """Ask every server again for what it offers."""
-        for kept in self._kept.values():
-            kept.keeper.refresh()
+        for member in self._members.values():
+            member.keeper.refresh()
 
 
 def _is_usable(entry: Entry) -> bool:

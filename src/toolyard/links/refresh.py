@@ -60,11 +60,11 @@ async def refresh(grant: Grant) -> Grant:
     """
     try:
         async with asyncio.timeout(SECONDS):
-            status, said = await _send(grant, await _judged(grant))
+            status, reply = await _send(grant, await _judged(grant))
     except TimeoutError:
         raise LinkError(f"{grant.issuer} did not renew a login within {SECONDS:g} s") from None
     if status == 200:
-        return _renewed(grant, said)
+        return _renewed(grant, reply)
     if 400 <= status < 500 and status not in LATER:
         raise _ended(grant, status)
     raise LinkError(f"{grant.issuer} could not renew a login (HTTP {status})")
@@ -76,21 +76,21 @@ async def _send(grant: Grant, address: Address) -> tuple[int, bytes]:
     pool, answer = Pool(address), Answer()
     try:
         pool.send(head + body, answer)
-        said = await answer.over
-        return answer.status, said
+        reply = await answer.over
+        return answer.status, reply
     finally:
         await pool.close()
 
 
 async def _judged(grant: Grant) -> Address:
-    """Where to renew it: judged anew, as a name can lead elsewhere than when somebody logged in."""
+    """The address to renew it at, judged anew: its name may lead elsewhere than at the login."""
     try:
         address = parse_address(grant.token_endpoint)
     except ValueError as error:
         raise _ended(grant, 0) from error
     parts = urlsplit(grant.token_endpoint)
-    found = await Reach(grant.url).addresses(parts.scheme, address.host, parts.port)
-    return address._replace(found=tuple(found))
+    addresses = await Reach(grant.url).addresses(parts.scheme, address.host, parts.port)
+    return address._replace(found=tuple(addresses))
 
 
 def _request(grant: Grant, authority: str, target: str) -> tuple[bytes, bytes]:
@@ -117,23 +117,23 @@ def _request(grant: Grant, authority: str, target: str) -> tuple[bytes, bytes]:
     return head.encode("latin-1"), body
 
 
-def _renewed(grant: Grant, said: bytes) -> Grant:
+def _renewed(grant: Grant, reply: bytes) -> Grant:
     try:
-        told = msgspec.json.decode(said)
+        fields = msgspec.json.decode(reply)
     except msgspec.DecodeError:
-        told = None
-    token = told.get("access_token") if isinstance(told, dict) else None
+        fields = None
+    token = fields.get("access_token") if isinstance(fields, dict) else None
     # A token with a line end in it would become a header of its own.
-    if not isinstance(token, str) or not token or not all("!" <= each <= "~" for each in token):
+    if not isinstance(token, str) or not token or not all("!" <= char <= "~" for char in token):
         raise LinkError(f"{grant.issuer} renewed a login without a token")
-    now, life = time.time(), told.get("expires_in")
+    now, life = time.time(), fields.get("expires_in")
     lasts = float(life) if isinstance(life, int | float) and life > 0 else 0.0
     return replace(
         grant,
         access_token=token,
         # Both may be left out when they stay as they were.
-        refresh_token=_text(told.get("refresh_token")) or grant.refresh_token,
-        scope=_text(told.get("scope")) or grant.scope,
+        refresh_token=_text(fields.get("refresh_token")) or grant.refresh_token,
+        scope=_text(fields.get("scope")) or grant.scope,
         issued_at=now,
         expires_at=now + lasts if lasts else 0.0,
     )

@@ -37,7 +37,7 @@ LIMIT: Final = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What came of trying a place, step by step; `failed` says where it stopped."""
+    """The outcome of trying a place, step by step; `failed` says where it stopped."""
 
     steps: tuple[tuple[str, float], ...] = ()
     """What was done, and how many seconds it took."""
@@ -94,17 +94,17 @@ class Sites:
     def _get(self, name: str) -> _Opened:
         site = self._roster().sites.get(name)
         if site is None:
-            known = ", ".join((LOCAL, *sorted(self._roster().sites)))
-            hint = f"there are: {known}; name it with: toolyard executor add"
+            names = ", ".join((LOCAL, *sorted(self._roster().sites)))
+            hint = f"there are: {names}; name it with: toolyard executor add"
             raise StartError(f"there is no executor {name[:80]!r}", hint)
         # How many may run there is no matter of the executor's.
         site = replace(site, running_limit=None, memory_limit=None)
-        found = self._opened.get(name)
-        if found is None or found.site != site:
-            if found is not None:
-                self._old.append(found)
-            found = self._opened[name] = _Opened(site, self.make(site))
-        return found
+        opened = self._opened.get(name)
+        if opened is None or opened.site != site:
+            if opened is not None:
+                self._old.append(opened)
+            opened = self._opened[name] = _Opened(site, self.make(site))
+        return opened
 
     async def reach(self, name: str, port: int) -> str:
         """Host and port by which processes at a place reach a loopback port of ours; kept open.
@@ -140,12 +140,12 @@ class Sites:
         for name in sorted(self._roster().sites):
             try:
                 async with asyncio.timeout(SWEEP_SECONDS):
-                    found = await self.get(name).sweep()
+                    ended = await self.get(name).sweep()
             except (ToolyardError, TimeoutError) as error:
                 problems.append(_unreached(name, error))
             else:
-                if found:
-                    log.warning("ended leftovers", extra={"executor": name, "what": list(found)})
+                if ended:
+                    log.warning("ended leftovers", extra={"executor": name, "what": list(ended)})
         post(Report(SOURCE, problems=tuple(problems)))
 
     async def try_out(self, name: str, placement: Placement, port: int) -> Trial:
@@ -154,9 +154,9 @@ class Sites:
         notes: list[str] = []
         began = monotonic()
 
-        def done(what: str) -> None:
+        def done(step: str) -> None:
             nonlocal began
-            steps.append((what, monotonic() - began))
+            steps.append((step, monotonic() - began))
             began = monotonic()
 
         try:
@@ -179,7 +179,7 @@ class Sites:
         return Trial(tuple(steps), notes=tuple(notes))
 
     async def _look_back(self, name: str, link: Link, port: int) -> str:
-        """Whether a process there reaches the hub, in words."""
+        """Say whether a process there reaches the hub."""
         try:
             place = await self.reach(name, port)
         except StartError as error:
@@ -202,7 +202,7 @@ class Sites:
 
 
 def is_here(name: str) -> bool:
-    """Whether an executor's name stands for this machine."""
+    """Return whether an executor's name stands for this machine."""
     return name in ("", LOCAL)
 
 

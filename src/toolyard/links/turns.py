@@ -31,7 +31,7 @@ class Turns:
 
     @property
     def waiting(self) -> int:
-        """How many calls wait."""
+        """The number of calls that wait."""
         return len(self._waiting)
 
     async def take(self, client: object, seconds: float, *, ahead: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""What servers take of other machines: looked at now and then, never while a call waits."""
+"""The memory that servers take of other machines: read now and then, never while a call waits."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ANSWER_SECONDS: Final = 10.0
 
 
 class Weights:
-    """How much memory each server elsewhere holds, as its place last said."""
+    """The memory that each server elsewhere holds, as its place last said."""
 
     def __init__(self, sites: Sites) -> None:
         self._sites = sites
@@ -43,15 +43,15 @@ class Weights:
 
     async def look(self, keepers: Iterable[Keeper]) -> None:
         """Ask the places that have run something new since, or were not asked for a while."""
-        there = _there(keepers)
+        running = _there(keepers)
         now = asyncio.get_running_loop().time()
-        for gone in self._asked.keys() - there.keys():
+        for gone in self._asked.keys() - running.keys():
             del self._asked[gone]
             self._seen.pop(gone, None)
         async with asyncio.TaskGroup() as tasks:
-            for name, places in there.items():
-                asked, then = self._asked.get(name, (0.0, frozenset[str]()))
-                if not places <= then or now - asked >= AGAIN_SECONDS:
+            for name, places in running.items():
+                asked_at, then = self._asked.get(name, (0.0, frozenset[str]()))
+                if not places <= then or now - asked_at >= AGAIN_SECONDS:
                     self._asked[name] = now, places
                     tasks.create_task(self._ask(name))
 
@@ -65,10 +65,10 @@ class Weights:
 
 
 def _there(keepers: Iterable[Keeper]) -> dict[str, frozenset[str]]:
-    """Where servers run elsewhere, by the executor's name."""
-    found: dict[str, frozenset[str]] = {}
+    """The places of servers that run elsewhere, by the executor's name."""
+    places: dict[str, frozenset[str]] = {}
     for keeper in keepers:
         name, link = keeper.server.placement.executor, keeper.link
         if link is not None and link.where and not is_here(name):
-            found[name] = found.get(name, frozenset()) | {link.where}
-    return found
+            places[name] = places.get(name, frozenset()) | {link.where}
+    return places
