@@ -50,8 +50,8 @@ class Agents:
         if not unset:
             return server
         text, hint = explain(unset)
-        who = ", ".join(sorted(server.agents))
-        text = f"server '{server.id.name}' of {who} refers to what is {text}"
+        agents = ", ".join(sorted(server.agents))
+        text = f"server '{server.id.name}' of {agents} refers to what is {text}"
         return replace(
             server, problem=Problem(ProblemCode.AGENTS_UNSET, text, hint, str(server.id))
         )

@@ -63,7 +63,7 @@ class Found:
 
     @property
     def started(self) -> str:
-        """When it says it started."""
+        """The time at which it says it started."""
         return str(self.entry.get("started_at", ""))
 
     @property
@@ -168,7 +168,7 @@ class Announced:
     def _survey(self, paths: list[Path]) -> tuple[Report, set[int]]:
         """Look at all files and processes; give the report, and the processes it depends on."""
         problems: list[Problem] = []
-        found: list[Found] = []
+        entries: list[Found] = []
         self._files = {path: self._files.get(path) or Announcements(path) for path in paths}
         for path, file in self._files.items():
             reading = file.read()
@@ -177,25 +177,29 @@ class Announced:
                 problems.append(
                     Problem(ProblemCode.ANNOUNCED_UNREADABLE, reading.problem, hint, str(path))
                 )
-            found += self._living(path, reading.servers)
+            entries += self._living(path, reading.servers)
         servers: dict[tuple[Any, Endpoint], Server] = {}
-        ports = Ports(read_listeners() if found else None)
-        named = self._named(found)
+        ports = Ports(read_listeners() if entries else None)
+        named = self._named(entries)
         self.living = dict(named)
-        for name, each in named:
-            endpoint = _endpoint(each, ports)
+        for name, announced in named:
+            endpoint = _endpoint(announced, ports)
             if isinstance(endpoint, str):
-                problems.append(_waiting(name, each, endpoint))
+                problems.append(_waiting(name, announced, endpoint))
             elif endpoint is not None:  # the same server may be in two files
                 server = Server(
                     ServerId(name, SOURCE),
                     endpoint,
-                    folder=each.project or None,
-                    project=each.project,
-                    local_name=each.wish if each.project else "",
+                    folder=announced.project or None,
+                    project=announced.project,
+                    local_name=announced.wish if announced.project else "",
                 )
-                servers.setdefault((each.entry.get("pid"), endpoint), server)
-        pids = {each.entry["pid"] for each in found if each.state not in (ELSEWHERE, UNCLEAR)}
+                servers.setdefault((announced.entry.get("pid"), endpoint), server)
+        pids = {
+            announced.entry["pid"]
+            for announced in entries
+            if announced.state not in (ELSEWHERE, UNCLEAR)
+        }
         return Report(SOURCE, tuple(servers.values()), tuple(problems)), pids
 
     def _living(self, path: Path, servers: dict[str, Any]) -> list[Found]:
@@ -205,21 +209,21 @@ class Announced:
             for key, entry in list(servers.items())[:MOST]
             if isinstance(entry, dict) and entry.get("name") != OURSELVES
         ]
-        return [each for each in judged if each.state not in (DEAD, UNCLEAR)]
+        return [server for server in judged if server.state not in (DEAD, UNCLEAR)]
 
-    def _named(self, found: list[Found]) -> list[tuple[str, Found]]:
+    def _named(self, entries: list[Found]) -> list[tuple[str, Found]]:
         """Give each a name of its own, which it keeps: name, name-2 ... as they started."""
-        ordered = sorted(found, key=lambda each: (each.started, each.key, str(each.path)))
-        ids = [(each.path, each.key, each.entry.get("pid")) for each in ordered]
+        ordered = sorted(entries, key=lambda server: (server.started, server.key, str(server.path)))
+        ids = [(server.path, server.key, server.entry.get("pid")) for server in ordered]
         self._names = {key: self._names[key] for key in ids if key in self._names}
         taken = set(self._names.values())
-        for key, each in zip(ids, ordered, strict=True):
+        for key, server in zip(ids, ordered, strict=True):
             if key not in self._names:
-                choices = (f"{each.wish}-{n}" if n > 1 else each.wish for n in range(1, 10_000))
+                choices = (f"{server.wish}-{n}" if n > 1 else server.wish for n in range(1, 10_000))
                 self._names[key] = next(name for name in choices if name not in taken)
                 taken.add(self._names[key])
         return sorted(
-            ((self._names[key], each) for key, each in zip(ids, ordered, strict=True)),
+            ((self._names[key], server) for key, server in zip(ids, ordered, strict=True)),
             key=lambda pair: pair[0],
         )
 
@@ -253,7 +257,7 @@ class Ends:
 
 
 class Ports:
-    """Who listens on the loopback during one look."""
+    """The listeners of the loopback during one look."""
 
     def __init__(self, listeners: tuple[Listener, ...] | None) -> None:
         self._listeners = listeners
@@ -272,35 +276,35 @@ class Ports:
         return self._troubles[port, pid]
 
     def _look(self, port: int, pid: int, listeners: tuple[Listener, ...]) -> str:
-        there = [listener for listener in listeners if listener.port == port]
-        if not there:
+        matching = [listener for listener in listeners if listener.port == port]
+        if not matching:
             return f"{SILENT} {port}"
-        if any(listener.uid != os.geteuid() for listener in there):
+        if any(listener.uid != os.geteuid() for listener in matching):
             return f"another user listens on port {port}"
-        if not holds(pid, frozenset(listener.inode for listener in there)):
+        if not holds(pid, frozenset(listener.inode for listener in matching)):
             return f"port {port} belongs to another process than its own, {pid}"
         return ""
 
 
-def _waiting(name: str, found: Found, why: str) -> Problem:
-    text = f"'{name}', announced in '{found.path}', is not offered: {why}"
+def _waiting(name: str, server: Found, why: str) -> Problem:
+    text = f"'{name}', announced in '{server.path}', is not offered: {why}"
     hint = f"if you trust it: toolyard adopt {name}"
     if why.startswith(SILENT):
         hint = "it is offered as soon as it listens there"
     return Problem(ProblemCode.ANNOUNCED_WAITS, text, hint, f"{name}@{SOURCE}")
 
 
-def _endpoint(found: Found, ports: Ports) -> Endpoint | str | None:
+def _endpoint(server: Found, ports: Ports) -> Endpoint | str | None:
     """Give how to reach a server, or why it is not to be reached, or None if there is no way."""
-    if found.state == ELSEWHERE:
-        return f"it runs on the host {str(found.entry.get('host'))[:64]!r}"
-    if not _is_ours(found.entry):
+    if server.state == ELSEWHERE:
+        return f"it runs on the host {str(server.entry.get('host'))[:64]!r}"
+    if not _is_ours(server.entry):
         return "it belongs to another user"
-    if not _is_proven(found):
+    if not _is_proven(server):
         return "its entry does not prove that its process wrote it"
     reasons: list[str] = []
-    for transport in transports_of(found.entry):
-        reached = _reach(transport, found, ports)
+    for transport in transports_of(server.entry):
+        reached = _reach(transport, server, ports)
         if not isinstance(reached, str):
             return reached
         reasons.append(reached)
@@ -311,17 +315,18 @@ def transports_of(entry: Entry) -> list[Entry]:
     """Give the ways to reach a server, the first to be tried in front."""
     http, more = entry.get("http"), entry.get("transports")
     first = [{"type": "http", **http}] if isinstance(http, dict) and http.get("enabled") else []
-    return first + [each for each in (more if isinstance(more, list) else []) if _is_dict(each)]
+    others = more if isinstance(more, list) else []
+    return first + [transport for transport in others if _is_dict(transport)]
 
 
 def _is_dict(value: object) -> bool:
     return isinstance(value, dict)
 
 
-def _reach(transport: Entry, found: Found, ports: Ports) -> Endpoint | str:
+def _reach(transport: Entry, server: Found, ports: Ports) -> Endpoint | str:
     kind = transport.get("type")
     if kind == "stdio":
-        return _command(transport, found)
+        return _command(transport, server)
     if kind not in ("http", "sse"):
         return f"it is reached by {str(kind)[:32]!r}, which is not spoken here"
     url = str(transport.get("url", ""))
@@ -337,20 +342,20 @@ def _reach(transport: Entry, found: Found, ports: Ports) -> Endpoint | str:
         return "its address is not a plain one"
     if not _is_loopback(host):
         return f"its address is not on the loopback: '{host}', port {port}"
-    if trouble := ports.trouble(port, found.entry["pid"]):
+    if trouble := ports.trouble(port, server.entry["pid"]):
         return trouble
     # The first writers of the format left the path out, and serve where the SDK serves.
     full = url if parts.path else parts._replace(path="/mcp").geturl()
     return Url(full, "sse" if kind == "sse" else "http")
 
 
-def _command(transport: Entry, found: Found) -> Endpoint | str:
-    argv, cwd = transport.get("command"), found.entry.get("cwd")
-    if not found.is_own:
+def _command(transport: Entry, server: Found) -> Endpoint | str:
+    argv, cwd = transport.get("command"), server.entry.get("cwd")
+    if not server.is_own:
         return "it is a command to start, which a file in a project must not bring about"
-    if not (isinstance(argv, list) and argv and all(isinstance(each, str) for each in argv)):
+    if not (isinstance(argv, list) and argv and all(isinstance(word, str) for word in argv)):
         return "its command is not a list of texts"
-    if any("${" in each for each in argv):
+    if any("${" in word for word in argv):
         return "its command is not a plain one"
     return Command(tuple(argv), cwd=cwd if isinstance(cwd, str) else None)
 
@@ -378,14 +383,14 @@ def _is_ours(entry: Entry) -> bool:
     return True
 
 
-def _is_proven(found: Found) -> bool:
+def _is_proven(server: Found) -> bool:
     """Tell whether the process of an entry can have written it.
 
     A cloned file may name any pid. It cannot know when this machine was booted; and a server that
     does not say so runs in the project that it announces itself in.
     """
-    if found.is_own or found.entry.get("boot_id") is not None or sys.platform != "linux":
+    if server.is_own or server.entry.get("boot_id") is not None or sys.platform != "linux":
         return True
     with suppress(OSError):
-        return Path(f"/proc/{found.entry['pid']}/cwd").resolve().is_relative_to(found.project)
+        return Path(f"/proc/{server.entry['pid']}/cwd").resolve().is_relative_to(server.project)
     return False

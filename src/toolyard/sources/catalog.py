@@ -107,21 +107,21 @@ def _filled(definition: Definition, values: dict[str, str], env: Mapping[str, st
         return replace(endpoint, url=_fill(endpoint.url, values), headers=headers)
     return replace(
         endpoint,
-        argv=tuple(_fill(each, values) for each in endpoint.argv),
+        argv=tuple(_fill(word, values) for word in endpoint.argv),
         env=_variables(definition, endpoint.env, values, env),
         cwd=None if endpoint.cwd is None else _fill(endpoint.cwd, values),
     )
 
 
 def _variables(
-    definition: Definition, told: Pairs, values: dict[str, str], env: Mapping[str, str]
+    definition: Definition, pairs: Pairs, values: dict[str, str], env: Mapping[str, str]
 ) -> Pairs:
-    """What the process gets: what the file says, what is needed or set, and what was given."""
-    found = {name: _fill(value, values) for name, value in told}
-    for each in definition.authorization.variables:
-        if each.name not in found and (each.required or each.name in env):
-            found[each.name] = f"${{{each.name}}}"
-    return tuple((found | values).items())
+    """The variables of the process: the file's, those needed or set, and the user's values."""
+    variables = {name: _fill(value, values) for name, value in pairs}
+    for variable in definition.authorization.variables:
+        if variable.name not in variables and (variable.required or variable.name in env):
+            variables[variable.name] = f"${{{variable.name}}}"
+    return tuple((variables | values).items())
 
 
 def _fill(text: str, values: dict[str, str]) -> str:
@@ -137,11 +137,11 @@ def _unset(definition: Definition, endpoint: Endpoint, env: Mapping[str, str]) -
     unset = find_unset(endpoint, Lookup(env))
     if not unset:
         return None
-    names = list(dict.fromkeys(each.name for each in unset))
-    told = {each.name: each.url for each in definition.authorization.variables}
-    urls = [told.get(name) for name in names] + [definition.authorization.url]
-    url = next((each for each in urls if each), "")
-    hidden = {each.name for each in definition.authorization.variables if each.secret}
+    names = list(dict.fromkeys(reference.name for reference in unset))
+    pages = {variable.name: variable.url for variable in definition.authorization.variables}
+    urls = [pages.get(name) for name in names] + [definition.authorization.url]
+    url = next((address for address in urls if address), "")
+    hidden = {variable.name for variable in definition.authorization.variables if variable.secret}
     keep = "".join(f"toolyard secret set {name}; " for name in names if name in hidden)
     give = " ".join(
         f"-e '{name}=${{keyring:{name}}}'" if name in hidden else f"-e {name}=..." for name in names

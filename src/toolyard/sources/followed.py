@@ -29,9 +29,9 @@ class Followed(Generic[Value]):
         self.name = name
         """A short, stable name."""
         self._records, self._tell = records, tell
-        kept = records.read()
-        self._revision = kept.revision
-        self.report = tell(kept, Report(name))
+        current = records.read()
+        self._revision = current.revision
+        self.report = tell(current, Report(name))
         """The latest report; true from the start, so that no client comes too early."""
 
     async def run(self, post: Callable[[Report], None]) -> None:
@@ -39,9 +39,9 @@ class Followed(Generic[Value]):
         post(self.report)
         while True:
             await self._records.changed(self._revision)
-            kept = await asyncio.to_thread(self._records.read)
-            self._revision = kept.revision
-            report = self._tell(kept, self.report)
+            current = await asyncio.to_thread(self._records.read)
+            self._revision = current.revision
+            report = self._tell(current, self.report)
             if report != self.report:
                 self.report = report
                 post(report)

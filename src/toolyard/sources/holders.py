@@ -31,15 +31,15 @@ def find_holders(inodes: frozenset[int]) -> dict[int, Holder]:
 
     Looks at every process of the user, so this is for commands, not for every few seconds.
     """
-    wanted = {f"socket:[{inode}]": inode for inode in inodes}
-    found: dict[int, Holder] = {}
+    sockets = {f"socket:[{inode}]": inode for inode in inodes}
+    holders: dict[int, Holder] = {}
     for pid in _pids():
         for target in _open_files(pid):
-            if (inode := wanted.get(target)) is not None and inode not in found:
-                found[inode] = Holder(pid, _executable(pid))
-        if len(found) == len(wanted):
+            if (inode := sockets.get(target)) is not None and inode not in holders:
+                holders[inode] = Holder(pid, _executable(pid))
+        if len(holders) == len(sockets):
             break
-    return found
+    return holders
 
 
 def holds(pid: int, inodes: frozenset[int]) -> bool:
@@ -85,13 +85,13 @@ def _open_files(pid: int) -> list[str]:
         names = os.listdir(folder)
     except OSError:  # another user's, or gone meanwhile
         return []
-    found = []
+    targets = []
     for name in names:
         try:
-            found.append(os.readlink(f"{folder}/{name}"))
+            targets.append(os.readlink(f"{folder}/{name}"))
         except OSError:
             continue
-    return found
+    return targets
 
 
 def _executable(pid: int) -> str:

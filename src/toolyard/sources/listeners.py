@@ -1,4 +1,4 @@
-"""Who listens on this machine's TCP ports, as the kernel tells without anybody being asked.
+"""The listeners on this machine's TCP ports, as the kernel tells without anybody being asked.
 
 Linux answers over netlink at a cost that does not grow with the number of connections; where that
 is forbidden, its table in /proc is read, which on a busy machine takes milliseconds.
@@ -47,10 +47,10 @@ def read_listeners() -> tuple[Listener, ...] | None:
         return None
     for ask in (_over_netlink, _from_tables):
         try:
-            found = list(ask())
+            listeners = list(ask())
         except (OSError, ValueError, struct.error):
             continue
-        return tuple(each for each in found if each is not None)
+        return tuple(listener for listener in listeners if listener is not None)
     return None
 
 
@@ -62,9 +62,9 @@ def read_ports() -> set[int] | None:
 
 def on_port(listeners: tuple[Listener, ...], port: int) -> tuple[Listener, ...]:
     """Give who would get a connection to 127.0.0.1 on this port."""
-    able = [each for each in listeners if each.port == port and each.rank < ONLY_V6]
-    best = min((each.rank for each in able), default=0)
-    return tuple(sorted(each for each in able if each.rank == best))
+    able = [listener for listener in listeners if listener.port == port and listener.rank < ONLY_V6]
+    best = min((listener.rank for listener in able), default=0)
+    return tuple(sorted(listener for listener in able if listener.rank == best))
 
 
 def _listener(address: bytes, port: int, uid: int, inode: int) -> Listener | None:
@@ -103,10 +103,10 @@ def _dump(family: int) -> Iterator[bytes]:
             part = sock.recv(1 << 16)
             at = 0
             while at < len(part):
-                length, what, *_ = _HEAD.unpack_from(part, at)
-                if what == _DONE:
+                length, type_, *_ = _HEAD.unpack_from(part, at)
+                if type_ == _DONE:
                     return
-                if what == _ERROR or length < _HEAD.size:
+                if type_ == _ERROR or length < _HEAD.size:
                     raise OSError("the kernel does not tell who listens")
                 yield part[at + _HEAD.size : at + length]
                 at += (length + 3) & ~3

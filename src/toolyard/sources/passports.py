@@ -18,8 +18,8 @@ def follow_passports(records: Records[Override]) -> Followed[Override]:
     return Followed(SOURCE, records, _report)
 
 
-def _report(kept: Kept[Override], before: Report) -> Report:
-    if kept.failure is not None:
-        return replace(before, problems=kept.problems)
-    overrides = tuple(kept.values.values())[:OVERRIDES]
-    return Report(SOURCE, problems=kept.problems, passports=overrides)
+def _report(current: Kept[Override], before: Report) -> Report:
+    if current.failure is not None:
+        return replace(before, problems=current.problems)
+    overrides = tuple(current.values.values())[:OVERRIDES]
+    return Report(SOURCE, problems=current.problems, passports=overrides)

@@ -53,7 +53,7 @@ class Sight:
 
 @dataclass(slots=True)
 class _Track:
-    """What is remembered of one variant."""
+    """The memory of one variant."""
 
     variant: Variant
     id: ServerId
@@ -145,11 +145,11 @@ class Scan:
             return
         for track in self._tracks.values():
             track.pause = 0
-        wanted = self._turns.begun + 1
+        turn = self._turns.begun + 1
         self._turns.wake.set()
         try:
             async with asyncio.timeout(REFRESH_SECONDS):
-                while self._turns.ended < wanted:
+                while self._turns.ended < turn:
                     await self._turns.over.wait()
         except TimeoutError:
             return  # the source is being started again; what is known stands
@@ -244,9 +244,9 @@ class Scan:
             track.said, track.pause, track.offered = f"it is {_called(peer)}", -1, False
             track.tries, track.misses = 1, 0
 
-    def _unclear(self, track: _Track, said: str, counts: bool) -> None:
+    def _unclear(self, track: _Track, text: str, counts: bool) -> None:
         """It may be the app that starts: ask again, after growing pauses."""
-        track.said = said
+        track.said = text
         track.tries += 1
         track.pause = min(2 ** (track.tries - 1) - 1, PATIENT_SCANS)
         if track.offered:
@@ -309,20 +309,20 @@ def _now() -> float:
 async def _look(
     variant: Variant, listeners: tuple[Listener, ...] | None
 ) -> tuple[Mark, int | None]:
-    """Who listens for a variant, and the other user whose it is."""
+    """The mark of the listener for a variant, and the other user whose it is."""
     if listeners is None or not variant.is_local:
         return (((-1, 0),) if await _answers(variant) else ()), None
-    found = on_port(listeners, variant.port)
-    return tuple((each.uid, each.inode) for each in found), _stranger(found)
+    owners = on_port(listeners, variant.port)
+    return tuple((listener.uid, listener.inode) for listener in owners), _stranger(owners)
 
 
-def _stranger(found: tuple[Listener, ...]) -> int | None:
+def _stranger(listeners: tuple[Listener, ...]) -> int | None:
     mine = os.geteuid()
-    return next((each.uid for each in found if each.uid != mine), None)
+    return next((listener.uid for listener in listeners if listener.uid != mine), None)
 
 
 async def _answers(variant: Variant) -> bool:
-    """Whether something takes connections there, where no table tells."""
+    """Return whether something takes connections there, where no table tells."""
     from urllib.parse import urlsplit
 
     host = urlsplit(variant.url).hostname

@@ -17,5 +17,5 @@ def follow_tokens(records: Records[AgentToken]) -> Followed[AgentToken]:
     return Followed(SOURCE, records, _report)
 
 
-def _report(kept: Kept[AgentToken], before: Report) -> Report:
-    return Report(SOURCE, problems=kept.problems[:1])
+def _report(current: Kept[AgentToken], before: Report) -> Report:
+    return Report(SOURCE, problems=current.problems[:1])
