@@ -107,8 +107,8 @@ def _referred(tool: Offer) -> Iterator[str]:
     except (msgspec.DecodeError, RecursionError):
         return
     for path in REFERENCES:
-        found: Any = described
+        value: Any = described
         for key in ("_meta", *path):
-            found = found.get(key) if isinstance(found, dict) else None
-        if isinstance(found, str):
-            yield found
+            value = value.get(key) if isinstance(value, dict) else None
+        if isinstance(value, str):
+            yield value

@@ -1,4 +1,4 @@
-"""What could be better about a definition that can be used; told when somebody asks."""
+"""Advice on a definition that can be used and could be better; given when somebody asks."""
 
 from __future__ import annotations
 
@@ -50,7 +50,9 @@ def _needs(definition: Definition) -> Iterator[str]:
     authorization = definition.authorization
     if authorization.kind in ("api_key", "bearer") and not authorization.variables:
         yield f"its authorization '{authorization.kind}' names no variable"
-    keys = [each for each in authorization.variables if each.required and each.secret]
+    keys = [
+        variable for variable in authorization.variables if variable.required and variable.secret
+    ]
     if authorization.kind != "custom" and any(not (e.url or authorization.url) for e in keys):
         yield "it needs a secret and does not say where to get it"
     package = definition.package

@@ -1,4 +1,4 @@
-"""How agents' lists and policies are written down, read with every fault named.
+"""The written form of agents' lists and policies, read with every fault named.
 
 Nothing half-valid comes out of here: all faults of what was said are collected, each with the
 server, the field and what to do, and raised together.
@@ -35,13 +35,13 @@ NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 NAME_HINT: Final = "use 1 to 64 letters, digits, '_', '.' or '-', not beginning with '.' or '-'"
 
 
-def read_config(agent: str, said: Any) -> AgentConfig:
+def read_config(agent: str, request: Any) -> AgentConfig:
     """Make an agent's list of what a request says: `{enabled, servers, meta}`, or `mcpServers`.
 
     Raises:
         FaultsError: It cannot be used; names every fault.
     """
-    body = Fields(said, 'write it as {"enabled": true, "servers": {…}}')
+    body = Fields(request, 'write it as {"enabled": true, "servers": {…}}')
     body.only(("enabled", "servers", "mcpServers", "meta"), "an agent's configuration")
     if body.get("enabled") is None:
         body.fault("enabled", "'enabled' is missing", "write true or false")
@@ -59,36 +59,36 @@ def read_config(agent: str, said: Any) -> AgentConfig:
     return AgentConfig(agent, enabled, servers, meta)
 
 
-def fill_in(said: Any, now: AgentConfig) -> Any:
+def fill_in(request: Any, now: AgentConfig) -> Any:
     """Return a request for an agent's list with the fields that it does not name as they are now.
 
     `meta` of servers that leave the list goes with them. A request that names neither the list
     nor whether it is on is returned as it came: `read_config` says what it lacks.
     """
-    if not isinstance(said, Mapping):
-        return said
-    named = {key: value for key, value in said.items() if value is not None}
+    if not isinstance(request, Mapping):
+        return request
+    named = {key: value for key, value in request.items() if value is not None}
     listed = named.keys() & {"servers", "mcpServers"}
     if not listed and "enabled" not in named:
-        return said
+        return request
     before = write_config(now)
     whole = {"enabled": now.enabled, **named}
     if not listed:
         whole["servers"] = before["servers"]
     if "meta" not in named:
         servers = whole.get("servers", whole.get("mcpServers"))
-        kept = servers if isinstance(servers, Mapping) else {}
-        whole["meta"] = {name: each for name, each in before["meta"].items() if name in kept}
+        entries = servers if isinstance(servers, Mapping) else {}
+        whole["meta"] = {name: meta for name, meta in before["meta"].items() if name in entries}
     return whole
 
 
-def read_override(agent: str, executor: str, said: Any) -> Override:
+def read_override(agent: str, executor: str, request: Any) -> Override:
     """Make an override of what a request says; a server that is null is left out there.
 
     Raises:
         FaultsError: It cannot be used; names every fault.
     """
-    body = Fields(said, 'write it as {"enabled": true, "servers": {"git": null}}')
+    body = Fields(request, 'write it as {"enabled": true, "servers": {"git": null}}')
     body.only(("enabled", "servers"), "an override")
     enabled = None if body.get("enabled") is None else body.flag("enabled", True)
     servers, without = _servers(body, "servers")
@@ -96,13 +96,13 @@ def read_override(agent: str, executor: str, said: Any) -> Override:
     return Override(agent, executor, enabled, servers, without)
 
 
-def read_policy(said: Any) -> Policy:
+def read_policy(request: Any) -> Policy:
     """Make a policy of what a request says; what it leaves out is as usual.
 
     Raises:
         FaultsError: It cannot be used; names every fault.
     """
-    body = Fields(said, 'write it as {"allow_stdio": false}')
+    body = Fields(request, 'write it as {"allow_stdio": false}')
     usual = Policy()
     values: dict[str, Any] = {}
     for field in dataclasses.fields(Policy):
@@ -114,8 +114,8 @@ def read_policy(said: Any) -> Policy:
         else:
             values[field.name] = body.texts(field.name)
     body.only((field.name for field in dataclasses.fields(Policy)), "a policy")
-    for wanted, given in values["http_url_rewrite"]:
-        if wrong := check_rule(wanted, given):
+    for pattern, target in values["http_url_rewrite"]:
+        if wrong := check_rule(pattern, target):
             hint = "write addresses as http://host:port/path on both sides, or hosts as host:port"
             body.fault("http_url_rewrite", wrong, hint)
     check_variables(body, "env_injection")
@@ -123,13 +123,13 @@ def read_policy(said: Any) -> Policy:
     return Policy(**values)
 
 
-def read_agent(name: str, said: Any) -> Agent:
+def read_agent(name: str, request: Any) -> Agent:
     """Make an agent that a user defines: `{title, transports}`.
 
     Raises:
         FaultsError: It cannot be used; names every fault.
     """
-    body = Fields(said, 'write it as {"title": "My agent", "transports": ["stdio"]}')
+    body = Fields(request, 'write it as {"title": "My agent", "transports": ["stdio"]}')
     body.only(("title", "transports"), "an agent")
     id_ = spelled(name)
     if not NAME.fullmatch(id_):
@@ -152,23 +152,25 @@ def read_agent(name: str, said: Any) -> Agent:
 
 def _servers(body: Fields, field: str) -> tuple[tuple[AgentServer, ...], tuple[str, ...]]:
     """The servers in the order of their names, and the names of those that are null."""
-    said = body.get(field)
-    if said is None:
+    entries = body.get(field)
+    if entries is None:
         return (), ()
-    if not isinstance(said, Mapping):
+    if not isinstance(entries, Mapping):
         body.fault(field, f"'{field}' is not an object", 'write it as {"git": {…}}')
         return (), ()
-    if len(said) > MOST:
+    if len(entries) > MOST:
         body.fault(field, f"'{field}' has more than {MOST} entries", "shorten it")
     servers = []
     hint = 'write it as {"command": "…"} or {"url": "…"}'
-    for name in sorted(said):
-        entry = Fields({} if said[name] is None else said[name], hint, within=body, server=name)
+    for name in sorted(entries):
+        entry = Fields(
+            {} if entries[name] is None else entries[name], hint, within=body, server=name
+        )
         if not NAME.fullmatch(name):
             entry.fault("name", f"{name[:80]!r} cannot name a server", NAME_HINT)
-        elif said[name] is not None:
+        elif entries[name] is not None:
             servers.append(_server(name, entry))
-    return tuple(servers), tuple(name for name in sorted(said) if said[name] is None)
+    return tuple(servers), tuple(name for name in sorted(entries) if entries[name] is None)
 
 
 def _server(name: str, entry: Fields) -> AgentServer:
@@ -220,8 +222,8 @@ def _mode(entry: Fields) -> Mode:
 
 def _meta(body: Fields, names: set[str]) -> tuple[tuple[str, Meta], ...]:
     keys = tuple(field.name for field in dataclasses.fields(Meta))
-    said = body.get("meta")
-    table = Fields({} if said is None else said, 'write it as {"git": {…}}', within=body)
+    entries = body.get("meta")
+    table = Fields({} if entries is None else entries, 'write it as {"git": {…}}', within=body)
     metas = []
     for name in sorted(table.value):
         entry = Fields(

@@ -68,7 +68,7 @@ class AgentServer:
 
 @dataclass(frozen=True, slots=True)
 class Meta:
-    """What people see of a server on a list."""
+    """The description of a server on a list, for people."""
 
     name: str = ""
     description: str = ""
@@ -88,7 +88,7 @@ class AgentConfig:
 
 @dataclass(frozen=True, slots=True)
 class Override:
-    """What differs for an agent with one executor."""
+    """The differences for an agent with one executor."""
 
     agent: str
     executor: str
@@ -101,7 +101,7 @@ class Override:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What an executor allows and changes."""
+    """The rules of an executor: what it allows and changes."""
 
     allow_stdio: bool = True
     allow_http: bool = True
@@ -121,7 +121,7 @@ class Policy:
     and where a transport is not to be had."""
 
     def allows(self, transport: Transport) -> bool:
-        """Whether a transport may be used there."""
+        """Return whether a transport may be used there."""
         return bool(getattr(self, f"allow_{transport}"))
 
 
@@ -164,15 +164,15 @@ class Roster:
         Raises:
             UnknownNameError: There is none.
         """
-        found = self.agents.get(spelled(name))
-        if found is None:
+        agent = self.agents.get(spelled(name))
+        if agent is None:
             near = closest(spelled(name), self.agents) or sorted(self.agents)[:20]
             hint = f"there are: {', '.join(near)}; define it with: toolyard agent add"
             raise UnknownNameError(f"unknown agent {name[:80]!r}", hint)
-        return found
+        return agent
 
     def config(self, agent: str) -> AgentConfig:
-        """What an agent is given; nothing, if nobody said."""
+        """The list of an agent; empty if nobody wrote one."""
         return self.configs.get(agent) or AgentConfig(agent)
 
     def executor(self, name: str) -> str:
@@ -181,17 +181,17 @@ class Roster:
         Raises:
             UnknownNameError: There is none.
         """
-        wanted = spelled(name) or "local"
-        if wanted not in self.sites:
-            wanted = ALSO.get(wanted, wanted)
-        if wanted in self.sites or wanted in EXECUTORS:
-            return wanted
-        known = [*self.sites, *EXECUTORS]
-        hint = f"there are: {', '.join(closest(wanted, known) or known)}"
+        executor = spelled(name) or "local"
+        if executor not in self.sites:
+            executor = ALSO.get(executor, executor)
+        if executor in self.sites or executor in EXECUTORS:
+            return executor
+        names = [*self.sites, *EXECUTORS]
+        hint = f"there are: {', '.join(closest(executor, names) or names)}"
         raise UnknownNameError(f"unknown executor {name[:80]!r}", hint)
 
     def kind(self, executor: str) -> str:
-        """What kind of place an executor is: one of `EXECUTORS`."""
+        """The kind of place an executor is: one of `EXECUTORS`."""
         site = self.sites.get(executor)
         if site is None:
             return executor
@@ -199,7 +199,7 @@ class Roster:
         return "remote-docker" if is_far else site.type
 
     def policy(self, executor: str) -> tuple[Policy, str]:
-        """What an executor allows, and whose policy that is: its own, or that of its kind."""
+        """The policy of an executor, and whose that is: its own, or that of its kind."""
         for owner in (executor, self.kind(executor)):
             if owner in self.policies:
                 return self.policies[owner], owner
@@ -213,4 +213,4 @@ def spelled(name: str) -> str:
 
 def matching(patterns: tuple[str, ...], name: str) -> str:
     """The first pattern that a name matches; empty if none does."""
-    return next((each for each in patterns if fnmatchcase(name, each)), "")
+    return next((pattern for pattern in patterns if fnmatchcase(name, pattern)), "")

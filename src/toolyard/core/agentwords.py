@@ -10,7 +10,7 @@ from toolyard.core.endpoint import write_endpoint
 
 
 def write_config(config: AgentConfig) -> dict[str, Any]:
-    """What the API says of an agent's list."""
+    """Return an agent's list as the API shows it."""
     return {
         "agent_id": config.agent,
         "enabled": config.enabled,
@@ -20,16 +20,16 @@ def write_config(config: AgentConfig) -> dict[str, Any]:
 
 
 def write_server(server: AgentServer) -> dict[str, Any]:
-    """What the API says of one server: only what it sets, and always its mode."""
+    """Return one server as the API shows it: only what it sets, and always its mode."""
     if server.endpoint is None:
         return {"server": server.server, "mode": server.mode}
-    said = {key: value for key, value in write_endpoint(server.endpoint).items() if value}
-    return {"type": server.type} | said | {"type": server.type, "mode": server.mode}
+    entry = {key: value for key, value in write_endpoint(server.endpoint).items() if value}
+    return {"type": server.type} | entry | {"type": server.type, "mode": server.mode}
 
 
 def write_override(override: Override) -> dict[str, Any]:
-    """What the API says of an override."""
-    servers: dict[str, Any] = {each.name: write_server(each) for each in override.servers}
+    """Return an override as the API shows it."""
+    servers: dict[str, Any] = {server.name: write_server(server) for server in override.servers}
     return {
         "enabled": override.enabled,
         "servers": {**servers, **dict.fromkeys(override.without)},
@@ -37,17 +37,17 @@ def write_override(override: Override) -> dict[str, Any]:
 
 
 def write_policy(policy: Policy) -> dict[str, Any]:
-    """What the API says of a policy: everything."""
-    said: dict[str, Any] = {}
+    """Return a policy as the API shows it: everything."""
+    entries: dict[str, Any] = {}
     for field in fields(Policy):
         value = getattr(policy, field.name)
         if field.name in ("http_url_rewrite", "env_injection"):
-            said[field.name] = dict(value)
+            entries[field.name] = dict(value)
         else:
-            said[field.name] = list(value) if isinstance(value, tuple) else value
-    return said
+            entries[field.name] = list(value) if isinstance(value, tuple) else value
+    return entries
 
 
 def _write(meta: Meta) -> dict[str, str]:
-    said = {field.name: getattr(meta, field.name) for field in fields(Meta)}
-    return {key: value for key, value in said.items() if value}
+    entries = {field.name: getattr(meta, field.name) for field in fields(Meta)}
+    return {key: value for key, value in entries.items() if value}

@@ -46,11 +46,11 @@ class Install:
     launch: PerPlatform = ()
 
     def places_on(self, platform: str) -> Texts:
-        """Where it may be on a platform; the first that exists counts."""
+        """The places where it may be on a platform; the first that exists counts."""
         return dict(self.places).get(platform, ())
 
     def launch_on(self, platform: str) -> Texts:
-        """What starts it on a platform, as an argument vector."""
+        """The command that starts it on a platform, as an argument vector."""
         return dict(self.launch).get(platform, LAUNCH.get(platform, ()))
 
 
@@ -74,7 +74,7 @@ class App:
     """A call that shows how it is done: variant, tool, and the arguments as JSON."""
 
     def is_called(self, name: str) -> bool:
-        """Whether a server of this name is the app."""
+        """Return whether a server of this name is the app."""
         return self.match.lower() in name.lower()
 
 
@@ -116,7 +116,7 @@ def write_app(app: App) -> dict[str, Any]:
         variant, tool, arguments = app.example
         out["example"] = {"variant": variant, "tool": tool, "arguments": json.loads(arguments)}
     if app.installs:
-        out["installs"] = [_written(each) for each in app.installs]
+        out["installs"] = [_written(install) for install in app.installs]
     return out
 
 
@@ -180,11 +180,11 @@ def check_path(path: object) -> str:
 
 
 def _variants(value: object) -> tuple[tuple[str, int], ...]:
-    found = _object(value, "'variants'")
-    if not 0 < len(found) <= VARIANTS_MOST:
-        text = f"an app has 1 to {VARIANTS_MOST} variants, this has {len(found)}"
+    entries = _object(value, "'variants'")
+    if not 0 < len(entries) <= VARIANTS_MOST:
+        text = f"an app has 1 to {VARIANTS_MOST} variants, this has {len(entries)}"
         raise ConfigError(text, 'write {"variants": {"dev": 3400}}')
-    variants = tuple((check_variant_name(name), check_port(port)) for name, port in found.items())
+    variants = tuple((check_variant_name(name), check_port(port)) for name, port in entries.items())
     ports = [port for _, port in variants]
     if len(set(ports)) < len(ports):
         twice = next(port for port in ports if ports.count(port) > 1)
@@ -211,7 +211,7 @@ def _example(value: object) -> tuple[str, str, str]:
 def _installs(value: object) -> tuple[Install, ...]:
     if not isinstance(value, list):
         raise ConfigError("'installs' is not a list", 'write [{"label": "My App", ...}]')
-    return tuple(_install(each) for each in value)
+    return tuple(_install(entry) for entry in value)
 
 
 def _install(value: object) -> Install:
@@ -229,21 +229,21 @@ def _install(value: object) -> Install:
 
 
 def _per_platform(value: object, key: str) -> PerPlatform:
-    found = _object(value, f"'{key}'")
-    if unknown := sorted(set(found) - set(PLATFORMS)):
+    platforms = _object(value, f"'{key}'")
+    if unknown := sorted(set(platforms) - set(PLATFORMS)):
         hint = "there are: " + ", ".join(PLATFORMS)
         raise ConfigError(f"'{key}' names the unknown platform {_shown(unknown[0])}", hint)
     out = []
-    for platform, texts in found.items():
+    for platform, texts in platforms.items():
         if not isinstance(texts, list) or not all(isinstance(t, str) and t for t in texts):
             raise ConfigError(f"'{key}' of {platform} is not a list of texts", 'write ["..."]')
         out.append((platform, tuple(texts)))
     return tuple(out)
 
 
-def _object(value: object, what: str) -> Mapping[str, Any]:
+def _object(value: object, subject: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise ConfigError(f"{what} is not an object", 'write it as {"name": ...}')
+        raise ConfigError(f"{subject} is not an object", 'write it as {"name": ...}')
     return value
 
 

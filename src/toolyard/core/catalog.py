@@ -1,4 +1,4 @@
-"""What the catalog knows of a server: how it is started, what it needs, what it was seen to offer.
+"""Definitions of servers: how one is started, what it needs, what it was seen to offer.
 
 A definition is a file that people may write; `toolyard.core.definitions` reads it.
 """
@@ -44,7 +44,7 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class Authorization:
-    """Who may use the server, and by what."""
+    """The authorization that a server asks for, and the variables that carry it."""
 
     kind: AuthorizationKind = "none"
     variables: tuple[Variable, ...] = ()
@@ -55,7 +55,7 @@ class Authorization:
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """Where the program comes from."""
+    """The package that the program comes from."""
 
     kind: PackageKind
     name: str
@@ -68,7 +68,7 @@ class Package:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What was seen when the server was last asked."""
+    """The findings when the server was last asked."""
 
     verified_at: str
     """RFC 3339, in UTC."""
@@ -84,7 +84,7 @@ class Verification:
     previous: Verification | None = None
 
     def peer(self) -> Peer | None:
-        """What the server said of itself; None if too little of it is on file."""
+        """The server's description of itself; None if too little is on file."""
         if not self.era or not self.protocol_version:
             return None
         return Peer(
@@ -124,13 +124,13 @@ class Definition:
 
     @property
     def transport(self) -> str:
-        """How it is spoken to."""
+        """The transport it is reached over."""
         return "stdio" if isinstance(self.endpoint, Command) else self.endpoint.kind
 
     @property
     def launch(self) -> str:
-        """What stands for how it is started and what it asks for, whatever users give it."""
-        names = tuple(each.name for each in self.authorization.variables)
+        """A fingerprint of how it is started and what it asks for, whatever users give it."""
+        names = tuple(variable.name for variable in self.authorization.variables)
         return fingerprint(self.endpoint, names)
 
     @property
@@ -139,7 +139,7 @@ class Definition:
         return tuple(offer.key for offer in self.listed.tools) or self.tool_names
 
     def offers(self) -> Offers | None:
-        """What the file says the server offers; None if it was never asked."""
+        """The server's offers as its file has them; None if it was never asked."""
         return self.listed if self.listed != NO_OFFERS or self.verification else None
 
 

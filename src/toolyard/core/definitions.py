@@ -120,22 +120,22 @@ def _way(top: Plain) -> Way:
         return find_way(top)
     endpoint = read_endpoint(runtime.value)
     package = top.part("package")
-    told = _package(package) if package else None
-    if told is None and top.get("packages") is not None:
+    own_package = _package(package) if package else None
+    if own_package is None and top.get("packages") is not None:
         try:
             way = find_way(top)
         except ConfigError:  # its own runtime says all that is needed
             return Way(endpoint)
         return Way(endpoint, way.package, way.variables)
-    return Way(endpoint, told)
+    return Way(endpoint, own_package)
 
 
 def _package(package: Plain) -> Package:
     spelled = package.text("type", "registryType")
     kind = KINDS.get(spelled.lower())
     if kind is None:
-        known = ", ".join(dict.fromkeys(KINDS.values()))
-        raise DefinitionError(f"packages of type {spelled[:40]!r} are unknown", f"use: {known}")
+        kinds = ", ".join(dict.fromkeys(KINDS.values()))
+        raise DefinitionError(f"packages of type {spelled[:40]!r} are unknown", f"use: {kinds}")
     platforms = package.part("platforms")
     return Package(
         kind,
@@ -163,16 +163,16 @@ def _digest(part: Plain) -> str:
 def _authorization(top: Plain, way: Way) -> Authorization:
     part = top.part("authorization")
     if part is None:
-        secret = any(each.secret for each in way.variables)
+        secret = any(variable.secret for variable in way.variables)
         return Authorization("api_key" if secret else "none", way.variables)
     spelled = part.text("type") or "none"
     kind = AUTHORIZATIONS.get(spelled.lower().replace("-", "_"))
     if kind is None:
-        known = ", ".join(dict.fromkeys(AUTHORIZATIONS.values()))
-        raise DefinitionError(f"authorization {spelled[:40]!r} is unknown", f"use: {known}")
+        kinds = ", ".join(dict.fromkeys(AUTHORIZATIONS.values()))
+        raise DefinitionError(f"authorization {spelled[:40]!r} is unknown", f"use: {kinds}")
     variables = _variables(part)
-    known_names = {each.name for each in variables}
-    variables += [each for each in way.variables if each.name not in known_names]
+    known_names = {variable.name for variable in variables}
+    variables += [variable for variable in way.variables if variable.name not in known_names]
     return Authorization(
         kind, tuple(variables), part.text("url", "help_url", "helpUrl"), part.text("description")
     )
@@ -184,22 +184,24 @@ def _variables(part: Plain) -> list[Variable]:
     single = [part.text("env_var", "variable")]
     if oauth := part.part("oauth"):
         single.append(oauth.text("token_env"))
-    found = [
+    variables = [
         Variable(name, required, secret=True, text=part.text("display_name"), url=url)
         for name in single
         if name
     ]
-    for each in part.parts("variables", "env_vars"):
-        needed = each.flag("required", "isRequired") and not each.text("default")
-        text = each.text("description", "display_name")
-        secret = each.flag("secret", "isSecret")
-        found.append(Variable(each.text("name"), needed, secret, text, each.text("url") or url))
-    for variable in found:
+    for entry in part.parts("variables", "env_vars"):
+        needed = entry.flag("required", "isRequired") and not entry.text("default")
+        text = entry.text("description", "display_name")
+        secret = entry.flag("secret", "isSecret")
+        variables.append(
+            Variable(entry.text("name"), needed, secret, text, entry.text("url") or url)
+        )
+    for variable in variables:
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,127}", variable.name):
             raise DefinitionError(
                 f"{variable.name[:80]!r} cannot name a variable", "use letters, digits and '_'"
             )
-    return found
+    return variables
 
 
 def _icon(top: Plain) -> str:
@@ -208,15 +210,15 @@ def _icon(top: Plain) -> str:
 
 
 def _links(top: Plain) -> Pairs:
-    found = dict(top.pairs("links"))
+    links = dict(top.pairs("links"))
     for key in LINKS:
         value = top.get(key)
         if isinstance(value, Mapping):  # the repository of a server.json
             value = value.get("url")
         if isinstance(value, str) and value:
             name = "homepage" if key.startswith("website") else key
-            found.setdefault("documentation" if key == "docs" else name, value)
-    return tuple(found.items())
+            links.setdefault("documentation" if key == "docs" else name, value)
+    return tuple(links.items())
 
 
 def _verification(metadata: Plain, raw: Raw | None) -> Verification | None:

@@ -45,12 +45,12 @@ def write_endpoint(endpoint: Endpoint) -> dict[str, Any]:
     """Return an endpoint as an entry of a servers file says it."""
     if isinstance(endpoint, Command):
         program, *args = endpoint.argv
-        said: dict[str, Any] = {"command": program, "args": args}
+        entry: dict[str, Any] = {"command": program, "args": args}
         more: dict[str, Any] = {"env": dict(endpoint.env), "cwd": endpoint.cwd}
     else:
-        said = {"type": endpoint.kind, "url": endpoint.url}
+        entry = {"type": endpoint.kind, "url": endpoint.url}
         more = {"headers": dict(endpoint.headers)}
-    return said | {key: value for key, value in more.items() if value}
+    return entry | {key: value for key, value in more.items() if value}
 
 
 def fingerprint(endpoint: Endpoint, variables: tuple[str, ...] = ()) -> str:
@@ -67,12 +67,12 @@ def fingerprint(endpoint: Endpoint, variables: tuple[str, ...] = ()) -> str:
 
 
 def is_address(text: str) -> bool:
-    """Whether a text is an http or https address that can be reached."""
+    """Return whether a text is an http or https address that can be reached."""
     return not _BREAKS.search(text) and _begins_address(text, needs_host=True)
 
 
 def may_be_address(text: str) -> bool:
-    """Whether a text is an address once its references, such as `${HOST}`, are filled in."""
+    """Return whether a text is an address once its references, such as `${HOST}`, are filled in."""
     if "${" not in text:
         return is_address(text)
     if _BREAKS.search(text):

@@ -39,13 +39,13 @@ _HEADER_NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 
 
-def read_endpoint(said: Mapping[str, Any], *, has_image: bool = False) -> Endpoint:
+def read_endpoint(entry: Mapping[str, Any], *, has_image: bool = False) -> Endpoint:
     """Read an endpoint; with an image, a process needs no command.
 
     Raises:
         FaultsError: It cannot be used; names every fault.
     """
-    fields = Fields(said, 'write it as {"command": "..."} or {"url": "..."}')
+    fields = Fields(entry, 'write it as {"command": "..."} or {"url": "..."}')
     fields.finish()
     kind = _kind(fields, has_image)
     command, address = _command(fields), _address(fields)

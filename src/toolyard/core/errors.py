@@ -29,7 +29,7 @@ class ToolyardError(Exception):
 
 
 class ConfigError(ToolyardError):
-    """What the user wrote cannot be used."""
+    """Something the user wrote cannot be used."""
 
 
 class SecretError(ConfigError):
@@ -37,7 +37,7 @@ class SecretError(ConfigError):
 
 
 class StoreError(ToolyardError):
-    """What we keep cannot be read or written."""
+    """A record cannot be read or written."""
 
 
 class SourceError(ToolyardError):

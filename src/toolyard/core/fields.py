@@ -30,7 +30,7 @@ class FieldFault:
 
 
 class FaultsError(ConfigError):
-    """What somebody wrote cannot be used, for each of these reasons."""
+    """Something that was written cannot be used, for each of these reasons."""
 
     def __init__(self, faults: Iterable[FieldFault]) -> None:
         self.faults = tuple(faults)
@@ -67,7 +67,7 @@ class Fields:
             raise FaultsError(self.faults)
 
     def is_faulty(self, field: str) -> bool:
-        """Whether something is wrong with a field of this server."""
+        """Return whether something is wrong with a field of this server."""
         return any((fault.server, fault.field) == (self.server, field) for fault in self.faults)
 
     def get(self, field: str) -> Any:
@@ -75,7 +75,7 @@ class Fields:
         return self.value.get(field)
 
     def has(self, field: str) -> bool:
-        """Whether a field says anything: an empty text does not."""
+        """Return whether a field says anything: an empty text does not."""
         return self.value.get(field) not in (None, "")
 
     def text(self, field: str) -> str:
@@ -120,13 +120,13 @@ class Fields:
         names = (self._bounded(field, name) for name in value)
         return tuple(zip(names, texts, strict=True)) if len(texts) == len(value) else ()
 
-    def only(self, allowed: Iterable[str], what: str) -> None:
+    def only(self, allowed: Iterable[str], subject: str) -> None:
         """Note every field that is not allowed: a misspelt one would silently do nothing."""
         names = tuple(allowed)
         for key in self.value:
             if key not in names:
                 hint = f"there are: {', '.join(names)}"
-                self.fault(str(key), f"there is no '{str(key)[:80]}' in {what}", hint)
+                self.fault(str(key), f"there is no '{str(key)[:80]}' in {subject}", hint)
 
     def _items(self, field: str, values: list[Any], scalars: bool) -> list[str]:
         if len(values) > MOST:

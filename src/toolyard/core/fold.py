@@ -78,7 +78,7 @@ def _turn(source: str) -> tuple[bool, str]:
 
 
 def _entry(old: Entry | None, server: Server, alias: str) -> Entry:
-    """What was observed stays true for a declaration that did not change."""
+    """Return the entry of a server; observations stay while its declaration does not change."""
     if old is None or not old.server.runs_like(server):
         offers = server.offers or NO_OFFERS
         return Entry(
@@ -95,27 +95,29 @@ def _failure(before: Snapshot, failure: SourceFailed) -> Snapshot:
     return replace(before, sources=sources)
 
 
-def _observation(before: Snapshot, seen: Observation) -> Snapshot:
-    entry = before.entries.get(seen.id)
+def _observation(before: Snapshot, observation: Observation) -> Snapshot:
+    entry = before.entries.get(observation.id)
     if entry is None:
         return before
-    held = _held(entry.held, seen)
-    peer = seen.peer or entry.peer
-    after = replace(entry, status=seen.status, peer=peer, problem=seen.problem, held=held)
-    if seen.offers is not None:
-        left_out = entry.unfit if seen.offers is entry.offers else unfit(seen.offers)
-        after = replace(after, offers=seen.offers, unfit=left_out)
-    return replace(before, entries={**before.entries, seen.id: after})
+    held = _held(entry.held, observation)
+    peer = observation.peer or entry.peer
+    after = replace(
+        entry, status=observation.status, peer=peer, problem=observation.problem, held=held
+    )
+    if observation.offers is not None:
+        left_out = entry.unfit if observation.offers is entry.offers else unfit(observation.offers)
+        after = replace(after, offers=observation.offers, unfit=left_out)
+    return replace(before, entries={**before.entries, observation.id: after})
 
 
-def _held(before: Held, seen: Observation) -> Held:
-    """What waits after an observation: it judges the parts of a server that it speaks of."""
-    spoken: set[str] = set(OFFER_KINDS) if seen.offers is not None else set()
-    if seen.peer is not None:
+def _held(before: Held, observation: Observation) -> Held:
+    """Return all that waits after an observation, which judges the parts it speaks of."""
+    spoken: set[str] = set(OFFER_KINDS) if observation.offers is not None else set()
+    if observation.peer is not None:
         spoken.add("instructions")
     return Held(
-        _rest(before.parts, spoken) | seen.held.parts,
-        _rest(before.restless, spoken) | seen.held.restless,
+        _rest(before.parts, spoken) | observation.held.parts,
+        _rest(before.restless, spoken) | observation.held.restless,
     )
 
 
@@ -145,7 +147,7 @@ def _declared_anew(before: Snapshot, server: Server) -> dict[str, SourceState]:
     state = before.sources.get(server.id.source)
     if state is None:
         return before.sources
-    servers = tuple(server if each.id == server.id else each for each in state.report.servers)
+    servers = tuple(server if other.id == server.id else other for other in state.report.servers)
     report = replace(state.report, servers=servers)
     return {**before.sources, server.id.source: replace(state, report=report)}
 

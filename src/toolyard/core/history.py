@@ -1,4 +1,4 @@
-"""What is known of a call after it is over, and what many calls say together."""
+"""Calls that are over: the record of one, and the statistics of many."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ DEEPEST: Final = 64
 
 
 class Outcome(StrEnum):
-    """How a call ended."""
+    """The way a call ended."""
 
     OK = "ok"
     TOOL_ERROR = "tool-error"
@@ -98,13 +98,13 @@ class LoggedCall(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def ms(self) -> float:
-        """How long it took, in milliseconds."""
+        """The time it took, in milliseconds."""
         return round((self.ended - self.began) * 1000, 3)
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """What statistics need of a call."""
+    """The part of a call that statistics need."""
 
     server: str
     tool: str
@@ -114,7 +114,7 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class Statistic:
-    """What the calls of one tool say together, or of all tools of a server."""
+    """The figures of all calls of one tool, or of all tools of a server."""
 
     server: str
     tool: str
@@ -131,16 +131,16 @@ class Statistic:
 def statistics(timings: Iterable[Timing]) -> list[Statistic]:
     """One line per server, each followed by one per tool of it, in order of names."""
     groups: dict[tuple[str, str], list[Timing]] = {}
-    for each in timings:
-        groups.setdefault((each.server, ""), []).append(each)
-        groups.setdefault((each.server, each.tool), []).append(each)
+    for timing in timings:
+        groups.setdefault((timing.server, ""), []).append(timing)
+        groups.setdefault((timing.server, timing.tool), []).append(timing)
     return [_statistic(*key, group) for key, group in sorted(groups.items())]
 
 
 def _statistic(server: str, tool: str, group: list[Timing]) -> Statistic:
-    errors = sum(each.outcome in (Outcome.ERROR, Outcome.TOOL_ERROR) for each in group)
-    cancelled = sum(each.outcome == Outcome.CANCELLED for each in group)
-    times = sorted(each.ms for each in group)
+    errors = sum(timing.outcome in (Outcome.ERROR, Outcome.TOOL_ERROR) for timing in group)
+    cancelled = sum(timing.outcome == Outcome.CANCELLED for timing in group)
+    times = sorted(timing.ms for timing in group)
     rate = round(errors / len(group), 4)
     p50, p95 = percentile(times, 50), percentile(times, 95)
     return Statistic(server, tool, len(group), errors, cancelled, rate, p50, p95)
@@ -159,16 +159,16 @@ def redact(value: Any, depth: int = 0) -> Any:
         return REDACTED
     if isinstance(value, dict):
         return {
-            key: REDACTED if hides(key, each) else redact(each, depth + 1)
-            for key, each in value.items()
+            key: REDACTED if hides(key, item) else redact(item, depth + 1)
+            for key, item in value.items()
         }
     if isinstance(value, list):
-        return [redact(each, depth + 1) for each in value]
+        return [redact(item, depth + 1) for item in value]
     return _IN_TEXT.sub(rf"\1{REDACTED}", value) if isinstance(value, str) else value
 
 
 def hides(name: str, value: Any) -> bool:
-    """Whether a secret stands under this name: truth values are none, and numbers of tokens."""
+    """Return whether a name hides a secret: truth values are none, and numbers of tokens."""
     if value is None or isinstance(value, bool) or value in ("", [], {}):
         return False
     plain = name.lower().replace("_", "").replace("-", "")
@@ -178,11 +178,11 @@ def hides(name: str, value: Any) -> bool:
 
 
 def is_redacted(value: Any) -> bool:
-    """Whether something was left out of a value."""
+    """Return whether something was left out of a value."""
     if isinstance(value, dict):
-        return any(is_redacted(each) for each in value.values())
+        return any(is_redacted(item) for item in value.values())
     if isinstance(value, list):
-        return any(is_redacted(each) for each in value)
+        return any(is_redacted(item) for item in value)
     return isinstance(value, str) and REDACTED in value
 
 
@@ -196,9 +196,9 @@ def moment(text: str, now: datetime) -> datetime:
     try:
         if unit in UNITS and number.isascii() and number.isdigit():
             return now - timedelta(**{UNITS[unit]: int(number)})
-        found = datetime.fromisoformat(text)
+        parsed = datetime.fromisoformat(text)
     except (ValueError, OverflowError):
-        found = None
-    if found is None:
+        parsed = None
+    if parsed is None:
         raise ConfigError(f"{text!r} is no time", "write 30m, 1h or 2d, or 2026-01-31T08:00")
-    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+    return parsed if parsed.tzinfo is not None else parsed.replace(tzinfo=UTC)

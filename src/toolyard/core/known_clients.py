@@ -215,17 +215,17 @@ def passport_for(client: str, overrides: Mapping[str, Override]) -> Passport | N
     name = client.partition(" (via ")[0].strip().lower()
     if not name:
         return None
-    return next((each for each in passports(overrides) if _fits(name, each)), None)
+    return next((passport for passport in passports(overrides) if _fits(name, passport)), None)
 
 
 def passports(overrides: Mapping[str, Override]) -> Iterator[Passport]:
     """Every passport with what the user says of it, those of the user's own clients first."""
-    known = {each.name for each in TABLE}
+    names = {passport.name for passport in TABLE}
     for name, override in overrides.items():
-        if name not in known:
+        if name not in names:
             yield _with(Passport(name, name, (name.lower(),)), override)
-    for each in TABLE:
-        yield _with(each, overrides.get(each.name))
+    for passport in TABLE:
+        yield _with(passport, overrides.get(passport.name))
 
 
 def _fits(name: str, passport: Passport) -> bool:

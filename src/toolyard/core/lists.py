@@ -34,12 +34,12 @@ class OfferError(Exception):
 def read_offers(lists: Mapping[str, Sequence[bytes]]) -> tuple[Offers, tuple[str, ...]]:
     """Read all lists; what cannot be used is left out and named in the notes."""
     notes: list[str] = []
-    found = [_read_list(key, lists.get(key, ()), notes.append) for key in LIST_KEYS]
-    return Offers(*found), tuple(notes)
+    offers = [_read_list(key, lists.get(key, ()), notes.append) for key in LIST_KEYS]
+    return Offers(*offers), tuple(notes)
 
 
 def _read_list(key: str, raws: Sequence[bytes], note: Callable[[str], None]) -> tuple[Offer, ...]:
-    found: dict[str, Offer] = {}
+    offers: dict[str, Offer] = {}
     if len(raws) > OFFERS_LIMIT:
         note(f"'{key}' has {len(raws)} members; the first {OFFERS_LIMIT} are used")
     for index, raw in enumerate(raws[:OFFERS_LIMIT]):
@@ -48,11 +48,11 @@ def _read_list(key: str, raws: Sequence[bytes], note: Callable[[str], None]) -> 
         except OfferError as error:
             note(f"'{key}[{index}]' is left out: {error}")
             continue
-        if offer.key in found:
+        if offer.key in offers:
             note(f"'{key}[{index}]' is left out: '{offer.key[:80]}' is there twice")
         else:
-            found[offer.key] = offer
-    return tuple(found.values())
+            offers[offer.key] = offer
+    return tuple(offers.values())
 
 
 def read_offer(key: str, raw: bytes) -> Offer:
@@ -100,21 +100,21 @@ def _references(schema: Any) -> Iterable[str]:
         if isinstance(value, dict):
             if isinstance(value.get("$ref"), str):
                 yield value["$ref"]
-            todo += [(each, depth + 1) for each in value.values()]
+            todo += [(item, depth + 1) for item in value.values()]
         elif isinstance(value, list):
-            todo += [(each, depth + 1) for each in value]
+            todo += [(item, depth + 1) for item in value]
 
 
 def _is_loop(schema: Any, reference: str) -> bool:
-    """Whether a reference leads to itself by references alone.
+    """Return whether a reference leads to itself by references alone.
 
     One that comes back through a property or an item describes a tree, and is fine.
     """
-    seen: set[str] = set()
+    visited: set[str] = set()
     while reference.startswith("#"):
-        if reference in seen:
+        if reference in visited:
             return True
-        seen.add(reference)
+        visited.add(reference)
         target = _follow(schema, reference)
         following = target.get("$ref") if isinstance(target, dict) else None
         if not isinstance(following, str):
@@ -141,4 +141,4 @@ def split_list(raw: bytes) -> list[bytes]:
     Raises:
         msgspec.DecodeError: It is no list.
     """
-    return [bytes(each) for each in msgspec.json.decode(raw, type=list[Raw])]
+    return [bytes(member) for member in msgspec.json.decode(raw, type=list[Raw])]

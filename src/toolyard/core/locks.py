@@ -1,4 +1,4 @@
-"""What a team agreed on: which servers, how they are started, and which tools they have."""
+"""The agreement of a team: which servers, how they are started, and which tools they have."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ Lock = Mapping[str, Locked]
 
 def compare(lock: Lock, now: Lock) -> tuple[str, ...]:
     """Every difference between what was locked and what is there, as a sentence."""
-    found = [f"{name}: is not there" for name in lock if name not in now]
-    found += [f"{name}: is not in the lock file" for name in now if name not in lock]
+    sentences = [f"{name}: is not there" for name in lock if name not in now]
+    sentences += [f"{name}: is not in the lock file" for name in now if name not in lock]
     for name in lock:
         if name in now:
-            found += [f"{name}: {text}" for text in _compare(lock[name], now[name])]
-    return tuple(sorted(found))
+            sentences += [f"{name}: {text}" for text in _compare(lock[name], now[name])]
+    return tuple(sorted(sentences))
 
 
 def _compare(lock: Locked, now: Locked) -> Iterator[str]:

@@ -25,7 +25,7 @@ from toolyard.core.sites import ANYWHERE, Placement
 
 @dataclass(frozen=True, slots=True, order=True)
 class ServerId:
-    """Who declared a server, and under which name: unique across the hub."""
+    """The name of a server and the source that declared it: unique across the hub."""
 
     name: str
     source: str
@@ -47,7 +47,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What a running server is recognised by, whatever port it has."""
+    """The marks by which a running server is recognised, whatever port it has."""
 
     executable: str
     name: str
@@ -61,7 +61,7 @@ Part = tuple[Kind, str]
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What of a server waits for approval: known, but neither listed nor usable."""
+    """The parts of a server that wait for approval: known, but neither listed nor usable."""
 
     parts: frozenset[Part] = frozenset()
     restless: frozenset[Part] = frozenset()
@@ -76,7 +76,7 @@ class Held:
         """The keys of one kind among it."""
         if not self.parts:
             return frozenset()
-        return frozenset(key for each, key in self.parts if each == kind)
+        return frozenset(key for part_kind, key in self.parts if part_kind == kind)
 
 
 NOTHING_HELD = Held()
@@ -126,7 +126,7 @@ class Server:
     """The app it is a variant of, if it is one: its resources carry its name, as its tools do."""
 
     def runs_like(self, other: Server) -> bool:
-        """Whether what runs for one may go on for the other."""
+        """Return whether what runs for one may go on for the other."""
         return self.endpoint == other.endpoint and self.placement == other.placement
 
 
@@ -152,7 +152,7 @@ class SourceFailed:
 
 
 class Status(StrEnum):
-    """How a server is doing, as its link sees it."""
+    """The state of a server, as its link sees it."""
 
     KNOWN = "known"
     STARTING = "starting"
@@ -187,7 +187,7 @@ NO_ROSTER = Roster()
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """What a server said of itself when a link to it was opened."""
+    """A server's description of itself, from when a link to it was opened."""
 
     era: Literal["legacy", "modern"]
     version: str
@@ -200,7 +200,7 @@ class Peer:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What a link saw: replaces the status and problem, and the parts that are not None."""
+    """The report of a link: replaces the status and problem, and the parts that are not None."""
 
     id: ServerId
     status: Status
@@ -244,7 +244,7 @@ class Entry:
 
     @property
     def instructions(self) -> str:
-        """What the server tells whoever uses it; empty while that waits for approval."""
+        """The server's advice to whoever uses it; empty while that waits for approval."""
         if self.peer is None or self.held.of("instructions"):
             return ""
         return self.peer.instructions
@@ -252,7 +252,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class SourceState:
-    """How a source is doing: what it last reported, and what is wrong with it."""
+    """The state of a source: what it last reported, and what is wrong with it."""
 
     report: Report
     problem: Problem | None = None
@@ -276,15 +276,15 @@ class Snapshot:
 
     @property
     def roster(self) -> Roster:
-        """Who the agents are, what each is given, and what executors allow."""
+        """The agents, what each is given, and what executors allow."""
         reports = (state.report for state in self.sources.values())
-        return next((each.roster for each in reports if each.roster is not None), NO_ROSTER)
+        return next((report.roster for report in reports if report.roster is not None), NO_ROSTER)
 
     @property
     def overrides(self) -> dict[str, Override]:
-        """What the user says of clients, by name."""
+        """The user's own entries about clients, by name."""
         reports = (state.report for state in self.sources.values())
-        return {each.name: each for report in reports for each in report.passports}
+        return {override.name: override for report in reports for override in report.passports}
 
 
 Event = Report | SourceFailed | Observation | Judgement | Remembered

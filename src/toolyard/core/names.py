@@ -90,15 +90,15 @@ def check_name(kind: str, name: str) -> None:
         raise UnknownNameError(text)
 
 
-def closest(wanted: str, known: Iterable[str], limit: int = 5) -> list[str]:
-    """The known names most like the wanted one, best first."""
-    if len(wanted) > NAME_CHARS:
+def closest(query: str, candidates: Iterable[str], limit: int = 5) -> list[str]:
+    """The candidates most like a name, best first."""
+    if len(query) > NAME_CHARS:
         return []
     import difflib
 
-    names = list(known)
+    names = list(candidates)
     folded = {name.lower(): name for name in names}
-    near = difflib.get_close_matches(wanted.lower(), list(folded), n=limit, cutoff=0.5)
-    found = [folded[name] for name in near]
-    found += [n for n in names if wanted and wanted.lower() in n.lower() and n not in found]
-    return found[:limit]
+    near = difflib.get_close_matches(query.lower(), list(folded), n=limit, cutoff=0.5)
+    matches = [folded[name] for name in near]
+    matches += [n for n in names if query and query.lower() in n.lower() and n not in matches]
+    return matches[:limit]

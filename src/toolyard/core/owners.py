@@ -51,13 +51,13 @@ class Owners:
             return self.claims.get(whole, server)
         return min(self._schemes.get(whole, set()) - {server}, default=server)
 
-    def claim(self, server: str, wanted: Iterable[str], present: Collection[str]) -> Owners:
+    def claim(self, server: str, addresses: Iterable[str], present: Collection[str]) -> Owners:
         """The owners after a server listed these addresses; the very same if nothing changed.
 
         What cannot be remembered is not had: it goes by its wrapped address. `present` are the
         servers of the picture; of others the oldest claims are forgotten first.
         """
-        listed = dict.fromkeys(wanted)
+        listed = dict.fromkeys(addresses)
         fresh = [a for a in listed if a not in self.claims and not self.rival(server, a)]
         if not fresh:
             return self

@@ -95,16 +95,16 @@ def recognise(argv: tuple[str, ...]) -> Package | None:
 
 
 def may_fetch(argv: tuple[str, ...]) -> bool:
-    """Whether a command may install a package before it runs it, understood in full or not."""
+    """Return whether a command may install a package before it runs, understood or not."""
     launcher = argv[0].rpartition("/")[2] if argv else ""
     orders = _FETCHING.get(launcher)
     return orders is not None and (not orders or "".join(argv[1:2]) in orders)
 
 
 def installation_name(package: Package, env: Pairs) -> str:
-    """What an installation is called: alike for all commands that would fetch the same."""
+    """The name of an installation: alike for all commands that would fetch the same."""
     steering = sorted(pair for pair in env if pair[0].lower().startswith(_STEERING))
-    said = [
+    texts = [
         package.kind,
         package.spec,
         package.binary,
@@ -112,7 +112,7 @@ def installation_name(package: Package, env: Pairs) -> str:
         package.python,
         json.dumps(steering),
     ]
-    digest = hashlib.sha256("\0".join(said).encode("utf-8", "surrogatepass")).hexdigest()
+    digest = hashlib.sha256("\0".join(texts).encode("utf-8", "surrogatepass")).hexdigest()
     return f"{package.name.removeprefix('@').replace('/', '-')}-{digest[:8]}"
 
 
@@ -127,13 +127,13 @@ def _npx(words: tuple[str, ...]) -> Package | None:
     if read is None or not read.rest:
         return None
     first, args = read.rest[0], read.rest[1:]
-    told = read.values.get("package", ())
-    if len(told) > 1 or args[:1] == ("--",):
+    specs = read.values.get("package", ())
+    if len(specs) > 1 or args[:1] == ("--",):
         return None
-    found = _NPM.fullmatch(told[0] if told else first)
-    if found is None or (told and not _is_program(first)):
+    match = _NPM.fullmatch(specs[0] if specs else first)
+    if match is None or (specs and not _is_program(first)):
         return None
-    return Package("npm", found["name"], found[0], first if told else "", args)
+    return Package("npm", match["name"], match[0], first if specs else "", args)
 
 
 def _uvx(words: tuple[str, ...]) -> Package | None:
@@ -141,28 +141,28 @@ def _uvx(words: tuple[str, ...]) -> Package | None:
     if read is None or not read.rest:
         return None
     first, args = read.rest[0], read.rest[1:]
-    told, python = read.values.get("from", ()), read.values.get("python", ())
-    found = _PYPI.fullmatch(told[0] if told else first)
-    extras = tuple(each for value in read.values.get("with", ()) for each in value.split(","))
-    if found is None or len(told) > 1 or len(python) > 1 or args[:1] == ("--",):
+    specs, python = read.values.get("from", ()), read.values.get("python", ())
+    match = _PYPI.fullmatch(specs[0] if specs else first)
+    extras = tuple(extra for value in read.values.get("with", ()) for extra in value.split(","))
+    if match is None or len(specs) > 1 or len(python) > 1 or args[:1] == ("--",):
         return None
-    if not all(map(_PYPI.fullmatch, extras)) or (told and not _is_program(first)):
+    if not all(map(_PYPI.fullmatch, extras)) or (specs and not _is_program(first)):
         return None
-    binary = first if told else found["name"]
+    binary = first if specs else match["name"]
     if re.fullmatch(r"python[0-9.]*", binary):
         return None  # a bare interpreter, which no package is known for
     return Package(
-        "pypi", found["name"], _requirement(found), binary, args, extras, "".join(python)
+        "pypi", match["name"], _requirement(match), binary, args, extras, "".join(python)
     )
 
 
-def _requirement(found: re.Match[str]) -> str:
+def _requirement(match: re.Match[str]) -> str:
     """As an installer takes it: `name@1.2` is a launcher's own spelling."""
-    name = found["name"] + (found["extras"] or "")
-    version = found["version"]
+    name = match["name"] + (match["extras"] or "")
+    version = match["version"]
     if version is not None:
         return name if version == "latest" else f"{name}=={version}"
-    return name + (found["bounds"] or "")
+    return name + (match["bounds"] or "")
 
 
 def _is_program(word: str) -> bool:

@@ -26,15 +26,15 @@ _NAMES: Final = {"prompts": "prompt ", "resources": "resource ", "templates": "t
 
 def parts_of(offers: Offers | None, peer: Peer | None) -> dict[Part, bytes]:
     """Return all that can be approved of what a server offers and says, as JSON."""
-    found: dict[Part, bytes] = {}
+    parts: dict[Part, bytes] = {}
     if offers is not None:
-        found |= {("tools", offer.key): offer.raw for offer in offers.tools}
-        found |= {("prompts", offer.key): offer.raw for offer in offers.prompts}
-        found |= {("resources", offer.key): offer.raw for offer in offers.resources}
-        found |= {("templates", offer.key): offer.raw for offer in offers.templates}
+        parts |= {("tools", offer.key): offer.raw for offer in offers.tools}
+        parts |= {("prompts", offer.key): offer.raw for offer in offers.prompts}
+        parts |= {("resources", offer.key): offer.raw for offer in offers.resources}
+        parts |= {("templates", offer.key): offer.raw for offer in offers.templates}
     if peer is not None:
-        found[INSTRUCTIONS] = json.dumps({"instructions": peer.instructions}).encode()
-    return found
+        parts[INSTRUCTIONS] = json.dumps({"instructions": peer.instructions}).encode()
+    return parts
 
 
 def spell(part: Part) -> str:
@@ -54,14 +54,14 @@ def read_unique(raw: bytes) -> Any:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    members = dict(pairs)
+    if len(members) != len(pairs):
         raise ValueError("a name twice: who reads the first sees another tool")
-    return found
+    return members
 
 
 def tool_hash(raw: bytes) -> str:
-    """What stands for a definition: any change to any part of it makes another."""
+    """The hash of a definition: any change to any part of it makes another."""
     try:
         text = canonical(read_unique(raw))
     except (ValueError, RecursionError):
@@ -71,7 +71,7 @@ def tool_hash(raw: bytes) -> str:
 
 
 def part_hash(part: Part, raw: bytes) -> str:
-    """What stands for a part, without what changes with the data it leads to."""
+    """The hash of a part, without what changes with the data it leads to."""
     return tool_hash(judged_text(part, raw))
 
 
@@ -80,22 +80,22 @@ def judged_text(part: Part, raw: bytes) -> bytes:
     if part[0] != "resources":
         return raw
     try:
-        said = read_unique(raw)
+        resource = read_unique(raw)
     except (ValueError, RecursionError):
         return raw
-    if not isinstance(said, dict):
+    if not isinstance(resource, dict):
         return raw
-    return canonical({key: value for key, value in said.items() if key not in _DATA})
+    return canonical({key: value for key, value in resource.items() if key not in _DATA})
 
 
 def loose_hash(part: Part, raw: bytes) -> str:
-    """What stands for a part whatever its words say: names, arguments and schemas still count."""
+    """The hash of a part whatever its words say: names, arguments and schemas still count."""
     if part == INSTRUCTIONS:
         return LOOSE + hashlib.sha256(b"toolyard instructions").hexdigest()
     texts = _TEXTS | {"name"} if part[0] == "resources" else _TEXTS
     try:
-        said = _wordless(read_unique(judged_text(part, raw)), texts)
-        return LOOSE + tool_hash(canonical(said))
+        wordless = _wordless(read_unique(judged_text(part, raw)), texts)
+        return LOOSE + tool_hash(canonical(wordless))
     except (ValueError, RecursionError):
         return LOOSE + tool_hash(raw)
 
@@ -104,16 +104,16 @@ def _wordless(value: Any, texts: frozenset[str]) -> Any:
     """The same value without texts for people; an argument may have such a name, and stays."""
     if isinstance(value, dict):
         return {
-            key: _wordless(each, texts)
-            for key, each in value.items()
-            if key not in texts or not isinstance(each, str)
+            key: _wordless(item, texts)
+            for key, item in value.items()
+            if key not in texts or not isinstance(item, str)
         }
     if isinstance(value, list):
-        return [_wordless(each, texts) for each in value]
+        return [_wordless(item, texts) for item in value]
     return value
 
 
 def words_hash(raw: bytes) -> str:
-    """What stands for the words of a part in whatever order they come."""
+    """The hash of the words of a part in whatever order they come."""
     words = sorted(_WORD.findall(raw.decode("utf-8", "replace")))
     return hashlib.sha256("\0".join(words).encode("utf-8", "surrogatepass")).hexdigest()[:16]

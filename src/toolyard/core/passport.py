@@ -1,4 +1,4 @@
-"""What each client can do and cannot, as far as it is known, and what the user says otherwise.
+"""Abilities and limits of each client, as far as they are known, and the user's overrides.
 
 A client is known by the name it gives itself (`clientInfo.name`). Where nothing is known of a
 client, nothing is changed for it.
@@ -31,7 +31,7 @@ OVERRIDES: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """Where one entry of a passport comes from."""
+    """The origin of one entry of a passport."""
 
     field: str
     proof: Proof
@@ -40,7 +40,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Passport:
-    """What one client can do and cannot; 0 and None stand for what is not known."""
+    """The abilities and limits of one client; 0 and None stand for what is not known."""
 
     name: str
     title: str
@@ -63,7 +63,7 @@ class Passport:
 
 @dataclass(frozen=True, slots=True)
 class Override:
-    """What the user says of a client; None leaves an entry as it is, 0 lifts a limit."""
+    """The user's own entries about a client; None leaves one as it is, 0 lifts a limit."""
 
     name: str
     """Of a passport, or what a client that has none calls itself."""
@@ -93,7 +93,7 @@ FIELDS: Final = ("relists", *_BOUNDS)
 # How an override is written down.
 
 
-def read_override(name: str, said: Any) -> Override:
+def read_override(name: str, entries: Any) -> Override:
     """Make an override of what a file or a request says.
 
     Raises:
@@ -103,14 +103,14 @@ def read_override(name: str, said: Any) -> Override:
         raise ConfigError(
             f"{name[:80]!r} cannot name a client", "use the name the client gives itself"
         )
-    if not isinstance(said, Mapping) or not said:
+    if not isinstance(entries, Mapping) or not entries:
         raise ConfigError(
             f"what is said of {name!r} is not an object with entries",
             f'write it as "{name}": {{"longest_name": 60}}',
         )
-    for field, value in said.items():
+    for field, value in entries.items():
         _check(str(field), value)
-    return Override(name, **said)
+    return Override(name, **entries)
 
 
 def _check(field: str, value: Any) -> None:
@@ -128,9 +128,9 @@ def _check(field: str, value: Any) -> None:
         )
 
 
-def unknown_passport(name: str, known: Iterable[str]) -> UnknownNameError:
+def unknown_passport(name: str, passports: Iterable[str]) -> UnknownNameError:
     """The error for a client of which the user has said nothing."""
-    names = list(known)
+    names = list(passports)
     near = closest(name, names) or names[:20]
     hint = f"there are: {', '.join(near)}" if names else "nothing was set for any client"
     return UnknownNameError(f"nothing was set for the client {name[:80]!r}", hint)

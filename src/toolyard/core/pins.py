@@ -1,4 +1,4 @@
-"""What was approved, against what is offered: hashes, judgements and differences.
+"""Approved parts against those offered: hashes, judgements and differences.
 
 Observed is not approved. A server's first offers are the baseline (trust on
 first use); what later changes is held until a person has looked.
@@ -23,7 +23,7 @@ _STEADY: Final = frozenset({"tools", "prompts", "templates"})
 
 
 def offers_hash(marks: Mapping[str, str]) -> str:
-    """What stands for several definitions together, by their names and hashes."""
+    """The hash of several definitions together, by their names and hashes."""
     return hashlib.sha256(b"toolyard offers\0" + canonical(dict(marks))).hexdigest()
 
 
@@ -49,7 +49,7 @@ def judge(
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """How one part differs from what is on file."""
+    """The difference of one part from what is on file."""
 
     part: Part
     kind: Literal["new", "missing", "changed"]
@@ -68,16 +68,16 @@ class FieldChange:
 
 
 def differences(before: Mapping[Part, bytes], after: Mapping[Part, bytes]) -> tuple[Change, ...]:
-    """What is new, missing or changed between parts on file and those offered now.
+    """Return the parts that are new, missing or changed between those on file and those offered.
 
     Resources come and go with a server's data, so that one is there is no difference.
     """
-    found = [Change(part, "new") for part in after if part not in before and _counts(part)]
-    found += [Change(part, "missing") for part in before if part not in after and _counts(part)]
+    changes = [Change(part, "new") for part in after if part not in before and _counts(part)]
+    changes += [Change(part, "missing") for part in before if part not in after and _counts(part)]
     for part in after:
         if part in before and (fields := _fields(part, before[part], after[part])):
-            found.append(Change(part, "changed", fields))
-    return tuple(sorted(found, key=lambda change: (change.kind, change.part)))
+            changes.append(Change(part, "changed", fields))
+    return tuple(sorted(changes, key=lambda change: (change.kind, change.part)))
 
 
 def spelled_out(part: Part, raw: bytes) -> tuple[FieldChange, ...]:

@@ -1,4 +1,4 @@
-"""What an executor is given: one process to run."""
+"""The order to an executor: one process to run."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class Plain:
         return next((self.value[key] for key in keys if self.value.get(key) is not None), None)
 
     def at(self, key: str) -> str:
-        """How a member is called in a sentence."""
+        """The name of a member in a sentence."""
         return f"'{self._where}.{key}'" if self._where else f"'{key}'"
 
     def text(self, *keys: str) -> str:
@@ -74,7 +74,7 @@ class Plain:
     def parts(self, *keys: str) -> list[Plain]:
         """A list of objects."""
         name = self.at(keys[0]).strip("'")
-        return [Plain(each, f"{name}[{i}]") for i, each in enumerate(self.items(*keys))]
+        return [Plain(item, f"{name}[{i}]") for i, item in enumerate(self.items(*keys))]
 
     def items(self, *keys: str) -> list[Any]:
         """A list."""
@@ -90,7 +90,7 @@ class Plain:
     def texts(self, *keys: str) -> tuple[str, ...]:
         """A list of texts."""
         items = self.items(*keys)
-        reader = Plain({str(i): each for i, each in enumerate(items)}, self.at(keys[0]).strip("'"))
+        reader = Plain({str(i): item for i, item in enumerate(items)}, self.at(keys[0]).strip("'"))
         return tuple(reader.text(str(i)) for i in range(len(items)))
 
     def pairs(self, *keys: str) -> Pairs:

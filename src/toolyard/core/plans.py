@@ -1,4 +1,4 @@
-"""What resolving is told, and what comes of it: terms; plans and refusals with their steps."""
+"""The input and output of resolving: terms; plans and refusals with their steps."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How one server will run for one agent."""
+    """The way one server will run for one agent."""
 
     name: str
     transport: Transport
@@ -64,7 +64,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a server that was asked for is left out."""
+    """The reason why a server that was asked for is left out."""
 
     name: str
     code: str
@@ -76,7 +76,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """What one run gets: plans and refusals in the order of their names."""
+    """The outcome for one run: plans and refusals in the order of their names."""
 
     agent: str
     executor: str
@@ -88,13 +88,13 @@ class Resolution:
     @property
     def names(self) -> set[str]:
         """All servers that were asked for, given or not."""
-        given = {plan.name for plan in self.plans}
-        return given.union(refusal.name for refusal in self.refusals)
+        planned = {plan.name for plan in self.plans}
+        return planned.union(refusal.name for refusal in self.refusals)
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What resolving must know of a server of the yard."""
+    """The facts about a server of the yard that resolving needs."""
 
     id: ServerId
     endpoint: Endpoint

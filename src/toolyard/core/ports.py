@@ -58,12 +58,12 @@ class Pipes(Protocol):
 
     @property
     def where(self) -> str:
-        """Where it runs, in words for people: `pid 4711`, `container 3f2a…`, `pod yard/git-x`."""
+        """The place it runs at, for people: `pid 4711`, `container 3f2a…`, `pod yard/git-x`."""
         ...
 
     @property
     def unsent(self) -> int:
-        """How many queued bytes the server has not taken yet."""
+        """The number of queued bytes that the server has not taken yet."""
         ...
 
     @property
@@ -74,7 +74,7 @@ class Pipes(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a running server that speaks HTTP is reached from here."""
+    """The address at which a running server that speaks HTTP is reached from here."""
 
     url: Url
     where: str

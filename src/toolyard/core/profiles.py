@@ -36,22 +36,22 @@ class Profile:
     expose: str | None = None
 
     def reaches(self, names: Iterable[str], separator: str) -> bool:
-        """Whether anything of a server, known by these names, may be seen."""
-        known = tuple(names)
-        if _matches(self.hide, known):
+        """Return whether anything of a server, known by these names, may be seen."""
+        spellings = tuple(names)
+        if _matches(self.hide, spellings):
             return False
         heads = (_head(pattern, separator) for pattern in self.allow)
-        return not self.allow or any(_matches(head, known) for head in heads)
+        return not self.allow or any(_matches(head, spellings) for head in heads)
 
     def admits(self, names: Iterable[str], key: str, shown: str) -> bool:
-        """Whether one offer of a server may be seen; `shown` is what clients would call it."""
-        known = _spellings(names, key, shown)
-        if _matches(self.hide, known):
+        """Return whether an offer of a server may be seen; `shown` is its name for clients."""
+        spellings = _spellings(names, key, shown)
+        if _matches(self.hide, spellings):
             return False
-        return not self.allow or _matches(self.allow, known)
+        return not self.allow or _matches(self.allow, spellings)
 
     def pins(self, names: Iterable[str], key: str, shown: str) -> bool:
-        """Whether a tool is listed even with `search`."""
+        """Return whether a tool is listed even with `search`."""
         return _matches(self.pin, _spellings(names, key, shown))
 
     def renamed(self, names: Iterable[str], key: str, shown: str) -> str:
@@ -64,7 +64,7 @@ class Profile:
 
 
 def _head(pattern: str, separator: str) -> tuple[str, ...]:
-    """What of a pattern may name the server."""
+    """The parts of a pattern that may name the server."""
     heads = {pattern, pattern.partition("/")[0]}
     if separator:
         heads.add(pattern.partition(separator)[0])
@@ -72,8 +72,8 @@ def _head(pattern: str, separator: str) -> tuple[str, ...]:
 
 
 def _spellings(names: Iterable[str], key: str, shown: str) -> tuple[str, ...]:
-    known = tuple(names)
-    return (*known, *(f"{name}/{key}" for name in known), shown)
+    spellings = tuple(names)
+    return (*spellings, *(f"{name}/{key}" for name in spellings), shown)
 
 
 def _matches(patterns: Iterable[str], texts: tuple[str, ...]) -> bool:
@@ -84,9 +84,9 @@ def _found(pairs: Pairs, texts: tuple[str, ...]) -> str:
     return next((value for name, value in pairs if name in texts), "")
 
 
-def unknown_profile(name: str, known: Iterable[str]) -> UnknownNameError:
+def unknown_profile(name: str, profiles: Iterable[str]) -> UnknownNameError:
     """The error that names the profiles there are."""
-    names = list(known)
+    names = list(profiles)
     near = closest(name, names) or names[:20]
     hint = f"there are: {', '.join(near)}" if names else "there are none; see: toolyard profile set"
     return UnknownNameError(f"unknown profile {name[:80]!r}", hint)

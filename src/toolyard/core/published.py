@@ -82,7 +82,7 @@ def _package(part: Plain) -> Way:
     after = inputs.arguments(part.parts("packageArguments", "package_arguments"))
     hint = part.text("runtimeHint", "runtime_hint")
     package = Package(kind, name, version, sha256=part.text("fileSha256", "file_sha256"))
-    argv = _runner(package, hint, before, [each.name for each in inputs.found])
+    argv = _runner(package, hint, before, [variable.name for variable in inputs.found])
     endpoint = read_endpoint({"command": [*argv, *after], "env": dict(env)})
     return Way(endpoint, package, tuple(inputs.found))
 
@@ -90,7 +90,7 @@ def _package(part: Plain) -> Way:
 def _runner(
     package: Package, hint: str, before: tuple[str, ...], names: list[str]
 ) -> tuple[str, ...]:
-    """What starts a package of each kind."""
+    """The command that starts a package, by its kind."""
     exact = f"{package.name}@{package.version}" if package.version else package.name
     match package.kind:
         case "npm":
@@ -120,12 +120,12 @@ def _image(package: Package) -> str:
 
 def _remote(part: Plain) -> Way:
     inputs = _Inputs()
-    said = {
+    entry = {
         "type": part.text("type", "transport_type", "transport") or "http",
         "url": inputs.fill(part.text("url"), part.part("variables")),
         "headers": dict(inputs.headers(part.parts("headers"))),
     }
-    return Way(read_endpoint(said), None, tuple(inputs.found))
+    return Way(read_endpoint(entry), None, tuple(inputs.found))
 
 
 class _Inputs:
@@ -135,21 +135,21 @@ class _Inputs:
         self.found: list[Variable] = []
 
     def variables(self, parts: list[Plain]) -> Pairs:
-        texts = [(each.text("name"), self._text(each, each.text("name"))) for each in parts]
+        texts = [(part.text("name"), self._text(part, part.text("name"))) for part in parts]
         return tuple((name, text) for name, text in texts if text is not None)
 
     def headers(self, parts: list[Plain]) -> Pairs:
-        texts = [(each.text("name"), self._text(each, _upper(each.text("name")))) for each in parts]
+        texts = [(part.text("name"), self._text(part, _upper(part.text("name")))) for part in parts]
         return tuple((name, text) for name, text in texts if text is not None)
 
     def arguments(self, parts: list[Plain]) -> tuple[str, ...]:
         words: list[str] = []
-        for each in parts:
-            name = each.text("name")
-            hint = each.text("valueHint", "value_hint") or name.lstrip("-") or "value"
-            text = self._text(each, _upper(hint))
+        for part in parts:
+            name = part.text("name")
+            hint = part.text("valueHint", "value_hint") or name.lstrip("-") or "value"
+            text = self._text(part, _upper(hint))
             if text is not None:
-                words += [name, text] if each.text("type") == "named" and name else [text]
+                words += [name, text] if part.text("type") == "named" and name else [text]
         return tuple(words)
 
     def fill(self, text: str, variables: Plain | None) -> str:
@@ -173,7 +173,7 @@ class _Inputs:
             Variable(name, required and not default, secret, part.text("description"))
         )
         if default:
-            plain = any(each in default for each in "{}$")
+            plain = any(char in default for char in "{}$")
             return default.replace("${", "$${") if plain else f"${{{name}:-{default}}}"
         return f"${{{name}}}" if required else None
 
@@ -204,7 +204,7 @@ class PublishedRemote(_Written, frozen=True, kw_only=True):
 
 
 class PackageTransport(_Written, frozen=True, kw_only=True):
-    """How the program of a package is spoken to."""
+    """The transport of a package's program."""
 
     type: str
 
@@ -275,15 +275,15 @@ def _to_packages(definition: Definition, endpoint: Command) -> list[PublishedPac
     package = definition.package
     if package is None:
         return []
-    told = {variable.name: variable for variable in definition.authorization.variables}
-    names = dict.fromkeys([*told, *(name for name, _ in endpoint.env)])
+    variables = {variable.name: variable for variable in definition.authorization.variables}
+    names = dict.fromkeys([*variables, *(name for name, _ in endpoint.env)])
     written = PublishedPackage(
         registry_type=package.kind,
         identifier=package.name,
         transport=PackageTransport(type="stdio"),
         version=package.version,
         file_sha256=package.sha256,
-        environment_variables=[_to_input(told.get(name) or Variable(name)) for name in names],
+        environment_variables=[_to_input(variables.get(name) or Variable(name)) for name in names],
     )
     return [written]
 
@@ -298,4 +298,4 @@ def _to_input(variable: Variable) -> PublishedInput:
 
 
 def _host(url: str) -> str:
-    return next((each for each in ("github", "gitlab") if f"{each}." in url), "git")
+    return next((host for host in ("github", "gitlab") if f"{host}." in url), "git")

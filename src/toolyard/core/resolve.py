@@ -45,35 +45,35 @@ def resolve(terms: Terms) -> Resolution:
     enabled = terms.config.enabled
     if override is not None and override.enabled is not None:
         enabled = override.enabled
-    made = Resolution(terms.agent.id, terms.executor, terms.session, enabled)
+    resolution = Resolution(terms.agent.id, terms.executor, terms.session, enabled)
     if not enabled:
-        return made
-    wanted = {server.name: (server, "list") for server in terms.config.servers}
+        return resolution
+    listed = {server.name: (server, "list") for server in terms.config.servers}
     without: frozenset[str] = frozenset()
     if override is not None:
-        wanted |= {server.name: (server, "override") for server in override.servers}
+        listed |= {server.name: (server, "override") for server in override.servers}
         without = frozenset(override.without)
     plans: list[Plan] = []
     refusals: list[Refusal] = []
-    for name in sorted(wanted):
-        draft = _Draft(terms, *wanted[name])
+    for name in sorted(listed):
+        draft = _Draft(terms, *listed[name])
         try:
             plans.append(draft.resolve(left_out=name in without))
         except _RefusedError as no:
             last = Step(draft.stage, no.rule, str(no), decides=True)
             steps = (*draft.steps, last)
             refusals.append(Refusal(name, no.code, no.rule, str(no), no.hint, steps))
-    return replace(made, plans=tuple(plans), refusals=tuple(refusals))
+    return replace(resolution, plans=tuple(plans), refusals=tuple(refusals))
 
 
 class _Draft:
     """One server on its way through the stages."""
 
-    def __init__(self, terms: Terms, wanted: AgentServer, origin: str) -> None:
+    def __init__(self, terms: Terms, listed: AgentServer, origin: str) -> None:
         self.terms = terms
-        self.wanted = wanted
+        self.wanted = listed
         self.origin = origin
-        self.name = wanted.name
+        self.name = listed.name
         self.stage: Stage = "load"
         self.steps: list[Step] = []
         self.via: Via = "direct"
@@ -82,7 +82,7 @@ class _Draft:
         self.asking: Asking | None = None
         self.transport: Transport = "stdio"
         self.process: Endpoint = Command(())
-        self.mode: Mode = wanted.mode
+        self.mode: Mode = listed.mode
         self.home = ""
         """The executor that its own entry has it run at."""
 
@@ -114,7 +114,7 @@ class _Draft:
     # 1. Load.
 
     def _load(self, *, left_out: bool) -> None:
-        wanted, terms = self.wanted, self.terms
+        listed, terms = self.wanted, self.terms
         pair = f"{terms.agent.id} x {terms.executor}"
         if left_out:
             raise _RefusedError(
@@ -124,37 +124,37 @@ class _Draft:
                 f"see: toolyard agent show {terms.agent.id} --executor {terms.executor}",
             )
         whose = f"override {pair}" if self.origin == "override" else f"the list of {terms.agent.id}"
-        if wanted.endpoint is None:
+        if listed.endpoint is None:
             self._refer(whose)
             return
-        self.note(whose, f"defined there, over {wanted.type}")
-        self.transport = wanted.type or "stdio"
-        self.process = wanted.endpoint
+        self.note(whose, f"defined there, over {listed.type}")
+        self.transport = listed.type or "stdio"
+        self.process = listed.endpoint
         self.server = terms.own.get(self.process)
-        known = terms.yard.get(str(self.server))
-        if known is not None:
-            self.shareable, self.asking = known.shareable, known.asking
+        server = terms.yard.get(str(self.server))
+        if server is not None:
+            self.shareable, self.asking = server.shareable, server.asking
 
     def _refer(self, whose: str) -> None:
-        known = self.terms.yard.get(self.wanted.server)
-        if known is None:
+        server = self.terms.yard.get(self.wanted.server)
+        if server is None:
             near = closest(self.wanted.server, self.terms.yard)
             hint = f"did you mean {', '.join(near)}?" if near else "see: toolyard list"
             text = f"the yard knows no server {self.wanted.server!r}"
             raise _RefusedError("unknown-server", whose, text, hint)
-        if not known.enabled:
-            text = f"the yard's server {str(known.id)!r} is switched off"
-            hint = f"switch it on with: toolyard enable {known.id.name}"
-            raise _RefusedError("switched-off", str(known.id), text, hint)
-        if known.trouble:
-            raise _RefusedError("not-usable", str(known.id), known.trouble, known.hint)
-        self.server, self.process = known.id, known.endpoint
-        self.shareable, self.asking = known.shareable, known.asking
-        if isinstance(known.endpoint, Url):
-            self.transport = "sse" if known.endpoint.kind == "sse" else "http"
-        elif known.executor not in ("", "local"):
-            self.home = known.executor
-        self.note(whose, f"stands for the yard's server '{known.id}', over {self.transport}")
+        if not server.enabled:
+            text = f"the yard's server {str(server.id)!r} is switched off"
+            hint = f"switch it on with: toolyard enable {server.id.name}"
+            raise _RefusedError("switched-off", str(server.id), text, hint)
+        if server.trouble:
+            raise _RefusedError("not-usable", str(server.id), server.trouble, server.hint)
+        self.server, self.process = server.id, server.endpoint
+        self.shareable, self.asking = server.shareable, server.asking
+        if isinstance(server.endpoint, Url):
+            self.transport = "sse" if server.endpoint.kind == "sse" else "http"
+        elif server.executor not in ("", "local"):
+            self.home = server.executor
+        self.note(whose, f"stands for the yard's server '{server.id}', over {self.transport}")
 
     # 2. What the executor's policy allows and changes.
 
@@ -241,7 +241,7 @@ class _Draft:
             self._go_behind_hub("shared-stdio", text, why, ", or mode 'per_session'")
 
     def _bound(self) -> str:
-        """Why no agent can start it by itself; empty if one can."""
+        """The reason why no agent can start it by itself; empty if one can."""
         if self.home:
             return f"it runs on {self.home}"
         is_of_image = isinstance(self.process, Command) and not any(self.process.argv[:1])
@@ -262,8 +262,8 @@ class _Draft:
         One whose entry says where it runs, runs there.
         """
         alone = self.mode == "per_session" and isinstance(self.process, Command) and not self.home
-        there = self.terms.is_site and self.terms.policy.allow_stdio
-        return self.terms.executor if alone and there else ""
+        can_start = self.terms.is_site and self.terms.policy.allow_stdio
+        return self.terms.executor if alone and can_start else ""
 
     # 4. What the agent itself can take.
 
@@ -274,12 +274,14 @@ class _Draft:
             if self._respell(self.transport):
                 own = self.process
                 return self._rewrite(own) if isinstance(own, Url) else own
-            rule, said = f"{agent.id} takes {', '.join(agent.transports)}", self.transport
+            rule, transport = f"{agent.id} takes {', '.join(agent.transports)}", self.transport
             if not self.terms.hub or not self.terms.policy.stdio_proxy:
                 hint = "give it a server over another transport, or let the hub stand in"
-                raise _RefusedError("agent-cannot", rule, f"{agent.title} takes no {said}", hint)
+                raise _RefusedError(
+                    "agent-cannot", rule, f"{agent.title} takes no {transport}", hint
+                )
             self.via = "hub"
-            text = f"{agent.title} takes no {said}; the hub stands in"
+            text = f"{agent.title} takes no {transport}; the hub stands in"
             self.note(rule, text, decides=True)
         return self._behind_hub()
 
@@ -308,12 +310,12 @@ class _Draft:
         return terms.is_far and not terms.is_site and is_loopback(changed)
 
     def _respell(self, transport: Transport) -> bool:
-        """Whether agent and policy take a transport, under this name or its twin's."""
-        for each in (transport, TWINS.get(transport)):
-            if each in self.terms.agent.transports and self.terms.policy.allows(each):
-                if each != self.transport:
-                    self.note(f"{self.terms.agent.id} calls it {each}", f"{transport} is {each}")
-                self.transport = each
+        """Take a transport by this or its twin's name; return whether agent and policy allow it."""
+        for name in (transport, TWINS.get(transport)):
+            if name in self.terms.agent.transports and self.terms.policy.allows(name):
+                if name != self.transport:
+                    self.note(f"{self.terms.agent.id} calls it {name}", f"{transport} is {name}")
+                self.transport = name
                 return True
         return False
 

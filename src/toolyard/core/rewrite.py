@@ -27,12 +27,12 @@ def rewrite(url: str, rules: Pairs) -> tuple[str, str]:
     fitting = [rule for rule in rules if _fits(url, rule[0])]
     if not fitting:
         return url, ""
-    wanted, given = max(fitting, key=lambda rule: _weight(url, rule[0]))
-    return _apply(url, wanted, given), wanted
+    pattern, target = max(fitting, key=lambda rule: _weight(url, rule[0]))
+    return _apply(url, pattern, target), pattern
 
 
 def is_loopback(url: str) -> bool:
-    """Whether an address means the machine it is used on."""
+    """Return whether an address means the machine it is used on."""
     host = (_split(url).hostname or "").lower()
     return host in LOOPBACK or host.startswith("127.")
 
@@ -49,51 +49,51 @@ def at_host(url: str, place: str) -> str:
     return urlunsplit(parts._replace(netloc=netloc))
 
 
-def check_rule(wanted: str, given: str) -> str:
-    """What is wrong with a rule; empty if nothing is."""
-    if "://" in wanted:
-        if not is_address(wanted):
-            return f"{wanted[:80]!r} is not an http address"
-        return "" if is_address(given) else f"{given[:80]!r} is not an http address"
-    if not _is_place(wanted):
-        return f"{wanted[:80]!r} is neither an address nor a host"
-    if _is_place(given) or (is_address(given) and _split(given).path in ("", "/")):
+def check_rule(pattern: str, target: str) -> str:
+    """The fault of a rule, in words; empty if it has none."""
+    if "://" in pattern:
+        if not is_address(pattern):
+            return f"{pattern[:80]!r} is not an http address"
+        return "" if is_address(target) else f"{target[:80]!r} is not an http address"
+    if not _is_place(pattern):
+        return f"{pattern[:80]!r} is neither an address nor a host"
+    if _is_place(target) or (is_address(target) and _split(target).path in ("", "/")):
         return ""
-    return f"{given[:80]!r} is neither a host nor an address without a path"
+    return f"{target[:80]!r} is neither a host nor an address without a path"
 
 
-def _fits(url: str, wanted: str) -> bool:
-    if "://" in wanted:
-        rest = url[len(wanted) :]
-        ends = not rest or wanted.endswith("/") or rest[0] in "/?#" or _at_host_end(wanted, rest)
-        return url.startswith(wanted) and ends
+def _fits(url: str, pattern: str) -> bool:
+    if "://" in pattern:
+        rest = url[len(pattern) :]
+        ends = not rest or pattern.endswith("/") or rest[0] in "/?#" or _at_host_end(pattern, rest)
+        return url.startswith(pattern) and ends
     parts = _split(url)
-    host, port = _host_port(wanted)
+    host, port = _host_port(pattern)
     same = host.lower() == (parts.hostname or "").lower()
     return same and (not port or int(port) == _port(parts, usual=True))
 
 
-def _at_host_end(wanted: str, rest: str) -> bool:
-    """Whether `http://host` is followed by its port."""
-    return rest[0] == ":" and not _split(wanted).path and _port(_split(wanted)) is None
+def _at_host_end(pattern: str, rest: str) -> bool:
+    """Return whether `http://host` is followed by its port."""
+    return rest[0] == ":" and not _split(pattern).path and _port(_split(pattern)) is None
 
 
-def _weight(url: str, wanted: str) -> tuple[int, int]:
-    if wanted == url:
+def _weight(url: str, pattern: str) -> tuple[int, int]:
+    if pattern == url:
         return 3, 0
-    if "://" in wanted:
-        return 2, len(wanted)
-    return (1, 0) if _host_port(wanted)[1] else (0, 0)
+    if "://" in pattern:
+        return 2, len(pattern)
+    return (1, 0) if _host_port(pattern)[1] else (0, 0)
 
 
-def _apply(url: str, wanted: str, given: str) -> str:
-    if "://" in wanted:
-        rest = url[len(wanted) :]
-        joined = given.rstrip("/") if rest.startswith("/") else given
+def _apply(url: str, pattern: str, target: str) -> str:
+    if "://" in pattern:
+        rest = url[len(pattern) :]
+        joined = target.rstrip("/") if rest.startswith("/") else target
         return joined + rest
-    if "://" not in given:
-        return at_host(url, given)
-    parts = _split(given)
+    if "://" not in target:
+        return at_host(url, target)
+    parts = _split(target)
     return at_host(urlunsplit(_split(url)._replace(scheme=parts.scheme)), parts.netloc)
 
 

@@ -1,4 +1,4 @@
-"""What agents' own definitions are on the picture: each server once, whoever lists it."""
+"""Agents' own definitions on the picture: each server once, whoever lists it."""
 
 from __future__ import annotations
 
@@ -23,31 +23,31 @@ def declared(roster: Roster) -> tuple[Server, ...]:
     gets its own behind it. One that is only on lists that are switched off is not in use.
     """
     active = _active(roster)
-    found: dict[Endpoint, Server] = {}
+    servers: dict[Endpoint, Server] = {}
     taken: set[str] = set()
-    for agent, wanted, endpoint in _definitions(roster):
-        known = found.get(endpoint)
-        if known is not None:
-            found[endpoint] = replace(
-                known,
-                agents=known.agents | {agent},
-                enabled=known.enabled or agent in active,
-                spare=known.spare and _is_each(wanted),
+    for agent, listed, endpoint in _definitions(roster):
+        server = servers.get(endpoint)
+        if server is not None:
+            servers[endpoint] = replace(
+                server,
+                agents=server.agents | {agent},
+                enabled=server.enabled or agent in active,
+                spare=server.spare and _is_each(listed),
             )
             continue
-        name, number = wanted.name, 1
+        name, number = listed.name, 1
         while name in taken:
-            name = f"{wanted.name}-{agent}" if number == 1 else f"{wanted.name}-{agent}-{number}"
+            name = f"{listed.name}-{agent}" if number == 1 else f"{listed.name}-{agent}-{number}"
             number += 1
         taken.add(name)
-        found[endpoint] = Server(
+        servers[endpoint] = Server(
             ServerId(name, SOURCE),
             endpoint,
             enabled=agent in active,
             agents=frozenset({agent}),
-            spare=_is_each(wanted),
+            spare=_is_each(listed),
         )
-    return tuple(found.values())
+    return tuple(servers.values())
 
 
 def _active(roster: Roster) -> frozenset[str]:
@@ -56,22 +56,22 @@ def _active(roster: Roster) -> frozenset[str]:
     return frozenset(by_list | {o.agent for o in roster.overrides.values() if o.enabled})
 
 
-def _is_each(wanted: AgentServer) -> bool:
-    """Whether sessions usually get processes of their own; what was tried may say otherwise."""
-    return wanted.mode == "per_session" or (wanted.mode == "auto" and wanted.type == "stdio")
+def _is_each(listed: AgentServer) -> bool:
+    """Return whether sessions usually get processes of their own; trials may say otherwise."""
+    return listed.mode == "per_session" or (listed.mode == "auto" and listed.type == "stdio")
 
 
 def asking_of(roster: Roster, server: Server) -> Asking | None:
-    """What a server was seen to ask, if it was started as it is now."""
-    found = roster.asking.get(str(server.id))
-    return found if found is not None and found.launch == fingerprint(server.endpoint) else None
+    """The questions a server was seen to ask, if it was started as it is now."""
+    asking = roster.asking.get(str(server.id))
+    return asking if asking is not None and asking.launch == fingerprint(server.endpoint) else None
 
 
 def listed_by(roster: Roster, server: Server, alias: str) -> tuple[tuple[str, bool], ...]:
     """The agents on whose lists a server is, and whether they are given any, by name."""
     names = {str(server.id)} if server.agents else {str(server.id), alias}
     lists: list[AgentConfig | Override] = [*roster.configs.values(), *roster.overrides.values()]
-    by_name = {each.agent for each in lists if any(s.server in names for s in each.servers)}
+    by_name = {config.agent for config in lists if any(s.server in names for s in config.servers)}
     active = _active(roster)
     return tuple((agent, agent in active) for agent in sorted(by_name | server.agents))
 
@@ -101,7 +101,7 @@ class Resolver:
             if id_.source == SOURCE:
                 self._own[server.endpoint] = id_
             trouble = server.problem
-            known = Known(
+            facts = Known(
                 id_,
                 server.endpoint,
                 server.enabled,
@@ -111,9 +111,9 @@ class Resolver:
                 server.placement.executor,
                 asking_of(self.roster, server),
             )
-            self._known[str(id_)] = known
+            self._known[str(id_)] = facts
             if not server.agents:
-                self._known[entry.alias] = known
+                self._known[entry.alias] = facts
 
     def _can_be_shared(self, server: Server) -> bool | None:
         tried = self.roster.tried.get(str(server.id))
@@ -138,17 +138,17 @@ class Resolver:
 
     def _terms(self, agent: str, executor: str, hub: str, loopback: str) -> Terms:
         """Everything that decides for one run."""
-        who = self.roster.agent(agent)
+        entry = self.roster.agent(agent)
         where = self.roster.executor(executor)
         is_site = where in self.roster.sites
         policy, of = self.roster.policy(where)
         return Terms(
-            who,
-            self.roster.config(who.id),
+            entry,
+            self.roster.config(entry.id),
             where,
             policy,
             of,
-            self.roster.overrides.get((who.id, where)),
+            self.roster.overrides.get((entry.id, where)),
             "",
             self._known,
             self._own,

@@ -80,6 +80,8 @@ class Index:
         """The words that begin with this one."""
         if len(word) < _PREFIX:
             return iter(())
-        known = self._vocabulary
-        after = (known[place] for place in range(bisect_right(known, word), len(known)))
+        vocabulary = self._vocabulary
+        after = (
+            vocabulary[place] for place in range(bisect_right(vocabulary, word), len(vocabulary))
+        )
         return takewhile(lambda other: other.startswith(word), after)

@@ -1,4 +1,4 @@
-"""Whether sessions can share a process of a server: what was tried, what was seen, what follows."""
+"""Sharing a process of a server between sessions: what was tried, seen, and what follows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What was tried with a server, and what was seen."""
+    """The trials with a server, and what was seen."""
 
     server: str
     """Its `name@source`."""
@@ -44,7 +44,7 @@ class Evidence:
 
     @property
     def verdict(self) -> Verdict:
-        """What follows from all that."""
+        """The conclusion from all that."""
         return "not" if self._faults else "unknown" if self._gaps else "shareable"
 
     @property
@@ -54,7 +54,7 @@ class Evidence:
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Why, in words for people."""
+        """The reasons for it, in words for people."""
         compared = sum(trial.comparable for trial in self.trials)
         same = f"{compared} questions were answered alike over one process and over two"
         return self._faults or self._gaps or (same,)
@@ -62,22 +62,22 @@ class Evidence:
     @property
     def _faults(self) -> tuple[str, ...]:
         leaks = [f"{trial.what} shows what the other session did" for trial in self.trials]
-        found = [text for text, trial in zip(leaks, self.trials, strict=True) if trial.leaks]
+        faults = [text for text, trial in zip(leaks, self.trials, strict=True) if trial.leaks]
         if not self.lists:
-            found.append("what it offers to one session depends on the other")
+            faults.append("what it offers to one session depends on the other")
         if self.crossed:
-            found.append(f"{self.crossed} of its messages reached the wrong session")
-        return tuple(found)
+            faults.append(f"{self.crossed} of its messages reached the wrong session")
+        return tuple(faults)
 
     @property
     def _gaps(self) -> tuple[str, ...]:
-        found = []
+        gaps = []
         if not any(trial.comparable for trial in self.trials):
-            found.append("it has nothing that can be asked without arguments and answers alike")
+            gaps.append("it has nothing that can be asked without arguments and answers alike")
         if self.untried:
             names = ", ".join(self.untried[:5]) + (" and more" if len(self.untried) > 5 else "")
-            found.append(f"tools that may change something were not called: {names}")
-        return tuple(found)
+            gaps.append(f"tools that may change something were not called: {names}")
+        return tuple(gaps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,14 +93,14 @@ class Asking:
 
     @property
     def reason(self) -> str:
-        """Why sessions are better off with processes of their own."""
+        """The reason why sessions are better off with processes of their own."""
         if not self.question:
             return "it asks for its client's folders outside of calls"
         return f"it asks ({self.question}) without saying for which call"
 
     @property
     def consequences(self) -> tuple[str, ...]:
-        """What follows for those who share a process of it, in words for people."""
+        """The consequences for those who share a process of it, in words for people."""
         texts = []
         if self.question:
             texts.append(

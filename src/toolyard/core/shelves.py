@@ -20,7 +20,7 @@ def find(definitions: Sequence[Definition], words: str) -> list[int]:
     """The positions of the definitions that match some words, best first; all for no words."""
     if not words.strip():
         return list(range(len(definitions)))
-    return Index([(each.name, _text(each)) for each in definitions]).search(words)
+    return Index([(definition.name, _text(definition)) for definition in definitions]).search(words)
 
 
 class VariableRow(msgspec.Struct, frozen=True):

@@ -35,7 +35,7 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where a server is to run, as its declaration says; empty means the executor's default."""
+    """The place a server is to run at, as declared; empty means the executor's default."""
 
     executor: str = ""
     """The name of an executor; empty for the hub's own machine."""
@@ -65,54 +65,54 @@ _NUMBERS: Final = ("port", "memory", "processes", "descriptors")
 _KEYS: Final = ("name", *_TEXTS, *_NUMBERS, "cpus", "mounts", "writable")
 
 
-def read_placement(said: Any) -> Placement:
+def read_placement(entry: Any) -> Placement:
     """Make a placement of what a declaration says: the name of an executor, or an object.
 
     Raises:
         ConfigError: It cannot be used.
     """
-    if isinstance(said, str):
-        said = {"name": said}
-    if not isinstance(said, Mapping):
+    if isinstance(entry, str):
+        entry = {"name": entry}
+    if not isinstance(entry, Mapping):
         raise ConfigError("'executor' is neither a name nor an object", 'write it as "box"')
-    for key in said:
+    for key in entry:
         if key not in _KEYS:
             hint = f"there are: {', '.join(_KEYS)}"
             raise ConfigError(f"there is no '{str(key)[:80]}' in 'executor'", hint)
-    texts = {key: _text(said, key) for key in ("name", *_TEXTS) if key in said}
-    numbers = {key: _number(said, key) for key in _NUMBERS if key in said}
-    made = Placement(executor=texts.pop("name", ""), **texts, **numbers)  # type: ignore[arg-type]
-    cpus, mounts, writable = said.get("cpus", 0), said.get("mounts", []), said.get("writable")
+    texts = {key: _text(entry, key) for key in ("name", *_TEXTS) if key in entry}
+    numbers = {key: _number(entry, key) for key in _NUMBERS if key in entry}
+    placement = Placement(executor=texts.pop("name", ""), **texts, **numbers)  # type: ignore[arg-type]
+    cpus, mounts, writable = entry.get("cpus", 0), entry.get("mounts", []), entry.get("writable")
     if isinstance(cpus, bool) or not isinstance(cpus, int | float) or not 0 <= cpus <= 1024:
         raise ConfigError("'executor.cpus' is not a number above 0", "write it as 0.5")
-    if not isinstance(mounts, list) or not all(isinstance(each, str) for each in mounts):
+    if not isinstance(mounts, list) or not all(isinstance(mount, str) for mount in mounts):
         raise ConfigError("'executor.mounts' is not a list", 'write it as ["/there:/inside"]')
     if writable not in (None, True, False):
         raise ConfigError("'executor.writable' is neither true nor false", "write true or false")
-    if not made.path.startswith("/") or made.port > 65535:
+    if not placement.path.startswith("/") or placement.port > 65535:
         raise ConfigError("'executor' has no usable port and path", "write 8000 and /mcp")
-    return replace(made, cpus=float(cpus), mounts=tuple(mounts), writable=bool(writable))
+    return replace(placement, cpus=float(cpus), mounts=tuple(mounts), writable=bool(writable))
 
 
 def write_placement(placement: Placement) -> dict[str, Any]:
-    """What a declaration says of a placement: only what it sets."""
-    said = {"name": placement.executor, "mounts": list(placement.mounts)}
+    """Return a placement as a declaration has it: only what it sets."""
+    entry = {"name": placement.executor, "mounts": list(placement.mounts)}
     usual = ANYWHERE
     for key in (*_TEXTS, *_NUMBERS, "cpus", "writable"):
         if getattr(placement, key) != getattr(usual, key):
-            said[key] = getattr(placement, key)
-    return {key: value for key, value in said.items() if value}
+            entry[key] = getattr(placement, key)
+    return {key: value for key, value in entry.items() if value}
 
 
-def _text(said: Mapping[str, Any], key: str) -> str:
-    value = said[key]
+def _text(entry: Mapping[str, Any], key: str) -> str:
+    value = entry[key]
     if not isinstance(value, str) or "\0" in value:
         raise ConfigError(f"'executor.{key}' is not text", "put it in double quotes")
     return value
 
 
-def _number(said: Mapping[str, Any], key: str) -> int:
-    value = said[key]
+def _number(entry: Mapping[str, Any], key: str) -> int:
+    value = entry[key]
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << 31:
         raise ConfigError(f"'executor.{key}' is not a whole number", "write it as 128")
     return value

@@ -46,7 +46,7 @@ def read_transport(spelled: str) -> Kind:
 
 
 def is_streamable(spelled: str) -> bool:
-    """Whether a name says streamable HTTP in full, as some agents want to hear it."""
+    """Return whether a name says streamable HTTP in full, as some agents want to hear it."""
     return _plain(spelled) == _STREAMABLE
 
 

@@ -1,4 +1,4 @@
-"""What to look for of an app, after the user's environment has been heard."""
+"""The variants of an app to look for, after the user's environment has been read."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """What to look for, and how often."""
+    """The variants to look for, and how often."""
 
     app: App
     variants: tuple[Variant, ...]
@@ -67,20 +67,20 @@ def settle(app: App, env: Mapping[str, str]) -> tuple[Watch, tuple[Problem, ...]
     variants = hearing.ports(_variants(app)) if enabled else ()
     single = hearing.address()
     if single is not None and app.enabled:
-        variants = (*(each for each in variants if each.name != LEGACY), single)
+        variants = (*(variant for variant in variants if variant.name != LEGACY), single)
     watch = Watch(app, variants, hearing.interval(), enabled, hearing.misses())
     return watch, tuple(hearing.problems)
 
 
 def variables(app: App) -> tuple[str, ...]:
-    """What the variables of an app may begin with, the one that counts first in front."""
+    """The prefixes of an app's variables, the one that counts first in front."""
     ours = f"TOOLYARD_{app.name.upper().replace('-', '_')}_"
     return (ours, f"{app.prefix}_") if app.prefix else (ours,)
 
 
 def in_force(apps: Iterable[App], env: Mapping[str, str]) -> dict[str, str]:
     """Give the values of all variables of these apps; empty for those that are not set."""
-    names = (prefix + what for app in apps for prefix in variables(app) for what in VARIABLES)
+    names = (prefix + suffix for app in apps for prefix in variables(app) for suffix in VARIABLES)
     return {name: env.get(name, "") for name in names}
 
 
@@ -116,8 +116,8 @@ class _Hearing:
     def misses(self) -> int:
         return self._number("SCAN_MISSES", range(1, MISSES_MOST + 1), "scans", self._app.misses)
 
-    def _number(self, what: str, within: range, unit: str, usual: int) -> int:
-        variable, text = self._get(what)
+    def _number(self, suffix: str, within: range, unit: str, usual: int) -> int:
+        variable, text = self._get(suffix)
         if not text:
             return usual
         if text.isascii() and text.isdigit() and int(text[:10]) in within:
@@ -126,23 +126,23 @@ class _Hearing:
         self._trouble(variable, text, hint)
         return usual
 
-    def ports(self, known: tuple[Variant, ...]) -> tuple[Variant, ...]:
+    def ports(self, variants: tuple[Variant, ...]) -> tuple[Variant, ...]:
         variable, text = self._get("SCAN_PORTS")
         added: dict[str, Variant] = {}
         chosen: list[Variant] = []
-        for part in (each.strip() for each in text.split(",") if each.strip()):
+        for part in (item.strip() for item in text.split(",") if item.strip()):
             try:
-                name, port = _port(part, known)
+                name, port = _port(part, variants)
             except ConfigError as error:
                 self._trouble(variable, part, f"{error.hint}; this part is ignored")
                 continue
             if ":" in part:
                 added[name] = at_port(self._app, name, port)
             else:
-                chosen += [each for each in known if each.name == name]
-        taken = {each.port for each in added.values()}
-        kept = [v for v in chosen or known if v.name not in added and v.port not in taken]
-        return (*kept, *added.values())
+                chosen += [variant for variant in variants if variant.name == name]
+        taken = {variant.port for variant in added.values()}
+        others = [v for v in chosen or variants if v.name not in added and v.port not in taken]
+        return (*others, *added.values())
 
     def address(self) -> Variant | None:
         variable, text = self._get("MCP_URL")
@@ -164,11 +164,11 @@ class _Hearing:
             parts = parts._replace(path=self._app.path)
         return Variant(LEGACY, port, parts.geturl(), local)
 
-    def _get(self, what: str) -> tuple[str, str]:
+    def _get(self, suffix: str) -> tuple[str, str]:
         for prefix in variables(self._app):
-            if text := self._env.get(prefix + what, "").strip():
-                return prefix + what, text
-        return what, ""
+            if text := self._env.get(prefix + suffix, "").strip():
+                return prefix + suffix, text
+        return suffix, ""
 
     def _trouble(self, variable: str, text: str, hint: str) -> None:
         # An address may hold a password.
@@ -178,14 +178,14 @@ class _Hearing:
         )
 
 
-def _port(part: str, known: tuple[Variant, ...]) -> tuple[str, int]:
+def _port(part: str, variants: tuple[Variant, ...]) -> tuple[str, int]:
     """The variant that a part of the list means: a port that is known, or `name:port`."""
     name, colon, digits = part.rpartition(":")
     port = check_port(digits)
     if colon:
         return check_variant_name(name), port
-    for each in known:
-        if each.port == port:
-            return each.name, port
-    listed = ", ".join(str(each.port) for each in known)
+    for variant in variants:
+        if variant.port == port:
+            return variant.name, port
+    listed = ", ".join(str(variant.port) for variant in variants)
     raise ConfigError(f"no variant has port {port}", f"known are {listed}; name others: name:port")
