@@ -19,7 +19,7 @@ from toolyard.core.model import Report
 from toolyard.core.sites import Site
 from toolyard.records.database import Database
 from toolyard.records.follow import Follower
-from toolyard.sources.agents import Agents
+from toolyard.sources.agents import AgentsSource
 from toolyard.stores.agents import AgentStore
 from toolyard.stores.schema import MIGRATIONS
 
@@ -162,7 +162,7 @@ async def test_a_change_of_another_process_is_reported_once(tmp_path: Path) -> N
     with opened(path, follower) as mine, opened(path) as theirs:
         reports: asyncio.Queue[Report] = asyncio.Queue()
         async with asyncio.timeout(60), following(follower), asyncio.TaskGroup() as group:
-            task = group.create_task(Agents(mine, {}).run(reports.put_nowait))
+            task = group.create_task(AgentsSource(mine, {}).run(reports.put_nowait))
             first = await reports.get()
             assert first.roster is not None and not first.roster.configs
             theirs.put_config(LIST)

@@ -24,7 +24,7 @@ from toolyard.links.keeper import Notice, Open
 from toolyard.links.link import Link
 from toolyard.links.patience import Patience
 from toolyard.links.pending import PendingRequest
-from toolyard.links.pool import Pool
+from toolyard.links.pool import LinkPool
 from toolyard.wire.era import Era
 from toolyard.wire.jsonrpc import Message
 
@@ -269,10 +269,10 @@ async def pooled(
     *servers: Server,
     patience: Patience = PATIENCE,
     on_notice: Notice = lambda *_: None,
-) -> AsyncIterator[tuple[Board, Pool]]:
+) -> AsyncIterator[tuple[Board, LinkPool]]:
     """A pool that follows a board on which these servers were reported."""
     board = Board()
-    pool = Pool(board, open_link, patience, on_notice=on_notice)
+    pool = LinkPool(board, open_link, patience, on_notice=on_notice)
     board.post(Report("t", servers))
     async with asyncio.timeout(30), asyncio.TaskGroup() as group:
         running = group.create_task(pool.run())

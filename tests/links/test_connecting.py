@@ -15,7 +15,7 @@ from toolyard.core.errors import LinkError, StartError, ToolyardError
 from toolyard.core.model import NO_OFFERS, Command, Endpoint
 from toolyard.links.connecting import ProbeFatalError
 from toolyard.links.http import SessionLostError
-from toolyard.links.link import RefusedError
+from toolyard.links.link import RequestRefusedError
 from toolyard.links.listing import list_offers
 from toolyard.links.patience import Patience
 from toolyard.links.refusals import HttpStatusError
@@ -230,7 +230,7 @@ async def test_an_odd_answer_to_the_greeting_is_a_link_error(answer: str) -> Non
 
 
 async def test_a_modern_only_server_refuses_the_old_greeting_in_words() -> None:
-    with pytest.raises(RefusedError) as caught:
+    with pytest.raises(RequestRefusedError) as caught:
         async with linked(stub("--era", "modern"), hint="legacy"):
             pass
     assert caught.value.fault.code == -32022

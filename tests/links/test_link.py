@@ -10,7 +10,7 @@ import pytest
 from tests.links.company import Guest, call, indoors, until
 from toolyard.core.errors import LinkError, LinkTimeoutError
 from toolyard.links import link as link_module
-from toolyard.links.link import RefusedError
+from toolyard.links.link import RequestRefusedError
 
 PING = {"method": "ping"}
 
@@ -85,7 +85,7 @@ async def test_chatter_beside_answers_is_borne_but_nothing_else_than_chatter_is_
 
 async def test_an_error_is_an_answer_and_for_the_hub_itself_a_refusal() -> None:
     server = indoors()
-    with pytest.raises(RefusedError) as caught:
+    with pytest.raises(RequestRefusedError) as caught:
         await server.link.ask("tools/list")
 
     assert caught.value.fault.code == -32601
@@ -102,7 +102,7 @@ async def test_an_odd_error_is_a_refusal_too() -> None:
 
     async with asyncio.TaskGroup() as group:
         group.create_task(refuse())
-        with pytest.raises(RefusedError, match="refused ping"):
+        with pytest.raises(RequestRefusedError, match="refused ping"):
             await server.link.ask("ping")
 
 

@@ -15,7 +15,7 @@ from tests.secrets.issuer import Issuer
 from toolyard.core.errors import LinkError
 from toolyard.core.model import Url
 from toolyard.links.callback import listening
-from toolyard.links.oauth import Client, login
+from toolyard.links.oauth import OAuthClient, login
 from toolyard.links.refresh import refresh
 from toolyard.links.refusals import AuthNeededError
 from toolyard.stores.grants import Grants
@@ -92,7 +92,7 @@ async def test_a_client_that_was_registered_by_hand_is_used(
         "redirect_uris": [f"http://127.0.0.1:{port}/callback"],
     }
 
-    client = Client(id="mine", secret="by-hand-0123", port=port)
+    client = OAuthClient(id="mine", secret="by-hand-0123", port=port)
     await login("remote", Url(issuer.mcp), grants, browser, client)
 
     assert issuer.registrations == []
@@ -140,7 +140,7 @@ async def test_the_secret_of_a_client_registered_by_hand_is_shown_as_the_issuer_
         "token_endpoint_auth_method": method,
     }
 
-    client = Client(id="mine", secret="by-hand-0123", port=port)
+    client = OAuthClient(id="mine", secret="by-hand-0123", port=port)
     await login("remote", Url(issuer.mcp), grants, browser, client)
 
     assert grants.listed()

@@ -37,14 +37,14 @@ from toolyard.links.departures import Departures
 from toolyard.links.instances import Instances
 from toolyard.links.opening import Connect, FillIn, FindAgain, Opener, Recognise
 from toolyard.links.patience import Patience
-from toolyard.links.pool import Pool
+from toolyard.links.pool import LinkPool
 from toolyard.links.probe import probe
 from toolyard.links.sites import Sites
 from toolyard.links.weights import Weights
 from toolyard.records.follow import Follower
 from toolyard.relay.relay import Relay
 from toolyard.settings import Settings
-from toolyard.sources.agents import Agents as AgentsSource
+from toolyard.sources.agents import AgentsSource
 from toolyard.sources.announced import Announced
 from toolyard.sources.apps import Apps
 from toolyard.sources.bundled import Bundled
@@ -184,7 +184,7 @@ class House:
         """Build what opens links and holds them."""
         self.departures = Departures(read_ports)
         self.open = self._make_opener()
-        self.pool = Pool(
+        self.pool = LinkPool(
             self.board,
             self.open,
             self._patience,

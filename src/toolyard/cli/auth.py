@@ -51,13 +51,13 @@ def login_command(
     port: int,
 ) -> None:
     """Log in at a server in the browser."""
-    from toolyard.links.oauth import Client, login
+    from toolyard.links.oauth import OAuthClient, login
     from toolyard.stores.keyring import read_keyring
 
     server, url = _find(context, name)
     grants = _grants(context)
     secret = read_keyring(client_secret) if client_secret else ""
-    client = Client(client_id, secret, client_page, port)
+    client = OAuthClient(client_id, secret, client_page, port)
 
     def show(page: str) -> None:
         context.terminal.note(f"open this page to log in at '{server.id.name}':\n\n  {page}\n")

@@ -41,7 +41,7 @@ from toolyard.hub.rows import (
 )
 from toolyard.links.instances import Instances
 from toolyard.links.keeper import Keeper
-from toolyard.links.pool import Pool
+from toolyard.links.pool import LinkPool
 from toolyard.sources.announced import ProjectFolders
 from toolyard.sources.apps import Apps
 from toolyard.sources.scan import Scan
@@ -56,7 +56,7 @@ class Hub:
     def __init__(
         self,
         board: Board,
-        pool: Pool,
+        pool: LinkPool,
         instances: Instances,
         apps: Apps,
         *,

@@ -14,7 +14,7 @@ from toolyard.core.placement import Run
 from toolyard.core.plans import Resolution
 from toolyard.core.sites import Placement, Site
 from toolyard.hub import Hub
-from toolyard.links.sites import LOCAL, Sites, Trial
+from toolyard.links.sites import LOCAL, Sites, SiteTrial
 from toolyard.stores.agentrecords import read_site
 from toolyard.stores.agents import ANY, AgentStore
 
@@ -85,7 +85,7 @@ class Executors:
         self._reached.pop(id_, None)
         return await self._hub.board.wait_until(lambda picture: id_ not in picture.roster.sites)
 
-    async def try_out(self, name: str, placement: Placement) -> Trial:
+    async def try_out(self, name: str, placement: Placement) -> SiteTrial:
         """Start a tiny server there, call it, remove it, and say what failed.
 
         Raises:

@@ -19,7 +19,7 @@ from toolyard.links.instances import OpenFor
 from toolyard.links.link import Link
 from toolyard.links.listing import KINDS, list_offers
 from toolyard.links.owner import EVERYBODY
-from toolyard.links.pool import Pool
+from toolyard.links.pool import LinkPool
 
 SECONDS: Final = 60.0
 """How long a server gets to start, greet and list, unless told otherwise."""
@@ -76,7 +76,7 @@ async def verify(
 
 
 @asynccontextmanager
-async def leased(pool: Pool, id_: ServerId) -> AsyncIterator[Link]:
+async def leased(pool: LinkPool, id_: ServerId) -> AsyncIterator[Link]:
     """The link of a server of the yard; it stays open for whoever comes next."""
     yield await pool.lease(id_)
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 from toolyard import __version__
 from toolyard.core.errors import LinkError
 from toolyard.core.model import Peer
-from toolyard.links.link import Link, RefusedError
+from toolyard.links.link import Link, RequestRefusedError
 from toolyard.links.pending import PendingRequest
 from toolyard.wire import era, jsonrpc
 from toolyard.wire.jsonrpc import Message
@@ -72,7 +72,7 @@ def adopt(link: Link, message: Message) -> bool:
 def welcome(link: Link, message: Message) -> None:
     """Take the answer to a greeting."""
     if message.error:
-        raise RefusedError(link.name, "initialize", jsonrpc.read_fault(message.error))
+        raise RequestRefusedError(link.name, "initialize", jsonrpc.read_fault(message.error))
     result = _object(message.result)
     version = result.get("protocolVersion")
     if not isinstance(version, str):

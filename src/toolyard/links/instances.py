@@ -20,7 +20,7 @@ from toolyard.links.keeper import Keeper
 from toolyard.links.link import Link
 from toolyard.links.owner import EVERYBODY, Apart, Owner
 from toolyard.links.patience import Patience
-from toolyard.links.pool import Pool
+from toolyard.links.pool import LinkPool
 from toolyard.wire.era import Era
 from toolyard.wire.tasks import Tasks
 
@@ -125,7 +125,7 @@ class Instances:
     def __init__(
         self,
         board: Board,
-        pool: Pool,
+        pool: LinkPool,
         open_for: OpenFor,
         patience: Patience,
         idle: float,

@@ -18,7 +18,7 @@ from toolyard.core.errors import LinkError, SecretError, StartError, ToolyardErr
 from toolyard.core.model import NO_OFFERS, Command, Observation, Offers, Problem, Server, Status
 from toolyard.core.problems import ProblemCode
 from toolyard.links.connecting import ProbeFatalError
-from toolyard.links.link import Link, RefusedError
+from toolyard.links.link import Link, RequestRefusedError
 from toolyard.links.listening import Listening
 from toolyard.links.listing import KINDS, list_offers
 from toolyard.links.patience import Patience
@@ -347,7 +347,7 @@ class Keeper:
         except ProbeFatalError as end:
             try:
                 return await stack.enter_async_context(self._open(self.server, "legacy"))
-            except RefusedError as refusal:
+            except RequestRefusedError as refusal:
                 if refusal.fault.code not in _NOT_LEGACY:
                     raise
                 # It is modern, so it was not the probe that ended it: that is the news.

@@ -219,7 +219,7 @@ class Link:
             self.cancel(pending, "no longer needed")
             raise
         if message.error:
-            raise RefusedError(self.name, method, jsonrpc.read_fault(message.error))
+            raise RequestRefusedError(self.name, method, jsonrpc.read_fault(message.error))
         return bytes(message.result)
 
     def cancel(self, pending: PendingRequest, reason: str) -> None:
@@ -526,7 +526,7 @@ class Link:
         self.cancel(pending, "timed out")
 
 
-class RefusedError(LinkError):
+class RequestRefusedError(LinkError):
     """A server answered a request of ours with an error."""
 
     def __init__(self, name: str, method: str, fault: jsonrpc.Fault) -> None:

@@ -12,7 +12,7 @@ from toolyard.core.model import Offer, Offers
 from toolyard.core.names import NAME_CHARS
 from toolyard.core.owners import URI_CHARS
 from toolyard.links.greeting import own_params
-from toolyard.links.link import Link, RefusedError
+from toolyard.links.link import Link, RequestRefusedError
 from toolyard.wire import era, jsonrpc
 
 PAGES: Final = 100
@@ -61,7 +61,7 @@ async def _list(link: Link, kind: str, seconds: float) -> tuple[Offer, ...]:
         params = {} if cursor is None else {"cursor": cursor}
         try:
             page = jsonrpc.fields(await link.ask(method, own_params(link, params), seconds))
-        except RefusedError as error:
+        except RequestRefusedError as error:
             # Many servers declare resources and have no templates method.
             if error.fault.code == era.METHOD_NOT_FOUND:
                 break

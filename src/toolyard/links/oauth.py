@@ -37,7 +37,7 @@ LOGIN_SECONDS: Final = 300.0
 
 
 @dataclass(frozen=True, slots=True)
-class Client:
+class OAuthClient:
     """The client as an issuer knows it; when empty, we introduce ourselves."""
 
     id: str = ""
@@ -54,7 +54,7 @@ async def login(
     url: Url,
     grants: Grants,
     show: Callable[[str], None],
-    client: Client | None = None,
+    client: OAuthClient | None = None,
     seconds: float = LOGIN_SECONDS,
 ) -> Listed:
     """Log in; `show` gets the address of the page on which the person agrees.
@@ -68,11 +68,11 @@ async def login(
     former = await asyncio.to_thread(_read, grants, key)
     scope = await asyncio.to_thread(_wanted, grants, key, former)
     async with AsyncExitStack() as stack:
-        callback = await _listen(stack, former, client or Client())
+        callback = await _listen(stack, former, client or OAuthClient())
         attempt = _Attempt(name, callback, show, seconds)
-        storage = _Storage(_client_of(former, callback, client or Client(), scope))
+        storage = _Storage(_client_of(former, callback, client or OAuthClient(), scope))
         # Without its query, which may be secret: issuers are told which server this is for.
-        provider = attempt.provider(key, storage, (client or Client()).page, scope)
+        provider = attempt.provider(key, storage, (client or OAuthClient()).page, scope)
         status = await _knock(name, url, provider)
         grant = _grant(name, key, provider, status)
     return await asyncio.to_thread(grants.write, grant)
@@ -104,7 +104,7 @@ def _wanted(grants: Grants, key: str, former: Grant | None) -> str:
     return join_scopes(former.scope, listed.wanted)
 
 
-async def _listen(stack: AsyncExitStack, former: Grant | None, client: Client) -> Callback:
+async def _listen(stack: AsyncExitStack, former: Grant | None, client: OAuthClient) -> Callback:
     """Listen where we did the last time: some issuers compare the port too."""
     wished = client.port or _port_of(former)
     try:
@@ -128,7 +128,7 @@ def _port_of(former: Grant | None) -> int:
 
 
 def _client_of(
-    former: Grant | None, callback: Callback, client: Client, scope: str
+    former: Grant | None, callback: Callback, client: OAuthClient, scope: str
 ) -> OAuthClientInformationFull | None:
     """The client that we are already, by the user or from before at this port, for this scope."""
     from mcp.shared.auth import OAuthClientInformationFull

@@ -27,7 +27,7 @@ class _Member:
     task: asyncio.Task[None]
 
 
-class Pool:
+class LinkPool:
     """Follows the picture: a keeper per usable server, ended when it leaves or changes."""
 
     def __init__(

@@ -36,7 +36,7 @@ LIMIT: Final = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class SiteTrial:
     """The outcome of trying a place, step by step; `failed` says where it stopped."""
 
     steps: tuple[tuple[str, float], ...] = ()
@@ -148,7 +148,7 @@ class Sites:
                     log.warning("ended leftovers", extra={"executor": name, "what": list(ended)})
         post(Report(SOURCE, problems=tuple(problems)))
 
-    async def try_out(self, name: str, placement: Placement, port: int) -> Trial:
+    async def try_out(self, name: str, placement: Placement, port: int) -> SiteTrial:
         """Start a tiny server at a place, call it, have it look for us, and remove it."""
         steps: list[tuple[str, float]] = []
         notes: list[str] = []
@@ -173,10 +173,10 @@ class Sites:
                 done("it was removed")
         except TimeoutError:
             hint = "see whether the place is under load, or cannot be reached"
-            return Trial(tuple(steps), f"not done after {TEST_SECONDS:g} s", hint, tuple(notes))
+            return SiteTrial(tuple(steps), f"not done after {TEST_SECONDS:g} s", hint, tuple(notes))
         except ToolyardError as error:
-            return Trial(tuple(steps), str(error), error.hint, tuple(notes))
-        return Trial(tuple(steps), notes=tuple(notes))
+            return SiteTrial(tuple(steps), str(error), error.hint, tuple(notes))
+        return SiteTrial(tuple(steps), notes=tuple(notes))
 
     async def _look_back(self, name: str, link: Link, port: int) -> str:
         """Say whether a process there reaches the hub."""

@@ -22,7 +22,7 @@ from toolyard.links.instances import Instances
 from toolyard.links.link import Link
 from toolyard.links.owner import Owner
 from toolyard.links.pending import PendingRequest
-from toolyard.links.pool import Pool
+from toolyard.links.pool import LinkPool
 from toolyard.links.turns import Turns
 from toolyard.relay.folders import Folders
 from toolyard.relay.given import Given
@@ -58,7 +58,7 @@ class Calls:
 
     def __init__(
         self,
-        pool: Pool,
+        pool: LinkPool,
         instances: Instances,
         folders: Folders,
         note_task: NoteTask,

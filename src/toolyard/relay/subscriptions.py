@@ -17,7 +17,7 @@ from toolyard.links.instances import Instance, Instances
 from toolyard.links.keeper import Keeper
 from toolyard.links.link import Link
 from toolyard.links.listening import RESOURCES, TASKS, Topic, Topics
-from toolyard.links.pool import Pool
+from toolyard.links.pool import LinkPool
 from toolyard.relay.routes import Route
 from toolyard.relay.session import LEVELS, ClientRequest, Session
 from toolyard.relay.view_key import ViewKey
@@ -111,7 +111,7 @@ class Subscriptions:
     """Tells clients what changed, once, and servers what is followed."""
 
     def __init__(
-        self, pool: Pool, instances: Instances, link_for: LinkFor, sessions: set[Session]
+        self, pool: LinkPool, instances: Instances, link_for: LinkFor, sessions: set[Session]
     ) -> None:
         self._pool = pool
         self._instances = instances

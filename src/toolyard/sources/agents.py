@@ -13,7 +13,7 @@ from toolyard.stores.agents import AgentRecords, AgentStore
 from toolyard.stores.expand import Lookup, explain, find_unset
 
 
-class Agents:
+class AgentsSource:
     """Reports the whole roster at once, and again after every change to a record of it."""
 
     def __init__(self, store: AgentStore, env: Mapping[str, str]) -> None:

@@ -46,7 +46,7 @@ PIDFDS = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class AnnouncedServer:
     """An entry whose process may be alive, and where it was found."""
 
     path: Path
@@ -120,7 +120,7 @@ class Announced:
         self._files: dict[Path, Announcements] = {}
         self._names: dict[tuple[Path, str, Any], str] = {}
         self._wake = asyncio.Event()
-        self.living: dict[str, Found] = {}
+        self.living: dict[str, AnnouncedServer] = {}
         """Every entry whose process may be alive, by the name it has here."""
 
     @property
@@ -168,7 +168,7 @@ class Announced:
     def _survey(self, paths: list[Path]) -> tuple[Report, set[int]]:
         """Look at all files and processes; give the report, and the processes it depends on."""
         problems: list[Problem] = []
-        entries: list[Found] = []
+        entries: list[AnnouncedServer] = []
         self._files = {path: self._files.get(path) or Announcements(path) for path in paths}
         for path, file in self._files.items():
             reading = file.read()
@@ -202,16 +202,16 @@ class Announced:
         }
         return Report(SOURCE, tuple(servers.values()), tuple(problems)), pids
 
-    def _living(self, path: Path, servers: dict[str, Any]) -> list[Found]:
+    def _living(self, path: Path, servers: dict[str, Any]) -> list[AnnouncedServer]:
         own = path == self._user
         judged = [
-            Found(path, key, entry, judge(entry), own)
+            AnnouncedServer(path, key, entry, judge(entry), own)
             for key, entry in list(servers.items())[:MOST]
             if isinstance(entry, dict) and entry.get("name") != OURSELVES
         ]
         return [server for server in judged if server.state not in (DEAD, UNCLEAR)]
 
-    def _named(self, entries: list[Found]) -> list[tuple[str, Found]]:
+    def _named(self, entries: list[AnnouncedServer]) -> list[tuple[str, AnnouncedServer]]:
         """Give each a name of its own, which it keeps: name, name-2 ... as they started."""
         ordered = sorted(entries, key=lambda server: (server.started, server.key, str(server.path)))
         ids = [(server.path, server.key, server.entry.get("pid")) for server in ordered]
@@ -286,7 +286,7 @@ class Ports:
         return ""
 
 
-def _waiting(name: str, server: Found, why: str) -> Problem:
+def _waiting(name: str, server: AnnouncedServer, why: str) -> Problem:
     text = f"'{name}', announced in '{server.path}', is not offered: {why}"
     hint = f"if you trust it: toolyard adopt {name}"
     if why.startswith(SILENT):
@@ -294,7 +294,7 @@ def _waiting(name: str, server: Found, why: str) -> Problem:
     return Problem(ProblemCode.ANNOUNCED_WAITS, text, hint, f"{name}@{SOURCE}")
 
 
-def _endpoint(server: Found, ports: Ports) -> Endpoint | str | None:
+def _endpoint(server: AnnouncedServer, ports: Ports) -> Endpoint | str | None:
     """Give how to reach a server, or why it is not to be reached, or None if there is no way."""
     if server.state == ELSEWHERE:
         return f"it runs on the host {str(server.entry.get('host'))[:64]!r}"
@@ -323,7 +323,7 @@ def _is_dict(value: object) -> bool:
     return isinstance(value, dict)
 
 
-def _reach(transport: Entry, server: Found, ports: Ports) -> Endpoint | str:
+def _reach(transport: Entry, server: AnnouncedServer, ports: Ports) -> Endpoint | str:
     kind = transport.get("type")
     if kind == "stdio":
         return _command(transport, server)
@@ -349,7 +349,7 @@ def _reach(transport: Entry, server: Found, ports: Ports) -> Endpoint | str:
     return Url(full, "sse" if kind == "sse" else "http")
 
 
-def _command(transport: Entry, server: Found) -> Endpoint | str:
+def _command(transport: Entry, server: AnnouncedServer) -> Endpoint | str:
     argv, cwd = transport.get("command"), server.entry.get("cwd")
     if not server.is_own:
         return "it is a command to start, which a file in a project must not bring about"
@@ -383,7 +383,7 @@ def _is_ours(entry: Entry) -> bool:
     return True
 
 
-def _is_proven(server: Found) -> bool:
+def _is_proven(server: AnnouncedServer) -> bool:
     """Tell whether the process of an entry can have written it.
 
     A cloned file may name any pid. It cannot know when this machine was booted; and a server that

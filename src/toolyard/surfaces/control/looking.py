@@ -17,7 +17,7 @@ from toolyard.hub import Hub
 from toolyard.hub.appstatus import AppStatus
 from toolyard.hub.rows import ProblemRow, problem_row
 from toolyard.settings import PREFIX, SETTINGS, Setting, Settings, read_settings
-from toolyard.sources.announced import SOURCE, Found, transports_of
+from toolyard.sources.announced import SOURCE, AnnouncedServer, transports_of
 from toolyard.surfaces.control.api import Call, OpenObject, Operation, Reply
 
 TEXT: Final = 2048
@@ -98,7 +98,7 @@ class LookingDoor:
     """Questions about the rest of the yard."""
 
     def __init__(
-        self, hub: Hub, settings: Settings, living: Callable[[], Mapping[str, Found]]
+        self, hub: Hub, settings: Settings, living: Callable[[], Mapping[str, AnnouncedServer]]
     ) -> None:
         self._hub = hub
         self._settings = settings
@@ -149,7 +149,7 @@ class LookingDoor:
         return self._hub.app_status(name)
 
 
-def _announced(name: str, found: Found, entry: Entry | None, now: float) -> AnnouncedRow:
+def _announced(name: str, found: AnnouncedServer, entry: Entry | None, now: float) -> AnnouncedRow:
     said = found.entry
     ways = [
         AnnouncedTransport(_text(way, "type"), _text(way, "url"))

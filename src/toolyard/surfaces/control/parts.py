@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from toolyard.hub import Hub
 from toolyard.hub.orders import Orders
 from toolyard.settings import Settings
-from toolyard.sources.announced import Found
+from toolyard.sources.announced import AnnouncedServer
 from toolyard.stores.history import History
 from toolyard.stores.inputs import InputsFile
 from toolyard.stores.tokens import TokensFile
@@ -39,7 +39,7 @@ def yard_parts(
     dismiss: Callable[[Caller], None],
     stopping: asyncio.Event,
     present: Present,
-    living: Callable[[], Mapping[str, Found]],
+    living: Callable[[], Mapping[str, AnnouncedServer]],
 ) -> list[Operation]:
     """Servers, profiles, tokens, inputs, clients, what there is to read, figures and events."""
     doors = (
