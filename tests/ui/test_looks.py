@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.e2e.hub import RunningHub, running_hub, stdio_stub
+from tests.e2e.hub import running_hub, stdio_stub
 from tests.ui.conftest import DESK, PHONE, entered, kitchen, shots
 
 pytestmark = pytest.mark.ui
@@ -25,17 +24,6 @@ SERIOUS = """async () => (await axe.run()).violations
 FETCHED = """() => Object.fromEntries(performance.getEntriesByType("resource")
   .map((entry) => [new URL(entry.name).pathname, entry.encodedBodySize])
   .filter(([path]) => path.startsWith("/ui/assets/")))"""
-DRAWN = """() => new Promise((resolve) => {
-  const times = [];
-  const plain = requestAnimationFrame.bind(window);
-  window.requestAnimationFrame = (draw) => plain((now) => {
-    const begun = performance.now();
-    draw(now);
-    document.body.offsetHeight; // lays out what was drawn
-    times.push(performance.now() - begun);
-  });
-  setTimeout(() => resolve(times), 3500);
-})"""
 
 
 def servers(home: Path) -> dict[str, Any]:
@@ -92,31 +80,30 @@ async def test_a_great_yard_stays_smooth_while_things_happen(browser: Any, home:
         async with entered(browser, hub) as page:
             await page.wait_for_selector("[data-server=kitchen]")
             await page.wait_for_selector("[data-server=kitchen] >> text=~")
-            await page.evaluate(STORM)
-            times = sorted(await page.evaluate(DRAWN))
-            # The slowest say more of what else the machine does.
-            assert len(times) > 5 and times[len(times) * 3 // 4] < 100, times
-            paint = await first_paint(page, hub)
-            assert paint < 1000, f"first paint after {paint} ms"  # alone it takes a tenth
-
-
-async def first_paint(page: Any, hub: RunningHub) -> float:
-    """How long until something is seen."""
-    await page.goto(f"{hub.url}/ui")
-    await page.wait_for_selector("[data-server=kitchen]")
-    found = "JSON.stringify(performance.getEntriesByName('first-contentful-paint'))"
-    entries = json.loads(await page.evaluate(found))
-    return float(entries[0]["startTime"])
+            changes = await page.evaluate(STORM)
+            # About 1600 nodes; more than 50,000 if rows that stay the same were made anew.
+            assert 150 < changes < 10_000, changes
 
 
 STORM = """async () => {
   const {state, tell} = await import("/ui/assets/lib/store.js");
-  let count = 0;
-  const timer = setInterval(() => {
-    count += 1;
+  let changes = 0;
+  const size = (node) => 1 + (node.querySelectorAll?.("*").length || 0);
+  const observer = new MutationObserver((records) => {
+    for (const record of records) {
+      changes += 1;
+      for (const node of record.addedNodes) changes += size(node);
+    }
+  });
+  const everything = {subtree: true, childList: true, attributes: true, characterData: true};
+  observer.observe(document.getElementById("main"), everything);
+  for (let count = 1; count <= 150; count += 1) {
     const servers = state.status.servers.map((each, at) => (
       at === count % 200 ? {...each, enabled: !each.enabled, tools: count} : each));
     tell({status: {...state.status, servers}});
-    if (count === 150) clearInterval(timer);
-  }, 20);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  await new Promise((resolve) => setTimeout(() => requestAnimationFrame(resolve), 400));
+  observer.disconnect();
+  return changes;
 }"""
