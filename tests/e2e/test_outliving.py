@@ -103,9 +103,10 @@ async def test_a_modern_client_listens_on(yard: Background) -> None:
         message = talk.message("subscriptions/listen", {"notifications": wanted})
         listening = talk.group.create_task(talk.exchange(message))
         await talk.wait_heard(ACKNOWLEDGED)
-        before = len(yard.events("stub", "subscribe"))
 
-        await yard.kill()
+        killed = await yard.kill()
+        before = len(yard.events("stub", "subscribe"))
+        await until(lambda: yard.state is not None and yard.state.pid != killed)
         changed = (await talk.wait_heard(LISTS[0]))[-1]
         assert changed["_meta"]["io.modelcontextprotocol/subscriptionId"] == message["id"]
         await until(lambda: len(yard.events("stub", "subscribe")) > before)

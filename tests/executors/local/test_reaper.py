@@ -13,6 +13,7 @@ from pathlib import Path
 from tests.executors.children import DAEMON, ECHO, ESCAPING, STUBBORN, Ear, leaves, marked, python
 from toolyard.core.placement import Run
 from toolyard.executors.local import Local, reaper
+from toolyard.executors.local.marking import marking
 
 PATIENCE = 60.0
 HUB = f"""
@@ -107,6 +108,17 @@ async def test_a_daemon_with_an_empty_environment_ends_with_its_server(local: Lo
         assert await leaves(second, within=PATIENCE)
         assert not await leaves(first, within=0)
     assert await leaves(first, within=PATIENCE)
+
+
+def test_what_is_started_has_its_mark_before_it_can_fork() -> None:
+    usual = resource.getrlimit(resource.RLIMIT_RTTIME)
+    script = "import resource; print(resource.getrlimit(resource.RLIMIT_RTTIME)[0])"
+
+    with marking() as limit:
+        child = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
+
+    assert int(child.stdout) == limit > 1 << 61
+    assert resource.getrlimit(resource.RLIMIT_RTTIME) == usual
 
 
 async def test_the_mark_of_a_server_is_beyond_what_any_other_process_has(local: Local) -> None:

@@ -11,6 +11,7 @@ from typing import Final
 
 from toolyard.core.apps import PLACE, App, Install
 from toolyard.core.errors import StartError
+from toolyard.executors.local.marking import FORKING
 from toolyard.executors.local.reaper import INSTANCE, OWNER
 
 START_SECONDS: Final = 10.0
@@ -80,17 +81,25 @@ def launch(installed: InstalledApp, env: Mapping[str, str]) -> None:
     if not installed.argv:
         raise StartError(f"cannot determine how to start {label!r}", "add 'launch' to its app")
     try:
-        ended = subprocess.run(
-            command,
-            env=public,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            timeout=START_SECONDS,
-            check=False,
-        )
+        code, stderr = _run(command, public)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise StartError(f"cannot start {label!r}: {error}") from error
-    if ended.returncode:
-        why = ended.stderr.decode("utf-8", "replace").strip()[:200].lower()
+    if code:
+        why = stderr.decode("utf-8", "replace").strip()[:200].lower()
         raise StartError(f"cannot start {label!r}: {why}", f"look at '{installed.place}'")
+
+
+def _run(command: list[str], env: Mapping[str, str]) -> tuple[int, bytes]:
+    """Run a command to its end; return its exit code and stderr. It gets no server's mark."""
+    none = subprocess.DEVNULL
+    with FORKING:
+        process = subprocess.Popen(
+            command, env=env, stdin=none, stdout=none, stderr=subprocess.PIPE
+        )
+    with process:
+        try:
+            _, stderr = process.communicate(timeout=START_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise
+        return process.returncode, stderr

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
 import signal
 import sys
 import uuid
@@ -21,6 +20,7 @@ from toolyard.executors.child import Child
 from toolyard.executors.local import posix, reaper
 from toolyard.executors.local.environment import environment
 from toolyard.executors.local.fetching import HINT, FetchLock, FetchLocks
+from toolyard.executors.local.marking import marking
 from toolyard.executors.local.program import Program, locate, refusal
 from toolyard.executors.local.reaper_client import ReaperClient
 from toolyard.executors.local.serving import check_port, serving
@@ -30,7 +30,6 @@ from toolyard.wire.tasks import Tasks
 
 _KILL_WAIT = 1.0  # a killed process goes at once, unless the kernel holds it
 _DRAIN_WAIT = 0.5  # with all writers gone the rest is there already
-_NEVER = 1 << 62  # the least of the limits that mark processes
 _SWEEPERS = 16  # stops that may search for leftovers at once
 
 
@@ -125,14 +124,15 @@ class Local:
         hold = await self._fetches.hold(name, command)
         self._reaper.begin()
         try:
-            process = _start(name, program, env, child, hold)
+            with marking() as limit:
+                process = _start(name, program, env, child, hold)
         except StartError:
             if hold is not None:
                 hold.leave()
             raise
         child.pid = process.pid
         self._last[name] = [*self._last.get(name, ())[-1:], child]
-        life = _LocalRun(self, process, child, f"{reaper.INSTANCE}={instance}", hold)
+        life = _LocalRun(self, process, child, f"{reaper.INSTANCE}={instance}", limit, hold)
         try:
             await life.begin(_bounds(run.placement, self._limits))
             yield child
@@ -178,6 +178,7 @@ class _LocalRun:
         process: posix.Process,
         child: Child,
         mark: str,
+        limit: int,
         hold: FetchLock | None,
     ) -> None:
         self._local = local
@@ -187,8 +188,7 @@ class _LocalRun:
         self._hold = hold
         self._fetched = asyncio.Event()
         child.on_spoken = self._spoken if hold is not None else None
-        # First: everything that the process starts from now on inherits it.
-        self._limit = _mark(process.pid)
+        self._limit = limit
         entry = reaper.read_process(process.pid)
         self._start = entry.start if entry else 0
 
@@ -289,25 +289,6 @@ def _start(
         return posix.start(program, env, child)
     except (OSError, ValueError) as error:
         raise refusal(name, program, error) from error
-
-
-def _mark(pid: int) -> int:
-    """Mark a process by a real-time limit that no other has; return it, or 0 if it cannot be set.
-
-    RLIMIT_RTTIME bounds how long a program with real-time priority may run without a pause, in
-    microseconds; this one is more than 100,000 years. A process that begins a session with an
-    empty environment still inherits its limits.
-    """
-    if sys.platform != "linux":
-        return 0
-    import resource
-
-    limit = _NEVER | secrets.randbits(61)
-    with suppress(OSError, ValueError):  # it has ended already, or has a lower limit
-        _, most = resource.prlimit(pid, resource.RLIMIT_RTTIME)
-        resource.prlimit(pid, resource.RLIMIT_RTTIME, (limit, most))
-        return limit
-    return 0
 
 
 def _bounds(placement: Placement, usual: Limits) -> Limits:
