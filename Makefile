@@ -19,7 +19,7 @@ up: $(VENV)/.runtime ## set everything up and start the hub (ARGS="--port 8000" 
 	@exec $(BIN)/toolyard up $(ARGS)
 
 test: $(VENV)/.dev ## set everything up and run all tests (ARGS="-k names" to choose)
-	@$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
+	@$(BIN)/python -m pytest -n 4 --dist loadfile $(ARGS)
 
 quick: $(VENV)/.dev ## the tests for every minute: the rooms alone, in under one
 	@$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow and not executors and not ui" $(QUICK) $(ARGS)

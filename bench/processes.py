@@ -29,10 +29,10 @@ def stdio_upstream(tools: int = 0) -> list[str]:
     return [sys.executable, UPSTREAM, "stdio", "--tools", str(tools)]
 
 
-def hub_command(config: Path, port: int) -> list[str]:
+def hub_command(config: Path, port: int, python: str = sys.executable) -> list[str]:
     """How the hub is started: the one place that knows."""
     up = ["up", "--config", str(config), "--port", str(port)]
-    return [sys.executable, "-m", "toolyard", *up]
+    return [python, "-m", "toolyard", *up]
 
 
 def attach_command() -> list[str]:
@@ -159,8 +159,13 @@ def explained(log: Path) -> Iterator[None]:
 
 
 @contextmanager
-def hub(urls: list[str], commands: list[list[str]]) -> Iterator[Running]:
-    """The hub in front of these servers; it may not have opened its door yet."""
+def hub(
+    urls: list[str], commands: list[list[str]], python: str = sys.executable
+) -> Iterator[Running]:
+    """The hub in front of these servers; it may not have opened its door yet.
+
+    `python` is that of another checkout, for a hub to compare with.
+    """
     with tempfile.TemporaryDirectory(prefix="ty-") as name:
         home = Path(name)
         servers: list[dict[str, object]] = [{"url": url} for url in urls]
@@ -171,7 +176,7 @@ def hub(urls: list[str], commands: list[list[str]]) -> Iterator[Running]:
         environment = surroundings(home)
         with (home / "out").open("w+") as out:
             began = time.perf_counter()
-            argv = hub_command(config, port)
+            argv = hub_command(config, port, python)
             process = subprocess.Popen(argv, env=environment, stdout=out, stderr=out, text=True)
             target = Target(f"http://127.0.0.1:{port}/mcp", TOKEN, "s00__")
             with stopped_after(process), explained(home / "out"):

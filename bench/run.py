@@ -1,10 +1,13 @@
 """What a call costs through the hub, beside the bare relay in the same run.
 
     python bench/run.py [--rounds N] [--seconds S] [--only echo,list] [--without-hub] [--json]
+                        [--against PYTHON]
 
 CPU is user plus system time of the hub's process per call: the figure that a busy machine
 disturbs least. The relay is measured in turn with the hub, round by round, and ratios are taken
-within a round. Exit code 1 if a target is missed, 2 if something could not be measured.
+within a round. `--against` takes the interpreter of another checkout (`.venv/bin/python`) and
+measures the hub of that one, too, in the same rounds. Exit code 1 if a target is missed, 2 if
+something could not be measured.
 """
 
 from __future__ import annotations
@@ -73,6 +76,8 @@ def contestants(
     found: dict[str, AbstractContextManager[Running]] = {"relay": relay(urls, commands)}
     if not given.without_hub:
         found["hub"] = hub(urls, commands)
+    if given.against:
+        found["before"] = hub(urls, commands, given.against)
     return found
 
 
@@ -134,6 +139,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=1.5, help="length of one closed loop")
     parser.add_argument("--only", default="", help="works to run: echo,list,apart,cold,attach ...")
     parser.add_argument("--without-hub", action="store_true", help="measure the relay alone")
+    parser.add_argument("--against", default="", help="the python of a checkout to compare with")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     try:

@@ -21,6 +21,10 @@ class Row:
     met: bool | None = None
     per_second: float | None = None
     p99_ms: float | None = None
+    before: float | None = None
+    """Of the hub that it is compared with."""
+    change: float | None = None
+    """The hub as a multiple of that one, within a round."""
 
 
 # Of CPU: the most the hub may cost as a multiple of the relay.
@@ -42,6 +46,9 @@ def medians(work: str, rounds: list[dict[str, Tally]]) -> Row:
     if who == "hub":
         row.hub = median(found["hub"].cpu_us for found in rounds)
         row.ratio = median(found["hub"].cpu_us / found["relay"].cpu_us for found in rounds)
+    if "before" in rounds[0]:
+        row.before = median(found["before"].cpu_us for found in rounds)
+        row.change = median(found["hub"].cpu_us / found["before"].cpu_us for found in rounds)
     judge(row, rounds, who)
     return row
 
@@ -84,12 +91,24 @@ def limit(work: str, measured: str, value: float, most: float, unit: str) -> Row
 
 def show(rows: list[Row]) -> str:
     """The rows as text."""
-    heads = ("work", "measured", "hub", "relay", "ratio", "per s", "p99 ms", "target", "")
+    heads = (
+        "work",
+        "measured",
+        "hub",
+        "relay",
+        "ratio",
+        "per s",
+        "p99 ms",
+        "before",
+        "change",
+        "target",
+        "",
+    )
     lines = [heads, *(cells(row) for row in rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(heads))]
     return "\n".join(
         "  ".join(
-            cell.rjust(width) if 2 <= column <= 6 else cell.ljust(width)
+            cell.rjust(width) if 2 <= column <= 8 else cell.ljust(width)
             for column, (cell, width) in enumerate(zip(line, widths, strict=True))
         ).rstrip()
         for line in lines
@@ -99,7 +118,7 @@ def show(rows: list[Row]) -> str:
 def cells(row: Row) -> tuple[str, ...]:
     """One row as text."""
     verdict = {True: "pass", False: "FAIL", None: ""}[row.met]
-    numbers = (row.hub, row.relay, row.ratio, row.per_second, row.p99_ms)
+    numbers = (row.hub, row.relay, row.ratio, row.per_second, row.p99_ms, row.before, row.change)
     return (row.work, row.measured, *(number(value) for value in numbers), row.target, verdict)
 
 

@@ -13,8 +13,10 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 
 from toolyard.core.errors import StoreError
 from toolyard.records.files import locked
@@ -22,6 +24,9 @@ from toolyard.records.files import locked
 log = logging.getLogger(__name__)
 
 BATCH: Final = 500
+AT_ONCE: Final = (250, 25, 1)
+"""Rows that one statement inserts. SQLite lets go of the interpreter's lock for each statement, and
+to get it back from a busy loop takes longer than the row."""
 WAITING: Final = 50_000
 """Rows that may wait to be written; beyond this they are dropped and counted."""
 
@@ -36,21 +41,55 @@ READ_ONLY_HINT: Final = "make its directory writable or free some space, then ru
 
 Row = tuple[Any, ...]
 Value = TypeVar("Value")
+_Statement = tuple[str, Row]
 Migration = str | Callable[[sqlite3.Connection], None]
 """A script, or a function where SQL alone cannot say what is to be done."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Rows:
-    """Rows that wait to be written, or what `make` turns into rows in the writer's thread."""
+class _Change:
+    """A statement that waits to be carried out."""
 
     sql: str
-    rows: Sequence[Any]
-    make: Callable[[Sequence[Any]], Sequence[Row]] | None = None
+    values: Row
+    count: ClassVar = 1
+
+    def prepare(self) -> list[_Statement]:
+        """Return the statements to carry out."""
+        return [(self.sql, self.values)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """Rows that wait to be inserted, as the values that `make` turns into rows."""
+
+    into: str
+    values: Sequence[Any]
+    make: Callable[[Sequence[Any]], Sequence[Row]]
 
     @property
     def count(self) -> int:
-        return len(self.rows)
+        return len(self.values)
+
+    def prepare(self) -> list[_Statement]:
+        """Return the statements to carry out, each of which inserts many rows."""
+        rows, begin = self.make(self.values), 0
+        statements = []
+        for size in AT_ONCE:
+            while begin + size <= len(rows):
+                sql = _insertion(self.into, len(rows[begin]), size)
+                statements.append((sql, tuple(chain.from_iterable(rows[begin : begin + size]))))
+                begin += size
+        return statements
+
+
+@lru_cache(16)
+def _insertion(into: str, columns: int, rows: int) -> str:
+    row = f"({', '.join('?' * columns)})"
+    return f"INSERT INTO {into} VALUES {', '.join([row] * rows)}"  # noqa: S608
+
+
+_Work = _Change | _Rows
 
 
 class Database:
@@ -71,7 +110,7 @@ class Database:
         self.is_read_only = read_only
         self.dropped = 0
         self._lock = threading.Lock()
-        self._waiting: queue.Queue[_Rows | threading.Event | None] = queue.Queue()
+        self._waiting: queue.Queue[_Work | threading.Event | None] = queue.Queue()
         self._given = self._taken = 0
         self._writer: threading.Thread | None = None
         try:
@@ -143,23 +182,24 @@ class Database:
 
     def later(self, sql: str, values: Row) -> None:
         """Write soon, from a thread of its own; never blocks, drops rather than grows."""
-        self._give(_Rows(sql, (values,)))
+        self._give(_Change(sql, values))
 
-    def later_all(
-        self, sql: str, values: Sequence[Value], make: Callable[[Sequence[Value]], Sequence[Row]]
+    def insert_later(
+        self, into: str, values: Sequence[Value], make: Callable[[Sequence[Value]], Sequence[Row]]
     ) -> bool:
-        """Write many rows soon; `make` turns values into rows, one each, in the thread.
+        """Insert many rows soon; `make` turns values into rows, one each, in the thread.
 
-        False if they are dropped, because too many wait already or nothing can be written.
+        `into` is a table with its columns, as in `calls (at, server)`. False if the rows are
+        dropped, because too many wait already or nothing can be written.
         """
-        return self._give(_Rows(sql, values, make))
+        return self._give(_Rows(into, values, make))
 
-    def _give(self, rows: _Rows) -> bool:
-        if self.is_read_only or self._given - self._taken + rows.count > WAITING:
-            self.dropped += rows.count
+    def _give(self, work: _Work) -> bool:
+        if self.is_read_only or self._given - self._taken + work.count > WAITING:
+            self.dropped += work.count
             return False
-        self._given += rows.count
-        self._pass_on(rows)
+        self._given += work.count
+        self._pass_on(work)
         return True
 
     def settle(self) -> None:
@@ -169,7 +209,7 @@ class Database:
             self._pass_on(written)
             written.wait(SETTLE_SECONDS)
 
-    def _pass_on(self, item: _Rows | threading.Event) -> None:
+    def _pass_on(self, item: _Work | threading.Event) -> None:
         if self._writer is None:
             self._writer = threading.Thread(target=self._write_on, name="database", daemon=True)
             self._writer.start()
@@ -191,28 +231,26 @@ class Database:
                 self._write(batch)
             except Exception as error:
                 # Whatever is wrong with these rows, those to come must be written.
-                self.dropped += sum(rows.count for rows in batch)
+                self.dropped += sum(work.count for work in batch)
                 log.warning("rows were not written", extra={"why": str(error)})
-            self._taken += sum(rows.count for rows in batch)
+            self._taken += sum(work.count for work in batch)
             for waiter in waiters:
                 waiter.set()
 
-    def _write(self, batch: list[_Rows]) -> None:
+    def _write(self, batch: list[_Work]) -> None:
         if not batch:
             return
         # What takes long is done before others have to wait for the connection.
-        statements = [
-            (group.sql, group.make(group.rows) if group.make else group.rows) for group in batch
-        ]
+        statements = [statement for work in batch for statement in work.prepare()]
         with self.change() as connection:
-            for sql, rows in statements:
-                connection.executemany(sql, rows)
+            for sql, values in statements:
+                connection.execute(sql, values)
 
     def _batch(
-        self, item: _Rows | threading.Event | None
-    ) -> tuple[list[_Rows], list[threading.Event], bool]:
+        self, item: _Work | threading.Event | None
+    ) -> tuple[list[_Work], list[threading.Event], bool]:
         """Return what fits into one transaction, its waiters, and whether it is the end."""
-        batch: list[_Rows] = []
+        batch: list[_Work] = []
         waiters: list[threading.Event] = []
         rows = 0
         while item is not None:

@@ -55,11 +55,8 @@ CREATE TABLE call_log (
 )
 """
 _COLUMNS: Final = "at, agent, caller, server, tool, ms, asked, answered, outcome, error"
-_INSERT: Final = f"INSERT INTO call_log ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608
-_INSERT_WITH_BODIES: Final = (
-    f"INSERT INTO call_log ({_COLUMNS}, arguments, result)"  # noqa: S608
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-)
+_PLAIN: Final = f"call_log ({_COLUMNS})"
+_WITH_BODIES: Final = f"call_log ({_COLUMNS}, arguments, result)"
 _PRUNE_ROWS: Final = "DELETE FROM call_log WHERE id <= (SELECT max(id) FROM call_log) - ?"
 _PRUNE_DAYS: Final = "DELETE FROM call_log WHERE at < ?"
 
@@ -166,8 +163,10 @@ class CallLog:
         epoch = time() - monotonic()
         if not self.bounds.bodies:
             # Binding two NULLs would cost as much as binding all the rest.
-            database.later_all(_INSERT, calls, lambda calls: [_row(epoch, call) for call in calls])
-        elif database.later_all(_INSERT_WITH_BODIES, calls, partial(self._rows, epoch, size)):
+            database.insert_later(
+                _PLAIN, calls, lambda calls: [_row(epoch, call) for call in calls]
+            )
+        elif database.insert_later(_WITH_BODIES, calls, partial(self._rows, epoch, size)):
             self._given_bytes += size
 
     def _rows(self, epoch: float, size: int, calls: Sequence[LoggedCall]) -> list[Row]:
