@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from typing import Annotated, Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -16,7 +17,9 @@ from toolyard.operation import (
     Done,
     NoInput,
     Operation,
+    Streamed,
     Versioned,
+    WrittenOrder,
     operation,
     path_fields,
     read_order,
@@ -35,6 +38,36 @@ class Book(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     days: Annotated[int, Meta(ge=1)] = 14
     renews: bool = False
     notes: list[str] = []
+
+
+class News(Struct, frozen=True, forbid_unknown_fields=True):
+    """The news to hear."""
+
+    shelf: str
+    last_event_id: int = -1
+
+
+@operation("GET", "/shelves/{shelf}/news", headers=("last_event_id",))
+async def hear(yard: Yard, order: News) -> Streamed[str]:
+    """Hear what happens."""
+
+    async def tell() -> AsyncIterator[bytes]:
+        yield b"nothing"
+
+    return Streamed(tell())
+
+
+class Page(Struct, frozen=True):
+    """A page to keep, to the letter."""
+
+    shelf: str
+    body: bytes
+
+
+@operation("PUT", "/shelves/{shelf}/page", shape=Book, raw=True)
+async def keep(yard: Yard, order: Page) -> Done:
+    """Keep a page."""
+    return Done()
 
 
 @operation("POST", "/shelves/{shelf}/books/{number}", query=("renews",))
@@ -67,19 +100,40 @@ def test_an_order_is_read_as_it_was_written(
 ) -> None:
     order = Book(shelf=shelf, number=number, days=days, renews=renews, notes=notes)
 
-    target, body = write_order(lend, order)
+    written = write_order(lend, order)
 
-    assert body is not None
-    assert read_order(lend, *parts(target, lend), body) == order
+    assert written.body is not None
+    target = parts(written.target, lend)
+    assert read_order(lend, *target, written.headers, written.body) == order
 
 
 def test_a_question_has_no_body() -> None:
     order = Book(shelf="a/b", number=7, days=3)
 
-    target, body = write_order(look, order)
+    written = write_order(look, order)
 
-    assert (target, body) == ("/shelves/a%2Fb/books/7?days=3", None)
-    assert read_order(look, *parts(target, look), b"") == order
+    assert written == WrittenOrder("/shelves/a%2Fb/books/7?days=3", {}, None)
+    assert read_order(look, *parts(written.target, look), {}, b"") == order
+
+
+def test_a_field_may_travel_as_a_header() -> None:
+    order = News(shelf="a", last_event_id=7)
+
+    written = write_order(hear, order)
+
+    assert written == WrittenOrder("/shelves/a/news", {"last-event-id": "7"}, None)
+    others = {"accept": "*/*", "host": "here"}
+    assert read_order(hear, *parts(written.target, hear), others | written.headers, b"") == order
+    assert read_order(hear, {"shelf": "a"}, {}, others, b"") == News(shelf="a")
+
+
+def test_a_body_may_be_taken_as_it_came() -> None:
+    order = Page(shelf="a", body=b'{"pages": 1.0}')
+
+    written = write_order(keep, order)
+
+    assert written.body == order.body
+    assert read_order(keep, {"shelf": "a"}, {}, {}, written.body) == order
 
 
 @pytest.mark.parametrize(
@@ -88,7 +142,7 @@ def test_a_question_has_no_body() -> None:
 )
 def test_what_is_no_order_is_refused(query: dict[str, str], body: bytes) -> None:
     with pytest.raises(msgspec.ValidationError):
-        read_order(lend, {"shelf": "a", "number": "1"}, query, body)
+        read_order(lend, {"shelf": "a", "number": "1"}, query, {}, body)
 
 
 def test_an_operation_is_described_by_its_function() -> None:

@@ -8,7 +8,7 @@ description, so none of them can say something else.
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
@@ -74,11 +74,31 @@ class Versioned(Generic[Answer]):
 
 
 @dataclass(frozen=True, slots=True)
+class WithStatus(Generic[Answer]):
+    """An answer whose status is not the described one."""
+
+    answer: Answer
+    status: int
+
+
+@dataclass(frozen=True, slots=True)
+class Streamed(Generic[Answer]):
+    """An answer that is sent while it is made; the type is that of all of it together.
+
+    When whoever asked has gone, the chunks are closed, and with them whatever they wait for.
+    """
+
+    chunks: AsyncIterator[bytes]
+
+
+@dataclass(frozen=True, slots=True)
 class Split:
     """An order's fields by the part of a request that carries them."""
 
     path: type[Struct]
     query: type[Struct]
+    headers: type[Struct]
+    """A field `last_event_id` travels as the header `last-event-id`."""
     body: type[Struct] | None
 
 
@@ -107,6 +127,8 @@ class Operation(Generic[Order, Answer]):
     guard: Guard = Guard.NONE
     shape: Any = None
     """The type that describes a body which the operation reads itself."""
+    raw: bool = False
+    """The operation gets the bytes of that body as they came, not what they say."""
     invalid: int = 422
     """The status of input that can be read, and is not what the operation takes."""
     from_picture: bool = False
@@ -123,6 +145,7 @@ def operation(
     needs: Needs = Needs.HUB,
     tag: str = "",
     query: tuple[str, ...] = (),
+    headers: tuple[str, ...] = (),
     **more: Any,
 ) -> Callable[[Function[Order, Answer]], Operation[Order, Answer]]:
     """Describe an operation; the function's docstring and types say the rest.
@@ -130,25 +153,27 @@ def operation(
     Args:
         tag: The feature's name, unless given.
         query: Fields that stand in the address although the request has a body.
+        headers: Fields that travel as headers.
         more: Further fields of `Operation`.
     """
 
     def describe(function: Function[Order, Answer]) -> Operation[Order, Answer]:
         hints = get_type_hints(function, include_extras=True)
         order, answer = hints["order"], hints["return"]
-        is_versioned = get_origin(answer) is Versioned
+        wrapper = get_origin(answer)
+        is_wrapped = wrapper in (Versioned, WithStatus, Streamed)
         return Operation(
             method,
             path,
             function,
             order,
-            get_args(answer)[0] if is_versioned else answer,
-            is_versioned,
+            get_args(answer)[0] if is_wrapped else answer,
+            wrapper is Versioned,
             _first_sentence(function),
             package := function.__module__.rpartition(".")[0],
             tag or package.rpartition(".")[2],
             needs,
-            _split(order, method, path, query),
+            _split(order, method, path, query, headers),
             **more,
         )
 
@@ -159,9 +184,10 @@ def read_order(
     operation: Operation[Order, Answer],
     path: Mapping[str, str],
     query: Mapping[str, str],
+    headers: Mapping[str, str],
     body: bytes,
 ) -> Order:
-    """Put an order together from the parts of a request.
+    """Put an order together from the parts of a request; names of headers are in lower case.
 
     Raises:
         msgspec.ValidationError: It is not what the operation takes.
@@ -170,32 +196,61 @@ def read_order(
     split = operation.split
     fields = _fields_of(msgspec.convert(dict(path), split.path, strict=False))
     fields |= _fields_of(msgspec.convert(dict(query), split.query, strict=False))
+    fields |= _fields_of(
+        msgspec.convert(_told(split.headers, headers), split.headers, strict=False)
+    )
     if split.body is not None:
         fields |= _fields_of(msgspec.json.decode(body or b"{}", type=split.body))
     elif operation.shape is not None:
-        fields[WHOLE_BODY] = _decode(body or b"{}")
+        fields[WHOLE_BODY] = body if operation.raw else _decode(body or b"{}")
     return operation.order(**fields)
 
 
-def write_order(operation: Operation[Order, Answer], order: Order) -> tuple[str, bytes | None]:
-    """The target and the body of the request that gives an order; `read_order` undoes it."""
+@dataclass(frozen=True, slots=True)
+class WrittenOrder:
+    """The parts of the request that gives an order."""
+
+    target: str
+    headers: dict[str, str]
+    body: bytes | None
+
+
+def write_order(operation: Operation[Order, Answer], order: Order) -> WrittenOrder:
+    """Make the request that gives an order; `read_order` undoes it."""
     split = operation.split
     fields = {name: getattr(order, name) for name in order.__struct_fields__}
     named = {name: quote(_word(fields[name]), safe="") for name in split.path.__struct_fields__}
     target = _PATH_FIELD.sub(lambda match: named[match[1]], operation.path)
-    asked = {
+    if asked := _words(split.query, fields):
+        target += "?" + urlencode(asked)
+    told = {name.replace("_", "-"): word for name, word in _words(split.headers, fields).items()}
+    return WrittenOrder(target, told, _body(operation, fields))
+
+
+def _told(part: type[Struct], headers: Mapping[str, str]) -> dict[str, str]:
+    names = {name: name.replace("_", "-") for name in part.__struct_fields__}
+    return {name: headers[header] for name, header in names.items() if header in headers}
+
+
+def _words(part: type[Struct], fields: Mapping[str, Any]) -> dict[str, str]:
+    """The fields of a part that say something, as words."""
+    return {
         field.name: _word(fields[field.name])
-        for field in msgspec.structs.fields(split.query)
+        for field in msgspec.structs.fields(part)
         if fields[field.name] is not UNSET and fields[field.name] != _default(field)
     }
-    if asked:
-        target += "?" + urlencode(asked)
+
+
+def _body(operation: Operation[Any, Any], fields: Mapping[str, Any]) -> bytes | None:
+    if operation.raw:
+        raw: bytes = fields[WHOLE_BODY]
+        return raw
     if operation.shape is not None:
-        return target, msgspec.json.encode(fields[WHOLE_BODY])
-    if split.body is None:
-        return target, None
-    chosen = {name: fields[name] for name in split.body.__struct_fields__}
-    return target, msgspec.json.encode(split.body(**chosen))
+        return msgspec.json.encode(fields[WHOLE_BODY])
+    part = operation.split.body
+    if part is None:
+        return None
+    return msgspec.json.encode(part(**{name: fields[name] for name in part.__struct_fields__}))
 
 
 def path_fields(path: str) -> list[str]:
@@ -203,15 +258,23 @@ def path_fields(path: str) -> list[str]:
     return _PATH_FIELD.findall(path)
 
 
-def _split(order: type[Struct], method: str, path: str, query: tuple[str, ...]) -> Split:
+def _split(
+    order: type[Struct],
+    method: str,
+    path: str,
+    query: tuple[str, ...],
+    headers: tuple[str, ...],
+) -> Split:
     named = path_fields(path)
-    rest = [name for name in order.__struct_fields__ if name not in named and name != WHOLE_BODY]
+    elsewhere = {*named, *headers, WHOLE_BODY}
+    rest = [name for name in order.__struct_fields__ if name not in elsewhere]
     in_query = rest if method in _WITHOUT_BODY else [name for name in rest if name in query]
     in_body = [name for name in rest if name not in in_query]
     has_body = bool(in_body) and method not in _WITHOUT_BODY
     return Split(
         _part(order, tuple(named), "Path"),
         _part(order, tuple(in_query), "Query"),
+        _part(order, headers, "Headers"),
         _part(order, tuple(in_body), "Body") if has_body else None,
     )
 

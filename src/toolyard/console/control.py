@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import http.client
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import Any, cast
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -37,8 +38,10 @@ class Control:
         self, operation: Operation[Order, Answer], order: Order, patience: float = PATIENCE
     ) -> Answer:
         """Have an operation carried out; return its answer."""
-        target, body = write_order(operation, order)
-        with self._request(operation.method, target, body, patience) as response:
+        request = write_order(operation, order)
+        with self._request(
+            operation.method, request.target, request.body, patience, more=request.headers
+        ) as response:
             raw, version = response.read(), response.headers.get("ETag", "").strip('"')
         try:
             answer = msgspec.json.decode(raw, type=operation.answer)
@@ -220,12 +223,18 @@ class Control:
 
     @contextmanager
     def _request(
-        self, method: str, path: str, body: object, patience: float | None, match: str = ""
+        self,
+        method: str,
+        path: str,
+        body: object,
+        patience: float | None,
+        match: str = "",
+        more: Mapping[str, str] = MappingProxyType({}),
     ) -> Iterator[http.client.HTTPResponse]:
         connection = http.client.HTTPConnection(self._host, self._port, timeout=patience)
         data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         headers = self._headers | ({"Content-Type": "application/json"} if data else {})
-        headers |= {"If-Match": match} if match else {}
+        headers |= ({"If-Match": match} if match else {}) | more
         try:
             connection.request(method, path, data, headers)
             response = connection.getresponse()

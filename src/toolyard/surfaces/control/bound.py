@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
-import msgspec
+from starlette.responses import Response, StreamingResponse
 
-from toolyard.operation import WHOLE_BODY, Guard, Operation, Versioned
+from toolyard.operation import Guard, Operation, Streamed, Versioned, WithStatus, read_order
 from toolyard.surfaces.control import api
 from toolyard.yard import Yard
+
+_STREAM_HEADERS: Final = {"cache-control": "no-cache, no-transform", "x-accel-buffering": "no"}
 
 
 def bind_operations(operations: Iterable[Operation[Any, Any]], yard: Yard) -> list[api.Operation]:
@@ -19,9 +21,13 @@ def bind_operations(operations: Iterable[Operation[Any, Any]], yard: Yard) -> li
 
 
 def _bind(operation: Operation[Any, Any], yard: Yard) -> api.Operation:
-    async def run(call: api.Call) -> api.Reply:
+    async def run(call: api.Call) -> api.Reply | Response:
         asked = replace(yard, expected=call.if_match)
-        answer = await operation.run(asked, _order(operation, call))
+        answer = await operation.run(asked, await _order(operation, call))
+        if isinstance(answer, Streamed):
+            return _stream(operation, call, answer)
+        if isinstance(answer, WithStatus):
+            return api.Reply(answer.answer, answer.status)
         if isinstance(answer, Versioned):
             return api.Reply(answer.answer, operation.status, answer.version)
         etag = str(yard.snapshot.revision) if operation.from_picture else ""
@@ -47,11 +53,15 @@ def _bind(operation: Operation[Any, Any], yard: Yard) -> api.Operation:
     )
 
 
-def _order(operation: Operation[Any, Any], call: api.Call) -> Any:
-    parts = [msgspec.convert(call.path, operation.split.path, strict=False)]
-    parts += [] if call.query is None else [call.query]
-    parts += [call.body] if operation.split.body is not None else []
-    fields = {name: getattr(part, name) for part in parts for name in part.__struct_fields__}
-    if operation.shape is not None:
-        fields[WHOLE_BODY] = call.body
-    return operation.order(**fields)
+async def _order(operation: Operation[Any, Any], call: api.Call) -> Any:
+    request = call.request
+    body = await request.body()
+    return read_order(operation, call.path, request.query_params, request.headers, body)
+
+
+def _stream(operation: Operation[Any, Any], call: api.Call, answer: Streamed[Any]) -> Response:
+    if call.request.method == "HEAD":
+        return Response(b"", operation.status, _STREAM_HEADERS, media_type=operation.media)
+    return StreamingResponse(
+        answer.chunks, operation.status, _STREAM_HEADERS, media_type=operation.media
+    )
