@@ -60,6 +60,8 @@ class Feature:
     sources: str = ""
     """A function that gives the feature's sources."""
     commands: tuple[Command, ...] = ()
+    uses: tuple[Feature, ...] = ()
+    """Features whose parts it works with; they are built before it."""
 
     @property
     def name(self) -> str:

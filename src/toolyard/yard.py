@@ -27,6 +27,10 @@ class Parts:
             raise ValueError(f"there is a {type(part).__name__} already")
         self._by_class[type(part)] = part
 
+    def __contains__(self, kind: type[Any]) -> bool:
+        """Return whether there is a part of that class."""
+        return kind in self._by_class
+
     def __getitem__(self, kind: type[Part]) -> Part:
         """Return the part of that class."""
         part = self._by_class[kind]

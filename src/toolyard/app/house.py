@@ -268,7 +268,34 @@ class House:
 
     def _build_features(self) -> None:
         """Add the parts of features, and their sources, whose first report stands at once."""
-        self.yard = Yard(self.board, Parts([self.settings, self.relay, self.follower]))
+        built: list[object] = [
+            self.settings,
+            self.follower,
+            self.relay,
+            self.hub,
+            self.pool,
+            self.instances,
+            self.sites,
+            self.apps,
+            self.approvals,
+            self.checks,
+            self.catalog,
+            self.orders,
+            self.servers,
+            self.inputs,
+            self.tokens,
+            self.secrets,
+            self.grants,
+            self.logins,
+            self.agents,
+            self.executors,
+            self.resolutions,
+            self.packages,
+            self.shareable,
+            self.call_log,
+            self.history,
+        ]
+        self.yard = Yard(self.board, Parts(built))
         for feature in self.features:
             for part in feature.make_parts(self.yard):
                 self.yard.parts.add(part)

@@ -23,11 +23,13 @@ async def _run(settings: Settings, operation: Operation[Order, Answer], order: O
 
 
 def _open_yard(settings: Settings, package: str) -> Yard:
-    """A yard of one feature's records, whose picture is what they say now."""
+    """A yard of what one feature keeps and uses, whose picture is what that says now."""
     feature: Feature = importlib.import_module(package).FEATURE
     yard = Yard(Board(), Parts([settings, Follower()]), is_live=False)
-    for part in feature.make_parts(yard):
-        yard.parts.add(part)
-    for source in feature.make_sources(yard):
-        yard.board.post(source.report)
+    for built in (*feature.uses, feature):
+        for part in built.make_parts(yard):
+            yard.parts.add(part)
+    for built in (*feature.uses, feature):
+        for source in built.make_sources(yard):
+            yard.board.post(source.report)
     return yard

@@ -12,6 +12,7 @@ import msgspec
 from toolyard import __version__
 from toolyard.board import Board
 from toolyard.core.errors import UnknownNameError
+from toolyard.core.lookup import find_entry
 from toolyard.core.model import (
     NO_OFFERS,
     Command,
@@ -22,7 +23,7 @@ from toolyard.core.model import (
     Snapshot,
     Status,
 )
-from toolyard.core.names import closest, quoted
+from toolyard.core.names import quoted
 from toolyard.core.parts import spell
 from toolyard.core.problems import ProblemCode
 from toolyard.core.roster import asking_of, listed_by
@@ -254,12 +255,7 @@ class Hub:
         Raises:
             UnknownNameError: There is no such server.
         """
-        for entry in self.snapshot.entries.values():
-            if alias in (entry.alias, str(entry.server.id)):
-                return entry
-        known = [entry.alias for entry in self.snapshot.entries.values()]
-        near = ", ".join(closest(alias, known) or known[:20]) or "none yet"
-        raise UnknownNameError(f"unknown server {quoted(alias)}", f"there are: {near}")
+        return find_entry(self.snapshot, alias)
 
 
 def problems(snapshot: Snapshot) -> Iterator[Problem]:
