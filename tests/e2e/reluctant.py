@@ -2,8 +2,9 @@
 
     python reluctant.py legacy|modern
 
-Its tools `grant` and `refuse` decide on the subscriptions that wait, `begin` begins a task, and
-`change` tells of a change to all that is followed.
+Its tools `grant` and `refuse` decide on the subscriptions that wait; `hurry` grants them and tells
+of a change at once, a legacy server even before. `begin` begins a task, and `change` tells of a
+change to all that is followed.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ Json = dict[str, Any]
 
 META = "io.modelcontextprotocol/"
 URI = "note://one"
-TOOLS = ("grant", "refuse", "begin", "change")
+TOOLS = ("grant", "refuse", "hurry", "begin", "change")
 CAN: Json = {"tools": {}, "resources": {"subscribe": True}, "extensions": {META + "tasks": {}}}
 TASK = {
     "taskId": "t1",
@@ -84,6 +85,15 @@ class Reluctant:
     def refuse(self) -> Json:
         """Refuse it."""
         return self.decide(grant=False)
+
+    def hurry(self) -> Json:
+        """Grant all that waits, and tell of a change in the same breath."""
+        if not self.is_modern and self.waiting:
+            say(method="notifications/resources/updated", params={"uri": URI})
+        decided = self.decide(grant=True)
+        if self.is_modern:
+            self.change()
+        return decided
 
     def decide(self, *, grant: bool) -> Json:
         """Answer all that waits."""

@@ -76,6 +76,17 @@ async def test_a_modern_client_is_acknowledged_when_the_server_has_the_subscript
         await client.cancel(message["id"], open_)
 
 
+async def test_a_change_from_before_the_acknowledgement_is_told_after_it(hub: RunningHub) -> None:
+    async with talking(hub, "modern") as client, talking(hub, "modern") as other:
+        asked = {"notifications": {"resourceSubscriptions": [URI]}}
+        message = client.message("subscriptions/listen", asked)
+        open_ = client.group.create_task(client.exchange(message))
+        await decide(other, "hurry")
+        await client.wait_heard(UPDATED)
+        assert [heard["method"] for heard in client.heard] == [ACKNOWLEDGED, UPDATED]
+        await client.cancel(message["id"], open_)
+
+
 async def test_what_a_server_refuses_is_not_acknowledged(hub: RunningHub) -> None:
     async with talking(hub) as client, talking(hub, "modern") as other:
         for _ in range(2):  # the second is asked again, not answered from memory

@@ -87,6 +87,8 @@ class ListenRequest:
         self.topics = {
             topic for member in (RESOURCES, TASKS) for topic in _named(notifications, member)
         }
+        self._early: dict[tuple[str, str], dict[str, Any]] | None = {}
+        """Changes from before the acknowledgement, the last of each thing; None after it."""
 
     @property
     def uris(self) -> set[str]:
@@ -101,7 +103,27 @@ class ListenRequest:
             out.setdefault(member, []).append(name)
         return out
 
-    def tell(self, method: str, params: dict[str, Any]) -> None:
+    def acknowledge(self) -> None:
+        """Say what it will hear of, and then all of that which changed in the meantime.
+
+        A server may tell of a change as soon as it was asked to, which is before we know that it
+        will.
+        """
+        changes, self._early = self._early or {}, None
+        names = {name for _, name in self.topics}
+        self._send("notifications/subscriptions/acknowledged", {"notifications": self.honoured})
+        for (method, name), params in changes.items():
+            if not name or name in names:
+                self._send(method, params)
+
+    def tell(self, method: str, params: dict[str, Any], name: str = "") -> None:
+        """Tell of a change, to the thing of that name if it has one."""
+        if self._early is None:
+            self._send(method, params)
+        else:
+            self._early[method, name] = params
+
+    def _send(self, method: str, params: dict[str, Any]) -> None:
         """Send a notification marked with the id of the listening request."""
         params["_meta"] = {era.META_SUBSCRIPTION: Raw(self.request.id)}
         self.request.responder.emit(jsonrpc.notification(method, jsonrpc.encode(params)))
@@ -168,7 +190,7 @@ class Subscriptions:
                 has_followers = True
         for listener in self._listeners:
             for uri in sorted(listener.uris & own[listener.request.session.view_key]):
-                listener.tell(UPDATED, {"uri": uri})
+                listener.tell(UPDATED, {"uri": uri}, uri)
                 has_followers = True
         return has_followers
 
@@ -183,14 +205,12 @@ class Subscriptions:
         listener = ListenRequest(request, notifications)
         self.check(request.session, len(listener.topics))
         routes = {topic: route for topic in listener.topics if (route := find(topic)) is not None}
+        self._listeners.add(listener)
         try:
             refused = await self.follow(routes, request.session)
             self.unfollow({topic: routes.pop(topic) for topic in refused}, request.session)
             listener.topics &= routes.keys()
-            listener.tell(
-                "notifications/subscriptions/acknowledged", {"notifications": listener.honoured}
-            )
-            self._listeners.add(listener)  # not before: the acknowledgement comes first
+            listener.acknowledge()
             await asyncio.get_running_loop().create_future()
         finally:
             self._listeners.discard(listener)
@@ -330,13 +350,13 @@ class Subscriptions:
             for shown in session.watched.keys() & followers.get(session.principal, ()):
                 session.push(jsonrpc.notification(UPDATED, jsonrpc.encode({"uri": shown})))
         for listener, shown in self._hearing(RESOURCES, followers):
-            listener.tell(UPDATED, {"uri": shown})
+            listener.tell(UPDATED, {"uri": shown}, shown)
 
     def task_changed(self, place: Place, params: bytes) -> None:
         """A modern server says that a task changed."""
         followers = self._followers(place, TASKS, "taskId", params)
         for listener, shown in self._hearing(TASKS, followers):
-            listener.tell(TASK_CHANGED, {**jsonrpc.fields(params), "taskId": shown})
+            listener.tell(TASK_CHANGED, {**jsonrpc.fields(params), "taskId": shown}, shown)
 
     def _followers(self, place: Place, member: str, key: str, params: bytes) -> dict[str, set[str]]:
         """Return the followers of what a server speaks of, with the names they know it by."""
