@@ -234,7 +234,8 @@ class Control:
         connection = http.client.HTTPConnection(self._host, self._port, timeout=patience)
         data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         headers = self._headers | ({"Content-Type": "application/json"} if data else {})
-        headers |= ({"If-Match": match} if match else {}) | more
+        headers |= {"If-Match": match} if match else {}
+        headers |= dict(more)
         try:
             connection.request(method, path, data, headers)
             response = connection.getresponse()
