@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 import click
+from man_page import man_page
 
 from toolyard.cli.entry import root
 from toolyard.cli.group import LazyGroup
@@ -147,6 +148,7 @@ def pages() -> dict[Path, str]:
     passports, problems = PAGES / "passports.md", PAGES / "problems.md"
     return {
         PAGES / "cli.md": commands_page(),
+        PAGES / "toolyard.1": man_page(root),
         settings: with_part(settings.read_text("utf-8"), settings_table()),
         exits: with_part(exits.read_text("utf-8"), exits_table()),
         passports: with_part(passports.read_text("utf-8"), passports_table()),

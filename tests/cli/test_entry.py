@@ -78,6 +78,19 @@ def test_a_misspelt_command_gets_the_right_one_named(toolyard: Toolyard) -> None
     assert "'status'" in done.err.splitlines()[1]
 
 
+@pytest.mark.parametrize("words", [(), ("profile",), ("profile", "set")])
+def test_help_says_what_the_flag_says(words: tuple[str, ...], toolyard: Toolyard) -> None:
+    done = toolyard("help", *words)
+
+    assert (done.code, done.out) == (Exit.OK, toolyard(*words, "--help").out)
+
+
+def test_help_of_what_is_not_there_is_refused(toolyard: Toolyard) -> None:
+    assert toolyard("help", "statsu").code == Exit.USAGE
+    assert toolyard("help", "profile", "sett").code == Exit.USAGE
+    assert "has no commands below it" in toolyard("help", "profile", "set", "all").err
+
+
 def test_an_unknown_flag_is_one_sentence_and_a_hint(toolyard: Toolyard) -> None:
     done = toolyard("status", "--frobnicate")
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import click
 
-from toolyard.feature import Feature
+from toolyard.feature import Feature, Heading
 from toolyard.features import FEATURES
 
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
@@ -67,9 +67,10 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "token": ("tokens", "Make tokens for agents, which see only what is theirs."),
     "refresh": ("status", "Ask every server again for what it offers."),
     "version": ("shell", "Show the version."),
-    "completions": ("shell", "Print the script that completes commands in a shell."),
 }
 """Name to module and first sentence of its help; a test holds the sentences together."""
+UNLISTED: Final = {"help": "helping", "completions": "shell"}
+"""Commands that people do not look for in a list, and their modules."""
 
 
 class LazyGroup(click.Group):
@@ -77,12 +78,19 @@ class LazyGroup(click.Group):
 
     def __init__(self, *args: Any, features: Iterable[Feature] = FEATURES, **more: Any) -> None:
         super().__init__(*args, **more)
-        self._features = {
-            command.name: feature for feature in features for command in feature.commands
+        commands = [(command, feature) for feature in features for command in feature.commands]
+        self._features = {command.name: feature for command, feature in commands}
+        self._headings = {
+            heading: [
+                (command.name, command.summary)
+                for command, _ in commands
+                if command.heading is heading
+            ]
+            for heading in Heading
         }
         own = {name: text for name, (_, text) in COMMANDS.items()}
         self.sentences = own | {
-            command.name: command.summary for feature in features for command in feature.commands
+            name: text for rows in self._headings.values() for name, text in rows
         }
         """The first sentence of every command's help, in the order in which people need them."""
 
@@ -94,22 +102,29 @@ class LazyGroup(click.Group):
         """Import a command."""
         if cmd_name in self._features:
             return self._features[cmd_name].load_command(cmd_name)
-        if cmd_name not in COMMANDS:
+        place = COMMANDS[cmd_name][0] if cmd_name in COMMANDS else UNLISTED.get(cmd_name)
+        if place is None:
             return None
-        module = importlib.import_module(f"toolyard.cli.{COMMANDS[cmd_name][0]}")
+        module = importlib.import_module(f"toolyard.cli.{place}")
         command: click.Command = getattr(module, f"{cmd_name}_command")
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of commands from the table alone."""
+        """Write the commands below their headings, from the table alone."""
         with formatter.section("Commands"):
-            formatter.write_dl(list(self.sentences.items()))
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+        for heading, rows in self._headings.items():
+            if rows:
+                with formatter.section(heading):
+                    formatter.write_dl(rows)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command, or say which one was perhaps meant."""
         name = args[0]
-        if name in self.sentences or name.startswith("-") or ctx.resilient_parsing:
+        if name in self.sentences or name in UNLISTED or name.startswith("-"):
+            return super().resolve_command(ctx, args)
+        if ctx.resilient_parsing:
             return super().resolve_command(ctx, args)
         raise click.exceptions.NoSuchCommand(name, possibilities=self.sentences, ctx=ctx)
