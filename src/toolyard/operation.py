@@ -8,15 +8,27 @@ description, so none of them can say something else.
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, get_args, get_origin, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Final,
+    Generic,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 from urllib.parse import quote, urlencode
 
 import msgspec
-from msgspec import NODEFAULT, UNSET, Struct
+from msgspec import NODEFAULT, UNSET, Meta, Struct
+
+from toolyard.core.fields import FieldFault
 
 if TYPE_CHECKING:
     from toolyard.yard import Yard
@@ -63,6 +75,24 @@ class Ordered(Struct, frozen=True):
     name: str
     noticed: bool
     done: bool = True
+
+
+OpenObject = Annotated[dict[str, Any], Meta(description="As its author wrote it: any JSON object.")]
+"""Something that somebody else made, a server or a registry, and we pass on."""
+
+
+class FaultRow(Struct, frozen=True):
+    """One thing that is wrong with what was said, or should be told of it."""
+
+    server: str
+    field: str
+    text: str
+    hint: str
+
+
+def fault_rows(faults: Iterable[FieldFault]) -> list[FaultRow]:
+    """Return faults as an answer tells them."""
+    return [FaultRow(fault.server, fault.field, fault.text, fault.hint) for fault in faults]
 
 
 @dataclass(frozen=True, slots=True)

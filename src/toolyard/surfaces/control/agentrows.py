@@ -8,7 +8,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from toolyard.core.agents import Mode, Transport
-from toolyard.surfaces.control.api import FaultRow
+from toolyard.operation import FaultRow
 from toolyard.surfaces.control.endpointrows import EndpointBody
 
 Name = Annotated[str, Meta(min_length=1, max_length=200)]

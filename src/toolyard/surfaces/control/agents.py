@@ -12,7 +12,7 @@ from toolyard.core.agentwords import write_config, write_override
 from toolyard.core.errors import UnknownNameError
 from toolyard.core.fields import FaultsError
 from toolyard.hub.agents import Agents, Saved
-from toolyard.operation import Ordered
+from toolyard.operation import Ordered, fault_rows
 from toolyard.stores.agentrecords import pair
 from toolyard.surfaces.control.agentrows import (
     AgentBody,
@@ -25,7 +25,7 @@ from toolyard.surfaces.control.agentrows import (
     OverrideBody,
     SavedConfig,
 )
-from toolyard.surfaces.control.api import Call, Operation, Reply, fault_rows, problem
+from toolyard.surfaces.control.api import Call, Operation, Reply, problem
 
 SHORT = "/api/mcp-config"
 TOP = "/api/v1/agents"

@@ -6,12 +6,12 @@ arrives and make the OpenAPI document, so that the two cannot differ.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 import msgspec
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, UnsetType
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
@@ -31,23 +31,12 @@ from toolyard.core.errors import (
     ToolyardError,
     UnknownNameError,
 )
-from toolyard.core.fields import FaultsError, FieldFault
+from toolyard.core.fields import FaultsError
+from toolyard.operation import FaultRow, fault_rows
 from toolyard.wire import jsonrpc
 
 PROBLEM: Final = "application/problem+json"
 JSON: Final = "application/json"
-
-OpenObject = Annotated[dict[str, Any], Meta(description="As its author wrote it: any JSON object.")]
-"""What somebody else made, a server or a registry, and we pass on."""
-
-
-class FaultRow(msgspec.Struct, frozen=True):
-    """One thing that is wrong with what was said, or should be told of it."""
-
-    server: str
-    field: str
-    text: str
-    hint: str
 
 
 class ProblemDetails(msgspec.Struct, frozen=True):
@@ -219,11 +208,6 @@ def problem(
     """An error in the one form all errors have."""
     body = jsonrpc.encode(ProblemDetails(title, status, detail or title, hint, errors, success))
     return Response(body, status, {"cache-control": "no-store"}, media_type=PROBLEM)
-
-
-def fault_rows(faults: Iterable[FieldFault]) -> list[FaultRow]:
-    """What is wrong, as the API says it."""
-    return [FaultRow(each.server, each.field, each.text, each.hint) for each in faults]
 
 
 async def _failed(request: Request, error: Exception) -> Response:

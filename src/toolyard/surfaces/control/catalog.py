@@ -13,13 +13,13 @@ from toolyard.core.fold import alias_beside
 from toolyard.core.model import Command, Endpoint, Snapshot
 from toolyard.core.shelves import DefinitionSummary, find, summarise
 from toolyard.hub.rows import ProblemRow, problem_row
-from toolyard.operation import Done
+from toolyard.operation import Done, OpenObject
 from toolyard.records.jsonc import parse
 from toolyard.sources.catalog import SOURCE
 from toolyard.stores.catalog import Catalog, Shelf, Shelved
 from toolyard.stores.imports import import_published
 from toolyard.stores.published import Published
-from toolyard.surfaces.control.api import Call, OpenObject, Operation
+from toolyard.surfaces.control.api import Call, Operation
 
 LISTED: Final = 1000
 PAGE: Final = 30

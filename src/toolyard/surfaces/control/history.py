@@ -11,10 +11,11 @@ from msgspec import Raw
 from toolyard.core.errors import ConfigError, LinkError, UnknownNameError
 from toolyard.core.history import Call as Recorded
 from toolyard.core.history import Statistic, is_redacted, moment
+from toolyard.operation import OpenObject
 from toolyard.relay.relay import Relay
 from toolyard.relay.session import Outlet, Session
 from toolyard.stores.history import CallRecord, History, Search
-from toolyard.surfaces.control.api import Call, OpenObject, Operation
+from toolyard.surfaces.control.api import Call, Operation
 from toolyard.wire import jsonrpc
 
 Text = Annotated[str, msgspec.Meta(max_length=1000)]

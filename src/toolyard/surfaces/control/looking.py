@@ -16,9 +16,10 @@ from toolyard.core.model import Entry, ServerId
 from toolyard.hub import Hub
 from toolyard.hub.appstatus import AppStatus
 from toolyard.hub.rows import ProblemRow, problem_row
+from toolyard.operation import OpenObject
 from toolyard.settings import PREFIX, SETTINGS, Setting, Settings, read_settings
 from toolyard.sources.announced import SOURCE, AnnouncedServer, transports_of
-from toolyard.surfaces.control.api import Call, OpenObject, Operation, Reply
+from toolyard.surfaces.control.api import Call, Operation, Reply
 
 TEXT: Final = 2048
 """Characters of what an entry says that are shown."""

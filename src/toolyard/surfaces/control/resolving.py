@@ -11,6 +11,7 @@ from toolyard.core.model import Command, Endpoint
 from toolyard.core.plans import Plan, Refusal, Resolution, Step
 from toolyard.hub.agents import Agents
 from toolyard.hub.why import Story
+from toolyard.operation import fault_rows
 from toolyard.stores.clear import pairs_without_secrets, without_secrets
 from toolyard.surfaces.control.agentrows import (
     CheckedConfig,
@@ -23,7 +24,7 @@ from toolyard.surfaces.control.agentrows import (
     StoryRow,
 )
 from toolyard.surfaces.control.agents import ONE, ExecutorQuery
-from toolyard.surfaces.control.api import Call, Operation, fault_rows
+from toolyard.surfaces.control.api import Call, Operation
 
 
 class RunQuery(msgspec.Struct, frozen=True):

@@ -13,12 +13,12 @@ from starlette.responses import Response, StreamingResponse
 from toolyard.core.errors import LinkError, UnknownNameError
 from toolyard.hub import Hub
 from toolyard.hub.rows import YardStatus
-from toolyard.operation import Done
+from toolyard.operation import Done, OpenObject
 from toolyard.relay.answers import describe, unknown
 from toolyard.relay.relay import Relay
 from toolyard.relay.session import Outlet, Session
 from toolyard.stores.inputs import InputsFile
-from toolyard.surfaces.control.api import Call, OpenObject, Operation, Reply
+from toolyard.surfaces.control.api import Call, Operation, Reply
 from toolyard.wire import jsonrpc
 
 FOLLOW_SECONDS: Final = 0.25
