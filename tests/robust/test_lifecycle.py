@@ -128,6 +128,8 @@ async def refused(doors: Doors) -> None:
         while True:
             try:
                 await doors.ask()
+            except asyncio.IncompleteReadError:
+                continue  # it came in last, and was sent away before it could ask
             except OSError:
                 return
 
