@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from toolyard.core.errors import StartError
+from toolyard.core.jsontypes import JsonObject
 from toolyard.core.placement import Run
 from toolyard.executors.docker.attach import AttachError, AttachProtocol, ContainerChild
 from toolyard.executors.docker.daemon import Daemon, translated
@@ -202,7 +203,7 @@ async def remove(daemon: Daemon, identity: str) -> bool:
     return False
 
 
-def usage(stats: dict[str, Any]) -> int:
+def usage(stats: JsonObject) -> int:
     """Return the bytes a container uses, without the page cache that the kernel may drop."""
     memory = stats.get("memory_stats") or {}
     details = memory.get("stats") or {}

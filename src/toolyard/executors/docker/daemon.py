@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from toolyard.core.errors import StartError
+from toolyard.core.jsontypes import JsonObject
 from toolyard.core.sites import Site
 from toolyard.executors.docker.host import Host
 from toolyard.stores.extras import how_to_add
@@ -52,7 +53,7 @@ class Daemon:
 
     host: Host
     api: aiodocker.Docker
-    facts: dict[str, Any]
+    facts: JsonObject
     """Its own description, as `docker info` prints it."""
     path: str
     """The socket on this machine that leads to it; empty over tcp."""

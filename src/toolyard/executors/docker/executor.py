@@ -9,9 +9,9 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from toolyard.core.errors import StartError
+from toolyard.core.jsontypes import JsonObject
 from toolyard.core.placement import Run
 from toolyard.core.ports import Address, Pipes
 from toolyard.core.sites import Site
@@ -166,7 +166,7 @@ class Docker:
                 self._leftovers.add(leftover)
                 raise
 
-    async def _image(self, daemon: Daemon, run: Run, image: str) -> dict[str, Any]:
+    async def _image(self, daemon: Daemon, run: Run, image: str) -> JsonObject:
         """Return the details of an image; it is pulled if it is missing and may be pulled."""
         from aiodocker import DockerError
 
@@ -240,6 +240,6 @@ def _pairs(run: Run) -> tuple[str, ...]:
     return tuple(f"{name}={value}" for name, value in run.command.env)
 
 
-def _step(image: str, step: dict[str, Any]) -> str:
+def _step(image: str, step: JsonObject) -> str:
     parts = (image, step.get("id", ""), step.get("status", ""), step.get("progress", ""))
     return " ".join(str(part) for part in parts if part)

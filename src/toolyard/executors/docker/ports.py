@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from ipaddress import ip_address
-from typing import Any
 
 from toolyard.core.errors import StartError
+from toolyard.core.jsontypes import JsonObject
 from toolyard.core.model import Url
 from toolyard.executors.docker.container import ContainerRun
 from toolyard.executors.docker.daemon import Daemon, translated
@@ -139,7 +139,7 @@ async def _gateway(daemon: Daemon, network: str, *, local: bool) -> str:
             "an address of this machine that its containers reach",
         )
     with translated(daemon.host, f"network {network}"):
-        details: dict[str, Any] = await (await daemon.api.networks.get(network)).show()
+        details: JsonObject = await (await daemon.api.networks.get(network)).show()
     blocks = (details.get("IPAM") or {}).get("Config") or []
     for block in blocks:
         if gateway := block.get("Gateway"):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import Final
 
 from toolyard.core.errors import StartError
+from toolyard.core.jsontypes import JsonObject
 from toolyard.core.placement import Run
 from toolyard.executors.docker.host import Defaults
 
@@ -23,14 +24,14 @@ def container_name(run: Run, token: str) -> str:
     return f"toolyard-{_STRANGE.sub('-', run.name)[:40]}-{token}"
 
 
-def container(run: Run, image: str, defaults: Defaults, labels: dict[str, str]) -> dict[str, Any]:
+def container(run: Run, image: str, defaults: Defaults, labels: dict[str, str]) -> JsonObject:
     """Return the container for a run; `publish` adds the port of one that speaks HTTP.
 
     Raises:
         StartError: A mount is malformed.
     """
     served = bool(run.placement.port)
-    spec: dict[str, Any] = {
+    spec: JsonObject = {
         "Image": image,
         "Labels": {**labels, SERVER: run.name, OWNER: run.owner},
         "Env": [f"{name}={value}" for name, value in run.command.env],
@@ -56,7 +57,7 @@ def container(run: Run, image: str, defaults: Defaults, labels: dict[str, str]) 
     return spec
 
 
-def publish(spec: dict[str, Any], port: int, address: str) -> None:
+def publish(spec: JsonObject, port: int, address: str) -> None:
     """Publish a port of the container at this address of its host, on any free port."""
     spec["ExposedPorts"] = {f"{port}/tcp": {}}
     spec["HostConfig"]["PortBindings"] = {f"{port}/tcp": [{"HostIp": address, "HostPort": ""}]}
@@ -67,10 +68,10 @@ def network_of(run: Run, defaults: Defaults) -> str:
     return run.placement.network or defaults.network
 
 
-def _host(run: Run, defaults: Defaults) -> dict[str, Any]:
+def _host(run: Run, defaults: Defaults) -> JsonObject:
     placement = run.placement
     memory = (placement.memory or defaults.memory) * _MIB
-    host: dict[str, Any] = {
+    host: JsonObject = {
         "Init": True,  # the first process of a container ignores TERM, and must reap all others
         "NetworkMode": network_of(run, defaults),
         "CapDrop": ["ALL"],
@@ -92,7 +93,7 @@ def _host(run: Run, defaults: Defaults) -> dict[str, Any]:
     return host
 
 
-def _mount(run: Run, text: str) -> dict[str, Any]:
+def _mount(run: Run, text: str) -> JsonObject:
     source, _, rest = text.partition(":")
     target, _, mode = rest.partition(":")
     if not source or not target.startswith("/") or mode not in ("", "ro", "rw"):

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from toolyard.core.errors import StartError
+from toolyard.executors.kubernetes.container import Manifest
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientWebSocketResponse
     from kubernetes_asyncio.client import ApiClient
-
-Manifest = dict[str, Any]
 
 REQUEST_SECONDS: Final = 10.0
 HEARTBEAT: Final = 8.0

@@ -14,9 +14,10 @@ from toolyard.core.ports import Address, Pipes
 from toolyard.executors.kubernetes import manifests, state
 from toolyard.executors.kubernetes.api import REQUEST_SECONDS, Api, ApiError
 from toolyard.executors.kubernetes.attach import PROTOCOLS, QUERY, PodChild
+from toolyard.executors.kubernetes.container import Manifest
 from toolyard.executors.kubernetes.context import is_inside
 from toolyard.executors.kubernetes.forward import forward
-from toolyard.executors.kubernetes.manifests import GRACE, Manifest, Ownership
+from toolyard.executors.kubernetes.manifests import GRACE, Ownership
 from toolyard.executors.kubernetes.options import Options
 from toolyard.executors.kubernetes.pod_watch import PodState, PodWatch
 from toolyard.executors.tail import LogFile

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import Final
 
 from toolyard.core.errors import StartError
+from toolyard.core.jsontypes import JsonObject
 from toolyard.core.placement import Run
 from toolyard.executors.kubernetes.options import IMAGE_USER, Options, is_user
 
-Manifest = dict[str, Any]
+Manifest = JsonObject
+"""An object of Kubernetes, as its API takes and gives it."""
 
 NAME: Final = "server"
 """The name of the container in its pod."""

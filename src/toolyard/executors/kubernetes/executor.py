@@ -16,13 +16,13 @@ from toolyard.core.sites import Site
 from toolyard.executors.kubernetes import manifests
 from toolyard.executors.kubernetes.api import Api, ApiError
 from toolyard.executors.kubernetes.cluster_run import ClusterRun
+from toolyard.executors.kubernetes.container import Manifest
 from toolyard.executors.kubernetes.context import connect
 from toolyard.executors.kubernetes.manifests import (
     GRACE,
     HUB,
     RUN,
     START,
-    Manifest,
     Ownership,
     label,
 )

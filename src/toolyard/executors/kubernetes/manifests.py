@@ -7,14 +7,12 @@ import hashlib
 import re
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import Any, Final
+from typing import Final
 
 from toolyard.core.errors import StartError
 from toolyard.core.placement import Run
-from toolyard.executors.kubernetes.container import container, pod_security, volumes
+from toolyard.executors.kubernetes.container import Manifest, container, pod_security, volumes
 from toolyard.executors.kubernetes.options import Options
-
-Manifest = dict[str, Any]
 
 PREFIX: Final = "toolyard.io"
 HUB: Final = f"{PREFIX}/hub"

@@ -6,11 +6,11 @@ import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from toolyard.executors.kubernetes.api import Api, ApiError
+from toolyard.executors.kubernetes.container import Manifest
 
-Manifest = dict[str, Any]
 T = TypeVar("T")
 
 _log = logging.getLogger(__name__)

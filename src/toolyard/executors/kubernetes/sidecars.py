@@ -9,8 +9,8 @@ from toolyard.core.errors import ConfigError, StartError
 from toolyard.core.placement import Run
 from toolyard.core.sites import Site
 from toolyard.executors.kubernetes import manifests
-from toolyard.executors.kubernetes.container import container, pod_security, volumes
-from toolyard.executors.kubernetes.manifests import Manifest, Ownership, slug
+from toolyard.executors.kubernetes.container import Manifest, container, pod_security, volumes
+from toolyard.executors.kubernetes.manifests import Ownership, slug
 from toolyard.executors.kubernetes.options import Options, read
 from toolyard.stores.extras import how_to_add
 

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import re
 import signal
-from typing import Any
 
 from toolyard.core.errors import StartError
-from toolyard.executors.kubernetes.container import NAME
-
-Manifest = dict[str, Any]
+from toolyard.executors.kubernetes.container import NAME, Manifest
 
 _HINTS = {
     "ErrImageNeverPull": "bring the image {image} to the nodes, or set the option pull",
