@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
-from man_page import man_page
 
 from toolyard.cli.entry import root
 from toolyard.cli.group import LazyGroup
@@ -31,6 +32,19 @@ HEAD = """# Commands
 Every command answers in JSON with `--json`, before or after its name (for `call`, whose own
 `--json` gives the arguments, before). What they end with is in [exit codes](exit-codes.md), what
 flags may hold in [settings](settings.md). This page is made from the commands themselves.
+"""
+
+MAN_FILES = """
+.SH FILES
+.TP
+.I ~/.config/toolyard/servers.json
+The servers you wrote down.
+.TP
+.I ~/.local/state/toolyard
+What the hub keeps: approvals, agents, tokens, the history of calls and logs.
+.SH SEE ALSO
+.B toolyard help
+\\fICOMMAND\\fR
 """
 
 
@@ -62,6 +76,60 @@ def _help(command: click.Command, context: click.Context) -> str:
     formatter = click.HelpFormatter(width=96)
     command.format_help(context, formatter)
     return f"```\n{formatter.getvalue().rstrip()}\n```\n"
+
+
+def man_page(root: LazyGroup) -> str:
+    """The page as roff, for `man toolyard`."""
+    context = click.Context(root, info_name="toolyard", help_option_names=["-h", "--help"])
+    lines = [
+        '.TH TOOLYARD 1 "" "Toolyard" "User Commands"',
+        ".SH NAME",
+        "toolyard \\- " + _roff(_in_a_sentence(root.help or "")),
+        ".SH SYNOPSIS",
+        ".B toolyard",
+        "[\\fIOPTIONS\\fR] \\fICOMMAND\\fR [\\fIARGUMENTS\\fR]",
+        ".SH COMMANDS",
+    ]
+    for name in root.list_commands(context):
+        command = root.get_command(context, name)
+        assert command is not None
+        lines += _man_command(command, click.Context(command, info_name=name, parent=context))
+    return "\n".join(lines) + MAN_FILES
+
+
+def _man_command(command: click.Command, context: click.Context) -> Iterator[str]:
+    yield f".SS {_roff(context.command_path)}"
+    usage = " ".join(command.collect_usage_pieces(context))
+    yield f".B {_roff(context.command_path)}"
+    yield _roff(usage)
+    yield from _paragraphs(command.help or "")
+    for parameter in command.get_params(context):
+        record = parameter.get_help_record(context)
+        if record is not None:
+            yield from (".TP", f".B {_roff(record[0])}", _roff(record[1]))
+    if isinstance(command, click.Group):
+        for name, member in command.commands.items():
+            yield from _man_command(member, click.Context(member, info_name=name, parent=context))
+
+
+def _paragraphs(help_: str) -> Iterator[str]:
+    for paragraph in re.split(r"\n\s*\n", help_.replace("\f", "").strip()):
+        lines = [line.strip() for line in paragraph.splitlines()]
+        yield ".PP"
+        if lines and lines[0] == "\b":  # stands as it is written
+            yield from (".nf", *map(_roff, lines[1:]), ".fi")
+        else:
+            yield _roff(" ".join(lines))
+
+
+def _in_a_sentence(text: str) -> str:
+    return text[:1].lower() + text[1:].rstrip(".")
+
+
+def _roff(words: str) -> str:
+    """Words in which roff finds nothing to carry out."""
+    plain = words.replace("\\", "\\e").replace("-", "\\-")
+    return f"\\&{plain}" if plain.startswith((".", "'")) else plain
 
 
 def settings_table() -> str:
