@@ -26,7 +26,7 @@ from typing import (
 from urllib.parse import quote, urlencode
 
 import msgspec
-from msgspec import NODEFAULT, UNSET, Meta, Struct
+from msgspec import NODEFAULT, UNSET, Meta, Raw, Struct
 
 from toolyard.core.fields import FieldFault
 
@@ -77,8 +77,11 @@ class Ordered(Struct, frozen=True):
     done: bool = True
 
 
-OpenObject = Annotated[dict[str, Any], Meta(description="As its author wrote it: any JSON object.")]
+_OPEN: Final = "As its author wrote it: any JSON object."
+OpenObject = Annotated[dict[str, Any], Meta(description=_OPEN)]
 """Something that somebody else made, a server or a registry, and we pass on."""
+RawObject = Annotated[Raw, Meta(description=_OPEN, extra_json_schema={"type": "object"})]
+"""The same, passed on byte for byte."""
 
 
 class FaultRow(Struct, frozen=True):

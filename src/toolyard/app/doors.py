@@ -18,6 +18,7 @@ from toolyard.core import watches
 from toolyard.core.errors import ConfigError, StoreError
 from toolyard.core.model import Problem, Report
 from toolyard.core.problems import ProblemCode
+from toolyard.features.history.store import History
 from toolyard.settings import Settings, in_force
 from toolyard.stores.runfile import HubState, RunDir
 from toolyard.surfaces.address import EVERYWHERE, open_url, problems_of
@@ -27,7 +28,6 @@ from toolyard.surfaces.control.api import make_app
 from toolyard.surfaces.control.bound import bind_operations
 from toolyard.surfaces.control.catalog import CatalogDoor
 from toolyard.surfaces.control.executors import ExecutorsDoor
-from toolyard.surfaces.control.history import HistoryDoor
 from toolyard.surfaces.control.openapi import described
 from toolyard.surfaces.control.packages import PackagesDoor
 from toolyard.surfaces.control.parts import yard_parts
@@ -189,11 +189,10 @@ def _make_rest(
     operations += SharingDoor(house.shareable).operations()
     for feature in house.features:
         operations += bind_operations(feature.load_operations(), house.yard)
-    operations += HistoryDoor(house.history, house.relay).operations()
     operations.append(Metrics(house.hub, house.relay, house.call_log).operation())
     operations += yard_parts(
         house.hub,
-        house.history,
+        house.yard.part(History),
         house.settings,
         house.orders,
         house.inputs,

@@ -19,6 +19,7 @@ from toolyard.executors.local.usage import memory_of
 from toolyard.executors.making import make_executor
 from toolyard.feature import Feature
 from toolyard.features import FEATURES
+from toolyard.features.history.call_log import CallLog
 from toolyard.hub import Hub
 from toolyard.hub.agents import Agents
 from toolyard.hub.approvals import Approvals
@@ -57,11 +58,9 @@ from toolyard.stores.addresses import AddressStore
 from toolyard.stores.agents import AgentStore
 from toolyard.stores.apps import open_apps
 from toolyard.stores.backups import Backups
-from toolyard.stores.call_log import CallLog
 from toolyard.stores.catalog import Catalog
 from toolyard.stores.expand import expand_server, find_secrets
 from toolyard.stores.grants import Grants
-from toolyard.stores.history import History
 from toolyard.stores.identity import hub_identity
 from toolyard.stores.inputs import InputsFile
 from toolyard.stores.inventory import with_link
@@ -238,7 +237,6 @@ class House:
         self._build_agents()
         database = self.database if settings.history == "on" else None
         self.call_log = CallLog(database, bounds(settings))
-        self.history = History(self.call_log)
         self.relay = Relay(
             self.hub, view_key(settings), self.resolutions.given, self.call_log.record
         )
@@ -293,7 +291,6 @@ class House:
             self.packages,
             self.shareable,
             self.call_log,
-            self.history,
         ]
         self.yard = Yard(self.board, Parts(built))
         for feature in self.features:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from toolyard.features.history.call_log import Bounds
 from toolyard.hub.approvals import Rules
 from toolyard.links.budget import RunningLimits
 from toolyard.relay.view_key import ViewKey
 from toolyard.settings import Settings
-from toolyard.stores.call_log import Bounds
 from toolyard.stores.locks import read_lock
 
 

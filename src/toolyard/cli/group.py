@@ -26,8 +26,6 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "list": ("status", "List the servers."),
     "tools": ("tools", "List or search the tools of all servers."),
     "call": ("tools", "Call a tool and print its answer."),
-    "history": ("history", "Show the calls that were made, newest first."),
-    "replay": ("history", "Repeat a call of the history and print its answer."),
     "logs": ("logs", "Show what the hub or a server wrote."),
     "doctor": ("doctor", "Say what is wrong and what to do."),
     "add": ("servers", "Add a server: a command after --, an address with --url, or an image."),

@@ -14,13 +14,12 @@ from toolyard.console.context import CliContext, complete_servers, config_option
 from toolyard.console.control import Control
 from toolyard.console.errors import CommandError
 from toolyard.console.exits import Exit
-from toolyard.console.terminal import clean, visible
+from toolyard.console.results import call_patience, finish_call
+from toolyard.console.terminal import clean
 
 SETTLE = 10.0
 """Seconds that servers which are just starting get to say what they offer."""
 PAUSE = 0.05
-MARGIN = 10.0
-"""Seconds the hub gets beyond a call's own timeout, so that it is the one to say so."""
 WIDTH = 100
 
 
@@ -72,18 +71,8 @@ def call_command(
     if text == "-":
         text = sys.stdin.read()
     arguments = read_arguments(words, text, _schema(hub, server, tool))
-    patience = timeout or context.settings.call_timeout + context.settings.start_timeout + MARGIN
+    patience = timeout or call_patience(context)
     finish_call(context, server, tool, hub.call(server, tool, arguments, patience))
-
-
-def finish_call(context: CliContext, server: str, tool: str, result: dict[str, Any]) -> None:
-    """Show what a tool answered, and end as it did."""
-    context.terminal.answer(result, lambda: _show_result(context, result))
-    if result.get("isError"):
-        sys.stdout.flush()
-        if not context.terminal.as_json:
-            context.terminal.note(f"toolyard: '{tool}' of '{server}' answered with an error")
-        raise click.exceptions.Exit(Exit.REFUSED)
 
 
 def find_settled(context: CliContext) -> Control:
@@ -148,31 +137,3 @@ def _first_line(tool: dict[str, Any]) -> str:
     text = str(tool.get("description") or tool.get("title") or "").strip()
     line = clean(text.split("\n", 1)[0])
     return line if len(line) <= WIDTH else line[: WIDTH - 1] + "…"
-
-
-def _show_result(context: CliContext, result: dict[str, Any]) -> None:
-    """Show what a tool gave: its texts, harmless to a terminal; of everything else what it is."""
-    content = result.get("content") or []
-    for part in content:
-        context.terminal.say(visible(_show_part(part)))
-    if not content and "structuredContent" in result:
-        import json
-
-        structured = result["structuredContent"]
-        context.terminal.say(visible(json.dumps(structured, ensure_ascii=False, indent=2)))
-
-
-def _show_part(part: dict[str, Any]) -> str:
-    match part.get("type"):
-        case "text":
-            return str(part.get("text", ""))
-        case "image" | "audio":
-            size = len(str(part.get("data", ""))) * 3 // 4
-            return f"[{part['type']} {part.get('mimeType', '')}, about {size} bytes]"
-        case "resource_link":
-            return f"[resource {part.get('uri', '')}]"
-        case "resource":
-            held = part.get("resource") or {}
-            return str(held.get("text", f"[resource {held.get('uri', '')}]"))
-        case other:
-            return f"[{other}]"

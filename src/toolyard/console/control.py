@@ -82,22 +82,6 @@ class Control:
         body = {"server": server, "tool": tool, "arguments": arguments}
         return self._ask("POST", "/api/v1/call", body, patience)
 
-    def history(self, filters: dict[str, Any]) -> dict[str, Any]:
-        """The calls that match, newest first."""
-        return self._ask("GET", f"/api/v1/history?{_query(filters)}")
-
-    def history_stats(self, filters: dict[str, Any]) -> dict[str, Any]:
-        """The figures of the calls that match, per server and tool."""
-        return self._ask("GET", f"/api/v1/history/stats?{_query(filters)}")
-
-    def recorded(self, id_: int) -> dict[str, Any]:
-        """One call of the history."""
-        return self._ask("GET", f"/api/v1/history/{id_}")
-
-    def replay(self, id_: int, patience: float) -> dict[str, Any]:
-        """Repeat a call of the history; the result as the tool gave it."""
-        return self._ask("POST", f"/api/v1/history/{id_}/replay", {}, patience)
-
     def server(self, server: str) -> dict[str, Any]:
         """All that is known of one server."""
         return self._ask("GET", _server(server))
@@ -250,10 +234,6 @@ class Control:
             raise CommandError(text, "run: toolyard restart", Exit.NO_HUB) from error
         finally:
             connection.close()
-
-
-def _query(filters: dict[str, Any]) -> str:
-    return urlencode({key: value for key, value in filters.items() if value})
 
 
 def _server(alias: str) -> str:

@@ -8,6 +8,6 @@ from __future__ import annotations
 from typing import Final
 
 from toolyard.feature import Feature
-from toolyard.features import profiles
+from toolyard.features import history, profiles
 
-FEATURES: Final[tuple[Feature, ...]] = (profiles.FEATURE,)
+FEATURES: Final[tuple[Feature, ...]] = (history.FEATURE, profiles.FEATURE)

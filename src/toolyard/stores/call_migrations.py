@@ -1,4 +1,4 @@
-"""Calls as older versions kept them, made plain rows of the call log.
+"""The call log, and calls as older versions kept them, made plain rows of it.
 
 First each was a row of `calls`; then many were packed into one as MessagePack, without and later
 with who made them.
@@ -12,8 +12,25 @@ from typing import Any, Final
 
 import msgspec
 
-from toolyard.stores.call_log import MIGRATION
-
+# Calls in the order in which they ended. What a search looks at stands before the bodies, so that
+# it need not read over them; an index would cost more with every call than searches gain.
+_CALL_LOG: Final = """
+CREATE TABLE call_log (
+    id INTEGER PRIMARY KEY,
+    at REAL NOT NULL,
+    agent TEXT NOT NULL,
+    caller TEXT NOT NULL,
+    server TEXT NOT NULL,
+    tool TEXT NOT NULL,
+    ms REAL NOT NULL,
+    asked INTEGER NOT NULL,
+    answered INTEGER NOT NULL,
+    outcome TEXT NOT NULL,
+    error TEXT NOT NULL,
+    arguments TEXT,
+    result TEXT
+)
+"""
 PACKED: Final = 7
 """Values of a packed call that ended well, before its caller was one of them."""
 _INSERT: Final = "INSERT INTO call_log VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -29,7 +46,7 @@ _unpack: Final = msgspec.msgpack.Decoder(list[list[Any]]).decode
 
 def unpack_calls(connection: sqlite3.Connection) -> None:
     """Move what stands in `calls`, whichever shape it has, to the call log."""
-    connection.execute(MIGRATION)
+    connection.execute(_CALL_LOG)
     columns = [row[1] for row in connection.execute("PRAGMA table_info(calls)")]
     if "id" in columns:
         connection.execute(_COPY)

@@ -10,11 +10,11 @@ from starlette.responses import Response
 
 from toolyard import __version__
 from toolyard.core.model import Status
+from toolyard.features.history.call_counters import BOUNDS, ServerCounters
+from toolyard.features.history.call_log import CallLog
 from toolyard.hub import Hub, problems
 from toolyard.hub.running import census
 from toolyard.relay.relay import Relay
-from toolyard.stores.call_counters import BOUNDS, ServerCounters
-from toolyard.stores.call_log import CallLog
 from toolyard.surfaces.control.api import Call, Operation
 
 MEDIA: Final = "text/plain; version=0.0.4; charset=utf-8"

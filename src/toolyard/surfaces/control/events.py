@@ -10,11 +10,11 @@ from typing import Final
 import msgspec
 from starlette.responses import Response, StreamingResponse
 
-from toolyard.core.history import LoggedCall, Outcome
 from toolyard.core.model import Entry, Snapshot
+from toolyard.features.history.call_log import CallLog
+from toolyard.features.history.model import LoggedCall, Outcome
 from toolyard.hub import Hub, problems
 from toolyard.hub.running import running
-from toolyard.stores.call_log import CallLog
 from toolyard.surfaces.control.api import Call, Operation
 from toolyard.wire import jsonrpc
 

@@ -12,13 +12,13 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import Meta, Raw
 
-from toolyard.core.history import Call as Recorded
-from toolyard.core.history import Outcome, percentile
 from toolyard.core.pins import schema_tokens
+from toolyard.features.history.model import Call as Recorded
+from toolyard.features.history.model import Outcome, percentile
+from toolyard.features.history.store import History, Search
 from toolyard.hub import Hub
 from toolyard.hub.rows import HeldPart, held_also
 from toolyard.links.keeper import Keeper
-from toolyard.stores.history import History, Search
 from toolyard.surfaces.control.api import Call, Operation
 
 MINUTES: Final = 60

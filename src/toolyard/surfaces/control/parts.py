@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from toolyard.features.history.store import History
 from toolyard.hub import Hub
 from toolyard.hub.orders import Orders
 from toolyard.settings import Settings
 from toolyard.sources.announced import AnnouncedServer
-from toolyard.stores.history import History
 from toolyard.stores.inputs import InputsFile
 from toolyard.stores.tokens import TokensFile
 from toolyard.surfaces.control.api import Operation

@@ -9,7 +9,8 @@ from typing import Final
 
 from msgspec import Raw
 
-from toolyard.core.history import ERROR_LENGTH, Outcome, redact
+from toolyard.features.history.model import ERROR_LENGTH, Outcome
+from toolyard.features.history.redaction import redact
 from toolyard.wire import jsonrpc
 from toolyard.wire.jsonrpc import Message
 

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Final
 
-from toolyard.core.history import LoggedCall, Outcome
+from toolyard.features.history.model import LoggedCall, Outcome
 
 BOUNDS: Final = (
     *(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5),

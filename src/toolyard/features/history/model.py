@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -15,29 +14,7 @@ from toolyard.core.errors import ConfigError
 
 ERROR_LENGTH: Final = 200
 """Characters that are kept of what a server said went wrong."""
-REDACTED: Final = "[redacted]"
-SECRETS: Final = (
-    "accesskey",
-    "apikey",
-    "authorization",
-    "cookie",
-    "credential",
-    "passphrase",
-    "passwd",
-    "password",
-    "privatekey",
-    "secret",
-    "token",
-)
-"""Parts of the names under which secrets are passed, without case, `_` and `-`."""
-_IN_TEXT: Final = re.compile(
-    r"((?:access_?key|api[_-]?key|authorization|cookie|passphrase|passwd|password|secret|token)"
-    r"[\"'\\]*\s?[:=]\s?[\"'\\]*(?:(?:bearer|basic)\s)?|\bbearer\s)[^\s\"'\\,;&}\]]+",
-    re.IGNORECASE,
-)
-"""The same within a text, which may be JSON, a header, a query or an environment."""
 UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-DEEPEST: Final = 64
 
 
 class Outcome(StrEnum):
@@ -58,11 +35,11 @@ class Call:
 
     id: int
     at: datetime
-    """When it began."""
+    """The moment it began."""
     agent: str
-    """What the client called itself."""
+    """The name that the client gave itself."""
     caller: str
-    """Whose token it came with, `control` for the hub's own; empty where none is asked for."""
+    """The name of its token, `control` for the hub's own; empty where none is asked for."""
     server: str
     """The alias."""
     tool: str
@@ -151,39 +128,6 @@ def percentile(ordered: list[float], percent: int) -> float:
     if not ordered:
         return 0.0
     return ordered[max(0, -(-len(ordered) * percent // 100) - 1)]
-
-
-def redact(value: Any, depth: int = 0) -> Any:
-    """The same value without what stands under names that secrets have."""
-    if depth > DEEPEST:
-        return REDACTED
-    if isinstance(value, dict):
-        return {
-            key: REDACTED if hides(key, item) else redact(item, depth + 1)
-            for key, item in value.items()
-        }
-    if isinstance(value, list):
-        return [redact(item, depth + 1) for item in value]
-    return _IN_TEXT.sub(rf"\1{REDACTED}", value) if isinstance(value, str) else value
-
-
-def hides(name: str, value: Any) -> bool:
-    """Return whether a name hides a secret: truth values are none, and numbers of tokens."""
-    if value is None or isinstance(value, bool) or value in ("", [], {}):
-        return False
-    plain = name.lower().replace("_", "").replace("-", "")
-    if isinstance(value, int | float) and plain.endswith("tokens"):
-        return False
-    return any(part in plain for part in SECRETS)
-
-
-def is_redacted(value: Any) -> bool:
-    """Return whether something was left out of a value."""
-    if isinstance(value, dict):
-        return any(is_redacted(item) for item in value.values())
-    if isinstance(value, list):
-        return any(is_redacted(item) for item in value)
-    return isinstance(value, str) and REDACTED in value
 
 
 def moment(text: str, now: datetime) -> datetime:

@@ -15,15 +15,20 @@ from typing import Final
 
 from msgspec import Raw
 
-from toolyard.core.history import Bodies, LoggedCall, Outcome
+from toolyard.features.history.call_counters import CallCounters
+from toolyard.features.history.call_endings import (
+    agent_name,
+    looks_failed,
+    read_failure,
+    without_secrets,
+)
+from toolyard.features.history.model import Bodies, LoggedCall, Outcome
 from toolyard.records.database import Database, Row
-from toolyard.stores.call_counters import CallCounters
-from toolyard.stores.call_endings import agent_name, looks_failed, read_failure, without_secrets
 from toolyard.wire.jsonrpc import Message
 
 BATCH: Final = 1000
 BATCH_SECONDS: Final = 1.0
-"""What a crash may cost; each batch costs a transaction, however small it is."""
+"""Seconds that a crash may cost; each batch costs a transaction, however small it is."""
 BATCH_BYTES: Final = 4 * 1024 * 1024
 BODY_BYTES: Final = 64 * 1024
 """The largest arguments, or result, that are kept."""
@@ -31,29 +36,10 @@ WAITING_BYTES: Final = 32 * 1024 * 1024
 """Arguments and results that may wait; beyond this, calls are recorded without them."""
 PRUNE_EVERY: Final = 10_000
 DAYS_SECONDS: Final = 3600.0
-"""How often calls that are too old are looked for, which reads all."""
+"""Seconds between two searches for calls that are too old, which read all."""
 
 Listener = Callable[[Sequence[LoggedCall]], None]
 
-# Calls in the order in which they ended. What a search looks at stands before the bodies, so that
-# it need not read over them; an index would cost more with every call than searches gain.
-MIGRATION: Final = """
-CREATE TABLE call_log (
-    id INTEGER PRIMARY KEY,
-    at REAL NOT NULL,
-    agent TEXT NOT NULL,
-    caller TEXT NOT NULL,
-    server TEXT NOT NULL,
-    tool TEXT NOT NULL,
-    ms REAL NOT NULL,
-    asked INTEGER NOT NULL,
-    answered INTEGER NOT NULL,
-    outcome TEXT NOT NULL,
-    error TEXT NOT NULL,
-    arguments TEXT,
-    result TEXT
-)
-"""
 _COLUMNS: Final = "at, agent, caller, server, tool, ms, asked, answered, outcome, error"
 _PLAIN: Final = f"call_log ({_COLUMNS})"
 _WITH_BODIES: Final = f"call_log ({_COLUMNS}, arguments, result)"
@@ -63,12 +49,12 @@ _PRUNE_DAYS: Final = "DELETE FROM call_log WHERE at < ?"
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How much is kept."""
+    """The limits of what is kept."""
 
     rows: int = 100_000
     days: int = 30
     bodies: bool = False
-    """Whether arguments and results are kept, without their secrets."""
+    """True if arguments and results are kept, without their secrets."""
 
     @property
     def oldest(self) -> float:
@@ -86,7 +72,7 @@ class CallLog:
         self.listeners: list[Listener] = []
         """Hear of calls that are over, many at a time."""
         self.passed = 0
-        """How many calls listeners have heard of since the start, one after the other."""
+        """The number of calls that listeners have heard of since the start."""
         self._calls: list[LoggedCall] = []
         self._bytes = 0
         """Bytes of bodies among them."""
@@ -98,7 +84,7 @@ class CallLog:
 
     @property
     def dropped(self) -> int:
-        """How many calls could not be recorded."""
+        """The number of calls that could not be recorded."""
         return self.database.dropped if self.database is not None else 0
 
     def record(

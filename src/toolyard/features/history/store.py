@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
 from toolyard.core.errors import ConfigError, UnknownNameError
-from toolyard.core.history import Call, Outcome, Statistic, Timing, statistics
+from toolyard.features.history.call_log import CallLog
+from toolyard.features.history.model import Call, Outcome, Statistic, Timing, statistics
 from toolyard.records.database import Database, Row
-from toolyard.stores.call_log import CallLog
+from toolyard.yard import Yard
 
 FAILED: Final = "failed"
 """Stands for every outcome that is an error, in a search."""
@@ -35,9 +36,9 @@ class Search:
     server: str = ""
     tool: str = ""
     agent: str = ""
-    """What the client called itself."""
+    """The name that the client gave itself."""
     caller: str = ""
-    """Whose token it came with."""
+    """The name of the token it came with."""
     outcome: str = ""
     """One of the outcomes, or `failed` for both kinds of errors."""
     text: str = ""
@@ -132,6 +133,12 @@ class History:
             if ended and ended[0][0] < since:
                 return  # and so did all before it
             limit, end = (limit - len(rows) if limit > 0 else limit), begin
+
+
+def parts(yard: Yard) -> Iterable[object]:
+    """The history of a running hub; without one nobody notes calls."""
+    if CallLog in yard.parts:
+        yield History(yard.part(CallLog))
 
 
 def _conditions(wanted: Search) -> tuple[str, list[str]]:

@@ -295,7 +295,7 @@ def test_the_command_shows_one_call_and_repeats_it(yard: RunningHub, toolyard: T
     assert code == Exit.OK
     assert '"text": "sorry"' in out
 
-    code, out, err = toolyard("replay", str(found["id"]))
+    code, out, err = toolyard("history", "replay", str(found["id"]))
     assert (code, out) == (Exit.REFUSED, "sorry\n")
     assert "answered with an error" in err
 

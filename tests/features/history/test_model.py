@@ -1,20 +1,11 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
 
 from toolyard.core.errors import ConfigError
-from toolyard.core.history import (
-    REDACTED,
-    Timing,
-    is_redacted,
-    moment,
-    percentile,
-    redact,
-    statistics,
-)
+from toolyard.features.history.model import Timing, moment, percentile, statistics
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
@@ -42,53 +33,6 @@ def test_nothing_called_has_no_statistics() -> None:
     assert statistics([]) == []
     assert percentile([], 95) == 0.0
     assert percentile([3.0], 50) == percentile([3.0], 95) == 3.0
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["token", "access_token", "API-Key", "apiKey", "Authorization", "client_secret", "PASSWORD"],
-)
-def test_what_stands_under_the_name_of_a_secret_is_left_out(name: str) -> None:
-    given = {"deep": [{name: "hush", "path": "a"}], name: {"nested": "hush"}}
-
-    found = redact(given)
-
-    assert found == {"deep": [{name: REDACTED, "path": "a"}], name: REDACTED}
-    assert is_redacted(found)
-
-
-@pytest.mark.parametrize(
-    "value",
-    [
-        {"path": "a", "max_tokens": 100, "use_token": True, "token": "", "secret": None},
-        ["a", {"b": 1.5}],
-        "the tokenizer is quick",
-    ],
-)
-def test_everything_else_is_kept_as_it_is(value: Any) -> None:
-    assert redact(value) == value
-    assert not is_redacted(value)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        '{"token": "hush", "a": 1}',
-        "curl -H 'Authorization: Bearer hush'",
-        "https://example.org/?api_key=hush&a=1",
-        "export DB_PASSWORD=hush",
-        'it said {\\"secret\\": \\"hush\\"}',
-    ],
-)
-def test_secrets_within_a_text_are_left_out(text: str) -> None:
-    found = redact({"text": text})["text"]
-
-    assert "hush" not in found
-    assert REDACTED in found
-
-
-def test_a_number_under_the_name_of_a_password_is_left_out() -> None:
-    assert redact({"password": 1234}) == {"password": REDACTED}
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,11 @@ import pytest
 from msgspec import Raw
 
 from toolyard.core.errors import ConfigError, LinkError, StoreError, UnknownNameError
+from toolyard.features.history.call_endings import TOO_LARGE
+from toolyard.features.history.call_log import Bounds, CallLog
+from toolyard.features.history.store import History, Search
 from toolyard.records import database as database_module
 from toolyard.records.database import Database
-from toolyard.stores.call_endings import TOO_LARGE
-from toolyard.stores.call_log import Bounds, CallLog
-from toolyard.stores.history import History, Search
 from toolyard.stores.schema import MIGRATIONS
 from toolyard.wire import jsonrpc
 from toolyard.wire.jsonrpc import Message

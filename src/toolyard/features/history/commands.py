@@ -1,0 +1,154 @@
+"""`history`: the calls that were made, how they went, and one of them once more."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from toolyard.console.context import CliContext, complete_servers, json_option
+from toolyard.console.terminal import visible
+
+if TYPE_CHECKING:
+    from toolyard.features.history.model import Call, Statistic
+    from toolyard.features.history.operations import CallPage, WholeCall
+
+SHOWN = 20
+WIDTH = 60
+TITLES = ("id", "time", "agent", "caller", "server", "tool", "ms", "outcome", "error")
+STATS_TITLES = ("server", "tool", "calls", "errors", "rate", "p50 ms", "p95 ms")
+
+
+@click.group("history", invoke_without_command=True)
+@click.option(
+    "--server", default="", metavar="NAME", shell_complete=complete_servers, help="Of this server."
+)
+@click.option("--tool", default="", metavar="NAME", help="Of this tool.")
+@click.option("--agent", default="", metavar="NAME", help="Of the client that calls itself so.")
+@click.option("--caller", default="", metavar="NAME", help="Made with the token of this name.")
+@click.option("--text", default="", metavar="TEXT", help="With this text in it.")
+@click.option("--failed", is_flag=True, help="Only calls that ended with an error.")
+@click.option("--since", default="", metavar="AGO", help="Since 30m, 1h, 2d ago, or a time.")
+@click.option("--before", type=click.IntRange(1), metavar="ID", help="Older than this call.")
+@click.option("--limit", type=click.IntRange(1, 1000), metavar="N", help="At most so many.")
+@click.option("--stats", is_flag=True, help="Counts and durations instead of single calls.")
+@json_option
+@click.pass_context
+def history_command(ctx: click.Context, /, stats: bool, **filters: Any) -> None:
+    """Show the calls that were made, newest first.
+
+    \b
+    toolyard history --server files --failed --since 2h
+    toolyard history --stats --since 1d
+    """
+    if ctx.invoked_subcommand is not None:
+        return
+    show = _show_stats if stats else _show_calls
+    show(ctx.obj, **filters)
+
+
+@history_command.command("show")
+@click.argument("id_", metavar="ID", type=click.IntRange(0))
+@json_option
+@click.pass_obj
+def show_command(context: CliContext, id_: int) -> None:
+    """Show one call with all that was kept of it."""
+    whole = _get(context, id_)
+    context.terminal.answer(_plain(whole), lambda: _describe(context, whole))
+
+
+@history_command.command("replay")
+@click.argument("id_", metavar="ID", type=click.IntRange(0))
+@json_option
+@click.pass_obj
+def replay_command(context: CliContext, id_: int) -> None:
+    """Repeat a call and print its answer.
+
+    The hub must have kept the arguments of calls: TOOLYARD_HISTORY_BODIES=on.
+    """
+    from toolyard.console.results import call_patience, finish_call
+    from toolyard.features.history.operations import CallId, replay_call
+
+    call = _get(context, id_).call
+    hub, patience = context.need_hub(), call_patience(context)
+    result = json.loads(bytes(hub.run(replay_call, CallId(str(id_)), patience)))
+    finish_call(context, call.server, call.tool, result)
+
+
+def _show_calls(
+    context: CliContext, failed: bool, before: int | None, limit: int | None, **names: str
+) -> None:
+    from toolyard.features.history.operations import HistoryQuery, search_calls
+
+    query = HistoryQuery(
+        **names, outcome="failed" if failed else "", before=before or 0, limit=limit or SHOWN
+    )
+    page = context.run(search_calls, query)
+    context.terminal.answer(_plain(page), lambda: _show_page(context, page))
+
+
+def _show_stats(
+    context: CliContext, server: str, tool: str, agent: str, caller: str, since: str, **_rest: Any
+) -> None:
+    from toolyard.features.history.operations import StatsQuery, count_calls
+
+    page = context.run(count_calls, StatsQuery(server, tool, agent, caller, since))
+    rows = [_stats_row(statistic) for statistic in page.stats]
+    context.terminal.answer(_plain(page), lambda: context.terminal.table(STATS_TITLES, rows))
+
+
+def _get(context: CliContext, id_: int) -> WholeCall:
+    from toolyard.features.history.operations import CallId, get_call
+
+    return context.run(get_call, CallId(str(id_)))
+
+
+def _plain(answer: Any) -> Any:
+    import msgspec
+
+    return msgspec.to_builtins(answer)
+
+
+def _show_page(context: CliContext, page: CallPage) -> None:
+    if not page.calls:
+        context.terminal.note("no calls match")
+        return
+    context.terminal.table(TITLES, [_row(call) for call in page.calls])
+    if page.next is not None:
+        context.terminal.note(f"for older ones: --before {page.next}")
+
+
+def _row(call: Call) -> list[str]:
+    error = call.error if len(call.error) <= WIDTH else call.error[: WIDTH - 1] + "…"
+    names = [call.agent, call.caller, call.server, call.tool]
+    return [str(call.id), _time(call.at), *names, f"{call.ms:.1f}", call.outcome, error]
+
+
+def _stats_row(statistic: Statistic) -> list[str]:
+    return [
+        statistic.server,
+        statistic.tool or "(all)",
+        str(statistic.calls),
+        str(statistic.errors),
+        f"{statistic.error_rate:.1%}",
+        f"{statistic.p50_ms:.1f}",
+        f"{statistic.p95_ms:.1f}",
+    ]
+
+
+def _time(at: datetime) -> str:
+    return at.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _describe(context: CliContext, whole: WholeCall) -> None:
+    fields = _plain(whole.call) | {"at": _time(whole.call.at)}
+    for key, value in fields.items():
+        context.terminal.say(f"{key:10}{value}")
+    for key, body in (("arguments", whole.arguments), ("result", whole.result)):
+        if body is not None:
+            context.terminal.say(f"{key}:")
+            context.terminal.say(visible(json.dumps(body, ensure_ascii=False, indent=2)))
+    if whole.arguments is None:
+        context.terminal.note("arguments and results are kept with TOOLYARD_HISTORY_BODIES=on")

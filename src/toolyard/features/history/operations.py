@@ -1,0 +1,155 @@
+"""Questions about calls that are over, and the order to repeat one."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Raw, Struct, structs
+
+from toolyard.core.errors import ConfigError, LinkError, UnknownNameError
+from toolyard.features.history.model import Call, Statistic, moment
+from toolyard.features.history.redaction import is_redacted
+from toolyard.features.history.store import CallRecord, History, Search
+from toolyard.operation import RawObject, operation
+from toolyard.relay.relay import Relay
+from toolyard.relay.session import Outlet, Session
+from toolyard.wire import jsonrpc
+from toolyard.yard import Yard
+
+TOP = "/api/v1/history"
+ONE = "/api/v1/history/{id}"
+Text = Annotated[str, Meta(max_length=1000)]
+Id = Annotated[int, Meta(ge=0, le=2**53)]
+RecordedJson = Annotated[Any, Meta(description="Any JSON, as far as it was kept.")]
+Ended = Literal["", "ok", "tool-error", "error", "cancelled", "failed"]
+
+
+class HistoryQuery(Struct, frozen=True):
+    """Which calls; `since` is `1h`, `30m`, `2d` ago or an ISO 8601 time, `before` an id."""
+
+    server: Text = ""
+    tool: Text = ""
+    agent: Text = ""
+    caller: Text = ""
+    outcome: Ended = ""
+    text: Text = ""
+    since: Text = ""
+    before: Id = 0
+    limit: Annotated[int, Meta(ge=1, le=1000)] = 50
+
+
+class StatsQuery(Struct, frozen=True):
+    """Calls of which server, tool, agent or token, and since when."""
+
+    server: Text = ""
+    tool: Text = ""
+    agent: Text = ""
+    caller: Text = ""
+    since: Text = ""
+
+
+class CallId(Struct, frozen=True):
+    """The call that is meant."""
+
+    id: str
+
+
+class CallPage(Struct, frozen=True):
+    """Calls, newest first; `before` of the next page, or null at the end."""
+
+    calls: list[Call]
+    next: int | None
+
+
+class WholeCall(Struct, frozen=True):
+    """One call; arguments and result are null unless they are kept."""
+
+    call: Call
+    arguments: RecordedJson
+    result: RecordedJson
+
+
+class StatsPage(Struct, frozen=True):
+    """Per server, and per tool of it: counts, error rate, median and 95th percentile."""
+
+    stats: list[Statistic]
+
+
+@operation("GET", TOP)
+async def search_calls(yard: Yard, order: HistoryQuery) -> CallPage:
+    """Search calls."""
+    calls = await yard.part(History).search(_search(order))
+    return CallPage(calls, calls[-1].id if len(calls) == order.limit else None)
+
+
+@operation("GET", f"{TOP}/stats")
+async def count_calls(yard: Yard, order: StatsQuery) -> StatsPage:
+    """Counts, error rates and durations."""
+    return StatsPage(await yard.part(History).statistics(_search(order)))
+
+
+@operation("GET", ONE, errors=(422,))
+async def get_call(yard: Yard, order: CallId) -> WholeCall:
+    """One call."""
+    record = await _record(yard, order)
+    return WholeCall(record.call, _value(record.arguments), _value(record.result))
+
+
+@operation("POST", f"{ONE}/replay", errors=(422, 502))
+async def replay_call(yard: Yard, order: CallId) -> RawObject:
+    """Repeat a call."""
+    record = await _record(yard, order)
+    again = {
+        "server": record.call.server,
+        "tool": record.call.tool,
+        "arguments": Raw(_arguments(record)),
+    }
+    session = Session("control", _drop, agent="replay", caller="control", is_stateless=True)
+    wanted = Raw(jsonrpc.encode(again))
+    message = await yard.part(Relay).call(session, wanted, Outlet(_drop))
+    if message.error:
+        raise LinkError(jsonrpc.read_fault(message.error).message)
+    return message.result
+
+
+def _search(order: HistoryQuery | StatsQuery) -> Search:
+    fields = structs.asdict(order)
+    since = moment(order.since, datetime.now(UTC)).timestamp() if order.since else 0.0
+    return Search(**{**fields, "since": since})
+
+
+async def _record(yard: Yard, order: CallId) -> CallRecord:
+    written = order.id
+    if not (written.isascii() and written.isdigit() and int(written) < 2**63):
+        raise UnknownNameError(f"{written!r} is no id of a call", "an id is a number")
+    return await yard.part(History).get(int(written))
+
+
+def _arguments(record: CallRecord) -> bytes:
+    """Return the arguments of a call, if they are all there.
+
+    Raises:
+        ConfigError: They are not.
+    """
+    which = f"call {record.call.id}"
+    if record.arguments is None:
+        hint = "start the hub with TOOLYARD_HISTORY_BODIES=on; calls from then on can be repeated"
+        raise ConfigError(f"{which} was recorded without its arguments", hint)
+    value = jsonrpc.to_python(record.arguments)
+    hint = f"call it anew: toolyard call {record.call.server} {record.call.tool} …"
+    if is_redacted(value):
+        raise ConfigError(f"{which} had secrets in its arguments, which are not kept", hint)
+    if value is None:
+        return b"{}"
+    if not isinstance(value, dict):
+        raise ConfigError(f"the arguments of {which} were too large to be kept", hint)
+    return record.arguments
+
+
+def _value(raw: bytes | None) -> Any:
+    return jsonrpc.to_python(raw) if raw is not None else None
+
+
+def _drop(_message: bytes) -> None:
+    return None
