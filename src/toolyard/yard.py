@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
@@ -36,6 +37,20 @@ class Parts:
         part = self._by_class[kind]
         assert isinstance(part, kind)
         return part
+
+
+class Stopping(asyncio.Event):
+    """Set once the hub is to stop: whatever takes long ends then."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.comes_back = False
+        """True if the hub that stops is started again at once."""
+
+    def order(self, comes_back: bool) -> None:
+        """Let all doors close, and then everything behind them."""
+        self.comes_back = comes_back
+        self.set()
 
 
 @dataclass(frozen=True, slots=True)

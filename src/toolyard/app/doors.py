@@ -96,7 +96,7 @@ async def open_doors(
         connections=settings.connection_limit,
     )
     lines = SocketDoor(
-        house.relay, place.socket, settings.client_message_limit, unread, lambda: house.comes_back
+        house.relay, place.socket, settings.client_message_limit, unread, lambda: stop.comes_back
     )
     opened = asyncio.Event()
     house.pool.hold_back()
@@ -172,7 +172,7 @@ def _make_rest(
     house: House, door: HttpDoor, sessions: PageSessions, link: Callable[[], str]
 ) -> App:
     """The application of all doors but MCP's: the control API and the page."""
-    yard = Yard(house.hub, house.relay, house.stopping, link, house.inputs, house.stop)
+    yard = Yard(house.hub, house.relay, house.stopping, link, house.inputs, house.stopping.order)
     operations = yard.operations()
     operations += CatalogDoor(house.catalog, lambda: house.board.snapshot).operations()
     operations += VerificationDoor(house.checks).operations()

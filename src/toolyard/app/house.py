@@ -73,7 +73,7 @@ from toolyard.stores.servers import ServersFile
 from toolyard.stores.sharing import SharingStore
 from toolyard.stores.state import open_state
 from toolyard.stores.tokens import TokensFile
-from toolyard.yard import Parts, Yard
+from toolyard.yard import Parts, Stopping, Yard
 
 
 class House:
@@ -96,9 +96,7 @@ class House:
             call=settings.call_timeout,
             idle=settings.idle_timeout,
         )
-        self.stopping = asyncio.Event()
-        self.comes_back = False
-        """True if the hub that stops is started again at once."""
+        self.stopping = Stopping()
         self.follower = Follower()
         self.state = open_state(settings.state_dir)
         self.database = self.state.database
@@ -268,6 +266,7 @@ class House:
         """Add the parts of features, and their sources, whose first report stands at once."""
         built: list[object] = [
             self.settings,
+            self.stopping,
             self.follower,
             self.relay,
             self.hub,
@@ -309,11 +308,6 @@ class House:
         store = AddressStore(self.database)
         self.board.post(Remembered(store.kept))
         return store
-
-    def stop(self, comes_back: bool) -> None:
-        """Let all doors close, and then everything behind them."""
-        self.comes_back = comes_back
-        self.stopping.set()
 
     async def live(self, doors: Callable[[], Awaitable[None]]) -> None:
         """Run every room around the doors; leave when they do."""
