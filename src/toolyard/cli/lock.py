@@ -8,11 +8,11 @@ from typing import Any
 
 import click
 
-from toolyard.cli.tools import find_settled
 from toolyard.console.context import CliContext, json_option
 from toolyard.console.control import Control
 from toolyard.console.errors import CommandError
 from toolyard.console.exits import Exit
+from toolyard.console.settling import find_settled
 
 
 @click.command("lock")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-import threading
-import time
 from typing import Any
 
 import click
@@ -15,11 +13,9 @@ from toolyard.console.control import Control
 from toolyard.console.errors import CommandError
 from toolyard.console.exits import Exit
 from toolyard.console.results import call_patience, finish_call
+from toolyard.console.settling import find_settled
 from toolyard.console.terminal import clean
 
-SETTLE = 10.0
-"""Seconds that servers which are just starting get to say what they offer."""
-PAUSE = 0.05
 WIDTH = 100
 
 
@@ -73,30 +69,6 @@ def call_command(
     arguments = read_arguments(words, text, _schema(hub, server, tool))
     patience = timeout or call_patience(context)
     finish_call(context, server, tool, hub.call(server, tool, arguments, patience))
-
-
-def find_settled(context: CliContext) -> Control:
-    """Give the control door of a hub whose servers had time to say what they offer."""
-    hub = context.start_hub()
-    # Later than that, a server that is still starting is one that hangs.
-    if hub.status()["uptime_s"] < SETTLE:
-        _settle(hub)
-    return hub
-
-
-def _settle(hub: Control) -> None:
-    """Wait until every server of a young hub has said what it offers, or cannot."""
-    pause, deadline = threading.Event(), time.monotonic() + SETTLE
-    while time.monotonic() < deadline:
-        servers = [each for each in hub.status()["servers"] if each["enabled"]]
-        if servers and all(_has_settled(each) for each in servers):
-            return
-        pause.wait(PAUSE)
-
-
-def _has_settled(server: dict[str, Any]) -> bool:
-    """Whether what it offers is known, from itself or from the last time."""
-    return server["status"] not in ("known", "starting") or bool(server["tools"])
 
 
 def _schema(hub: Control, server: str, tool: str) -> dict[str, Any]:
