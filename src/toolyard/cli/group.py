@@ -54,7 +54,6 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
         "executors",
         "Write the manifests of an agent's servers: sidecars for its pod, and what is shared.",
     ),
-    "lock": ("lock", "Write the lock file of a team, or check it."),
     "secret": ("secrets", "Keep secrets in the system's keyring, and use them by name."),
     "auth": ("auth", "Log in at remote servers, and see where you are logged in."),
     "passports": ("passports", "Show what each client can do and cannot, or say otherwise."),

@@ -106,10 +106,6 @@ class Control:
         """Have a server started, rested or the like."""
         return self._ask("POST", f"{_server(server)}/{action}", {}, patience)
 
-    def lock(self) -> dict[str, Any]:
-        """The yard as a lock file has it."""
-        return self._ask("GET", "/api/v1/lock")
-
     def passports(self) -> dict[str, Any]:
         """The clients that are known, and those that are there."""
         return self._ask("GET", "/api/v1/passports")

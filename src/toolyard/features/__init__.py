@@ -8,6 +8,10 @@ from __future__ import annotations
 from typing import Final
 
 from toolyard.feature import Feature
-from toolyard.features import history, profiles
+from toolyard.features import history, lock, profiles
 
-FEATURES: Final[tuple[Feature, ...]] = (history.FEATURE, profiles.FEATURE)
+FEATURES: Final[tuple[Feature, ...]] = (
+    history.FEATURE,
+    lock.FEATURE,
+    profiles.FEATURE,
+)

@@ -1,4 +1,4 @@
-"""What people order about trust: verify, look at what changed, approve, lock."""
+"""What people order about trust: verify, look at what changed, approve."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
-from toolyard.core.catalog import Package, Verification
+from toolyard.core.catalog import Verification
 from toolyard.core.errors import ConfigError, LinkError, TakenError, UnknownNameError
-from toolyard.core.locks import Locked
 from toolyard.core.model import Held, Part, Server, ServerId
 from toolyard.core.names import closest, quoted
 from toolyard.core.parts import parts_of
@@ -204,31 +203,9 @@ class Checks:
         self._hub.board.post(judgement)
         return tuple(sorted(entry.held.parts - judgement.held.parts))
 
-    def lock(self) -> dict[str, Locked]:
-        """What a lock file would say of the yard as it is: the servers that people chose.
-
-        A server that is switched off is none of a team's matters.
-        """
-        shelf = self._catalog.load().definitions
-        found: dict[str, Locked] = {}
-        for id_, entry in self._hub.snapshot.entries.items():
-            package = ""
-            if id_.source == CATALOG and id_.name in shelf:
-                package = _package(shelf[id_.name].definition.package)
-            locked = self._approvals.locked(entry, package) if entry.server.enabled else None
-            if locked is not None:
-                found[str(id_)] = locked
-        return found
-
 
 def _unknown(alias: str, part: Part, known: list[str]) -> UnknownNameError:
     kind, key = part
     near = ", ".join(closest(key, known) or known[:20]) or "none"
     word = kind if kind == "instructions" else kind.removesuffix("s")
     return UnknownNameError(f"{alias!r} has no {word} {quoted(key)}", f"there are: {near}")
-
-
-def _package(package: Package | None) -> str:
-    if package is None:
-        return ""
-    return f"{package.kind}:{package.name}" + (f"@{package.version}" if package.version else "")

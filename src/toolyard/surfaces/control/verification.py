@@ -1,8 +1,7 @@
-"""Trust: verify servers, see what changed since it was approved, approve it, lock it."""
+"""Trust: verify servers, see what changed since it was approved, approve it."""
 
 from __future__ import annotations
 
-import asyncio
 from typing import Annotated, Final
 
 import msgspec
@@ -14,7 +13,6 @@ from toolyard.core.parts import INSTRUCTIONS, spell
 from toolyard.core.pins import Change
 from toolyard.hub.checks import Checks, MovedOnError
 from toolyard.hub.rows import HeldPart, held_also
-from toolyard.stores.locks import LockFile, lock_file
 from toolyard.surfaces.control.api import Call, Operation
 
 SECONDS_MOST: Final = 600.0
@@ -154,14 +152,6 @@ class VerificationDoor:
                 tag=tag,
                 errors=(412, 500),
             ),
-            Operation(
-                "GET",
-                "/api/v1/lock",
-                "The yard as a lock file has it",
-                self._lock,
-                LockFile,
-                tag=tag,
-            ),
         ]
 
     async def _verify(self, call: Call) -> VerificationResult:
@@ -206,9 +196,6 @@ class VerificationDoor:
         except MovedOnError as error:
             raise ConflictError(str(error), error.hint) from error
         return Approved(alias, [spell(part) for part in approved])
-
-    async def _lock(self, call: Call) -> LockFile:
-        return lock_file(await asyncio.to_thread(self._checks.lock))
 
 
 def _plain(changes: tuple[Change, ...], held: Held = NOTHING_HELD) -> list[PartDifference]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import msgspec
 
@@ -14,7 +14,6 @@ from toolyard.core.model import Kind, Part
 from toolyard.core.parts import INSTRUCTIONS
 from toolyard.records.files import read_bounded, write_atomic
 
-LOCK_FILE: Final = "toolyard.lock"
 _VERSION: Final = 2
 _TOOLS_ALONE: Final[frozenset[Kind]] = frozenset({"tools"})
 """What a file of the first version speaks of."""
@@ -44,13 +43,13 @@ class LockFile(msgspec.Struct, frozen=True):
 
 
 def read_lock(path: Path) -> dict[str, Locked]:
-    """What a lock file says.
+    """Read a lock file.
 
     Raises:
         ConfigError: It is not there, or is none.
     """
     try:
-        return parse_lock(read_bounded(path))
+        file = msgspec.json.decode(read_bounded(path), type=LockFile)
     except FileNotFoundError:
         raise ConfigError(
             f"there is no lock file '{path}'", "write one with: toolyard lock"
@@ -60,37 +59,38 @@ def read_lock(path: Path) -> dict[str, Locked]:
     except msgspec.DecodeError as error:
         hint = "get it back from where it was, or write it anew with: toolyard lock"
         raise ConfigError(f"'{path}' is no lock file: {error}", hint) from error
+    return lock_of(file)
 
 
-def parse_lock(text: bytes) -> dict[str, Locked]:
-    """What the text of a lock file says.
+def lock_of(file: LockFile) -> dict[str, Locked]:
+    """Return what a lock file says.
 
     Raises:
         ConfigError: It was written by a newer toolyard.
-        msgspec.DecodeError: It is none.
     """
-    said = msgspec.json.decode(text, type=LockFile)
-    if said.version > _VERSION:
+    if file.version > _VERSION:
         raise ConfigError("the lock file was written by a newer toolyard", "update toolyard")
-    kinds = LOCKED_KINDS if said.version > 1 else _TOOLS_ALONE
-    return {name: _locked(each, kinds) for name, each in said.servers.items()}
+    kinds = LOCKED_KINDS if file.version > 1 else _TOOLS_ALONE
+    return {name: _locked(server, kinds) for name, server in file.servers.items()}
 
 
-def _locked(said: LockedServer, kinds: frozenset[Kind]) -> Locked:
+def _locked(server: LockedServer, kinds: frozenset[Kind]) -> Locked:
     parts: dict[Part, str] = {
-        (kind, key): mark for kind in _KINDS for key, mark in getattr(said, kind).items()
+        (kind, key): mark for kind in _KINDS for key, mark in getattr(server, kind).items()
     }
-    if said.instructions is not None:
-        parts[INSTRUCTIONS] = said.instructions
+    if server.instructions is not None:
+        parts[INSTRUCTIONS] = server.instructions
     also: dict[Part, tuple[str, ...]] = {
-        (kind, key): tuple(marks) for kind in said.also for key, marks in said.also[kind].items()
+        (kind, key): tuple(marks)
+        for kind, keys in server.also.items()
+        for key, marks in keys.items()
     }
-    return Locked(said.launch, parts, said.package, said.server_version, kinds, also)
+    return Locked(server.launch, parts, server.package, server.server_version, kinds, also)
 
 
 def lock_file(lock: Lock) -> LockFile:
     """Return a lock as the file has it, in the one order that makes differences small."""
-    return LockFile(_VERSION, {name: _server(each) for name, each in sorted(lock.items())})
+    return LockFile(_VERSION, {name: _server(locked) for name, locked in sorted(lock.items())})
 
 
 def _server(locked: Locked) -> LockedServer:
@@ -100,23 +100,25 @@ def _server(locked: Locked) -> LockedServer:
         by_kind.setdefault(kind, {})[key] = mark
     for (kind, key), marks in sorted(locked.also.items()):
         also.setdefault(kind, {})[key] = list(marks)
-    said = by_kind.pop("instructions", {}).get("")
+    instructions = by_kind.pop("instructions", {}).get("")
     return LockedServer(
         locked.launch,
         **by_kind,
-        instructions=said,
+        instructions=instructions,
         package=locked.package,
         server_version=locked.release,
         also=also,
     )
 
 
-def write_lock(path: Path, plain: dict[str, Any]) -> None:
+def write_lock(path: Path, file: LockFile) -> None:
     """Write a lock file.
 
     Raises:
         StoreError: It cannot be written.
     """
-    for server in plain["servers"].values():
-        server.pop("also", None)
+    servers = {
+        name: msgspec.structs.replace(server, also={}) for name, server in file.servers.items()
+    }
+    plain = msgspec.to_builtins(LockFile(file.version, servers))
     write_atomic(path, json.dumps(plain, indent=2, ensure_ascii=False).encode() + b"\n")

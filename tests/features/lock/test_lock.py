@@ -8,9 +8,10 @@ from pathlib import Path
 
 from tests.e2e.hub import new_home, running_hub
 from tests.verify.yard import Json, command, described, order, says, speaks, tool
-from toolyard.core.locks import Locked, compare
+from toolyard.core.locks import Locked
 from toolyard.core.model import Part
 from toolyard.core.parts import INSTRUCTIONS
+from toolyard.features.lock.model import compare
 
 
 def test_differences_between_a_lock_and_the_yard_are_named() -> None:

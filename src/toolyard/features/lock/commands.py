@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
 from toolyard.console.context import CliContext, json_option
-from toolyard.console.control import Control
 from toolyard.console.errors import CommandError
 from toolyard.console.exits import Exit
 from toolyard.console.settling import find_settled
+
+if TYPE_CHECKING:
+    from toolyard.console.control import Control
+    from toolyard.features.lock.store import LockFile
 
 
 @click.command("lock")
@@ -31,45 +33,55 @@ def lock_command(context: CliContext, check: bool, path: Path) -> None:
     """Write the lock file of a team, or check it.
 
     It holds hashes of how each server is started, of its tools, prompts and templates of resources,
-    and of what it tells whoever uses it. Starts a hub in the
-    background if there is none.
+    and of its instructions. Starts a hub in the background if none is running.
     """
+    from toolyard.console.settling import find_settled
+    from toolyard.features.lock.operations import get_lock
+    from toolyard.operation import NoInput
+
     hub = find_settled(context)
     if check:
-        _check(context, hub.lock(), path)
+        _check(context, hub.run(get_lock, NoInput()), path)
         return
     _refuse_unclear(hub)
-    from toolyard.stores.locks import write_lock
+    _write(context, hub.run(get_lock, NoInput()), path)
 
-    plain = hub.lock()
-    write_lock(path.absolute(), plain)
-    count = len(plain["servers"])
+
+def _write(context: CliContext, file: LockFile, path: Path) -> None:
+    from toolyard.features.lock.store import write_lock
+
+    write_lock(path.absolute(), file)
+    count = len(file.servers)
     text = f"wrote {path}: {count} server{'' if count == 1 else 's'}"
     answer = {"file": str(path), "servers": count}
     context.terminal.answer(answer, lambda: context.terminal.say(text))
 
 
-def _check(context: CliContext, plain: dict[str, Any], path: Path) -> None:
-    from toolyard.core.locks import compare
-    from toolyard.stores.locks import parse_lock, read_lock
+def _check(context: CliContext, file: LockFile, path: Path) -> None:
+    from toolyard.features.lock.model import compare
+    from toolyard.features.lock.store import lock_of, read_lock
 
-    differing = compare(read_lock(path.absolute()), parse_lock(json.dumps(plain).encode()))
-    answer = {"file": str(path), "differences": list(differing)}
-    text = "\n".join(differing) or f"all is as {path} has it"
+    differences = compare(read_lock(path.absolute()), lock_of(file))
+    answer = {"file": str(path), "differences": list(differences)}
+    text = "\n".join(differences) or f"everything is as in {path}"
     context.terminal.answer(answer, lambda: context.terminal.say(text))
-    if differing:
+    if differences:
         raise click.exceptions.Exit(Exit.FAILED)
 
 
 def _refuse_unclear(hub: Control) -> None:
-    """Nobody should agree on what waits for approval, or on what was not seen."""
-    for each in hub.status()["servers"]:
-        if not each["enabled"]:
+    """Refuse to lock what waits for approval, or what nobody has seen.
+
+    Raises:
+        CommandError: There is something of that kind.
+    """
+    for server in hub.status()["servers"]:
+        if not server["enabled"]:
             continue
-        name = each["alias"]
-        if each["held"] or each["held_also"]:
+        name = server["alias"]
+        if server["held"] or server["held_also"]:
             text = f"something of '{name}' waits for approval"
             raise CommandError(text, f"run: toolyard approve {name}", Exit.REFUSED)
-        if each["status"] == "failing" or (each["problem"] and not each["tools"]):
+        if server["status"] == "failing" or (server["problem"] and not server["tools"]):
             text = f"'{name}' is not ready, so what it offers is not known"
             raise CommandError(text, f"run: toolyard verify {name}", Exit.REFUSED)

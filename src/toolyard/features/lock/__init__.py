@@ -1,0 +1,20 @@
+"""The lock: the servers and tools that a team agreed on, in a file beside its code."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from toolyard.feature import Command, Feature, Heading
+
+FEATURE: Final = Feature(
+    __name__,
+    operations="operations",
+    commands=(
+        Command(
+            "lock",
+            "Write the lock file of a team, or check it.",
+            Heading.TEAM,
+            "commands:lock_command",
+        ),
+    ),
+)
