@@ -122,4 +122,4 @@ def test_a_tool_that_waits_for_approval_says_so() -> None:
         servers = {"one": stdio_stub("one", home, "--only", "echo,env")}
         with running_hub(servers, home=home, env={"TOOLYARD_PINS_NEW": "hold"}) as hub:
             story = ask(hub, "why", "env", "--agent", "codex")
-            assert story["verdict"] == "held" and "toolyard changes one" in story["hint"]
+            assert story["verdict"] == "held" and "toolyard approve one --dry-run" in story["hint"]

@@ -8,7 +8,7 @@ import subprocess
 
 from tests.e2e.hub import new_home, running_hub, stdio_stub, toolyard
 from tests.e2e.talk import Json, talking, text_of
-from tests.verify.yard import ask as control
+from tests.features.approvals.yard import ask as control
 
 INITIALIZE = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x"}}
 

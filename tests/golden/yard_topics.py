@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tests.control.company import entry, servers
+from tests.features.approvals.yard import says, speaks, tool
 from tests.fixtures.stub_run import wait_recorded
 from tests.golden.recorder import Recorder, Yard
-from tests.verify.yard import says, speaks, tool
 
 SERVERS = "/api/v1/servers"
 INPUTS = "/api/v1/tools/one/echo/inputs"

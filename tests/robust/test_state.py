@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.hub import RunningHub, new_home, running_hub
-from tests.verify.yard import ask, command, described, order, says, tool
+from tests.features.approvals.yard import ask, command, described, order, says, tool
 from toolyard.stores.backups import KEPT, Backups
 
 Json = dict[str, Any]

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from tests.control.company import send
+from tests.features.approvals.yard import says, tool
 from tests.surfaces.doors import Doors, open_doors
-from tests.verify.yard import says, tool
 
 pytestmark = pytest.mark.slow
 

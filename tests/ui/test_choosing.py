@@ -11,9 +11,9 @@ import pytest
 
 from tests.catalog.registry import Shop, shop
 from tests.e2e.hub import running_hub
+from tests.features.approvals.yard import says, tool
 from tests.ui.conftest import entered, kitchen
 from tests.ui.orders import order
-from tests.verify.yard import says, tool
 
 pytestmark = pytest.mark.ui
 expect = pytest.importorskip("playwright.async_api").expect

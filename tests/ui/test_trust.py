@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from tests.e2e.hub import running_hub
+from tests.features.approvals.yard import order, speaks
 from tests.ui.conftest import PHONE, SERVED, entered, kitchen
-from tests.verify.yard import order, speaks
 
 pytestmark = pytest.mark.ui
 TRAP = '<img src=x onerror="window.harmed = 1"><script>window.harmed = 1</script>'

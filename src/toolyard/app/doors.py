@@ -39,7 +39,6 @@ from toolyard.surfaces.control.runs import RunsDoor
 from toolyard.surfaces.control.secrets import SecretsDoor
 from toolyard.surfaces.control.sharing import SharingDoor
 from toolyard.surfaces.control.trying import TryingDoor
-from toolyard.surfaces.control.verification import VerificationDoor
 from toolyard.surfaces.control.yard import Yard
 from toolyard.surfaces.gate import Gate
 from toolyard.surfaces.http import HttpDoor
@@ -175,7 +174,6 @@ def _make_rest(
     yard = Yard(house.hub, house.relay, house.stopping, link, house.inputs, house.stopping.order)
     operations = yard.operations()
     operations += CatalogDoor(house.catalog, lambda: house.board.snapshot).operations()
-    operations += VerificationDoor(house.checks).operations()
     operations += PublishedDoor(house.catalog).operations()
     operations += SecretsDoor(house.hub, house.secrets, house.logins).operations()
     operations += PassportsDoor(house.hub, house.relay, house.orders).operations()

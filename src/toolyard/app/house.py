@@ -19,12 +19,12 @@ from toolyard.executors.local.usage import memory_of
 from toolyard.executors.making import make_executor
 from toolyard.feature import Feature
 from toolyard.features import FEATURES
+from toolyard.features.approvals.judging import Approvals
+from toolyard.features.approvals.store import ApprovalStore
 from toolyard.features.history.call_log import CallLog
 from toolyard.hub import Hub
 from toolyard.hub.agents import Agents
-from toolyard.hub.approvals import Approvals
 from toolyard.hub.asking import AskingServers
-from toolyard.hub.checks import Checks
 from toolyard.hub.executors import Executors
 from toolyard.hub.logins import Logins
 from toolyard.hub.orders import Orders
@@ -67,7 +67,6 @@ from toolyard.stores.inventory import with_link
 from toolyard.stores.offer_cache import OfferCache
 from toolyard.stores.packages import PackagesFolder
 from toolyard.stores.passports import FILE, open_passports
-from toolyard.stores.pins import PinStore
 from toolyard.stores.secrets import Secrets
 from toolyard.stores.servers import ServersFile
 from toolyard.stores.sharing import SharingStore
@@ -102,8 +101,8 @@ class House:
         self.database = self.state.database
         self.backups = Backups(settings.state_dir)
         self.offer_cache = OfferCache(settings.cache_dir / "known")
-        pins = PinStore(self.database) if self.database else None
-        self.approvals = Approvals(pins, rules(settings, self.state.is_whole))
+        store = ApprovalStore(self.database) if self.database else None
+        self.approvals = Approvals(store, rules(settings, self.state.is_whole))
         self.board = Board(stages=[self.offer_cache.remember, self.approvals.judge])
         if self.state.problem is not None:
             self.board.post(Report("database", problems=(self.state.problem,)))
@@ -242,8 +241,6 @@ class House:
     def _build_files(self) -> None:
         """Build the files that the user keeps, and the orders that change them."""
         settings = self.settings
-        words = self.local.last_words
-        self.checks = Checks(self.hub, self.approvals, self.catalog, words, self.open, os.environ)
         passports = open_passports(settings.config_file.parent / FILE, self.follower)
         self.servers = ServersFile(settings.config_file, os.environ, self.follower)
         self.orders = Orders(self.hub, self.servers, passports)
@@ -272,10 +269,11 @@ class House:
             self.hub,
             self.pool,
             self.instances,
+            self.open,
+            self.local,
             self.sites,
             self.apps,
             self.approvals,
-            self.checks,
             self.catalog,
             self.orders,
             self.servers,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from toolyard.features.approvals.judging import Rules
 from toolyard.features.history.call_log import Bounds
 from toolyard.features.lock.store import read_lock
-from toolyard.hub.approvals import Rules
 from toolyard.links.budget import RunningLimits
 from toolyard.relay.view_key import ViewKey
 from toolyard.settings import Settings

@@ -206,11 +206,11 @@ def _open(context: CliContext) -> Catalog:
 def _approve(context: CliContext, definition: Definition) -> None:
     """What is imported here is meant to be started so; a hub that runs must not ask again."""
     from toolyard.records.database import Database
-    from toolyard.stores.pins import PinStore
+    from toolyard.stores.launch_approvals import LaunchApprovals
     from toolyard.stores.schema import MIGRATIONS
 
     with closing(Database(context.settings.state_dir / "toolyard.db", MIGRATIONS)) as database:
-        PinStore(database).approve_launch(f"{definition.name}@catalog", definition.launch)
+        LaunchApprovals(database).approve(f"{definition.name}@catalog", definition.launch)
 
 
 def _summary(found: Shelved, shelf: Shelf) -> dict[str, Any]:

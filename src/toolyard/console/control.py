@@ -86,21 +86,9 @@ class Control:
         """All that is known of one server."""
         return self._ask("GET", _server(server))
 
-    def verify(self, server: str, seconds: float, patience: float) -> dict[str, Any]:
-        """Have a server verified; return what it really offers."""
-        return self._ask("POST", f"{_server(server)}/verify", {"seconds": seconds}, patience)
-
     def try_sharing(self, server: str, calls: object, patience: float) -> dict[str, Any]:
         """Find out whether sessions can share a process of a server."""
         return self._ask("POST", f"{_server(server)}/shareable", {"calls": calls}, patience)
-
-    def changes(self, server: str) -> dict[str, Any]:
-        """The differences between a server and what was approved of it."""
-        return self._ask("GET", f"{_server(server)}/changes")
-
-    def approve(self, server: str, body: dict[str, Any]) -> dict[str, Any]:
-        """Approve the parts of a server that are named, or all of it, if it is as it was seen."""
-        return self._ask("POST", f"{_server(server)}/approve", body)
 
     def order(self, server: str, action: str, patience: float = PATIENCE) -> dict[str, Any]:
         """Have a server started, rested or the like."""

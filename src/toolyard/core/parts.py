@@ -117,3 +117,8 @@ def words_hash(raw: bytes) -> str:
     """The hash of the words of a part in whatever order they come."""
     words = sorted(_WORD.findall(raw.decode("utf-8", "replace")))
     return hashlib.sha256("\0".join(words).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def schema_tokens(raws: list[bytes]) -> int:
+    """About how many tokens a model reads for these definitions: a quarter of their bytes."""
+    return sum(len(raw) for raw in raws) // 4

@@ -271,12 +271,12 @@ class ProblemCode(StrEnum):
             "Tools, prompts, resources, templates or instructions changed since they were "
             "approved, or are new where new ones wait too. No client sees them."
         ),
-        "`toolyard changes NAME`, then `toolyard approve NAME`.",
+        "`toolyard approve NAME --dry-run`, then `toolyard approve NAME`.",
     )
     PIN_LAUNCH = (
         "pin-launch",
         "The way a server is started was changed outside of Toolyard. The server is not started.",
-        "`toolyard changes NAME`, then `toolyard approve NAME`.",
+        "`toolyard approve NAME --dry-run`, then `toolyard approve NAME`.",
     )
     PIN_LOCK = (
         "pin-lock",
@@ -289,7 +289,10 @@ class ProblemCode(StrEnum):
             "The text of a tool, or of another part of a server, changes again and again, so that "
             "approving it does not last."
         ),
-        "`toolyard changes NAME`; if any text will do, `toolyard approve NAME TOOL --any-text`.",
+        (
+            "`toolyard approve NAME --dry-run`; if any text will do, "
+            "`toolyard approve NAME TOOL --any-text`."
+        ),
     )
     PORT_MOVED = (
         "port-moved",

@@ -8,9 +8,10 @@ from __future__ import annotations
 from typing import Final
 
 from toolyard.feature import Feature
-from toolyard.features import history, lock, profiles
+from toolyard.features import approvals, history, lock, profiles
 
 FEATURES: Final[tuple[Feature, ...]] = (
+    approvals.FEATURE,
     history.FEATURE,
     lock.FEATURE,
     profiles.FEATURE,

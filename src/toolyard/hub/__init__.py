@@ -282,7 +282,8 @@ def _waiting(entry: Entry) -> Problem | None:
     return Problem(
         ProblemCode.PIN_CHANGED,
         f"{what} of {entry.alias!r} wait for approval: {_named(map(spell, entry.held.parts))}",
-        f"look with: toolyard changes {entry.alias}; then: toolyard approve {entry.alias}",
+        f"look with: toolyard approve {entry.alias} --dry-run; "
+        f"then: toolyard approve {entry.alias}",
         subject=str(entry.server.id),
     )
 

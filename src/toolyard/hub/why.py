@@ -112,7 +112,7 @@ class _Teller:
             return None
         if tool and tool in entry.held.tools:
             text = f"{tool!r} of {plan.name!r} changed since it was approved, and waits"
-            return "held", text, f"look with: toolyard changes {entry.alias}"
+            return "held", text, f"look with: toolyard approve {entry.alias} --dry-run"
         if tool and tool in entry.unfit:
             text = f"{tool!r} of {plan.name!r} is left out: its inputSchema is not of type object"
             return "failing", text, "its author has to correct it"

@@ -277,7 +277,8 @@ def _waits(hub: Hub, entry: Entry, offer: str) -> HeldError:
     name = hub.snapshot.entries.get(entry.server.id, entry).alias
     return HeldError(
         f"{offer} of {entry.alias!r} has changed and waits for approval",
-        f"a person must look first: toolyard changes {name}; then: toolyard approve {name}",
+        f"a person must look first: toolyard approve {name} --dry-run; "
+        f"then: toolyard approve {name}",
     )
 
 

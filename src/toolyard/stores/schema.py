@@ -9,7 +9,7 @@ from typing import Final
 
 from toolyard.records import sqlite
 from toolyard.records.database import Migration
-from toolyard.stores import addresses, pins, sharing
+from toolyard.stores import addresses, sharing
 from toolyard.stores.call_migrations import unpack_calls
 
 # Calls that are over as they were kept once, many to a row: `rows` and `bodies` are MessagePack,
@@ -26,6 +26,28 @@ CREATE TABLE calls (
 );
 """
 
+_APPROVALS: Final = """
+CREATE TABLE pinned_tools (
+    server TEXT NOT NULL, tool TEXT NOT NULL, hash TEXT NOT NULL, raw BLOB NOT NULL,
+    approved_at REAL NOT NULL, PRIMARY KEY (server, tool)
+);
+CREATE TABLE pinned_launches (
+    server TEXT PRIMARY KEY, hash TEXT NOT NULL, approved_at REAL NOT NULL
+)
+"""
+# `last` is the mark of the text that was seen last; `words`, with blanks between, stand for the
+# texts seen since the approval, in whatever order their words come; `turns` counts returns.
+_APPROVED_PARTS: Final = """
+CREATE TABLE pinned_parts (
+    server TEXT NOT NULL, kind TEXT NOT NULL, key TEXT NOT NULL, hash TEXT NOT NULL,
+    raw BLOB NOT NULL, approved_at REAL NOT NULL, last TEXT NOT NULL, words TEXT NOT NULL,
+    turns INTEGER NOT NULL, PRIMARY KEY (server, kind, key)
+);
+INSERT INTO pinned_parts
+    SELECT server, 'tools', tool, hash, raw, approved_at, hash, '', 0 FROM pinned_tools;
+DROP TABLE pinned_tools
+"""
+
 # By which a database and its copies are known again; see stores/state.py.
 _IDENTITY: Final = """
 CREATE TABLE identity (id TEXT NOT NULL);
@@ -38,7 +60,7 @@ _CALLERS: Final = "SELECT 1"
 
 MIGRATIONS: Final[tuple[Migration, ...]] = (
     _CALLS,
-    pins.MIGRATION,
+    _APPROVALS,
     sqlite.MIGRATION,
     sharing.MIGRATION,
     _PACKED_CALLS,
@@ -46,6 +68,6 @@ MIGRATIONS: Final[tuple[Migration, ...]] = (
     _IDENTITY,
     _CALLERS,
     addresses.MIGRATION,
-    pins.PARTS_MIGRATION,
+    _APPROVED_PARTS,
     unpack_calls,
 )

@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 from tests.e2e.hub import new_home, running_hub
-from tests.verify.yard import Json, command, described, order, says, speaks, tool
+from tests.features.approvals.yard import Json, command, described, order, says, speaks, tool
 from toolyard.core.locks import Locked
 from toolyard.core.model import Part
 from toolyard.core.parts import INSTRUCTIONS

@@ -35,7 +35,6 @@ def lock_command(context: CliContext, check: bool, path: Path) -> None:
     It holds hashes of how each server is started, of its tools, prompts and templates of resources,
     and of its instructions. Starts a hub in the background if none is running.
     """
-    from toolyard.console.settling import find_settled
     from toolyard.features.lock.operations import get_lock
     from toolyard.operation import NoInput
 

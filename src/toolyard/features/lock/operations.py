@@ -6,8 +6,8 @@ import asyncio
 
 from toolyard.core.catalog import Package
 from toolyard.core.locks import Locked
+from toolyard.features.approvals.judging import CATALOG, Approvals
 from toolyard.features.lock.store import LockFile, lock_file
-from toolyard.hub.approvals import CATALOG, Approvals
 from toolyard.operation import NoInput, operation
 from toolyard.stores.catalog import Catalog
 from toolyard.yard import Yard

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from toolyard.core.model import Report, Snapshot, SourceState
-from toolyard.core.pins import schema_tokens
+from toolyard.core.parts import schema_tokens
 from toolyard.core.profiles import Profile, unknown_profile
 from toolyard.features.profiles.model import LONGEST_TEXT, MOST, read_profile, write_profile
 from toolyard.features.profiles.store import ProfileRecords

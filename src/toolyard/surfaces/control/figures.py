@@ -12,7 +12,7 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import Meta, Raw
 
-from toolyard.core.pins import schema_tokens
+from toolyard.core.parts import schema_tokens
 from toolyard.features.history.model import Call as Recorded
 from toolyard.features.history.model import Outcome, percentile
 from toolyard.features.history.store import History, Search

@@ -81,7 +81,7 @@ def differences(before: Mapping[Part, bytes], after: Mapping[Part, bytes]) -> tu
 
 
 def spelled_out(part: Part, raw: bytes) -> tuple[FieldChange, ...]:
-    """All that is said of a part which was not there before."""
+    """Return all that is said of a part which was not there before."""
     return _fields(part, b"{}", raw)
 
 
@@ -127,8 +127,3 @@ def visible(text: str) -> str:
         c if c in _SHOWN_AS_IS or unicodedata.category(c) not in _HIDDEN else f"⟨U+{ord(c):04X}⟩"
         for c in text
     )
-
-
-def schema_tokens(raws: list[bytes]) -> int:
-    """About how many tokens a model reads for these definitions: a quarter of their bytes."""
-    return sum(len(raw) for raw in raws) // 4

@@ -17,8 +17,8 @@ import pytest
 
 from tests.e2e.hub import RunningHub, new_home, running_hub
 from tests.e2e.talk import Talk, talking, text_of
-from tests.verify import servers
-from tests.verify.yard import Json, ask, command, described
+from tests.features.approvals import servers
+from tests.features.approvals.yard import Json, ask, command, described
 from toolyard.stores.catalog import Catalog
 
 pytestmark = [

@@ -26,9 +26,9 @@ from toolyard.core.model import (
     Snapshot,
 )
 from toolyard.core.parts import LOOSE, loose_hash, part_hash, parts_of
-from toolyard.core.pins import New, judge, offers_hash
 from toolyard.core.problems import ProblemCode
-from toolyard.stores.pins import Pinned, PinStore
+from toolyard.features.approvals.model import New, judge, offers_hash
+from toolyard.features.approvals.store import ApprovalStore, ServerApprovals
 
 log = logging.getLogger(__name__)
 
@@ -44,26 +44,26 @@ Launches = Literal["catalog", "all", "off"]
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What is judged, and how strictly."""
+    """The rules of approval: which servers are judged, and how strictly."""
 
     new: New = "list"
-    """What to do with a tool that comes later: list it and say so, or let it wait too."""
+    """A tool that comes later is listed and marked as new, or waits too."""
     found: bool = False
-    """Whether servers that were found are judged like those that people chose."""
+    """Servers that were found are judged like those that people chose."""
     launches: Launches = "catalog"
-    """Of which servers a changed launch waits."""
+    """The servers of which a changed launch waits."""
     trusts_first: bool = True
-    """Whether what a server offers when it is first seen is trusted; not where it may be that
-    it was seen before, and that was lost."""
+    """The first offers of a server are trusted; not where it may be that it was seen before, and
+    that was lost."""
     lock: Lock | None = None
     """All that counts as approved, if there is one."""
 
     def judges(self, source: str) -> bool:
-        """Whether the tools of a source's servers are judged."""
+        """Return whether the tools of a source's servers are judged."""
         return source in DECLARED or (self.found and source != OURS)
 
     def judges_launch(self, source: str) -> bool:
-        """Whether a changed launch of a source's servers waits."""
+        """Return whether a changed launch of a source's servers waits."""
         if self.launches == "catalog" and self.lock is None:
             return source == CATALOG
         return self.judges(source) and (self.launches != "off" or self.lock is not None)
@@ -76,13 +76,13 @@ class Approvals:
     the picture and not yet held.
     """
 
-    def __init__(self, store: PinStore | None, rules: Rules = Rules()) -> None:  # noqa: B008 - frozen
+    def __init__(self, store: ApprovalStore | None, rules: Rules = Rules()) -> None:  # noqa: B008 - frozen
         self._store = store
         self._rules = rules
         self._hashes: dict[tuple[bool, bytes], str] = {}
 
     def judge(self, _snapshot: Snapshot, event: Event) -> Event:
-        """Return an event with what of it waits for approval."""
+        """Return an event with all of it marked that waits for approval."""
         if isinstance(event, Report) and event.servers:
             servers = tuple(self._declared(server) for server in event.servers)
             return replace(event, servers=servers)
@@ -103,7 +103,7 @@ class Approvals:
         return replace(server, problem=server.problem or problem, held=Held(frozenset(parts)))
 
     def _launch_problem(self, server: Server) -> Problem | None:
-        """Why a server may not be started as it is declared; the first time it may."""
+        """Return why a server may not be started as it is declared; the first time it may."""
         mark, name = launch_mark(server), str(server.id)
         if self._rules.lock is not None:
             locked = self._rules.lock.get(name)
@@ -111,19 +111,19 @@ class Approvals:
         if self._store is None:
             return None
         try:
-            approved = self._store.get(name).launch
+            approved = self._store.launches.get(name)
             if approved:
-                is_known = mark in (approved, self._store.reread_launch(name))
-                return None if is_known else _changed_launch(server.id)
+                is_approved = mark in (approved, self._store.launches.reread(name))
+                return None if is_approved else _changed_launch(server.id)
             if self._rules.trusts_first:
-                self._store.approve_launch(name, mark)
+                self._store.launches.approve(name, mark)
                 return None
         except StoreError as error:
             log.error("a launch cannot be compared", extra={"server": name, "why": str(error)})
         return _unknown_launch(server.id)
 
     def _held(self, id_: ServerId, parts: Mapping[Part, bytes], *, observed: bool) -> Held:
-        """What of these parts waits."""
+        """Return the parts of these that wait."""
         if not parts or not self._rules.judges(id_.source):
             return NOTHING_HELD
         if self._rules.lock is not None:
@@ -137,12 +137,12 @@ class Approvals:
 
     def _judged(self, server: str, parts: Mapping[Part, bytes], observed: bool) -> Held:
         store = self._need()
-        pinned = store.get(server)
-        approved = pinned.marks
+        approvals = store.get(server)
+        approved = approvals.marks
         marks = self._marks(parts, approved)
         unknown = {part: raw for part, raw in parts.items() if part not in approved}
-        if self._rules.trusts_first and pinned.has_offers:
-            held = judge(marks, approved, pinned.unseen, self._rules.new)
+        if self._rules.trusts_first and approvals.has_offers:
+            held = judge(marks, approved, approvals.unseen, self._rules.new)
         else:
             held = judge(marks, {**marks, **approved}, frozenset(), "list")
             if not self._rules.trusts_first:
@@ -162,23 +162,23 @@ class Approvals:
     def _note(self, server: str, parts: Mapping[Part, bytes], held: frozenset[Part]) -> None:
         """Remember what was seen: a change of what is new waits as well, and many are told."""
         store = self._need()
-        pins = store.get(server).parts
+        approved = store.get(server).parts
         for part, raw in parts.items():
-            if part in pins and (mark := self._hash(part, raw)) != pins[part].last:
+            if part in approved and (mark := self._hash(part, raw)) != approved[part].last:
                 store.note_text(server, part, mark, raw)
-        fresh = {p: raw for p, raw in parts.items() if p not in pins and p not in held}
+        fresh = {p: raw for p, raw in parts.items() if p not in approved and p not in held}
         if fresh:
             store.note_new(server, fresh, parts.keys())
 
     def _locked_out(self, locked: Locked | None, parts: Mapping[Part, bytes]) -> Held:
-        """What of these parts is not as a lock file has it."""
+        """Return the parts of these that are not as a lock file has them."""
         if locked is None:
             return Held(frozenset(parts))
         counted = {part: raw for part, raw in parts.items() if part[0] in locked.kinds}
         marks = self._marks(counted, locked.parts)
         return Held(frozenset(p for p, mark in marks.items() if locked.parts.get(p) != mark))
 
-    def _need(self) -> PinStore:
+    def _need(self) -> ApprovalStore:
         if self._store is None:
             raise StoreError(
                 "what was approved cannot be read, so nothing can be compared",
@@ -187,7 +187,7 @@ class Approvals:
         return self._store
 
     def _marks(self, parts: Mapping[Part, bytes], approved: Mapping[Part, str]) -> dict[Part, str]:
-        """What stands for parts, each in the way in which it was approved."""
+        """Return the marks of parts, each in the way in which it was approved."""
         return {
             part: loose_hash(part, raw)
             if approved.get(part, "").startswith(LOOSE)
@@ -224,43 +224,43 @@ class Approvals:
         if parts:
             store.approve(name, chosen, loose=chosen if any_text else ())
         else:
-            pinned = store.get(name)
-            gone = pinned.parts.keys() - chosen.keys()
-            store.approve(name, chosen, loose=pinned.loose, gone=gone)
-            store.approve_launch(name, launch_mark(entry.server))
+            approved = store.get(name)
+            gone = approved.parts.keys() - chosen.keys()
+            store.approve(name, chosen, loose=approved.loose, gone=gone)
+            store.launches.approve(name, launch_mark(entry.server))
         restless = store.get(name).restless & offered.keys()
         left = Held(entry.held.parts - chosen.keys(), restless)
         return Judgement(entry.server.id, left, launch=not parts)
 
     def approve_definition(self, definition: Definition) -> None:
-        """The user wrote this definition through us, and so approves how it is started.
+        """Approve how a definition is started: the user wrote it through us.
 
         Raises:
             StoreError: It cannot be written down.
         """
         if self._store is not None:
-            self._store.approve_launch(f"{definition.name}@{CATALOG}", definition.launch)
+            self._store.launches.approve(f"{definition.name}@{CATALOG}", definition.launch)
 
     def definitions(self, id_: ServerId) -> dict[Part, bytes]:
-        """The parts of a server as they were approved, or as they were first listed.
+        """Return the parts of a server as they were approved, or as they were first listed.
 
         Raises:
             StoreError: They cannot be read.
         """
         return self._need().definitions(str(id_))
 
-    def pinned(self, id_: ServerId) -> Pinned:
-        """What is remembered of a server; nothing if that cannot be read."""
-        return self._store.get(str(id_)) if self._store is not None else Pinned()
+    def of(self, id_: ServerId) -> ServerApprovals:
+        """Return the approved parts of a server; none if they cannot be read."""
+        return self._store.get(str(id_)) if self._store is not None else ServerApprovals()
 
     def mark(self, entry: Entry) -> str:
-        """What stands for all that an approval of a server would approve now."""
+        """Return the mark of all that an approval of a server would approve now."""
         parts = parts_of(entry.offers, entry.peer)
         marks = {"\0".join(part): self._hash(part, raw) for part, raw in parts.items()}
         return offers_hash({**marks, "\0launch": launch_mark(entry.server)})
 
     def locked(self, entry: Entry, package: str = "") -> Locked | None:
-        """What a lock file says of a server as it is; None if it is none of its matters."""
+        """Return a server as a lock file has it; None if it is no matter of a lock."""
         if not self._rules.judges(entry.server.id.source):
             return None
         parts = parts_of(entry.offers, entry.peer)
@@ -269,7 +269,7 @@ class Approvals:
         release = entry.peer.release if entry.peer is not None else ""
         return Locked(
             launch_mark(entry.server),
-            self._marks(parts, self.pinned(entry.server.id).marks),
+            self._marks(parts, self.of(entry.server.id).marks),
             package=package,
             release=release,
             also={part: (exact[part], loose_hash(part, raw)) for part, raw in parts.items()},
@@ -277,7 +277,7 @@ class Approvals:
 
 
 def launch_mark(server: Server) -> str:
-    """What stands for how a server is started."""
+    """Return the mark of how a server is started."""
     return server.launch or fingerprint(server.endpoint)
 
 
@@ -285,7 +285,7 @@ def _changed_launch(id_: ServerId) -> Problem:
     return Problem(
         ProblemCode.PIN_LAUNCH,
         f"the way {id_.name!r} is started was changed outside of toolyard",
-        f"look at it with: toolyard changes {id_.name}; then: toolyard approve {id_.name}",
+        f"look with: toolyard approve {id_.name} --dry-run; then: toolyard approve {id_.name}",
         subject=str(id_),
     )
 
@@ -294,7 +294,7 @@ def _unknown_launch(id_: ServerId) -> Problem:
     return Problem(
         ProblemCode.PIN_LAUNCH,
         f"nothing tells how {id_.name!r} was started when it was approved",
-        f"look at it with: toolyard changes {id_.name}; then: toolyard approve {id_.name}",
+        f"look with: toolyard approve {id_.name} --dry-run; then: toolyard approve {id_.name}",
         subject=str(id_),
     )
 

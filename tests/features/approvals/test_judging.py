@@ -28,11 +28,12 @@ from toolyard.core.model import (
     Status,
 )
 from toolyard.core.parts import INSTRUCTIONS, part_hash, tool_hash
-from toolyard.core.pins import differences
+from toolyard.features.approvals.judging import Approvals, Rules
+from toolyard.features.approvals.model import differences
+from toolyard.features.approvals.store import RESOURCES, ApprovalStore
 from toolyard.hub import problems
-from toolyard.hub.approvals import Approvals, Rules
 from toolyard.records.database import Database
-from toolyard.stores.pins import RESOURCES, PinStore
+from toolyard.stores.launch_approvals import LaunchApprovals
 from toolyard.stores.schema import MIGRATIONS
 
 TOOL: Part = ("tools", "t")
@@ -40,16 +41,16 @@ FILES = Server(ServerId("files", "configured"), Command(("files",)))
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[PinStore]:
-    database = Database(tmp_path / "pins.db", MIGRATIONS)
-    yield PinStore(database)
+def store(tmp_path: Path) -> Iterator[ApprovalStore]:
+    database = Database(tmp_path / "approvals.db", MIGRATIONS)
+    yield ApprovalStore(database)
     database.close()
 
 
 class Yard:
     """A board, and the approvals as its only stage."""
 
-    def __init__(self, store: PinStore | None, **rules: Any) -> None:
+    def __init__(self, store: ApprovalStore | None, **rules: Any) -> None:
         self.approvals = Approvals(store, Rules(**rules))
         self.board = Board(stages=[self.approvals.judge])
 
@@ -81,53 +82,55 @@ def of(source: str) -> Server:
     return replace(FILES, id=ServerId("files", source))
 
 
-def test_the_first_offers_are_trusted_and_a_change_of_one_character_waits(store: PinStore) -> None:
+def test_the_first_offers_are_trusted_and_a_change_of_one_character_waits(
+    store: ApprovalStore,
+) -> None:
     yard = Yard(store)
     assert yard.offer(read="reads", write="writes") == frozenset()
     assert yard.offer(read="reads", write="writes!") == {"write"}
     assert yard.offer(read="reads", write="writes") == frozenset()
 
 
-def test_what_waits_does_so_after_a_restart_too(store: PinStore) -> None:
+def test_what_waits_does_so_after_a_restart_too(store: ApprovalStore) -> None:
     Yard(store).offer(read="reads")
-    again = Yard(PinStore(store._database))
+    again = Yard(ApprovalStore(store._database))
     again.declare(replace(FILES, offers=offers(read="reads it")))
     assert again.entry().held.tools == {"read"}
 
 
 def test_a_tool_that_is_new_is_listed_and_marked_and_then_waits_when_it_changes(
-    store: PinStore,
+    store: ApprovalStore,
 ) -> None:
     yard = Yard(store)
     yard.offer(read="reads")
     assert yard.offer(read="reads", more="is new") == frozenset()
-    assert yard.approvals.pinned(FILES.id).unseen == {("tools", "more")}
+    assert yard.approvals.of(FILES.id).unseen == {("tools", "more")}
     assert yard.offer(read="reads", more="is another") == {"more"}
     yard.approve(yard.entry())
-    assert yard.approvals.pinned(FILES.id).unseen == frozenset()
+    assert yard.approvals.of(FILES.id).unseen == frozenset()
 
 
-def test_a_tool_that_is_new_waits_where_the_user_wants_that(store: PinStore) -> None:
+def test_a_tool_that_is_new_waits_where_the_user_wants_that(store: ApprovalStore) -> None:
     yard = Yard(store, new="hold")
     assert yard.offer(read="reads") == frozenset()
     assert yard.offer(read="reads", more="is new") == {"more"}
 
 
 @pytest.mark.parametrize("source", ["announced", "app:some", "bundled"])
-def test_servers_that_were_found_are_exempt(store: PinStore, source: str) -> None:
+def test_servers_that_were_found_are_exempt(store: ApprovalStore, source: str) -> None:
     yard = Yard(store)
     yard.offer(of(source), read="reads")
     assert yard.offer(of(source), read="reads else") == frozenset()
 
 
-def test_servers_that_were_found_wait_too_where_the_user_wants_that(store: PinStore) -> None:
+def test_servers_that_were_found_wait_too_where_the_user_wants_that(store: ApprovalStore) -> None:
     yard = Yard(store, found=True)
     for source, held in (("announced", {"read"}), ("bundled", set())):
         yard.offer(of(source), read="reads")
         assert yard.offer(of(source), read="reads else") == held
 
 
-def test_approval_of_one_tool_leaves_the_others_waiting(store: PinStore) -> None:
+def test_approval_of_one_tool_leaves_the_others_waiting(store: ApprovalStore) -> None:
     yard = Yard(store)
     yard.offer(read="reads", write="writes")
     yard.offer(read="reads!", write="writes!")
@@ -138,7 +141,7 @@ def test_approval_of_one_tool_leaves_the_others_waiting(store: PinStore) -> None
     assert not list(problems(yard.board.snapshot))
 
 
-def test_what_waits_is_a_problem_that_names_the_tools_and_what_to_do(store: PinStore) -> None:
+def test_what_waits_is_a_problem_that_names_the_tools_and_what_to_do(store: ApprovalStore) -> None:
     yard = Yard(store)
     yard.offer(read="reads")
     yard.offer(read="reads!")
@@ -148,7 +151,7 @@ def test_what_waits_is_a_problem_that_names_the_tools_and_what_to_do(store: PinS
     assert "toolyard approve files" in problem.hint
 
 
-def test_what_a_file_says_of_a_server_is_no_baseline(store: PinStore) -> None:
+def test_what_a_file_says_of_a_server_is_no_baseline(store: ApprovalStore) -> None:
     yard = Yard(store)
     yard.declare(replace(FILES, offers=offers(read="reads, as the file has it")))
     assert yard.offer(read="reads") == frozenset()
@@ -156,7 +159,7 @@ def test_what_a_file_says_of_a_server_is_no_baseline(store: PinStore) -> None:
 
 
 def test_instructions_that_changed_are_not_shown_and_what_else_was_said_is(
-    store: PinStore,
+    store: ApprovalStore,
 ) -> None:
     yard = Yard(store)
 
@@ -179,7 +182,9 @@ def test_instructions_that_changed_are_not_shown_and_what_else_was_said_is(
     assert greet("mail my keys") == "mail my keys"
 
 
-def test_where_something_was_lost_all_waits_that_nobody_approved_since(store: PinStore) -> None:
+def test_where_something_was_lost_all_waits_that_nobody_approved_since(
+    store: ApprovalStore,
+) -> None:
     yard = Yard(store, trusts_first=False)
     assert yard.offer(read="reads", write="writes") == {"read", "write"}
     yard.approve(yard.entry(), frozenset({("tools", "read")}))
@@ -187,7 +192,7 @@ def test_where_something_was_lost_all_waits_that_nobody_approved_since(store: Pi
     assert yard.offer(read="reads", write="writes", more="is new") == {"write", "more"}
 
 
-def test_where_nothing_can_be_written_what_was_approved_is_served(store: PinStore) -> None:
+def test_where_nothing_can_be_written_what_was_approved_is_served(store: ApprovalStore) -> None:
     yard = Yard(store)
     yard.offer(read="reads")
     store._database.write(
@@ -198,7 +203,7 @@ def test_where_nothing_can_be_written_what_was_approved_is_served(store: PinStor
     assert yard.offer(of("catalog"), read="reads") == {"read"}
 
 
-def test_resources_without_end_are_not_remembered_without_end(store: PinStore) -> None:
+def test_resources_without_end_are_not_remembered_without_end(store: ApprovalStore) -> None:
     yard = Yard(store)
     for turn in range(4):
         notes = (f"note://{turn}/{number}" for number in range(RESOURCES - 500))
@@ -209,13 +214,13 @@ def test_resources_without_end_are_not_remembered_without_end(store: PinStore) -
         assert not yard.entry().held.parts
     pinned = store.get("files@configured")
     assert sum(kind == "resources" for kind, _ in pinned.parts) <= RESOURCES
-    assert PinStore(store._database).get("files@configured").marks == pinned.marks
+    assert ApprovalStore(store._database).get("files@configured").marks == pinned.marks
 
 
 # How servers are started.
 
 
-def test_a_launch_that_was_changed_outside_waits_until_it_is_approved(store: PinStore) -> None:
+def test_a_launch_that_was_changed_outside_waits_until_it_is_approved(store: ApprovalStore) -> None:
     yard = Yard(store)
     first, other = of("catalog"), replace(of("catalog"), endpoint=Command(("evil",)))
     yard.declare(first)
@@ -240,7 +245,7 @@ def test_a_launch_that_was_changed_outside_waits_until_it_is_approved(store: Pin
     ],
 )
 def test_whose_launch_waits_is_a_setting(
-    store: PinStore, rule: Any, source: str, waits: bool
+    store: ApprovalStore, rule: Any, source: str, waits: bool
 ) -> None:
     yard = Yard(store, launches=rule)
     yard.declare(of(source))
@@ -248,7 +253,7 @@ def test_whose_launch_waits_is_a_setting(
     assert (yard.entry(of(source)).server.problem is not None) is waits
 
 
-def test_the_launch_of_a_definition_is_the_definitions_alone(store: PinStore) -> None:
+def test_the_launch_of_a_definition_is_the_definitions_alone(store: ApprovalStore) -> None:
     yard = Yard(store)
     given = replace(of("catalog"), launch="same")
     yard.declare(given)
@@ -256,11 +261,13 @@ def test_the_launch_of_a_definition_is_the_definitions_alone(store: PinStore) ->
     assert yard.entry(given).server.problem is None
 
 
-def test_a_launch_that_another_process_approved_meanwhile_does_not_wait(store: PinStore) -> None:
+def test_a_launch_that_another_process_approved_meanwhile_does_not_wait(
+    store: ApprovalStore,
+) -> None:
     yard = Yard(store)
     other = replace(of("catalog"), endpoint=Command(("other",)))
     yard.declare(of("catalog"))
-    PinStore(store._database).approve_launch("files@catalog", fingerprint(other.endpoint))
+    LaunchApprovals(store._database).approve("files@catalog", fingerprint(other.endpoint))
     yard.declare(other)
     assert yard.entry(other).server.problem is None
 
@@ -268,7 +275,7 @@ def test_a_launch_that_another_process_approved_meanwhile_does_not_wait(store: P
 # A lock file instead.
 
 
-def test_a_frozen_hub_holds_all_that_differs_from_its_lock(store: PinStore) -> None:
+def test_a_frozen_hub_holds_all_that_differs_from_its_lock(store: ApprovalStore) -> None:
     tools = offers(read="reads", write="writes").tools
     marks: dict[Part, str] = {("tools", o.key): part_hash(("tools", o.key), o.raw) for o in tools}
     lock = {"files@configured": Locked(fingerprint(FILES.endpoint), marks)}
@@ -281,7 +288,7 @@ def test_a_frozen_hub_holds_all_that_differs_from_its_lock(store: PinStore) -> N
 
 @pytest.mark.parametrize("lock", [{}, {"files@configured": Locked("0" * 64)}])
 def test_a_frozen_hub_refuses_servers_that_are_not_as_locked(
-    store: PinStore, lock: dict[str, Locked]
+    store: ApprovalStore, lock: dict[str, Locked]
 ) -> None:
     yard = Yard(store, lock=lock)
     yard.declare(FILES)

@@ -1,0 +1,26 @@
+"""Approvals: what servers really offer, and which of it people have looked at."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from toolyard.feature import Command, Feature, Heading
+
+FEATURE: Final = Feature(
+    __name__,
+    operations="operations",
+    commands=(
+        Command(
+            "verify",
+            "Start or reach servers and see what they really offer.",
+            Heading.SERVERS,
+            "commands:verify_command",
+        ),
+        Command(
+            "approve",
+            "Approve what a server offers now, or only some of it.",
+            Heading.SERVERS,
+            "commands:approve_command",
+        ),
+    ),
+)

@@ -1,0 +1,83 @@
+"""Verifications and differences as a terminal shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from toolyard.console.context import CliContext
+from toolyard.console.errors import CommandError
+from toolyard.console.terminal import Terminal, clean
+from toolyard.core.parts import spell
+from toolyard.features.approvals.operations import (
+    Approved,
+    PartDifference,
+    VerificationResult,
+    Waiting,
+)
+
+COLOURS: Final = {"+": "green", "-": "red"}
+
+
+def show_verified(terminal: Terminal, result: VerificationResult) -> None:
+    """Show what a server really offers, and how that differs from what is on file."""
+    counts = (
+        f"{len(result.tools)} tools",
+        f"{len(result.prompts)} prompts",
+        f"{len(result.resources)} resources",
+    )
+    version = f" {clean(result.server_version)}" if result.server_version else ""
+    terminal.say(
+        f"{terminal.word('ok')} {result.server}{version}: {', '.join(counts)}, "
+        f"about {result.schema_tokens} tokens, protocol {result.protocol}, "
+        f"first answer after {result.first_answer_ms} ms"
+    )
+    show_changes(terminal, result.changes)
+
+
+def show_failed(terminal: Terminal, name: str, error: CommandError) -> None:
+    """Show why a server could not be verified."""
+    terminal.say(f"{terminal.word('failing')} {name}: {clean(str(error))}")
+    if error.hint:
+        terminal.say(f"  hint: {clean(error.hint)}")
+
+
+def show_waiting(context: CliContext, waiting: Waiting) -> None:
+    """Show all in which a server differs from what was approved."""
+    terminal = context.terminal
+    if waiting.launch:
+        _show_launch(context, waiting.server)
+    show_changes(terminal, waiting.changes)
+    parts = [*waiting.held, *(spell((part.kind, part.name)) for part in waiting.held_also)]
+    if parts:
+        terminal.say(f"waiting for approval: {', '.join(map(clean, parts))}")
+    elif not waiting.changes and not waiting.launch:
+        terminal.say("nothing has changed")
+
+
+def _show_launch(context: CliContext, server: str) -> None:
+    launch = context.need_hub().server(server)["launch"]
+    now = " ".join(launch.get("command", ())) or launch.get("url", "")
+    context.terminal.say("it is started in another way than was approved; now it is:")
+    context.terminal.say(f"  {clean(now)}")
+    if names := [*launch.get("env", ()), *launch.get("headers", ())]:
+        context.terminal.say(f"  with {', '.join(map(clean, names))}")
+
+
+def show_changes(terminal: Terminal, changes: Sequence[PartDifference]) -> None:
+    """Show differences of parts; what cannot be seen is spelled out."""
+    for change in changes:
+        often = " (its text changes at nearly every start)" if change.restless else ""
+        terminal.say(f"  {change.kind}: {clean(spell((change.of, change.name)))}{often}")
+        for field in change.fields:
+            terminal.say(f"    {clean(field.path)}")
+            for line in field.lines:
+                colour = COLOURS.get(line[:1])
+                text = line.replace("\t", "⟨U+0009⟩")
+                terminal.say(f"      {terminal.paint(text, colour) if colour else text}")
+
+
+def show_approved(terminal: Terminal, name: str, approved: Approved) -> None:
+    """Show what was approved of a server."""
+    parts = ", ".join(map(clean, approved.approved)) or "nothing that waited"
+    terminal.say(f"approved of '{name}': {parts}")
