@@ -375,59 +375,6 @@ async def test_a_name_nobody_knows_is_answered_with_the_closest(yard: Doors) -> 
     assert answer.status == 404 and "echo" in answer.json()["hint"]
 
 
-# Policies.
-
-
-async def preview(doors: Doors, executor: str, said: Any) -> list[Any]:
-    answer = await send(doors, "POST", f"/api/v1/policies/{executor}/preview", said)
-    assert answer.status == 200, answer
-    found: list[Any] = answer.json()["changes"]
-    return found
-
-
-async def test_a_preview_names_exactly_whose_plans_would_change(yard: Doors) -> None:
-    await saved(yard, "codex", **DEFINED)
-    await saved(yard, "cursor", docs=DEFINED["docs"])
-    await saved(yard, "gemini", one={"server": "one"})
-    await save(yard, "qwen-code", {"enabled": False, "servers": DEFINED})
-    assert await preview(yard, "local", {}) == []
-    assert await preview(yard, "local", {"deny": ["docs"]}) == [
-        {"agent": "codex", "executor": "local", "gained": [], "lost": ["docs"], "changed": []},
-        {"agent": "cursor", "executor": "local", "gained": [], "lost": ["docs"], "changed": []},
-    ]
-    rewritten = await preview(yard, "docker", {"http_url_rewrite": {"localhost": "docs"}})
-    assert [(c["agent"], c["executor"], c["changed"]) for c in rewritten] == [
-        ("codex", "docker", ["docs"]),
-        ("cursor", "docker", ["docs"]),
-    ]
-    assert (await resolve(yard, "agent=codex"))["refusals"] == []  # nothing was saved
-    await policy(yard, "local", deny=["docs"])
-    back = await send(yard, "POST", "/api/v1/policies/local/preview?reset=true", {})
-    assert [(c["agent"], c["gained"]) for c in back.json()["changes"]] == [
-        ("codex", ["docs"]),
-        ("cursor", ["docs"]),
-    ]
-
-
-async def test_a_policy_is_written_with_care_and_taken_back(yard: Doors) -> None:
-    path = "/api/v1/policies/docker"
-    rows = {row["executor"]: row for row in (await yard.get("/api/v1/policies"))["policies"]}
-    assert {"local", "docker", "ssh", "kubernetes"} <= set(rows)
-    assert rows["docker"]["policy_of"] == "the default"
-    answer = await send(yard, "PUT", path, {"allow_stdio": "no", "alow": []})
-    assert answer.status == 422
-    assert [each["field"] for each in answer.json()["errors"]] == ["allow_stdio", "alow"]
-    await policy(yard, "docker", allow_sse=False)
-    shown = await send(yard, "GET", path)
-    assert shown.json()["policy"]["allow_sse"] is False
-    assert shown.json()["policy_of"] == "docker"
-    assert (await send(yard, "PUT", path, {}, If_Match='"0"')).status == 412
-    etag = shown.headers["etag"]
-    assert (await send(yard, "DELETE", path, None, If_Match=etag)).status == 200
-    assert (await send(yard, "DELETE", path)).status == 404
-    assert (await send(yard, "PUT", "/api/v1/policies/mars", {})).status == 404
-
-
 # Checked before it is saved.
 
 
@@ -498,24 +445,6 @@ async def test_a_damaged_record_is_on_the_picture_and_the_rest_goes_on(home: Pat
         (problem,) = await doors.until(is_told)
         assert problem["subject"] == "config codex"
         assert (await send(doors, "GET", f"{SHORT}cursor")).json()["enabled"]
-
-
-@pytest.mark.parametrize(
-    ("name", "meant"),
-    [
-        ("local_pc", "local"),
-        ("local_docker", "docker"),
-        ("remote_docker", "remote-docker"),
-        ("remote_ssh", "ssh"),
-        ("k8s_operator", "kubernetes"),
-    ],
-)
-async def test_places_are_known_by_other_names_too(yard: Doors, name: str, meant: str) -> None:
-    await saved(yard, "codex", docs=DEFINED["docs"])
-    await policy(yard, name, deny=["docs"])
-    made = await resolve(yard, f"agent=codex&executor={meant}")
-    assert [refusal["code"] for refusal in made["refusals"]] == ["denied"]
-    assert (await resolve(yard, f"agent=codex&executor={name}"))["executor"] == meant
 
 
 async def test_a_loopback_address_is_out_of_reach_from_a_cluster_that_nobody_named(

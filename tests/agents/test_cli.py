@@ -1,4 +1,4 @@
-"""Agents and policies from the command line, against a real hub in a fresh home."""
+"""Agents from the command line, against a real hub in a fresh home."""
 
 from __future__ import annotations
 
@@ -76,33 +76,6 @@ def test_a_file_is_taken_whole_or_not_at_all(hub: RunningHub, tmp_path: Path) ->
     assert ask(hub, "resolve", "--agent", "gemini", "--executor", "ssh")["enabled"] is False
     run(hub, "agent", "unset", "gemini", "--executor", "ssh")
     assert ask(hub, "resolve", "--agent", "gemini", "--executor", "ssh")["enabled"] is True
-
-
-def test_a_policy_is_looked_at_before_it_counts(hub: RunningHub) -> None:
-    run(hub, "agent", "add-server", "codex", "tool", "--server", "one")
-    words = ("policy", "set", "docker", "deny=tool,x", "deny=y", "allow_sse=false")
-    assert "codex with docker: lost tool" in run(hub, *words, "--dry-run")
-    assert "use --yes" in run(hub, *words, code=5)
-    assert ask(hub, "policy", "show", "docker")["policy_of"] == "the default"
-    assert "plans of codex changed" in run(hub, *words, "--yes")
-    policy = ask(hub, "policy", "show", "docker")["policy"]
-    assert (policy["deny"], policy["allow_sse"]) == (["tool", "x", "y"], False)
-    run(hub, "policy", "set", "docker", "env_injection=A=b=c", "deny=z", "--yes")
-    policy = ask(hub, "policy", "show", "docker")["policy"]
-    assert policy["env_injection"] == {"A": "b=c"}
-    assert (policy["deny"], policy["allow_sse"]) == (["z"], False)
-    assert "neither true nor false" in run(hub, "policy", "set", "docker", "allow_sse=x", code=5)
-    assert "unknown executor" in run(hub, "policy", "show", "dokcer", code=4)
-    run(hub, "policy", "set", "docker", "deny=tool", "--yes")
-    story = run(hub, "why", "one__echo", "--agent", "codex", "--executor", "docker")
-    assert story.splitlines()[:2] == [
-        "'echo' of 'tool' is left out: the policy of docker denies 'tool'",
-        "decided by: deny 'tool'",
-    ]
-    run(hub, "policy", "reset", "docker", "--yes")
-    assert "is given 'echo' of 'tool'" in run(
-        hub, "why", "echo", "--agent", "codex", "--executor", "docker"
-    )
 
 
 def test_agents_of_ones_own_come_and_go(hub: RunningHub) -> None:

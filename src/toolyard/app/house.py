@@ -251,12 +251,12 @@ class House:
 
     def _build_agents(self) -> None:
         """Build the agents, the servers they are given, and the executors of those."""
-        records = AgentStore(self.database, self.follower)
-        self.executors = Executors(self.hub, records, self.sites)
+        self.agent_store = AgentStore(self.database, self.follower)
+        self.executors = Executors(self.hub, self.agent_store, self.sites)
         self.resolutions = Resolutions(self.board, self.executors.reach_of)
-        self.agents = Agents(self.hub, records, self.executors, self.resolutions)
+        self.agents = Agents(self.hub, self.agent_store, self.executors, self.resolutions)
         self.shareable = Shareable(self.hub, self.open, self.sharing)
-        self.roster = AgentsSource(records, os.environ)
+        self.roster = AgentsSource(self.agent_store, os.environ)
         self.board.post(self.roster.report)
 
     def _build_features(self) -> None:
@@ -283,6 +283,7 @@ class House:
             self.grants,
             self.logins,
             self.agents,
+            self.agent_store,
             self.executors,
             self.resolutions,
             self.packages,

@@ -7,11 +7,13 @@ from typing import Any
 
 import click
 
-from toolyard.cli.roster import Said, agent_path, executor_option, note_faults, read_object, telling
+from toolyard.cli.roster import Said, agent_path, executor_option
 from toolyard.console.context import CliContext, json_option
 from toolyard.console.control import Control
 from toolyard.console.errors import CommandError
 from toolyard.console.exits import Exit
+from toolyard.console.faults import note_faults, noting_faults
+from toolyard.console.jsonfile import read_object
 
 TITLES = ("agent", "given", "servers", "takes", "differs with")
 SERVER_TITLES = ("server", "type", "mode", "what")
@@ -95,7 +97,7 @@ def set_command(context: CliContext, agent: str, file: str, executor: str) -> No
     said = read_object(file)
     if executor:
         hub, path = context.start_hub(), agent_path(agent, "overrides", executor)
-        with telling(context):
+        with noting_faults(context):
             hub.record("PUT", path, said)
         _done(context, {"done": "written", "agent": agent, "executor": executor})
         return
@@ -189,7 +191,7 @@ def add_command(context: CliContext, agent: str, transport: Sequence[str], title
     Transports are stdio, http, sse and streamable_http.
     """
     body = {"transports": list(transport), "title": title}
-    with telling(context):
+    with noting_faults(context):
         context.start_hub().record("PUT", agent_path(agent), body)
     _done(context, {"done": "defined", "agent": agent})
 
@@ -211,13 +213,18 @@ def _change(
     hub, path = context.start_hub(), agent_path(agent, "config")
     config, tag = hub.record("GET", path)
     said = edit({key: config[key] for key in ("enabled", "servers", "meta")})
-    with telling(context):
+    with noting_faults(context):
         saved, _ = hub.record("PUT", path, said, tag)
     answer = {"done": done, "agent": saved["agent_id"], **more, "noticed": saved["noticed"]}
     _done(context, {**answer, "enabled": saved["enabled"], "warnings": saved["warnings"]})
     if not context.terminal.as_json:
-        touched = [each for each in saved["warnings"] if more.get("server") == each["server"]]
-        note_faults(context, "note", saved["warnings"] if done == "written" else touched)
+        import msgspec
+
+        from toolyard.operation import FaultRow
+
+        warnings = msgspec.convert(saved["warnings"], list[FaultRow])
+        touched = [fault for fault in warnings if more.get("server") == fault.server]
+        note_faults(context, "note", warnings if done == "written" else touched)
         if not saved["enabled"] and done in ("added", "written"):
             hint = f"toolyard agent enable {saved['agent_id']}"
             context.terminal.note(f"note: the list is switched off; give it with: {hint}")

@@ -14,7 +14,7 @@ import msgspec
 
 from toolyard.console.errors import CommandError
 from toolyard.console.exits import Exit
-from toolyard.operation import Answer, Operation, Order, Versioned, write_order
+from toolyard.operation import Answer, FaultRow, Operation, Order, Versioned, write_order
 
 PATIENCE = 10.0
 """Seconds for a question the hub answers from what it knows."""
@@ -35,12 +35,24 @@ class Control:
         self._headers = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
 
     def run(
-        self, operation: Operation[Order, Answer], order: Order, patience: float = PATIENCE
+        self,
+        operation: Operation[Order, Answer],
+        order: Order,
+        patience: float = PATIENCE,
+        version: str = "",
     ) -> Answer:
-        """Have an operation carried out; return its answer."""
+        """Have an operation carried out; return its answer.
+
+        With `version`, an order is refused if what it changes is no longer at that version.
+        """
         request = write_order(operation, order)
         with self._request(
-            operation.method, request.target, request.body, patience, more=request.headers
+            operation.method,
+            request.target,
+            request.body,
+            patience,
+            f'"{version}"' if version else "",
+            request.headers,
         ) as response:
             raw, version = response.read(), response.headers.get("ETag", "").strip('"')
         try:
@@ -226,12 +238,12 @@ def _server(alias: str) -> str:
 
 def _refusal(status: int, body: bytes) -> CommandError:
     """The hub's refusal, in its own words."""
-    errors: list[dict[str, str]] = []
+    errors: list[FaultRow] = []
     try:
         problem = json.loads(body)
         text, hint = str(problem.get("detail") or problem["title"]), str(problem.get("hint", ""))
-        errors = list(problem.get("errors", ()))
-    except (ValueError, KeyError, AttributeError):
+        errors = msgspec.convert(problem.get("errors", []), list[FaultRow])
+    except (ValueError, KeyError, AttributeError, msgspec.MsgspecError):
         text, hint = f"the hub answered with status {status}", "look into: toolyard logs"
     if status == 401:
         hint = "the hub was started with another token: set TOOLYARD_TOKEN alike, or restart it"

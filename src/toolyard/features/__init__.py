@@ -8,11 +8,18 @@ from __future__ import annotations
 from typing import Final
 
 from toolyard.feature import Feature
-from toolyard.features import approvals, history, lock, profiles
+from toolyard.features import (
+    approvals,
+    history,
+    lock,
+    policies,
+    profiles,
+)
 
 FEATURES: Final[tuple[Feature, ...]] = (
     approvals.FEATURE,
     history.FEATURE,
     lock.FEATURE,
+    policies.FEATURE,
     profiles.FEATURE,
 )

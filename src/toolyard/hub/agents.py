@@ -12,9 +12,8 @@ from toolyard.core.agentfiles import (
     read_agent,
     read_config,
     read_override,
-    read_policy,
 )
-from toolyard.core.agents import EXECUTORS, AgentConfig, Policy, Roster
+from toolyard.core.agents import AgentConfig, Roster
 from toolyard.core.errors import ConflictError
 from toolyard.core.fields import FaultsError, FieldFault
 from toolyard.core.model import Snapshot
@@ -24,12 +23,9 @@ from toolyard.hub import Hub
 from toolyard.hub.executors import Executors
 from toolyard.hub.preview import (
     Checked,
-    PlanChange,
     check,
-    compare,
     with_config,
     with_override,
-    with_policy,
 )
 from toolyard.hub.resolutions import Resolutions
 from toolyard.hub.why import Story, tell
@@ -97,27 +93,6 @@ class Agents:
             UnknownNameError: Nobody knows such an agent, executor, server or tool.
         """
         return tell(name, self.resolution(agent, executor), self._hub.snapshot, self._resolver)
-
-    def preview_policy(self, executor: str, said: Any) -> list[PlanChange]:
-        """Whose plans a policy would change; None stands for taking it back.
-
-        It may take a while, and may be run in a thread.
-
-        Raises:
-            UnknownNameError: There is no such executor.
-            FaultsError: It is no policy.
-        """
-        before = Resolver(self._hub.snapshot)
-        roster = before.roster
-        where = roster.executor(executor)
-        policy = None if said is None else read_policy(said)
-        after = with_policy(before, where, policy)
-        reached = [
-            place
-            for place in dict.fromkeys((*EXECUTORS, *roster.sites))
-            if roster.policy(place)[0] != after.roster.policy(place)[0]
-        ]
-        return compare(before, after, reached, self._resolutions.imagine)
 
     def validate(self, agent: str, said: Any, executor: str = "") -> Checked:
         """What is wrong with a list, and what will not work with an executor; nothing is saved.
@@ -209,18 +184,6 @@ class Agents:
         put = self._store.put_override
         return await self._order(put, override, seen, holds, checked.warnings)
 
-    async def put_policy(self, executor: str, said: Any, seen: frozenset[str] = ANY) -> Saved:
-        """Write what an executor allows and changes; raises like `put_config`."""
-        where, policy = self.roster.executor(executor), read_policy(said)
-
-        def put(policy: Policy, seen: frozenset[str]) -> int:
-            return self._store.put_policy(where, policy, seen)
-
-        def holds(picture: Snapshot) -> bool:
-            return picture.roster.policies.get(where) == policy
-
-        return await self._order(put, policy, seen, holds)
-
     async def put_agent(self, agent: str, said: Any, seen: frozenset[str] = ANY) -> Saved:
         """Define an agent.
 
@@ -259,18 +222,6 @@ class Agents:
         await asyncio.to_thread(self._store.remove_override, who, where, seen)
         return await self._hub.board.wait_until(
             lambda picture: (who, where) not in picture.roster.overrides
-        )
-
-    async def remove_policy(self, executor: str, seen: frozenset[str] = ANY) -> bool:
-        """Let an executor be as its kind is, or as usual.
-
-        Raises:
-            UnknownNameError: It has no policy of its own.
-        """
-        where = self.roster.executor(executor)
-        await asyncio.to_thread(self._store.remove_policy, where, seen)
-        return await self._hub.board.wait_until(
-            lambda picture: where not in picture.roster.policies
         )
 
     async def _order(

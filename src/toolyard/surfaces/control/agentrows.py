@@ -12,8 +12,6 @@ from toolyard.operation import FaultRow
 from toolyard.surfaces.control.endpointrows import EndpointBody
 
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
-Texts = list[str] | None
-Table = dict[str, str] | None
 
 
 class AgentServerBody(EndpointBody, frozen=True):
@@ -67,21 +65,6 @@ class AgentBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     title: str | UnsetType | None = UNSET
 
 
-class PolicyBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What an executor allows and changes; what is left out is as usual."""
-
-    allow_stdio: bool | UnsetType | None = UNSET
-    allow_http: bool | UnsetType | None = UNSET
-    allow_sse: bool | UnsetType | None = UNSET
-    allow_streamable_http: bool | UnsetType | None = UNSET
-    http_url_rewrite: Table | UnsetType = UNSET
-    env_injection: Table | UnsetType = UNSET
-    env_override: Texts | UnsetType = UNSET
-    allow: Texts | UnsetType = UNSET
-    deny: Texts | UnsetType = UNSET
-    stdio_proxy: bool | UnsetType | None = UNSET
-
-
 class AgentConfigRow(msgspec.Struct, frozen=True):
     """Which servers an agent is given."""
 
@@ -118,39 +101,6 @@ class AgentList(msgspec.Struct, frozen=True):
     """Every agent."""
 
     agents: list[AgentRow]
-
-
-class PolicyRow(msgspec.Struct, frozen=True):
-    """What an executor allows and changes."""
-
-    executor: str
-    kind: str
-    policy_of: str
-    """Whose policy counts: its own, that of its kind, or the default."""
-    policy: PolicyBody
-
-
-class PolicyList(msgspec.Struct, frozen=True):
-    """The policies of all executors."""
-
-    policies: list[PolicyRow]
-
-
-class PlanChangeRow(msgspec.Struct, frozen=True):
-    """How the plans of one agent with one executor would change."""
-
-    agent: str
-    executor: str
-    gained: list[str]
-    lost: list[str]
-    changed: list[str]
-
-
-class Preview(msgspec.Struct, frozen=True):
-    """Whose plans would change."""
-
-    executor: str
-    changes: list[PlanChangeRow]
 
 
 class CheckedConfig(msgspec.Struct, frozen=True):

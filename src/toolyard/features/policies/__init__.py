@@ -1,0 +1,20 @@
+"""Policies: what executors allow and change."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from toolyard.feature import Command, Feature, Heading
+
+FEATURE: Final = Feature(
+    __name__,
+    operations="operations",
+    commands=(
+        Command(
+            "policy",
+            "Set what executors allow and change.",
+            Heading.AGENTS,
+            "commands:policy_command",
+        ),
+    ),
+)

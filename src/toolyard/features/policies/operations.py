@@ -1,0 +1,152 @@
+"""Questions and orders about policies."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+from toolyard.core.agentfiles import read_policy
+from toolyard.core.agents import EXECUTORS, Roster
+from toolyard.core.agentwords import write_policy
+from toolyard.features.policies.preview import PlanChange, compare_plans
+from toolyard.hub.resolutions import Resolutions
+from toolyard.operation import Guard, NoInput, Ordered, Versioned, operation
+from toolyard.stores.agents import AgentStore
+from toolyard.yard import Yard
+
+TOP = "/api/v1/policies"
+ONE = "/api/v1/policies/{executor}"
+Texts = list[str] | None
+Table = dict[str, str] | None
+
+
+class PolicyBody(Struct, frozen=True, forbid_unknown_fields=True):
+    """What an executor allows and changes; what is left out is as usual."""
+
+    allow_stdio: bool | UnsetType | None = UNSET
+    allow_http: bool | UnsetType | None = UNSET
+    allow_sse: bool | UnsetType | None = UNSET
+    allow_streamable_http: bool | UnsetType | None = UNSET
+    http_url_rewrite: Table | UnsetType = UNSET
+    env_injection: Table | UnsetType = UNSET
+    env_override: Texts | UnsetType = UNSET
+    allow: Texts | UnsetType = UNSET
+    deny: Texts | UnsetType = UNSET
+    stdio_proxy: bool | UnsetType | None = UNSET
+
+
+class PolicyOf(Struct, frozen=True):
+    """The executor whose policy is meant."""
+
+    executor: str
+
+
+class PutPolicy(Struct, frozen=True):
+    """A policy to write; `read_policy` judges it."""
+
+    executor: str
+    body: Any
+
+
+class PreviewPolicy(Struct, frozen=True):
+    """A policy to try."""
+
+    executor: str
+    body: Any
+    reset: bool = False
+    """The policy is to be taken back; what the body says does not count then."""
+
+
+class PolicyRow(Struct, frozen=True):
+    """What an executor allows and changes."""
+
+    executor: str
+    kind: str
+    policy_of: str
+    """Whose policy counts: its own, that of its kind, or the default."""
+    policy: PolicyBody
+
+
+class PolicyList(Struct, frozen=True):
+    """The policies of all executors."""
+
+    policies: list[PolicyRow]
+
+
+class PlanChangeRow(Struct, frozen=True):
+    """How the plans of one agent with one executor would change."""
+
+    agent: str
+    executor: str
+    gained: list[str]
+    lost: list[str]
+    changed: list[str]
+
+
+class Preview(Struct, frozen=True):
+    """Whose plans would change."""
+
+    executor: str
+    changes: list[PlanChangeRow]
+
+
+@operation("GET", TOP)
+async def list_policies(yard: Yard, order: NoInput) -> PolicyList:
+    """All policies."""
+    roster = yard.part(AgentStore).records.roster
+    names = dict.fromkeys((*EXECUTORS, *sorted(roster.sites)))
+    return PolicyList([_row(roster, name) for name in names])
+
+
+@operation("GET", ONE)
+async def get_policy(yard: Yard, order: PolicyOf) -> Versioned[PolicyRow]:
+    """One policy."""
+    records = yard.part(AgentStore).records
+    executor = records.roster.executor(order.executor)
+    return Versioned(_row(records.roster, executor), records.version("policy", executor))
+
+
+@operation("PUT", ONE, guard=Guard.RECORD, shape=PolicyBody)
+async def put_policy(yard: Yard, order: PutPolicy) -> Versioned[Ordered]:
+    """Write it."""
+    store = yard.part(AgentStore)
+    executor, policy = store.records.roster.executor(order.executor), read_policy(order.body)
+    version = await asyncio.to_thread(store.put_policy, executor, policy, yard.expected)
+    noticed = await yard.seen(lambda picture: picture.roster.policies.get(executor) == policy)
+    return Versioned(Ordered(order.executor, noticed), str(version))
+
+
+@operation("DELETE", ONE, guard=Guard.RECORD)
+async def reset_policy(yard: Yard, order: PolicyOf) -> Ordered:
+    """Take it back."""
+    store = yard.part(AgentStore)
+    executor = store.records.roster.executor(order.executor)
+    await asyncio.to_thread(store.remove_policy, executor, yard.expected)
+    noticed = await yard.seen(lambda picture: executor not in picture.roster.policies)
+    return Ordered(order.executor, noticed)
+
+
+@operation("POST", f"{ONE}/preview", query=("reset",), shape=PolicyBody)
+async def preview_policy(yard: Yard, order: PreviewPolicy) -> Preview:
+    """The plans it would change."""
+    resolutions = yard.part(Resolutions)
+    before = resolutions.resolver
+    executor = before.roster.executor(order.executor)
+    policy = None if order.reset else read_policy(order.body)
+    # Every agent is resolved twice, so it is done beside the loop.
+    changes = await asyncio.to_thread(compare_plans, before, executor, policy, resolutions.imagine)
+    return Preview(executor, [_change_row(change) for change in changes])
+
+
+def _row(roster: Roster, executor: str) -> PolicyRow:
+    policy, policy_of = roster.policy(executor)
+    body = msgspec.convert(write_policy(policy), PolicyBody)
+    return PolicyRow(executor, roster.kind(executor), policy_of, body)
+
+
+def _change_row(change: PlanChange) -> PlanChangeRow:
+    gained, lost, changed = list(change.gained), list(change.lost), list(change.changed)
+    return PlanChangeRow(change.agent, change.executor, gained, lost, changed)
