@@ -52,6 +52,7 @@ class StandIn:
             "servers": [SERVER],
             "problems": [],
         }
+        self.apps: list[dict[str, Any]] = []
         self.instances: list[dict[str, Any]] = []
         self.tools: list[dict[str, Any]] = [TOOL]
         self.result: dict[str, Any] = {"content": [{"type": "text", "text": "hello"}]}
@@ -76,6 +77,7 @@ class StandIn:
             return 200, "".join(f"{line}\n" for line in self.lines)
         answers: dict[str, Any] = {
             "/api/v1/status": self.status,
+            "/api/v1/apps": {"apps": self.apps},
             "/api/v1/instances": {"instances": self.instances, "revision": 3},
             "/api/v1/tools": {"tools": self.tools, "total": len(self.tools)},
             "/api/v1/servers/files": SERVER,

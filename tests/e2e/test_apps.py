@@ -18,9 +18,9 @@ import pytest
 
 from tests.e2e.hub import RunningHub, new_home, running_hub, toolyard
 from tests.e2e.talk import Talk, listening, talking, text_of
+from tests.features.apps.variants import NAMES, Process, squatter, variants
 from tests.fixtures.ports import free_ports
 from tests.fixtures.stub_run import recorded
-from tests.sources.variants import NAMES, Process, squatter, variants
 
 INTERVAL = 700
 """Milliseconds: three misses take longer than a stub needs for a restart."""

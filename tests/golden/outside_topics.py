@@ -14,7 +14,7 @@ import keyring
 
 from tests.catalog.registry import Shop as Registry
 from tests.catalog.registry import shop as serving
-from tests.control.test_apps import define
+from tests.features.apps.test_operations import define
 from tests.fixtures.stub_run import running_http_stub
 from tests.golden.recorder import Recorder, Yard
 from tests.packages.shop import Shop

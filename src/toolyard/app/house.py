@@ -21,6 +21,10 @@ from toolyard.feature import Feature
 from toolyard.features import FEATURES
 from toolyard.features.approvals.judging import Approvals
 from toolyard.features.approvals.store import ApprovalStore
+from toolyard.features.apps.answers import ScannedAppHubs
+from toolyard.features.apps.source import Apps
+from toolyard.features.apps.status import describe_apps
+from toolyard.features.apps.store import AppRecords
 from toolyard.features.history.call_log import CallLog
 from toolyard.hub import Hub
 from toolyard.hub.agents import Agents
@@ -47,7 +51,6 @@ from toolyard.relay.relay import Relay
 from toolyard.settings import Settings
 from toolyard.sources.agents import AgentsSource
 from toolyard.sources.announced import Announced
-from toolyard.sources.apps import Apps
 from toolyard.sources.bundled import Bundled
 from toolyard.sources.catalog import Added
 from toolyard.sources.configured import Configured
@@ -56,7 +59,6 @@ from toolyard.sources.passports import follow_passports
 from toolyard.sources.tokens import follow_tokens
 from toolyard.stores.addresses import AddressStore
 from toolyard.stores.agents import AgentStore
-from toolyard.stores.apps import open_apps
 from toolyard.stores.backups import Backups
 from toolyard.stores.catalog import Catalog
 from toolyard.stores.expand import expand_server, find_secrets
@@ -118,7 +120,6 @@ class House:
             Configured(self.servers),
             Added(self.catalog, os.environ, self.follower),
             self.announced,
-            self.apps,
             self.passports,
             follow_tokens(self.tokens.records),
             self.roster,
@@ -168,7 +169,7 @@ class House:
             self.follower,
         )
         self.apps = Apps(
-            open_apps(settings.apps_dir, self.follower),
+            AppRecords(settings.apps_dir, self.follower),
             os.environ,
             probe,
             lambda id_, why, since: self.pool.replaced(id_, why, since),
@@ -224,7 +225,7 @@ class House:
             self.board,
             self.pool,
             self.instances,
-            self.apps,
+            lambda: describe_apps(self.apps, self.board.snapshot, self.pool.keepers),
             url=self.url,
             expected=frozenset({"configured", "catalog", *self.apps.scans}),
             installed=self.packages.installed,
@@ -235,7 +236,11 @@ class House:
         database = self.database if settings.history == "on" else None
         self.call_log = CallLog(database, bounds(settings))
         self.relay = Relay(
-            self.hub, view_key(settings), self.resolutions.given, self.call_log.record
+            self.hub,
+            view_key(settings),
+            self.resolutions.given,
+            self.call_log.record,
+            ScannedAppHubs(self.apps, self.board, self.pool),
         )
 
     def _build_files(self) -> None:

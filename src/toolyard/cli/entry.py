@@ -14,7 +14,15 @@ from toolyard.cli.group import LazyGroup
 from toolyard.console.context import CliContext, json_option
 from toolyard.console.exits import Exit
 from toolyard.console.terminal import Terminal
-from toolyard.core.errors import ConfigError, ToolyardError, UnknownNameError
+from toolyard.core.errors import (
+    ConfigError,
+    ConflictError,
+    HeldError,
+    NotOursError,
+    TakenError,
+    ToolyardError,
+    UnknownNameError,
+)
 from toolyard.feature import Feature
 from toolyard.features import FEATURES
 
@@ -98,6 +106,8 @@ def _exit_of(error: ToolyardError) -> Exit:
         return Exit.NOT_FOUND
     if isinstance(error, ConfigError):
         return Exit.CONFIG
+    if isinstance(error, ConflictError | HeldError | NotOursError | TakenError):
+        return Exit.REFUSED
     return _exit_of_hub(error)
 
 

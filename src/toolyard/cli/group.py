@@ -39,7 +39,6 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "disconnect": ("clients", "Take the hub out of the files of clients."),
     "undo": ("undo", "Undo the last change of a client's file, or the one named."),
     "catalog": ("catalog", "Choose servers from the catalog, add your own, check and import."),
-    "app": ("apps", "Define apps that run in variants on known ports."),
     "scan": ("scan", "Find MCP servers that run on this machine."),
     "adopt": ("scan", "Take a server that was found into the list."),
     "announced": ("announced", "List the servers that announced themselves."),

@@ -10,6 +10,7 @@ from typing import Final
 from toolyard.feature import Feature
 from toolyard.features import (
     approvals,
+    apps,
     history,
     lock,
     policies,
@@ -18,6 +19,7 @@ from toolyard.features import (
 
 FEATURES: Final[tuple[Feature, ...]] = (
     approvals.FEATURE,
+    apps.FEATURE,
     history.FEATURE,
     lock.FEATURE,
     policies.FEATURE,

@@ -11,7 +11,7 @@ import msgspec
 
 from toolyard import __version__
 from toolyard.board import Board
-from toolyard.core.errors import UnknownNameError
+from toolyard.core.appstatus import AppStatus
 from toolyard.core.lookup import find_entry
 from toolyard.core.model import (
     NO_OFFERS,
@@ -23,12 +23,10 @@ from toolyard.core.model import (
     Snapshot,
     Status,
 )
-from toolyard.core.names import quoted
 from toolyard.core.parts import spell
 from toolyard.core.problems import ProblemCode
 from toolyard.core.roster import asking_of, listed_by
 from toolyard.hub.addresses import address_problems
-from toolyard.hub.appstatus import AppStatus, describe_app
 from toolyard.hub.rows import (
     InstalledVersion,
     ListedBy,
@@ -44,8 +42,6 @@ from toolyard.links.instances import Instances
 from toolyard.links.keeper import Keeper
 from toolyard.links.pool import LinkPool
 from toolyard.sources.announced import ProjectFolders
-from toolyard.sources.apps import Apps
-from toolyard.sources.scan import Scan
 
 NAMED: Final = 10
 """How many tools a sentence names."""
@@ -59,7 +55,7 @@ class Hub:
         board: Board,
         pool: LinkPool,
         instances: Instances,
-        apps: Apps,
+        apps: Callable[[], list[AppStatus]],
         *,
         url: str,
         expected: frozenset[str],
@@ -69,6 +65,7 @@ class Hub:
         """Answer for a house.
 
         Args:
+            apps: Returns what is known of every app.
             url: Its address; empty if it has no door but one client's stdin and stdout.
             expected: The sources that must have reported until the picture is complete.
             installed: Returns what is started in place of a server's launcher.
@@ -77,7 +74,7 @@ class Hub:
         self.board = board
         self.pool = pool
         self.instances = instances
-        self.apps = apps
+        self._apps = apps
         self.url = url
         self._expected = expected
         self._installed = installed
@@ -102,35 +99,8 @@ class Hub:
             revision=snapshot.revision,
             servers=[self._row(entry) for entry in snapshot.entries.values()],
             problems=[problem_row(problem) for problem in problems(snapshot)],
-            apps=[self.app_status(name) for name in self.scans],
+            apps=self._apps(),
         )
-
-    @property
-    def scans(self) -> dict[str, Scan]:
-        """The scan of every app, by its name."""
-        return self.apps.scans
-
-    def app_status(self, name: str) -> AppStatus:
-        """All that is known of one app.
-
-        Raises:
-            UnknownNameError: There is no such app.
-        """
-        keepers = self.pool.keepers
-        failing = {id_: k.failing_since for id_, k in keepers.items() if k.failing_since}
-        own = name in self.apps.own
-        return describe_app(self.scan(name), self.snapshot, failing, own=own)
-
-    def scan(self, name: str) -> Scan:
-        """The scan of an app.
-
-        Raises:
-            UnknownNameError: There is no such app.
-        """
-        if name not in self.scans:
-            known = ", ".join(self.scans) or "none"
-            raise UnknownNameError(f"unknown app {quoted(name)}", f"there are: {known}")
-        return self.scans[name]
 
     def describe(self, alias: str) -> ServerDetails:
         """All that is known of one server; of variables and headers the names alone.

@@ -7,8 +7,8 @@ from typing import Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from toolyard.core.appstatus import AppStatus
 from toolyard.core.model import Command, Endpoint, Held, Kind, Offers, Problem
-from toolyard.hub.appstatus import AppStatus
 from toolyard.stores.clear import without_passwords
 
 Transport = Literal["stdio", "http", "sse"]

@@ -15,7 +15,7 @@ from toolyard.core.errors import (
     ToolyardError,
     UnknownNameError,
 )
-from toolyard.core.model import NO_OFFERS, Entry
+from toolyard.core.model import NO_OFFERS, Entry, Snapshot
 from toolyard.core.names import closest, quoted
 from toolyard.core.search import words
 from toolyard.hub import Hub
@@ -183,7 +183,7 @@ class Answers:
         if route is not None and route.alias == server:
             return route
         _, key = view.withheld.get(tool, (entry, tool))
-        reason = withheld(self._hub, entry, key)
+        reason = withheld(self._hub.snapshot, entry, key)
         if reason is not None:
             raise reason
         problem = entry.server.problem or entry.problem
@@ -253,28 +253,28 @@ def format_status(status: YardStatus | LimitedStatus) -> str:
     return "\n".join(lines)
 
 
-def withheld(hub: Hub, entry: Entry, tool: str) -> ToolyardError | None:
+def withheld(snapshot: Snapshot, entry: Entry, tool: str) -> ToolyardError | None:
     """The reason why a tool cannot be called though it is known; None if that is not so."""
     if tool in entry.held.tools:
-        return _waits(hub, entry, f"tool {tool!r}")
+        return _waits(snapshot, entry, f"tool {tool!r}")
     if tool in entry.unfit:
         text = f"tool {tool!r} of {entry.alias!r} is left out"
         return UnknownNameError(text, "its inputSchema is not of type object")
     return None
 
 
-def withheld_prompt(hub: Hub, view: View, name: str) -> HeldError | None:
+def withheld_prompt(snapshot: Snapshot, view: View, name: str) -> HeldError | None:
     """The reason why a prompt cannot be had though it is known; None if that is not so."""
     for alias, entry in view.entries.items():
         for key in entry.held.of("prompts"):
             if name == f"{alias}{view.filter.separator}{key}":
-                return _waits(hub, entry, f"prompt {key!r}")
+                return _waits(snapshot, entry, f"prompt {key!r}")
     return None
 
 
-def _waits(hub: Hub, entry: Entry, offer: str) -> HeldError:
+def _waits(snapshot: Snapshot, entry: Entry, offer: str) -> HeldError:
     # People approve by the name that the yard has for it, whatever it is called here.
-    name = hub.snapshot.entries.get(entry.server.id, entry).alias
+    name = snapshot.entries.get(entry.server.id, entry).alias
     return HeldError(
         f"{offer} of {entry.alias!r} has changed and waits for approval",
         f"a person must look first: toolyard approve {name} --dry-run; "
@@ -290,11 +290,11 @@ def unknown(kind: str, name: str, names: Any) -> str:
     return f"unknown {kind} {quoted(name)}; there are: {listed}"
 
 
-def unknown_resource(hub: Hub, view: View, uri: str) -> str:
+def unknown_resource(snapshot: Snapshot, view: View, uri: str) -> str:
     """An error that says why a resource cannot be read, or by which addresses it can."""
     for entry in view.entries.values():
         if uri in entry.held.of("resources"):
-            reason = _waits(hub, entry, f"resource {quoted(uri)}")
+            reason = _waits(snapshot, entry, f"resource {quoted(uri)}")
             return f"{reason}. {reason.hint}"
     tables = (view.resources, view.templates)
     wrapped = [name for table in tables for name, route in table.items() if route.key == uri]

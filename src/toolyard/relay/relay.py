@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
 from typing import Any, Final
 
@@ -12,7 +12,7 @@ from msgspec import Raw
 
 from toolyard.core.addresses import check_address
 from toolyard.core.errors import ToolyardError, UnknownNameError
-from toolyard.core.model import Offer, Server, ServerId
+from toolyard.core.model import Server, ServerId
 from toolyard.core.names import check_name, quoted
 from toolyard.core.plans import Resolution
 from toolyard.hub import Hub
@@ -27,14 +27,13 @@ from toolyard.relay.answers import (
     withheld,
     withheld_prompt,
 )
-from toolyard.relay.appoffers import own_offers
-from toolyard.relay.apps import AppAnswers
 from toolyard.relay.calls import Calls, ClientRefusedError, Record
 from toolyard.relay.extensions import knows_tasks, without_tasks
 from toolyard.relay.folders import Folders
 from toolyard.relay.instructions import instructions
 from toolyard.relay.news import News
 from toolyard.relay.offers import OWN
+from toolyard.relay.own import AppHubs, OwnAnswers
 from toolyard.relay.passports import Passports
 from toolyard.relay.replies import (
     error_reply,
@@ -79,13 +78,16 @@ Answer = Callable[[ClientRequest], Awaitable[Message]]
 class Relay:
     """Every request of every client passes here, whatever the door."""
 
-    def __init__(self, hub: Hub, view_key: ViewKey, resolve: Resolve, record: Record) -> None:
+    def __init__(
+        self, hub: Hub, view_key: ViewKey, resolve: Resolve, record: Record, app_hubs: AppHubs
+    ) -> None:
         """Serve clients of a hub.
 
         Args:
             view_key: How the yard is shown to those who ask for nothing else.
             resolve: Returns what an agent is given at an executor.
             record: Takes down calls of tools.
+            app_hubs: Answer those who come to one app alone.
         """
         self.hub = hub
         self._board = hub.board
@@ -96,7 +98,8 @@ class Relay:
         self.tasks = TaskTable()
         self.calls = Calls(hub.pool, hub.instances, self.folders, self.tasks.note, record)
         self.answers = Answers(hub, self.calls, self.view)
-        self._apps: dict[str, AppAnswers] = {}
+        self._app_hubs = app_hubs
+        self._app_answers: dict[str, OwnAnswers] = {}
         self.subscriptions = Subscriptions(hub.pool, hub.instances, self.calls.link_for, sessions)
         self.passports = Passports(hub, view_key)
         self.news = News(hub.board, self.subscriptions, self.view, self._refit)
@@ -139,7 +142,7 @@ class Relay:
         key = view_key or self.view_key
         view = self._views.get(key)
         if view is None or view.revision != snapshot.revision:
-            own = self._own_offers(key.app) if key.app else OWN
+            own = self._app_hubs.offers(key.app) if key.app else OWN
             plans = self.resolve(key.agent, key.executor).plans if key.agent else ()
             view = make_view(snapshot, key, view or self._usual, own, plans)
             self._sweep(snapshot.revision)
@@ -165,25 +168,14 @@ class Relay:
         self._views = {key: view for key, view in self._views.items() if key in used}
         self._swept_at, self._most = revision, max(VIEWS, 2 * len(self._views))
 
-    def _own_offers(self, app: str) -> Mapping[str, tuple[Offer, ...]]:
-        """Return what an app's own hub would offer.
-
-        Raises:
-            UnknownNameError: There is no such app.
-        """
-        entries = self.hub.snapshot.entries.values()
-        own = [entry for entry in entries if entry.server.id.source == app]
-        return own_offers(self.hub.scan(app).watch.app, own)
-
-    def _own_answers(self, session: Session) -> Answers | AppAnswers:
+    def _own_answers(self, session: Session) -> OwnAnswers:
         """Choose who answers a session for the hub: the hub itself, or that of one app."""
         app = session.view_key.app if session.view_key is not None else ""
         if not app:
             return self.answers
-        if app not in self._apps:
-            self.hub.scan(app)
-            self._apps[app] = AppAnswers(app, self.hub, self.calls, self.view)
-        return self._apps[app]
+        if app not in self._app_answers:
+            self._app_answers[app] = self._app_hubs.answers(app, self.calls, self.view)
+        return self._app_answers[app]
 
     # Requests, as doors bring them.
 
@@ -318,7 +310,9 @@ class Relay:
             return self._signed(request, Message(result=Raw(result)), CACHED)
         route = self._route_uri(request, view, uri)
         if route is None:
-            return unknown_uri(uri, unknown_resource(self.hub, view, uri), modern=request.is_modern)
+            return unknown_uri(
+                uri, unknown_resource(self._board.snapshot, view, uri), modern=request.is_modern
+            )
         if route.server is None:
             message = Message(result=Raw(self._own_answers(request.session).read(uri, view)))
             return self._signed(request, message, CACHED)
@@ -335,7 +329,9 @@ class Relay:
             key, uri = "uri", _text(ref.get("uri"))
             route = view.templates.get(uri) or self._route_uri(request, view, uri)
             if route is None:
-                return error_reply(era.INVALID_PARAMS, unknown_resource(self.hub, view, uri))
+                return error_reply(
+                    era.INVALID_PARAMS, unknown_resource(self._board.snapshot, view, uri)
+                )
         if route.server is None:
             nothing = Message(result=Raw(b'{"completion":{"values":[]}}'))
             return self._signed(request, nothing)
@@ -356,9 +352,9 @@ class Relay:
         check_name(kind, name)
         reason: ToolyardError | None = None
         if table is view.prompts:
-            reason = withheld_prompt(self.hub, view, name)
+            reason = withheld_prompt(self._board.snapshot, view, name)
         elif name in view.withheld:
-            reason = withheld(self.hub, *view.withheld[name])
+            reason = withheld(self._board.snapshot, *view.withheld[name])
         if reason is not None:
             raise reason
         raise UnknownNameError(unknown(kind, name, table))
@@ -451,7 +447,9 @@ class Relay:
         view, uri = self.view(request.session.view_key), _text(request.params.get("uri"))
         route = self._route_uri(request, view, uri)
         if route is None:
-            return unknown_uri(uri, unknown_resource(self.hub, view, uri), modern=request.is_modern)
+            return unknown_uri(
+                uri, unknown_resource(self._board.snapshot, view, uri), modern=request.is_modern
+            )
         session = request.session
         if uri in session.watched:
             return _EMPTY

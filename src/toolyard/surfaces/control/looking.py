@@ -1,4 +1,4 @@
-"""What there is to read beside servers and tools: problems, settings, announced servers, apps."""
+"""What there is to read beside servers and tools: problems, settings, announced servers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ import msgspec
 from toolyard.core.errors import ToolyardError
 from toolyard.core.model import Entry, ServerId
 from toolyard.hub import Hub
-from toolyard.hub.appstatus import AppStatus
 from toolyard.hub.rows import ProblemRow, problem_row
 from toolyard.operation import OpenObject
 from toolyard.settings import PREFIX, SETTINGS, Setting, Settings, read_settings
@@ -82,12 +81,6 @@ class AnnouncedList(msgspec.Struct, frozen=True):
     problems: list[ProblemRow]
 
 
-class AppList(msgspec.Struct, frozen=True):
-    """All that is known of every app."""
-
-    apps: list[AppStatus]
-
-
 class ProblemList(msgspec.Struct, frozen=True):
     """All trouble on the picture."""
 
@@ -107,16 +100,12 @@ class LookingDoor:
 
     def operations(self) -> list[Operation]:
         """What this part of the API can do."""
-        apps, one = "/api/v1/apps", "/api/v1/apps/{name}"
         return [
             Operation("GET", "/api/v1/problems", "All trouble", self._problems, ProblemList),
             Operation("GET", "/api/v1/settings", "How it was started", self._read, SettingList),
             Operation(
                 "GET", "/api/v1/announced", "Who announced itself", self._announced, AnnouncedList
             ),
-            Operation("GET", apps, "All apps", self._apps, AppList, tag="apps"),
-            Operation("GET", one, "One app", self._app, AppStatus, tag="apps"),
-            Operation("POST", f"{one}/scan", "Look for it now", self._scan, AppStatus, tag="apps"),
         ]
 
     async def _problems(self, call: Call) -> Reply:
@@ -137,17 +126,6 @@ class LookingDoor:
             for name, found in self._living().items()
         ]
         return AnnouncedList(servers, problems)
-
-    async def _apps(self, call: Call) -> AppList:
-        return AppList([self._hub.app_status(name) for name in self._hub.scans])
-
-    async def _app(self, call: Call) -> AppStatus:
-        return self._hub.app_status(call.path["name"])
-
-    async def _scan(self, call: Call) -> AppStatus:
-        name = call.path["name"]
-        await self._hub.scan(name).refresh()
-        return self._hub.app_status(name)
 
 
 def _announced(name: str, found: AnnouncedServer, entry: Entry | None, now: float) -> AnnouncedRow:

@@ -14,7 +14,6 @@ from toolyard.sources.announced import AnnouncedServer
 from toolyard.stores.inputs import InputsFile
 from toolyard.stores.tokens import TokensFile
 from toolyard.surfaces.control.api import Operation
-from toolyard.surfaces.control.apps import AppsDoor
 from toolyard.surfaces.control.clients import ClientsDoor
 from toolyard.surfaces.control.events import EventsDoor, Present
 from toolyard.surfaces.control.figures import FiguresDoor
@@ -47,7 +46,6 @@ def yard_parts(
         TokensDoor(hub, tokens, dismiss),
         InputsDoor(inputs),
         LookingDoor(hub, settings, living),
-        AppsDoor(hub),
         InstancesDoor(hub),
         ClientsDoor(lambda: _connecting(settings, hub.url, tokens, dismiss)),
         EventsDoor(hub, history.log, stopping, present),

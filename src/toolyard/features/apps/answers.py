@@ -9,22 +9,25 @@ from typing import Any, Final
 from msgspec import Raw
 
 from toolyard import __version__
+from toolyard.board import Board
 from toolyard.core.apps import App
+from toolyard.core.appstatus import AppStatus
 from toolyard.core.errors import LinkError, ToolyardError
-from toolyard.core.model import ServerId
+from toolyard.core.model import Offer, ServerId, Snapshot
 from toolyard.core.names import QUOTED
 from toolyard.executors.local.detached import InstalledApp, find_installed, launch
-from toolyard.hub import Hub
-from toolyard.hub.appstatus import AppStatus
+from toolyard.features.apps.offers import introduction, own_offers, shape
+from toolyard.features.apps.scanner import Scan
+from toolyard.features.apps.source import Apps
+from toolyard.features.apps.status import describe_app
+from toolyard.features.apps.texts import doctor_text, launched_text, setup_text, status_text
+from toolyard.links.pool import LinkPool
 from toolyard.relay.answers import error_result, text_result, unknown, withheld
-from toolyard.relay.appoffers import introduction, shape
-from toolyard.relay.appwords import doctor_text, launched_text, setup_text, status_text
 from toolyard.relay.calls import Calls
+from toolyard.relay.own import Look
 from toolyard.relay.schema import complaints, inner_arguments
 from toolyard.relay.session import ClientRequest
 from toolyard.relay.view import View
-from toolyard.relay.view_key import ViewKey
-from toolyard.sources.scan import Scan
 from toolyard.wire import jsonrpc
 from toolyard.wire.jsonrpc import Fields, Message
 
@@ -34,12 +37,36 @@ CONNECT_SECONDS: Final = 5.0
 Tool = Callable[[ClientRequest, View], Awaitable[Message]]
 
 
+class ScannedAppHubs:
+    """The hubs of all apps that are scanned for."""
+
+    def __init__(self, apps: Apps, board: Board, pool: LinkPool) -> None:
+        self._apps = apps
+        self._board = board
+        self._pool = pool
+
+    def offers(self, app: str) -> Mapping[str, tuple[Offer, ...]]:
+        """Return what an app's own hub would offer; see `AppHubs`."""
+        entries = self._board.snapshot.entries.values()
+        variants = [entry for entry in entries if entry.server.id.source == app]
+        return own_offers(self._apps.scan(app).watch.app, variants)
+
+    def answers(self, app: str, calls: Calls, look: Look) -> AppAnswers:
+        """Make what answers the clients of an app; see `AppHubs`."""
+        name = self._apps.scan(app).name
+        return AppAnswers(name, self._apps, self._board, self._pool, calls, look)
+
+
 class AppAnswers:
     """The own tools, resources and prompts of one app."""
 
-    def __init__(self, name: str, hub: Hub, calls: Calls, look: Callable[[ViewKey], View]) -> None:
+    def __init__(
+        self, name: str, apps: Apps, board: Board, pool: LinkPool, calls: Calls, look: Look
+    ) -> None:
         self._name = name
-        self._hub = hub
+        self._apps = apps
+        self._board = board
+        self._pool = pool
         self._calls = calls
         self._look = look
         self._tools: dict[str, Tool] = {
@@ -51,11 +78,15 @@ class AppAnswers:
 
     @property
     def _scan(self) -> Scan:
-        return self._hub.scan(self._name)
+        return self._apps.scan(self._name)
+
+    @property
+    def _snapshot(self) -> Snapshot:
+        return self._board.snapshot
 
     @property
     def _env(self) -> Mapping[str, str]:
-        return self._hub.apps.env
+        return self._apps.env
 
     @property
     def _app(self) -> App:
@@ -79,8 +110,8 @@ class AppAnswers:
 
     async def _refresh(self, request: ClientRequest, view: View) -> Message:
         await self._scan.refresh()
-        self._hub.pool.catch_up()
-        ids = [id_ for id_ in self._hub.snapshot.entries if id_.source == self._name]
+        self._pool.catch_up()
+        ids = [id_ for id_ in self._snapshot.entries if id_.source == self._name]
         await asyncio.gather(*(self._connect(id_) for id_ in ids), return_exceptions=True)
         return await self._status(request, view)
 
@@ -90,11 +121,11 @@ class AppAnswers:
         Raises:
             ToolyardError: It cannot be reached.
         """
-        if self._hub.pool.ready(id_) is not None:
+        if self._pool.ready(id_) is not None:
             return
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
-                await self._hub.pool.lease(id_)
+                await self._pool.lease(id_)
         except TimeoutError:
             raise LinkError(f"{id_.name!r} is not ready after {CONNECT_SECONDS:g} s") from None
 
@@ -136,7 +167,7 @@ class AppAnswers:
             await self._reach(id_)
         except ToolyardError as error:
             return error_result(f"{self._gone(variant)} ({error})")
-        if id_ not in self._hub.snapshot.entries:
+        if id_ not in self._snapshot.entries:
             return error_result(self._gone(variant))
         return await self._forward(request, outer, self._look(view.key), variant, tool)
 
@@ -148,10 +179,10 @@ class AppAnswers:
 
     async def _reach(self, id_: ServerId) -> None:
         """Connect to a variant, also if no scan has seen it yet."""
-        if id_ not in self._hub.snapshot.entries:
+        if id_ not in self._snapshot.entries:
             await self._scan.refresh()
-        if id_ in self._hub.snapshot.entries:
-            self._hub.pool.catch_up()
+        if id_ in self._snapshot.entries:
+            self._pool.catch_up()
             await self._connect(id_)
 
     async def _forward(
@@ -165,7 +196,7 @@ class AppAnswers:
         tools = view.tools_of(variant)
         route = tools.get(tool)
         if route is None:
-            reason = withheld(self._hub, view.entries[variant], tool)
+            reason = withheld(self._snapshot, view.entries[variant], tool)
             if reason is not None:
                 return error_result(f"{reason}. {reason.hint}")
             return error_result(unknown(f"tool of {variant!r}", tool, tools))
@@ -196,7 +227,7 @@ class AppAnswers:
         return jsonrpc.encode({"messages": [message]})
 
     def _app_status(self) -> AppStatus:
-        return self._hub.app_status(self._name)
+        return describe_app(self._apps, self._name, self._snapshot, self._pool.keepers)
 
     def _status_map(self, view: View) -> dict[str, Any]:
         status = self._app_status()

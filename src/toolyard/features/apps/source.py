@@ -3,19 +3,41 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from toolyard.core.apps import App
+from toolyard.core.errors import UnknownNameError
 from toolyard.core.model import Peer, Report, Server
+from toolyard.core.names import quoted
 from toolyard.core.watches import settle
-from toolyard.records.folder import FolderRecords
-from toolyard.sources.scan import Probe, Replaced, Scan
-from toolyard.stores.apps import DefinedApps, defined_apps
+from toolyard.features.apps.scanner import Probe, Replaced, Scan
+from toolyard.features.apps.store import AppRecords, DefinedApps, defined_apps
+from toolyard.links.probe import probe
+from toolyard.records.follow import Follower
+from toolyard.settings import Settings
+from toolyard.yard import Yard
 
 SOURCE: Final = "apps"
 
 Post = Callable[[Report], None]
+
+
+def parts(yard: Yard) -> Iterable[object]:
+    """The apps of the user's folder and ours; a hub has them already, for its links."""
+    if Apps not in yard.parts:
+        records = AppRecords(yard.part(Settings).apps_dir, yard.part(Follower))
+        yield Apps(records, os.environ, probe, _ignore_replaced)
+
+
+def sources(yard: Yard) -> Sequence[Apps]:
+    """The source that runs the scan of every app."""
+    return [yard.part(Apps)]
+
+
+def _ignore_replaced(*_: object) -> None:
+    """Nothing is linked where no hub runs."""
 
 
 class Apps:
@@ -26,7 +48,7 @@ class Apps:
 
     def __init__(
         self,
-        records: FolderRecords[App],
+        records: AppRecords,
         env: Mapping[str, str],
         probe: Probe,
         replaced: Replaced,
@@ -48,15 +70,31 @@ class Apps:
         return SOURCE
 
     @property
+    def report(self) -> Report:
+        """The problems of definitions."""
+        return Report(SOURCE, problems=self._defined.kept.problems)
+
+    @property
     def own(self) -> frozenset[str]:
         """The names of those that the user defined."""
         return frozenset(self._defined.kept.versions)
+
+    def scan(self, name: str) -> Scan:
+        """The scan of an app.
+
+        Raises:
+            UnknownNameError: There is no such app.
+        """
+        if name not in self.scans:
+            names = ", ".join(self.scans) or "none"
+            raise UnknownNameError(f"unknown app {quoted(name)}", f"there are: {names}")
+        return self.scans[name]
 
     async def run(self, post: Post) -> None:
         """Keep the scans running, and follow the definitions."""
         self._tasks = {}
         async with asyncio.TaskGroup() as group:
-            self._tell(post)
+            post(self.report)
             for scan in self.scans.values():
                 self._start(scan, group, post)
             while True:
@@ -73,7 +111,7 @@ class Apps:
             if name not in self.scans:
                 self.scans[name] = scan = self._scan(app)
                 self._start(scan, group, post)
-        self._tell(post)
+        post(self.report)
         self._followed.set()
         self._followed = asyncio.Event()
 
@@ -117,6 +155,3 @@ class Apps:
         del self.scans[name]
         self._tasks.pop(name).cancel()
         post(Report(name))
-
-    def _tell(self, post: Post) -> None:
-        post(Report(SOURCE, problems=self._defined.kept.problems))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,8 +12,7 @@ from toolyard.console.errors import CommandError
 from toolyard.console.exits import Exit
 
 if TYPE_CHECKING:
-    from toolyard.core.apps import App
-    from toolyard.records.folder import FolderRecords
+    from toolyard.core.appstatus import AppStatus, VariantStatus
 
 TITLES = ("app", "variant", "port", "status", "tools", "misses", "port taken by")
 
@@ -52,19 +51,16 @@ def add_command(
     \b
     toolyard app add studio --variant dev=3400 --variant stable=3200 --match studio
     """
-    from toolyard.core.apps import read_app
-    from toolyard.stores.apps import completed
+    from toolyard.features.apps.operations import PutApp, put_app
 
-    records = _records(context)
-    if name in records.names() and not force:
+    order = PutApp(name, _ports(variants), title or "", match or "", path)
+    order.app()  # raises, before anybody is asked, if it cannot be used
+    file = context.settings.apps_dir / f"{name}.json"
+    if file.exists() and not force:
         text, hint = f"there is an app '{name}' already", "use --force to replace it"
         raise CommandError(text, hint, Exit.REFUSED)
-    fields: dict[str, Any] = {"name": name, "path": path, "variants": _ports(variants)}
-    fields |= {key: value for key, value in (("match", match), ("title", title)) if value}
-    app = completed(records, read_app(fields))
-    records.write(app.name, app)
-    file = str(records.path(app.name))
-    answer = {"done": "added", "app": name, "file": file}
+    context.run(put_app, order)
+    answer = {"done": "added", "app": name, "file": str(file)}
     context.terminal.answer(answer, lambda: context.terminal.say(f"added app '{name}' in {file}"))
 
 
@@ -76,10 +72,15 @@ def list_command(context: CliContext) -> None:
 
     Asks the hub if one is running; else says what is defined.
     """
+    from msgspec import to_builtins
+
+    from toolyard.features.apps.operations import list_apps
+    from toolyard.operation import NoInput
+
     hub = context.find_hub()
-    apps = hub.status().get("apps", []) if hub else [_defined(app) for app in _apps(context)]
-    rows = [_row(app, variant) for app in apps for variant in app["variants"]]
-    answer = {"hub": hub.url if hub else None, "apps": apps}
+    apps = context.run(list_apps, NoInput()).apps
+    rows = [_row(app, variant) for app in apps for variant in app.variants]
+    answer = {"hub": hub.url if hub else None, "apps": to_builtins(apps)}
     context.terminal.answer(answer, lambda: context.terminal.table(TITLES, rows))
 
 
@@ -89,49 +90,30 @@ def list_command(context: CliContext) -> None:
 @click.pass_obj
 def remove_command(context: CliContext, name: str) -> None:
     """Take away the definition of an app."""
-    from toolyard.stores.apps import defined_apps, remove_app
+    from toolyard.features.apps.operations import AppName, remove_app
 
-    records = _records(context)
-    if name not in records.names() and name in defined_apps(records).apps:
-        prefix = f"TOOLYARD_{name.upper().replace('-', '_')}"
-        hint = f"to have it left alone, set {prefix}_SCAN_ENABLED=false for the hub"
-        raise CommandError(f"the app '{name}' comes with toolyard", hint, Exit.REFUSED)
-    file = str(remove_app(records, name))
+    context.run(remove_app, AppName(name))
+    file = str(context.settings.apps_dir / f"{name}.json")
     answer = {"done": "removed", "app": name, "file": file}
     context.terminal.answer(answer, lambda: context.terminal.say(f"removed app '{name}'"))
 
 
-def _records(context: CliContext) -> FolderRecords[App]:
-    from toolyard.stores.apps import open_apps
+def _ports(words: Sequence[str]) -> dict[str, int]:
+    from toolyard.core.apps import check_port
 
-    return open_apps(context.settings.apps_dir)
-
-
-def _apps(context: CliContext) -> list[App]:
-    from toolyard.stores.apps import defined_apps
-
-    return list(defined_apps(_records(context)).apps.values())
-
-
-def _ports(words: Sequence[str]) -> dict[str, object]:
-    ports: dict[str, object] = {}
+    ports: dict[str, int] = {}
     for word in words:
         name, equals, port = word.partition("=")
         if not equals:
             raise click.UsageError(f"--variant must be given as NAME=PORT, not '{word}'")
         if name in ports:
             raise click.UsageError(f"there are two variants '{name}'")
-        ports[name] = int(port) if port.isascii() and port.isdigit() else port
+        ports[name] = check_port(port)
     return ports
 
 
-def _defined(app: App) -> dict[str, Any]:
-    variants = [{"name": name, "port": port} for name, port in app.variants]
-    return {"name": app.name, "title": app.title, "enabled": app.enabled, "variants": variants}
-
-
-def _row(app: dict[str, Any], variant: dict[str, Any]) -> list[str]:
-    status = str(variant.get("status", "-")).replace("_", " ")
-    counts = [str(variant.get(key, "-")) for key in ("tools", "misses")]
-    taken = str(variant.get("conflict") or "")
-    return [app["name"], variant["name"], str(variant["port"]), status, *counts, taken]
+def _row(app: AppStatus, variant: VariantStatus) -> list[str]:
+    # Before the first scan, and so without a hub, nobody knows more than the definition.
+    states = [variant.status.replace("_", " "), str(variant.tools), str(variant.misses)]
+    columns = ["-"] * len(states) if app.last_scan is None else states
+    return [app.name, variant.name, str(variant.port), *columns, variant.conflict or ""]

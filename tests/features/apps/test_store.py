@@ -7,19 +7,18 @@ from pathlib import Path
 import pytest
 
 from toolyard.core.apps import App
-from toolyard.core.errors import ConfigError, UnknownNameError
-from toolyard.records.folder import FolderRecords
-from toolyard.stores.apps import defined_apps, open_apps, remove_app
+from toolyard.core.errors import ConfigError, NotOursError, UnknownNameError
+from toolyard.features.apps.store import AppRecords, defined_apps
 
 MINE = App("mine", "mine", (("dev", 4000),), title="Mine")
 
 
 @pytest.fixture
-def records(tmp_path: Path) -> FolderRecords[App]:
-    return open_apps(tmp_path / "apps")
+def records(tmp_path: Path) -> AppRecords:
+    return AppRecords(tmp_path / "apps")
 
 
-def test_kunobi_comes_with_us_as_it_was_designed(records: FolderRecords[App]) -> None:
+def test_kunobi_comes_with_us_as_it_was_designed(records: AppRecords) -> None:
     (app,) = defined_apps(records).apps.values()
     assert (app.name, app.title, app.match, app.path) == ("kunobi", "Kunobi", "kunobi", "/mcp")
     assert app.prefix == "KUNOBI"
@@ -32,30 +31,33 @@ def test_kunobi_comes_with_us_as_it_was_designed(records: FolderRecords[App]) ->
     assert app.installs[1].launch_on("macos") == ("open", "-a", "{place}")
 
 
-def test_a_definition_is_written_found_and_removed(records: FolderRecords[App]) -> None:
+def test_a_definition_is_written_found_and_removed(records: AppRecords) -> None:
     records.write("mine", MINE)
     path = records.path("mine")
     assert path.name == "mine.json"
     assert path.stat().st_mode & 0o777 == 0o600
     assert defined_apps(records).apps["mine"] == MINE
-    assert remove_app(records, "mine") == path
+    records.remove("mine")
     assert "mine" not in defined_apps(records).apps and not path.exists()
 
 
-def test_only_the_users_own_can_be_removed(records: FolderRecords[App]) -> None:
+def test_only_the_users_own_can_be_removed(records: AppRecords) -> None:
     records.write("mine", MINE)
     with pytest.raises(UnknownNameError) as caught:
-        remove_app(records, "kunobi")
+        records.remove("nothing")
     assert "mine" in caught.value.hint
+    with pytest.raises(NotOursError) as refused:
+        records.remove("kunobi")
+    assert "TOOLYARD_KUNOBI_SCAN_ENABLED=false" in refused.value.hint
 
 
-def test_a_users_definition_takes_the_place_of_a_shipped_one(records: FolderRecords[App]) -> None:
+def test_a_users_definition_takes_the_place_of_a_shipped_one(records: AppRecords) -> None:
     records.write("kunobi", App("kunobi", "kunobi", (("dev", 4000),)))
     (app,) = defined_apps(records).apps.values()
     assert app.variants == (("dev", 4000),)
 
 
-def test_one_bad_file_is_one_problem_and_costs_nobody_else(records: FolderRecords[App]) -> None:
+def test_one_bad_file_is_one_problem_and_costs_nobody_else(records: AppRecords) -> None:
     records.write("mine", MINE)
     (records.folder / "broken.json").write_text('{"name": "broken", ')
     (records.folder / "other.json").write_text('{"name": "another", "variants": {"a": 1}}')
@@ -68,14 +70,14 @@ def test_one_bad_file_is_one_problem_and_costs_nobody_else(records: FolderRecord
     assert all(p.code == "app-file" and p.hint for p in problems)
 
 
-def test_comments_and_trailing_commas_are_fine(records: FolderRecords[App]) -> None:
+def test_comments_and_trailing_commas_are_fine(records: AppRecords) -> None:
     records.folder.mkdir()
     text = '{"name": "mine", /* ours */ "variants": {"dev": 4000,},}'
     (records.folder / "mine.json").write_text(text)
     assert defined_apps(records).apps["mine"] == MINE
 
 
-def test_what_cannot_be_an_app_is_not_written(records: FolderRecords[App]) -> None:
+def test_what_cannot_be_an_app_is_not_written(records: AppRecords) -> None:
     with pytest.raises(ConfigError):
         records.write("../up", App("../up", "x", (("dev", 4000),)))
     with pytest.raises(ConfigError):

@@ -1,56 +1,38 @@
-"""All that is known of an app and its variants."""
+"""Puts together all that is known of an app: its definition, its scan, its links."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Literal
 
-import msgspec
-
+from toolyard.core.appstatus import AppStatus, VariantState, VariantStatus
 from toolyard.core.model import ServerId, Snapshot, Status
-from toolyard.sources.scan import Scan, Sight
+from toolyard.features.apps.scanner import Scan, Sight
+from toolyard.features.apps.source import Apps
+from toolyard.links.keeper import Keeper
 
-VariantState = Literal["not_detected", "connecting", "connected", "reconnecting"]
-
-
-class VariantStatus(msgspec.Struct, frozen=True):
-    """One variant of an app, and whether it is there."""
-
-    name: str
-    port: int
-    url: str
-    status: VariantState
-    tools: int
-    listening: bool
-    misses: int
-    """Scans in a row that did not find it."""
-    conflict: str | None
-    """Who has its port instead."""
-    since: str | None
-    """Since when it cannot be reached."""
+Keepers = Mapping[ServerId, Keeper]
 
 
-class AppStatus(msgspec.Struct, frozen=True):
-    """An app, the way it is looked for, and its variants."""
-
-    name: str
-    title: str
-    match: str
-    path: str
-    enabled: bool
-    interval_ms: int
-    leaves_after: int
-    last_scan: str | None
-    variants: list[VariantStatus]
-    own: bool
-    """Whether the user defined it."""
+def describe_apps(apps: Apps, snapshot: Snapshot, keepers: Keepers) -> list[AppStatus]:
+    """Return all that is known of every app."""
+    return [describe_app(apps, name, snapshot, keepers) for name in apps.scans]
 
 
-def describe_app(
+def describe_app(apps: Apps, name: str, snapshot: Snapshot, keepers: Keepers) -> AppStatus:
+    """Return all that is known of one app.
+
+    Raises:
+        UnknownNameError: There is no such app.
+    """
+    failing = {id_: keeper.failing_since for id_, keeper in keepers.items() if keeper.failing_since}
+    return _describe(apps.scan(name), snapshot, failing, own=name in apps.own)
+
+
+def _describe(
     scan: Scan, snapshot: Snapshot, failing: Mapping[ServerId, float], *, own: bool
 ) -> AppStatus:
-    """Return all that is known of an app; `failing` says which servers fail, and since when."""
+    """Describe an app; `failing` says which servers fail, and since when."""
     app = scan.watch.app
     return AppStatus(
         name=app.name,
@@ -62,14 +44,14 @@ def describe_app(
         leaves_after=scan.watch.misses,
         last_scan=_moment(scan.scanned_at),
         variants=[
-            _describe(sight, ServerId(sight.variant.name, app.name), snapshot, failing)
+            _describe_variant(sight, ServerId(sight.variant.name, app.name), snapshot, failing)
             for sight in scan.states()
         ],
         own=own,
     )
 
 
-def _describe(
+def _describe_variant(
     sight: Sight, id_: ServerId, snapshot: Snapshot, failing: Mapping[ServerId, float]
 ) -> VariantStatus:
     entry = snapshot.entries.get(id_)
@@ -87,7 +69,7 @@ def _describe(
         tools=len(entry.offers.tools) if entry is not None else 0,
         listening=sight.listening,
         misses=sight.misses,
-        conflict=owner or sight.said or None,
+        conflict=owner or sight.conflict or None,
         since=_moment(failing.get(id_)) if status == "reconnecting" else None,
     )
 

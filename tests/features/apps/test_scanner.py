@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.features.apps.variants import NAMES, Process, an_app, scanning, squatter, variants
 from tests.fixtures.ports import free_ports
 from tests.fixtures.stub_run import recorded
-from tests.sources.variants import NAMES, Process, an_app, scanning, squatter, variants
 from toolyard.core.apps import App
 from toolyard.core.errors import StartError
 from toolyard.core.model import Peer, Url
@@ -243,7 +243,7 @@ async def test_a_link_to_somebody_else_is_refused(six: dict[str, Process]) -> No
 async def test_without_a_table_a_connection_tells(
     six: dict[str, Process], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("toolyard.sources.scan.read_listeners", lambda: None)
+    monkeypatch.setattr("toolyard.features.apps.scanner.read_listeners", lambda: None)
     six["dev"].start()
     async with scanning(an_app(six), interval=60_000) as watcher:
         await watcher.until(lambda: watcher.names == ["dev"])

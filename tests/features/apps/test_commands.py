@@ -24,11 +24,14 @@ VARIANT = {
 APP: dict[str, Any] = {
     "name": "kunobi",
     "title": "Kunobi",
+    "match": "kunobi",
+    "path": "/mcp",
     "enabled": True,
     "interval_ms": 5000,
     "leaves_after": 3,
     "last_scan": "2026-11-15T12:00:05+00:00",
     "variants": [VARIANT],
+    "own": False,
 }
 
 
@@ -48,9 +51,9 @@ def test_an_app_is_added_listed_and_removed(toolyard: Toolyard, folder: Path) ->
         "path": "/",
         "variants": {"dev": 4000, "e2e": 4100},
     }
-    rows = [line.split()[:3] for line in toolyard("app", "list").out.splitlines()]
-    assert ["mine", "e2e", "4100"] in rows
-    assert ["kunobi", "dev", "3400"] in rows
+    rows = [line.split() for line in toolyard("app", "list").out.splitlines()]
+    assert ["mine", "e2e", "4100", "-", "-", "-"] in rows
+    assert ["kunobi", "dev", "3400", "-", "-", "-"] in rows
     assert toolyard("app", "remove", "mine").code == Exit.OK
     assert not (folder / "mine.json").exists()
 
@@ -100,8 +103,17 @@ def test_a_shipped_app_cannot_be_removed_but_left_alone(toolyard: Toolyard) -> N
     assert toolyard("app", "remove", "nothing").code == Exit.NOT_FOUND
 
 
+def test_a_file_that_cannot_be_read_is_replaced_only_if_asked(
+    toolyard: Toolyard, folder: Path
+) -> None:
+    folder.mkdir(parents=True)
+    (folder / "mine.json").write_text('{"name": "mine", ')
+    assert toolyard("app", "add", "mine", "--variant", "dev=1").code == Exit.REFUSED
+    assert toolyard("app", "add", "mine", "--variant", "dev=1", "--force").code == Exit.OK
+
+
 def test_the_hub_is_asked_for_its_apps_if_it_runs(toolyard: Toolyard, hub: StandIn) -> None:
-    hub.status["apps"] = [APP]
+    hub.apps = [APP]
     assert toolyard("app", "list", "--json").json["apps"] == [APP]
     row = toolyard("app", "list").out.splitlines()[1]
     assert row.split() == ["kunobi", "dev", "3400", "reconnecting", "12", "2"]

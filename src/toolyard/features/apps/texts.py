@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from toolyard.core.apps import App, Install
-from toolyard.hub.appstatus import AppStatus, VariantStatus
+from toolyard.core.appstatus import AppStatus, VariantStatus
 
 _STATES: Final[dict[str, str]] = {"not_detected": "not detected"}
 

@@ -45,8 +45,8 @@ class Sight:
     offered: bool
     """Whether it is on the report: confirmed, and not missed too often since."""
     misses: int
-    said: str
-    """What the listener is instead of the app, in words; empty if that is not known."""
+    conflict: str
+    """The listener instead of the app, in words; empty if that is not known."""
     owner: int | None
     """The other user who listens there."""
 
@@ -63,7 +63,7 @@ class _Track:
     confirmed: bool = False
     offered: bool = False
     misses: int = 0
-    said: str = ""
+    conflict: str = ""
     owner: int | None = None
     tries: int = 0
     """How often the listener was asked without a clear answer."""
@@ -72,7 +72,7 @@ class _Track:
 
     def forget(self) -> None:
         """Whoever listened does not any more."""
-        self.mark, self.confirmed, self.said, self.owner = (), False, "", None
+        self.mark, self.confirmed, self.conflict, self.owner = (), False, "", None
         self.tries = self.pause = 0
 
 
@@ -117,7 +117,7 @@ class Scan:
         """Every variant as the last scan saw it; whether it listens, as it is now."""
         listeners = read_listeners()
         return tuple(
-            Sight(t.variant, _listens(t, listeners), t.offered, t.misses, t.said, t.owner)
+            Sight(t.variant, _listens(t, listeners), t.offered, t.misses, t.conflict, t.owner)
             for t in self._tracks.values()
         )
 
@@ -235,18 +235,18 @@ class Scan:
 
     def _clear(self, track: _Track, peer: Peer) -> None:
         if self.watch.app.is_called(peer.name):
-            track.said, track.tries, track.misses, track.confirmed = "", 0, 0, True
+            track.conflict, track.tries, track.misses, track.confirmed = "", 0, 0, True
             if track.offered:
                 self._replaced(track.id, "was restarted", track.seen_at)
             track.offered, track.seen_at = True, _now()
         else:
             # It has said who it is, so the app is gone, and this listener need not be asked again.
-            track.said, track.pause, track.offered = f"it is {_called(peer)}", -1, False
+            track.conflict, track.pause, track.offered = f"it is {_called(peer)}", -1, False
             track.tries, track.misses = 1, 0
 
     def _unclear(self, track: _Track, text: str, counts: bool) -> None:
         """It may be the app that starts: ask again, after growing pauses."""
-        track.said = text
+        track.conflict = text
         track.tries += 1
         track.pause = min(2 ** (track.tries - 1) - 1, PATIENT_SCANS)
         if track.offered:
@@ -293,9 +293,9 @@ class Scan:
             text, hint = _foreign(port, track.owner)
             return Problem(ProblemCode.SCAN_FOREIGN, text, hint, subject)
         # Once may be an app that is just starting.
-        if track.said and (track.pause < 0 or track.tries > 1):
+        if track.conflict and (track.pause < 0 or track.tries > 1):
             title = self.watch.app.title
-            text = f"port {port} of {title} {track.variant.name} is taken: {track.said}"
+            text = f"port {port} of {title} {track.variant.name} is taken: {track.conflict}"
             return Problem(
                 ProblemCode.SCAN_CONFLICT, text, "stop what has the port, or move it", subject
             )

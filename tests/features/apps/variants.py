@@ -14,8 +14,8 @@ from tests.fixtures.stub_run import STUB
 from toolyard.core.apps import App
 from toolyard.core.model import Report, ServerId
 from toolyard.core.watches import settle
+from toolyard.features.apps.scanner import Scan
 from toolyard.links.probe import probe
-from toolyard.sources.scan import Scan
 
 SQUATTER = STUB.with_name("squatter.py")
 NAMES = ("legacy", "stable", "unstable", "dev", "local", "e2e")

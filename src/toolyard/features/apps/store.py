@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from toolyard.core.apps import App, read_app, write_app
-from toolyard.core.errors import ConfigError, StoreError, UnknownNameError
+from toolyard.core.errors import ConfigError, NotOursError, StoreError, UnknownNameError
 from toolyard.core.model import Problem
 from toolyard.core.problems import ProblemCode
 from toolyard.records.folder import FolderRecords
@@ -52,35 +52,47 @@ class DefinedApps:
     """The user's own."""
 
 
-def open_apps(folder: Path, follower: Follower | None = None) -> FolderRecords[App]:
-    """Open the records of the user's definitions in a folder."""
-    return FolderRecords(folder, AppCodec(), follower, largest=LARGEST, most=MOST)
+class AppRecords(FolderRecords[App]):
+    """The user's definitions in a folder."""
 
+    def __init__(self, folder: Path, follower: Follower | None = None) -> None:
+        super().__init__(folder, AppCodec(), follower, largest=LARGEST, most=MOST)
 
-def defined_apps(records: FolderRecords[App]) -> DefinedApps:
-    """Read all definitions; the user's takes the place of a shipped one of its name."""
-    kept = records.read()
-    return DefinedApps({**open_apps(SHIPPED).read().values, **kept.values}, kept)
+    def put(self, app: App) -> App:
+        """Write a definition; what few words cannot say stays as the one of that name has it.
 
-
-def completed(records: FolderRecords[App], app: App) -> App:
-    """The app with what few words cannot say, as the one of that name has it."""
-    known = defined_apps(records).apps.get(app.name)
-    if known is None:
+        Raises:
+            ConfigError: There are too many already.
+            StoreError: It cannot be written.
+        """
+        present = defined_apps(self).apps.get(app.name)
+        if present is not None:
+            prefix, installs, example = present.prefix, present.installs, present.example
+            app = replace(app, prefix=prefix, installs=installs, example=example)
+        self.write(app.name, app)
         return app
-    return replace(app, prefix=known.prefix, installs=known.installs, example=known.example)
 
+    def remove(self, name: str) -> None:
+        """Delete a definition of the user.
 
-def remove_app(records: FolderRecords[App], name: str) -> Path:
-    """Delete a definition of the user; give the file it was in.
-
-    Raises:
-        UnknownNameError: There is none of that name.
-        StoreError: It cannot be deleted.
-    """
-    names = records.names()
-    if name not in names:
+        Raises:
+            NotOursError: It comes with Toolyard.
+            UnknownNameError: There is none of that name.
+            StoreError: It cannot be deleted.
+        """
+        names = self.names()
+        if name in names:
+            self.write(name, None)
+            return
+        if name in defined_apps(self).apps:
+            prefix = f"TOOLYARD_{name.upper().replace('-', '_')}"
+            hint = f"to have it left alone, set {prefix}_SCAN_ENABLED=false for the hub"
+            raise NotOursError(f"the app '{name}' comes with toolyard", hint)
         hint = f"there are: {', '.join(names)}" if names else "there are none of yours"
         raise UnknownNameError(f"no app '{name}' of yours", hint)
-    records.write(name, None)
-    return records.path(name)
+
+
+def defined_apps(records: AppRecords) -> DefinedApps:
+    """Read all definitions; the user's takes the place of a shipped one of its name."""
+    kept = records.read()
+    return DefinedApps({**AppRecords(SHIPPED).read().values, **kept.values}, kept)
