@@ -12,7 +12,7 @@ import pytest
 
 from tests.cli.conftest import Toolyard
 from toolyard.console.exits import Exit
-from toolyard.stores.tokens import TokensFile
+from toolyard.features.tokens.store import TokensFile
 
 CURSOR = '{\n  // mine\n  "mcpServers": {"a": {"command": "run", "args": ["--x"]}},\n}\n'
 

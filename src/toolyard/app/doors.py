@@ -19,6 +19,7 @@ from toolyard.core.errors import ConfigError, StoreError
 from toolyard.core.model import Problem, Report
 from toolyard.core.problems import ProblemCode
 from toolyard.features.history.store import History
+from toolyard.features.tokens.store import TokensFile
 from toolyard.settings import Settings, in_force
 from toolyard.stores.runfile import HubState, RunDir
 from toolyard.surfaces.address import EVERYWHERE, open_url, problems_of
@@ -73,17 +74,19 @@ async def open_doors(
         settings.allowed_hosts,
         settings.allowed_origins,
         is_page=sessions.admits,
-        find_agent=house.tokens.find,
+        find_agent=house.yard.part(TokensFile).find,
         is_reached_as=house.sites.is_reached_as,
     )
     door = HttpDoor(
         house.relay, sessions=settings.session_limit, idle_seconds=settings.session_idle
     )
 
+    house.dismissals.listen(door.dismiss)
+
     def link() -> str:
         return f"{open_url(settings, port)}/open?code={sessions.new_code()}"
 
-    rest = _make_rest(house, door, sessions, link)
+    rest = _make_rest(house, sessions, link)
     unread = Unread(settings.unread_limit, asyncio.get_running_loop().time)
     server = HttpServer(
         gate,
@@ -166,11 +169,10 @@ async def _wait_first_picture(house: House) -> None:
         log.warning("the doors open before all files were read")
 
 
-def _make_rest(
-    house: House, door: HttpDoor, sessions: PageSessions, link: Callable[[], str]
-) -> App:
+def _make_rest(house: House, sessions: PageSessions, link: Callable[[], str]) -> App:
     """The application of all doors but MCP's: the control API and the page."""
     yard = Yard(house.hub, house.relay, house.stopping, link, house.inputs, house.stopping.order)
+    tokens = house.yard.part(TokensFile)
     operations = yard.operations()
     operations += CatalogDoor(house.catalog, lambda: house.board.snapshot).operations()
     operations += PublishedDoor(house.catalog).operations()
@@ -180,7 +182,7 @@ def _make_rest(
     operations += ExecutorsDoor(house.executors, house.agents).operations()
     operations += PackagesDoor(house.packages).operations()
     operations += ResolvingDoor(house.agents).operations()
-    operations += RunsDoor(house.hub, house.agents, house.tokens, door.dismiss).operations()
+    operations += RunsDoor(house.hub, house.agents, tokens, house.dismissals).operations()
     operations += TryingDoor(house.relay, house.inputs, house.stopping).operations()
     operations += SharingDoor(house.shareable).operations()
     for feature in house.features:
@@ -192,8 +194,8 @@ def _make_rest(
         house.settings,
         house.orders,
         house.inputs,
-        house.tokens,
-        door.dismiss,
+        tokens,
+        house.dismissals,
         house.stopping,
         lambda: Counter(session.info for session in house.relay.subscriptions.sessions),
         lambda: house.announced.living,

@@ -47,6 +47,7 @@ from toolyard.links.probe import probe
 from toolyard.links.sites import Sites
 from toolyard.links.weights import Weights
 from toolyard.records.follow import Follower
+from toolyard.relay.dismissals import Dismissals
 from toolyard.relay.relay import Relay
 from toolyard.settings import Settings
 from toolyard.sources.agents import AgentsSource
@@ -56,7 +57,6 @@ from toolyard.sources.catalog import Added
 from toolyard.sources.configured import Configured
 from toolyard.sources.listeners import read_ports
 from toolyard.sources.passports import follow_passports
-from toolyard.sources.tokens import follow_tokens
 from toolyard.stores.addresses import AddressStore
 from toolyard.stores.agents import AgentStore
 from toolyard.stores.backups import Backups
@@ -73,7 +73,6 @@ from toolyard.stores.secrets import Secrets
 from toolyard.stores.servers import ServersFile
 from toolyard.stores.sharing import SharingStore
 from toolyard.stores.state import open_state
-from toolyard.stores.tokens import TokensFile
 from toolyard.yard import Parts, Stopping, Yard
 
 
@@ -121,7 +120,6 @@ class House:
             Added(self.catalog, os.environ, self.follower),
             self.announced,
             self.passports,
-            follow_tokens(self.tokens.records),
             self.roster,
             *self.feature_sources,
             Bundled(wait_for_others(self.board, self.hub.is_complete)),
@@ -242,6 +240,7 @@ class House:
             self.call_log.record,
             ScannedAppHubs(self.apps, self.board, self.pool),
         )
+        self.dismissals = Dismissals()
 
     def _build_files(self) -> None:
         """Build the files that the user keeps, and the orders that change them."""
@@ -250,7 +249,6 @@ class House:
         self.servers = ServersFile(settings.config_file, os.environ, self.follower)
         self.orders = Orders(self.hub, self.servers, passports)
         self.inputs = InputsFile(settings.state_dir / "inputs.json")
-        self.tokens = TokensFile(settings.state_dir / "tokens.json", self.follower)
         self.passports = follow_passports(passports)
         self.board.post(self.passports.report)
 
@@ -271,6 +269,7 @@ class House:
             self.stopping,
             self.follower,
             self.relay,
+            self.dismissals,
             self.hub,
             self.pool,
             self.instances,
@@ -283,7 +282,6 @@ class House:
             self.orders,
             self.servers,
             self.inputs,
-            self.tokens,
             self.secrets,
             self.grants,
             self.logins,

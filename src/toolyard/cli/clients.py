@@ -302,14 +302,21 @@ def open_connecting(context: CliContext) -> Connecting:
     """What connects clients, for the hub that runs or would run."""
     from toolyard.clients.connecting import Connecting
     from toolyard.clients.places import Surroundings
-    from toolyard.stores.tokens import TokensFile
+    from toolyard.features.tokens.operations import TokenName, revoke_token
+    from toolyard.features.tokens.store import TokensFile
 
     settings = context.hub_settings
     state = context.run_dir.read()
     url = state.url if state else f"http://{settings.host}:{settings.port}"
     tokens = TokensFile(settings.state_dir / "tokens.json")
     hub = context.find_hub()
-    revoke = hub.revoke_token if hub else tokens.revoke
+
+    def revoke(name: str) -> None:
+        if hub:
+            hub.run(revoke_token, TokenName(name))
+        else:
+            tokens.revoke(name)
+
     return Connecting(settings, Surroundings.here(), url, tokens, revoke)
 
 

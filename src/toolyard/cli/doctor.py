@@ -100,8 +100,8 @@ def _examine_places(context: CliContext) -> Iterator[Finding]:
 
 def _examine_state(context: CliContext) -> Iterator[Finding]:
     """What a hub would say of the files it keeps."""
+    from toolyard.features.tokens.store import open_tokens
     from toolyard.stores.state import examine
-    from toolyard.stores.tokens import open_tokens
 
     folder = context.settings.state_dir
     for each in (examine(folder), *open_tokens(folder / "tokens.json").read().problems[:1]):

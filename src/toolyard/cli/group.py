@@ -56,7 +56,6 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "agent": ("agents", "Say which servers each agent is given."),
     "resolve": ("resolve", "Show what a run of an agent gets, and what it does not."),
     "why": ("resolve", "Tell why an agent is given a server or tool, or is not."),
-    "token": ("tokens", "Make tokens for agents, which see only what is theirs."),
     "refresh": ("status", "Ask every server again for what it offers."),
     "version": ("shell", "Show the version."),
 }

@@ -17,9 +17,10 @@ from toolyard.clients.places import Place, Surroundings, is_installed, one_place
 from toolyard.clients.starting import NAME, fleeting_note
 from toolyard.core.errors import ConfigError, ToolyardError
 from toolyard.core.model import Command, Endpoint, Url
+from toolyard.features.tokens.model import PREFIX, AgentToken, hash_of, new_token
+from toolyard.features.tokens.store import TokensFile
 from toolyard.settings import Settings
 from toolyard.stores.mask import HIDDEN
-from toolyard.stores.tokens import PREFIX, AgentToken, TokensFile, hash_of, new_token
 
 FOLDER: Final = "clients"
 """Below our state: what was changed, and how to undo it."""
@@ -60,7 +61,7 @@ class Connecting:
         around: Surroundings,
         url: str,
         tokens: TokensFile,
-        revoke: Callable[[str], None],
+        revoke: Callable[[str], object],
     ) -> None:
         self.changes = Changes(Journal(settings.state_dir / FOLDER))
         self._settings = settings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any, cast
@@ -117,28 +117,6 @@ class Control:
     def reset_passport(self, name: str) -> None:
         """Take back what was said of a client."""
         self._ask("DELETE", f"/api/v1/passports/{quote(name, safe='')}")
-
-    def tokens(self) -> dict[str, Any]:
-        """The tokens of agents, without their secrets."""
-        return self._ask("GET", "/api/v1/tokens")
-
-    def create_token(
-        self,
-        name: str,
-        servers: Sequence[str],
-        profile: str,
-        agent: str = "",
-        *,
-        discovers: bool = False,
-    ) -> str:
-        """Make a token for an agent; give it."""
-        body: dict[str, Any] = {"name": name, "servers": list(servers), "profile": profile}
-        body |= {"agent": agent, "discovers": discovers}
-        return str(self._ask("POST", "/api/v1/tokens", body)["token"])
-
-    def revoke_token(self, name: str) -> None:
-        """Make a token worthless."""
-        self._ask("DELETE", f"/api/v1/tokens/{quote(name, safe='')}")
 
     def begin_run(self, agent: str, executor: str, session: str) -> dict[str, Any]:
         """Begin a run of an agent; return what it is to be handed, and a token for it."""

@@ -8,14 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from toolyard.feature import Feature
-from toolyard.features import (
-    approvals,
-    apps,
-    history,
-    lock,
-    policies,
-    profiles,
-)
+from toolyard.features import approvals, apps, history, lock, policies, profiles, tokens
 
 FEATURES: Final[tuple[Feature, ...]] = (
     approvals.FEATURE,
@@ -24,4 +17,5 @@ FEATURES: Final[tuple[Feature, ...]] = (
     lock.FEATURE,
     policies.FEATURE,
     profiles.FEATURE,
+    tokens.FEATURE,
 )

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Final
 
-from toolyard.stores.tokens import AgentToken
+from toolyard.core.caller import Caller
 from toolyard.surfaces.address import bracketed
 from toolyard.surfaces.path_scope import LOCAL, WHOLE, read_scope
 
@@ -31,36 +30,9 @@ ANNOUNCED: Final = "/api/v1/announced"
 _SCHEME: Final = b"Bearer "
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """Somebody who was let in, and the limits of their token."""
-
-    name: str
-    servers: frozenset[str] = frozenset()
-    """The servers it may see; empty for all."""
-    profile: str = ""
-    """The one profile it may use; empty for any."""
-    agent: str = ""
-    """The one agent whose servers it may use; empty for any."""
-    executor: str = ""
-    """The executor on which that agent runs; empty for any."""
-    is_agent: bool = False
-
-    @property
-    def account(self) -> str:
-        """The name for the token that nobody can choose by naming a token or a client."""
-        return f"token {self.name}" if self.is_agent else self.name
-
-
 CONTROL: Final = Caller("control")
 PAGE: Final = Caller("page")
 NOBODY: Final = Caller("")
-
-
-def caller_of(agent: AgentToken) -> Caller:
-    """Return the caller that the token of an agent lets in."""
-    limits = agent.servers, agent.profile, agent.agent, agent.executor
-    return Caller(agent.name, *limits, is_agent=True)
 
 
 class Gate:
@@ -74,7 +46,7 @@ class Gate:
         hosts: Iterable[str] = (),
         origins: Iterable[str] = (),
         is_page: Callable[[bytes], bool] = lambda _key: False,
-        find_agent: Callable[[bytes], AgentToken | None] = lambda _token: None,
+        find_agent: Callable[[bytes], Caller | None] = lambda _token: None,
         is_reached_as: Callable[[str], bool] = lambda _host: False,
     ) -> None:
         """Let in who comes to `host` and `port`, to one of `hosts`, or by a way that was opened.
@@ -150,20 +122,20 @@ def is_open(path: str) -> bool:
     return path in OPEN_PATHS or path == SHELL or path.startswith(f"{SHELL}/")
 
 
-def _admit(agent: AgentToken, path: str) -> Caller | Refusal:
+def _admit(caller: Caller, path: str) -> Caller | Refusal:
     """An agent's token opens the MCP door and no other, and there what it is for alone."""
-    if agent.discovers:
+    if caller.discovers:
         is_list = path == ANNOUNCED
-        return caller_of(agent) if is_list else (403, f"this token opens {ANNOUNCED} alone")
+        return caller if is_list else (403, f"this token opens {ANNOUNCED} alone")
     scope = read_scope(path)
     if scope is None:
         return 403, "the token of an agent opens the MCP door alone; this needs the hub's own token"
-    if agent.agent and scope.agent != agent.agent and scope != WHOLE:
-        return 403, f"this token is for the agent {agent.agent!r} alone"
-    if agent.executor and scope != WHOLE and (scope.executor or LOCAL) != agent.executor:
-        return 403, f"this token is for a run at the executor {agent.executor!r} alone"
-    if agent.profile and scope != WHOLE and scope.profile != agent.profile:
-        return 403, f"this token is for the profile {agent.profile!r} alone"
-    if agent.servers and scope.agent:
+    if caller.agent and scope.agent != caller.agent and scope != WHOLE:
+        return 403, f"this token is for the agent {caller.agent!r} alone"
+    if caller.executor and scope != WHOLE and (scope.executor or LOCAL) != caller.executor:
+        return 403, f"this token is for a run at the executor {caller.executor!r} alone"
+    if caller.profile and scope != WHOLE and scope.profile != caller.profile:
+        return 403, f"this token is for the profile {caller.profile!r} alone"
+    if caller.servers and scope.agent:
         return 403, "this token is for some servers alone, whatever agents are given"
-    return caller_of(agent)
+    return caller

@@ -8,11 +8,11 @@ from typing import Final, NamedTuple
 
 from msgspec import Raw
 
+from toolyard.core.caller import Caller
 from toolyard.core.errors import UnknownNameError
 from toolyard.relay.relay import Relay
 from toolyard.relay.session import ClientRequest, Session
 from toolyard.relay.view_key import ViewKey
-from toolyard.surfaces.gate import Caller
 from toolyard.surfaces.mcp_headers import McpHeaders
 from toolyard.surfaces.path_scope import MCP, PATHS, WHOLE, PathScope, narrowed, read_scope
 from toolyard.surfaces.reply import HttpReply, Request

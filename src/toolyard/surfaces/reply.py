@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final, Protocol
 
-from toolyard.surfaces.gate import NOBODY, Caller
+from toolyard.core.caller import Caller
+from toolyard.surfaces.gate import NOBODY
 
 Pairs = list[tuple[bytes, bytes]]
 STATUS_LINES: Final = {

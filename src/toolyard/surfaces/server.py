@@ -6,10 +6,11 @@ import asyncio
 import socket
 from typing import Final
 
+from toolyard.core.caller import Caller
 from toolyard.surfaces.accepting import Acceptor
 from toolyard.surfaces.asgi import App, serve_app
 from toolyard.surfaces.connection import InboundConnection
-from toolyard.surfaces.gate import NOBODY, Caller, Gate
+from toolyard.surfaces.gate import NOBODY, Gate
 from toolyard.surfaces.http import HttpDoor
 from toolyard.surfaces.path_scope import BELOW, MCP
 from toolyard.surfaces.reply import HttpReply, Request

@@ -6,10 +6,10 @@ import asyncio
 import secrets
 from typing import Final
 
+from toolyard.core.caller import Caller
 from toolyard.relay.relay import Relay
 from toolyard.relay.session import ClientRequest, Session
 from toolyard.relay.view_key import ViewKey
-from toolyard.surfaces.gate import Caller
 from toolyard.surfaces.reply import HttpReply
 from toolyard.surfaces.stream import Stream
 

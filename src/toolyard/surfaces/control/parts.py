@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from toolyard.features.history.store import History
+from toolyard.features.tokens.store import TokensFile
 from toolyard.hub import Hub
 from toolyard.hub.orders import Orders
+from toolyard.relay.dismissals import Dismissals
 from toolyard.settings import Settings
 from toolyard.sources.announced import AnnouncedServer
 from toolyard.stores.inputs import InputsFile
-from toolyard.stores.tokens import TokensFile
 from toolyard.surfaces.control.api import Operation
 from toolyard.surfaces.control.clients import ClientsDoor
 from toolyard.surfaces.control.events import EventsDoor, Present
@@ -21,8 +22,6 @@ from toolyard.surfaces.control.inputs import InputsDoor
 from toolyard.surfaces.control.instances import InstancesDoor
 from toolyard.surfaces.control.looking import LookingDoor
 from toolyard.surfaces.control.servers import ServersDoor
-from toolyard.surfaces.control.tokens import TokensDoor
-from toolyard.surfaces.gate import Caller, caller_of
 
 if TYPE_CHECKING:
     from toolyard.clients.connecting import Connecting
@@ -35,19 +34,18 @@ def yard_parts(
     orders: Orders,
     inputs: InputsFile,
     tokens: TokensFile,
-    dismiss: Callable[[Caller], None],
+    dismissals: Dismissals,
     stopping: asyncio.Event,
     present: Present,
     living: Callable[[], Mapping[str, AnnouncedServer]],
 ) -> list[Operation]:
-    """Servers, profiles, tokens, inputs, clients, what there is to read, figures and events."""
+    """Servers, inputs, clients, what there is to read, figures and events."""
     doors = (
         ServersDoor(hub, orders),
-        TokensDoor(hub, tokens, dismiss),
         InputsDoor(inputs),
         LookingDoor(hub, settings, living),
         InstancesDoor(hub),
-        ClientsDoor(lambda: _connecting(settings, hub.url, tokens, dismiss)),
+        ClientsDoor(lambda: _connecting(settings, hub.url, tokens, dismissals)),
         EventsDoor(hub, history.log, stopping, present),
         FiguresDoor(hub, history),
     )
@@ -55,7 +53,7 @@ def yard_parts(
 
 
 def _connecting(
-    settings: Settings, url: str, tokens: TokensFile, dismiss: Callable[[Caller], None]
+    settings: Settings, url: str, tokens: TokensFile, dismissals: Dismissals
 ) -> Connecting:
     """What connects clients; it is used in a thread, and sessions are ended on the loop."""
     from toolyard.clients.connecting import Connecting
@@ -64,9 +62,7 @@ def _connecting(
     loop = asyncio.get_running_loop()
 
     def revoke(name: str) -> None:
-        token = tokens.get(name)
-        tokens.revoke(name)
-        if token:
-            loop.call_soon_threadsafe(dismiss, caller_of(token))
+        token = tokens.revoke(name)
+        loop.call_soon_threadsafe(dismissals.dismiss, token.caller)
 
     return Connecting(settings, Surroundings.here(), url, tokens, revoke)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Callable
 from typing import Annotated, Any
 
 import msgspec
@@ -17,14 +16,14 @@ from msgspec.structs import replace
 from toolyard.core.errors import UnknownNameError
 from toolyard.core.model import Command
 from toolyard.core.plans import Plan
+from toolyard.features.tokens.store import TokensFile
 from toolyard.hub import Hub
 from toolyard.hub.agents import Agents
 from toolyard.operation import Done
-from toolyard.stores.tokens import TokensFile
+from toolyard.relay.dismissals import Dismissals
 from toolyard.surfaces.control.agentrows import Name, RefusalRow
 from toolyard.surfaces.control.api import Call, Operation
 from toolyard.surfaces.control.resolving import refusal_row
-from toolyard.surfaces.gate import Caller, caller_of
 
 TOP = "/api/v1/runs"
 PREFIX = "run-"
@@ -69,12 +68,12 @@ class RunsDoor:
     """Begins and ends runs."""
 
     def __init__(
-        self, hub: Hub, agents: Agents, tokens: TokensFile, dismiss: Callable[[Caller], None]
+        self, hub: Hub, agents: Agents, tokens: TokensFile, dismissals: Dismissals
     ) -> None:
         self._hub = hub
         self._agents = agents
         self._tokens = tokens
-        self._dismiss = dismiss
+        self._dismissals = dismissals
 
     def operations(self) -> list[Operation]:
         """What this part of the API can do."""
@@ -111,5 +110,5 @@ class RunsDoor:
         if not found:
             raise UnknownNameError(f"there is no run {call.path['session'][:80]!r}", "it has ended")
         await asyncio.to_thread(self._tokens.revoke, name)
-        self._dismiss(caller_of(found[0]))
+        self._dismissals.dismiss(found[0].caller)
         return Done()

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from toolyard.console.context import CliContext, json_option
 
 if TYPE_CHECKING:
-    from toolyard.stores.tokens import TokensFile
+    from toolyard.features.tokens.operations import TokenRow
 
 TITLES = ("token", "agent", "executor", "servers", "profile", "made")
 
@@ -38,18 +37,18 @@ def create_command(
     whole yard there. With --discover it opens GET /api/v1/announced instead, for programs on
     other machines that look for servers.
     """
+    from toolyard.features.tokens.operations import NewToken, create_token
+
     if discover and (servers is not None or profile or agent):
         raise click.UsageError("--discover goes with none of --servers, --profile and --agent")
-    named = [each.strip() for each in (servers or "").split(",") if each.strip()]
-    if servers is not None and not named:
+    names = [word.strip() for word in (servers or "").split(",") if word.strip()]
+    if servers is not None and not names:
         raise click.UsageError("--servers names no server; leave it out for all of them")
-    if agent:
-        token = context.need_hub().create_token(name, named, profile, agent)
-    else:
-        hub = context.find_hub()
-        make = hub.create_token if hub else partial(_create, context)
-        token = make(name, named, profile, discovers=discover)
-    answer = {"name": name, "token": token, "servers": named, "profile": profile, "agent": agent}
+    order = NewToken(name, names, profile, agent, discover)
+    if agent:  # the hub alone knows agents
+        context.need_hub()
+    token = context.run(create_token, order).token
+    answer = {"name": name, "token": token, "servers": names, "profile": profile, "agent": agent}
     context.terminal.answer(answer, lambda: _show_once(context, token))
 
 
@@ -58,9 +57,13 @@ def create_command(
 @click.pass_obj
 def list_command(context: CliContext) -> None:
     """List the tokens of agents, without their secrets."""
-    hub = context.find_hub()
-    rows = hub.tokens()["tokens"] if hub else [_row(each) for each in _file(context).list()]
-    context.terminal.answer({"tokens": rows}, lambda: _show(context, rows))
+    import msgspec
+
+    from toolyard.features.tokens.operations import list_tokens
+    from toolyard.operation import NoInput
+
+    tokens = context.run(list_tokens, NoInput())
+    context.terminal.answer(msgspec.to_builtins(tokens), lambda: _show(context, tokens.tokens))
 
 
 @token_command.command("revoke")
@@ -69,41 +72,11 @@ def list_command(context: CliContext) -> None:
 @click.pass_obj
 def revoke_command(context: CliContext, name: str) -> None:
     """Make a token worthless, and end what was opened with it."""
-    hub = context.find_hub()
-    if hub:
-        hub.revoke_token(name)
-    else:
-        _file(context).revoke(name)
+    from toolyard.features.tokens.operations import TokenName, revoke_token
+
+    context.run(revoke_token, TokenName(name))
     answer = {"done": "revoked", "token": name}
     context.terminal.answer(answer, lambda: context.terminal.say(f"revoked the token '{name}'"))
-
-
-def _file(context: CliContext) -> TokensFile:
-    from toolyard.stores.tokens import TokensFile
-
-    return TokensFile(context.settings.state_dir / "tokens.json")
-
-
-def _create(
-    context: CliContext, name: str, servers: list[str], profile: str, *, discovers: bool = False
-) -> str:
-    if profile:
-        from toolyard.features.profiles.operations import ProfileName, get_profile
-
-        context.run(get_profile, ProfileName(profile))
-    return _file(context).create(name, frozenset(servers), profile, discovers=discovers)
-
-
-def _row(token: Any) -> dict[str, Any]:
-    return {
-        "name": token.name,
-        "servers": sorted(token.servers),
-        "profile": token.profile,
-        "created_at": token.created_at,
-        "agent": token.agent,
-        "executor": token.executor,
-        "discovers": token.discovers,
-    }
 
 
 def _show_once(context: CliContext, token: str) -> None:
@@ -111,21 +84,18 @@ def _show_once(context: CliContext, token: str) -> None:
     context.terminal.note("keep it now; it is not shown again")
 
 
-def _show(context: CliContext, rows: list[dict[str, Any]]) -> None:
+def _show(context: CliContext, rows: list[TokenRow]) -> None:
     if not rows:
         context.terminal.say("there are no tokens of agents; make one with: toolyard token create")
         return
     cells = [
-        [
-            *(row["name"], row.get("agent", ""), row.get("executor", "")),
-            *(_seen(row), row["profile"], row["created_at"]),
-        ]
+        [row.name, row.agent, row.executor, _describe_servers(row), row.profile, row.created_at]
         for row in rows
     ]
     context.terminal.table(TITLES, cells)
 
 
-def _seen(row: dict[str, Any]) -> str:
-    if row.get("discovers"):
+def _describe_servers(row: TokenRow) -> str:
+    if row.discovers:
         return "none: it lists what is announced"
-    return ", ".join(row["servers"]) or "all"
+    return ", ".join(row.servers) or "all"

@@ -1,0 +1,28 @@
+"""Callers: those whom a door has let in, and what they may use there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Somebody who was let in, and the limits of their token."""
+
+    name: str
+    servers: frozenset[str] = frozenset()
+    """The servers it may see; empty for all."""
+    profile: str = ""
+    """The one profile it may use; empty for any."""
+    agent: str = ""
+    """The one agent whose servers it may use; empty for any."""
+    executor: str = ""
+    """The executor on which that agent runs; empty for any."""
+    is_agent: bool = False
+    discovers: bool = False
+    """It may read the list of announced servers, and nothing else."""
+
+    @property
+    def account(self) -> str:
+        """The name for the token that nobody can choose by naming a token or a client."""
+        return f"token {self.name}" if self.is_agent else self.name

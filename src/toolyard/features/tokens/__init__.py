@@ -1,0 +1,24 @@
+"""Tokens: agents come in with one each, and see what it is for."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from toolyard.feature import Command, Feature, Heading
+from toolyard.features import profiles
+
+FEATURE: Final = Feature(
+    __name__,
+    parts="source:parts",
+    sources="source:sources",
+    operations="operations",
+    commands=(
+        Command(
+            "token",
+            "Make tokens for agents, which see only what is theirs.",
+            Heading.ACCESS,
+            "commands:token_command",
+        ),
+    ),
+    uses=(profiles.FEATURE,),
+)

@@ -1,0 +1,101 @@
+"""Tokens of agents: the values, and how they are written down."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+from dataclasses import dataclass
+from typing import Any, Final
+
+from toolyard.core.caller import Caller
+from toolyard.core.errors import ConfigError
+
+NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
+NAME_HINT: Final = "use 1 to 64 letters, digits, '_', '.' or '-', not beginning with '.' or '-'"
+TOKEN_BYTES: Final = 32
+PREFIX: Final = "ty_"
+"""The mark by which people, and scanners for leaked secrets, recognise a token."""
+RESERVED: Final = frozenset({"control", "page"})
+"""The names of the hub itself and its page where callers are told apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentToken:
+    """A token without its secret: whose it is, and what may be seen with it."""
+
+    name: str
+    digest: str
+    servers: frozenset[str] = frozenset()
+    """The servers it is limited to; empty for all."""
+    profile: str = ""
+    """The profile it is limited to; empty for any."""
+    created_at: str = ""
+    agent: str = ""
+    """The agent whose servers it is for; empty for the yard's."""
+    executor: str = ""
+    """The executor on which that agent runs; empty for any place."""
+    discovers: bool = False
+    """It opens the list of announced servers, and nothing else."""
+
+    @property
+    def caller(self) -> Caller:
+        """The caller that it lets in."""
+        limits = self.servers, self.profile, self.agent, self.executor
+        return Caller(self.name, *limits, is_agent=True, discovers=self.discovers)
+
+
+def check_token_name(name: str) -> str:
+    """Return the name if a token may have it.
+
+    Raises:
+        ConfigError: It may not.
+    """
+    if not NAME.fullmatch(name):
+        raise ConfigError(f"{name[:80]!r} cannot name a token", NAME_HINT)
+    if name in RESERVED:
+        text = f"no token can be named {name!r}: the hub goes by that name itself"
+        raise ConfigError(text, "choose another name")
+    return name
+
+
+def new_token() -> str:
+    """Return a token that nobody has."""
+    return PREFIX + secrets.token_urlsafe(TOKEN_BYTES)
+
+
+def hash_of(token: bytes) -> str:
+    """Return the hash a token is kept as; it is long and random, so a plain one will do."""
+    return hashlib.sha256(token).hexdigest()
+
+
+def read_token(name: str, fields: Any) -> AgentToken:
+    """Make a token of the fields of a file.
+
+    Raises:
+        ConfigError: They are not those of a token.
+    """
+    try:
+        digest, servers = fields["sha256"], fields.get("servers", [])
+        texts = [fields.get(key, "") for key in ("profile", "created_at", "agent", "executor")]
+    except (TypeError, KeyError, AttributeError) as error:
+        raise ConfigError(str(error)) from error
+    is_list = isinstance(servers, list)
+    if not is_list or not all(isinstance(text, str) for text in (digest, *texts, *servers)):
+        raise ConfigError(f"the token {name!r} is not what it should be")
+    profile, created_at, agent, executor = texts
+    limits = frozenset(servers), profile, created_at, agent, executor
+    return AgentToken(name, digest, *limits, discovers=fields.get("discovers") is True)
+
+
+def write_token(token: AgentToken) -> dict[str, Any]:
+    """Return the fields of a token, as the file has them."""
+    return {
+        "sha256": token.digest,
+        "servers": sorted(token.servers),
+        "profile": token.profile,
+        "created_at": token.created_at,
+        "agent": token.agent,
+        "executor": token.executor,
+        **({"discovers": True} if token.discovers else {}),
+    }
