@@ -20,7 +20,7 @@ import click
 from toolyard.cli.entry import root
 from toolyard.cli.group import LazyGroup
 from toolyard.console.exits import MEANINGS
-from toolyard.core.known_clients import TABLE
+from toolyard.core.known_clients import KNOWN_CLIENTS
 from toolyard.core.problems import ProblemCode
 from toolyard.settings import HOME, SETTINGS, Settings
 
@@ -62,13 +62,14 @@ def commands_page(root: LazyGroup = root) -> str:
 
 
 def _members(command: click.Command, context: click.Context) -> list[str]:
-    """The commands of a group, each with a heading of its own."""
+    """The commands of a group and those below them, each with a heading of its own."""
     if not isinstance(command, click.Group):
         return []
     parts = []
     for name, member in command.commands.items():
         inner = click.Context(member, info_name=name, parent=context)
-        parts += [f"### {context.info_name} {name}\n", _help(member, inner)]
+        words = inner.command_path.removeprefix("toolyard ")
+        parts += [f"### {words}\n", _help(member, inner), *_members(member, inner)]
     return parts
 
 
@@ -164,14 +165,14 @@ def exits_table() -> str:
     return "\n".join(rows)
 
 
-def passports_table() -> str:
-    """The table of all passports, and where each entry comes from."""
+def quirks_table() -> str:
+    """The table of all known clients, and where each entry comes from."""
     limits = "Name | Tools | Result | Instructions"
     rows = [
         f"| Client | Calls itself | Lists again | {limits} | Revision | Transports |",
         "|---|---|---|---:|---:|---:|---:|---|---|",
     ]
-    for each in TABLE:
+    for each in KNOWN_CLIENTS:
         calls = ", ".join(f"`{pattern}`" for pattern in each.matches)
         relists = {True: "yes", False: "no", None: ""}[each.relists]
         cells = [
@@ -188,7 +189,7 @@ def passports_table() -> str:
     rows += ["", "| Client | Entry | Known | From |", "|---|---|---|---|"]
     rows += [
         f"| `{each.name}` | {fact.field} | {fact.proof} | {fact.text} |"
-        for each in TABLE
+        for each in KNOWN_CLIENTS
         for fact in each.facts
     ]
     return "\n".join(rows)
@@ -213,13 +214,13 @@ def with_part(page: str, part: str) -> str:
 def pages() -> dict[Path, str]:
     """Every page as it should be."""
     settings, exits = PAGES / "settings.md", PAGES / "exit-codes.md"
-    passports, problems = PAGES / "passports.md", PAGES / "problems.md"
+    quirks, problems = PAGES / "quirks.md", PAGES / "problems.md"
     return {
         PAGES / "cli.md": commands_page(),
         PAGES / "toolyard.1": man_page(root),
         settings: with_part(settings.read_text("utf-8"), settings_table()),
         exits: with_part(exits.read_text("utf-8"), exits_table()),
-        passports: with_part(passports.read_text("utf-8"), passports_table()),
+        quirks: with_part(quirks.read_text("utf-8"), quirks_table()),
         problems: with_part(problems.read_text("utf-8"), problems_table()),
     }
 

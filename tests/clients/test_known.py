@@ -5,12 +5,11 @@ from __future__ import annotations
 from toolyard.clients.delivery import CLIENT_OF
 from toolyard.clients.known import BY_NAME, CLIENTS
 from toolyard.core.agents import KNOWN_AGENTS
-from toolyard.core.known_clients import passports
+from toolyard.core.known_clients import KNOWN_CLIENTS
 
 
-def test_every_client_has_a_passport() -> None:
-    names = {each.name for each in passports({})}
-    assert {client.passport for client in CLIENTS} <= names
+def test_every_client_has_the_id_under_which_its_quirks_are_known() -> None:
+    assert {client.name for client in CLIENTS} <= {known.name for known in KNOWN_CLIENTS}
 
 
 def test_every_known_agent_can_be_handed_its_servers() -> None:

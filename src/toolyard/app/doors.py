@@ -32,7 +32,6 @@ from toolyard.surfaces.control.executors import ExecutorsDoor
 from toolyard.surfaces.control.openapi import described
 from toolyard.surfaces.control.packages import PackagesDoor
 from toolyard.surfaces.control.parts import yard_parts
-from toolyard.surfaces.control.passports import PassportsDoor
 from toolyard.surfaces.control.published import PublishedDoor
 from toolyard.surfaces.control.resolving import ResolvingDoor
 from toolyard.surfaces.control.runs import RunsDoor
@@ -177,7 +176,6 @@ def _make_rest(house: House, sessions: PageSessions, link: Callable[[], str]) ->
     operations += CatalogDoor(house.catalog, lambda: house.board.snapshot).operations()
     operations += PublishedDoor(house.catalog).operations()
     operations += SecretsDoor(house.hub, house.secrets, house.logins).operations()
-    operations += PassportsDoor(house.hub, house.relay, house.orders).operations()
     operations += AgentsDoor(house.agents).operations()
     operations += ExecutorsDoor(house.executors, house.agents).operations()
     operations += PackagesDoor(house.packages).operations()

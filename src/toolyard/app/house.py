@@ -56,7 +56,6 @@ from toolyard.sources.bundled import Bundled
 from toolyard.sources.catalog import Added
 from toolyard.sources.configured import Configured
 from toolyard.sources.listeners import read_ports
-from toolyard.sources.passports import follow_passports
 from toolyard.stores.addresses import AddressStore
 from toolyard.stores.agents import AgentStore
 from toolyard.stores.backups import Backups
@@ -68,7 +67,6 @@ from toolyard.stores.inputs import InputsFile
 from toolyard.stores.inventory import with_link
 from toolyard.stores.offer_cache import OfferCache
 from toolyard.stores.packages import PackagesFolder
-from toolyard.stores.passports import FILE, open_passports
 from toolyard.stores.secrets import Secrets
 from toolyard.stores.servers import ServersFile
 from toolyard.stores.sharing import SharingStore
@@ -119,7 +117,6 @@ class House:
             Configured(self.servers),
             Added(self.catalog, os.environ, self.follower),
             self.announced,
-            self.passports,
             self.roster,
             *self.feature_sources,
             Bundled(wait_for_others(self.board, self.hub.is_complete)),
@@ -245,12 +242,9 @@ class House:
     def _build_files(self) -> None:
         """Build the files that the user keeps, and the orders that change them."""
         settings = self.settings
-        passports = open_passports(settings.config_file.parent / FILE, self.follower)
         self.servers = ServersFile(settings.config_file, os.environ, self.follower)
-        self.orders = Orders(self.hub, self.servers, passports)
+        self.orders = Orders(self.hub, self.servers)
         self.inputs = InputsFile(settings.state_dir / "inputs.json")
-        self.passports = follow_passports(passports)
-        self.board.post(self.passports.report)
 
     def _build_agents(self) -> None:
         """Build the agents, the servers they are given, and the executors of those."""

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from toolyard.cli.passports import limits_of
 from toolyard.console.context import CliContext, Decorated, config_option, json_option
 from toolyard.console.errors import CommandError
 from toolyard.console.exits import Exit
 from toolyard.console.terminal import clean
 from toolyard.core.errors import ConfigError, TakenError, ToolyardError, UnknownNameError
+from toolyard.features.quirks.commands import describe_limits, quirks_command, read_quirks
 
 if TYPE_CHECKING:
     from toolyard.clients.change import Plan
@@ -49,28 +49,34 @@ def _complete(ctx: click.Context, _param: click.Parameter, incomplete: str) -> l
     return [each for each in BY_NAME if each.startswith(incomplete)]
 
 
-@click.command("clients")
+@click.group("clients", invoke_without_command=True)
 @project_option
 @json_option
-@click.pass_obj
-def clients_command(context: CliContext, project: str | None) -> None:
+@click.pass_context
+def clients_command(ctx: click.Context, project: str | None) -> None:
     """Show which clients are here, and which of them use the hub.
 
-    What each can do and cannot is told in full, and set otherwise, by: toolyard passports
+    See their limits in full, and set them, with: toolyard clients quirks
     """
-    rows = [_plain(context, each) for each in open_connecting(context).rows(folder(project))]
-    context.terminal.answer({"clients": rows}, lambda: _show(context, rows))
+    if ctx.invoked_subcommand is None:
+        context = ctx.ensure_object(CliContext)
+        limits = {row.name: describe_limits(row) for row in read_quirks(context).passports}
+        states = open_connecting(context).rows(folder(project))
+        rows = [_plain(state, limits[state.client.name]) for state in states]
+        context.terminal.answer({"clients": rows}, lambda: _show(context, rows))
 
 
-def _plain(context: CliContext, row: ClientState) -> dict[str, Any]:
+clients_command.add_command(quirks_command)
+
+
+def _plain(row: ClientState, limits: str) -> dict[str, Any]:
     return {
         "client": row.client.name,
         "title": row.client.title,
         "installed": row.installed,
         "connected": bool(row.how),
         "how": row.how,
-        "passport": row.client.passport,
-        "limits": limits_of(context, row.client.passport),
+        "limits": limits,
         "file": str(row.path),
         "problem": row.problem,
     }

@@ -52,7 +52,6 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     ),
     "secret": ("secrets", "Keep secrets in the system's keyring, and use them by name."),
     "auth": ("auth", "Log in at remote servers, and see where you are logged in."),
-    "passports": ("passports", "Show what each client can do and cannot, or say otherwise."),
     "agent": ("agents", "Say which servers each agent is given."),
     "resolve": ("resolve", "Show what a run of an agent gets, and what it does not."),
     "why": ("resolve", "Tell why an agent is given a server or tool, or is not."),

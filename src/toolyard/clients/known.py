@@ -45,13 +45,6 @@ class Client:
     """Folders below home that tell that it is there, beside those its files are in."""
     local: bool = False
     """Its own file holds servers for single projects too."""
-    known_as: str = ""
-    """The name of its passport, if that is another."""
-
-    @property
-    def passport(self) -> str:
-        """The name of the passport that says what it can do and cannot."""
-        return self.known_as or self.name
 
 
 _WEB: Final = {"http": "url", "sse": "url"}
@@ -127,7 +120,6 @@ CLIENTS: Final[tuple[Client, ...]] = (
         moved=("GEMINI_CLI_HOME", ".gemini/settings.json"),
         project=(".gemini/settings.json",),
         programs=("gemini",),
-        known_as="gemini-cli",
     ),
     Client(
         "qwen",
@@ -143,7 +135,6 @@ CLIENTS: Final[tuple[Client, ...]] = (
         moved=("QWEN_HOME", "settings.json"),
         project=(".qwen/settings.json",),
         programs=("qwen",),
-        known_as="qwen-code",
     ),
     Client(
         "opencode",
@@ -198,7 +189,6 @@ CLIENTS: Final[tuple[Client, ...]] = (
         moved=("COPILOT_HOME", "mcp-config.json"),
         project=(".github/mcp.json",),
         programs=("copilot",),
-        known_as="copilot-cli",
     ),
 )
 BY_NAME: Final = {each.name: each for each in CLIENTS}

@@ -106,18 +106,6 @@ class Control:
         """Have a server started, rested or the like."""
         return self._ask("POST", f"{_server(server)}/{action}", {}, patience)
 
-    def passports(self) -> dict[str, Any]:
-        """The clients that are known, and those that are there."""
-        return self._ask("GET", "/api/v1/passports")
-
-    def put_passport(self, name: str, override: object) -> dict[str, Any]:
-        """Say otherwise of a client."""
-        return self._ask("PUT", f"/api/v1/passports/{quote(name, safe='')}", override)
-
-    def reset_passport(self, name: str) -> None:
-        """Take back what was said of a client."""
-        self._ask("DELETE", f"/api/v1/passports/{quote(name, safe='')}")
-
     def begin_run(self, agent: str, executor: str, session: str) -> dict[str, Any]:
         """Begin a run of an agent; return what it is to be handed, and a token for it."""
         body = {"agent": agent, "executor": executor, "session": session}

@@ -1,4 +1,6 @@
-"""The passports of known clients.
+"""The clients that are known, each with its id, its title, its abilities and its limits.
+
+The ids are those that people type; every command and every page uses them.
 
 Names are measured for a hub that the client's own file calls `toolyard`: most clients put that
 name before each tool's, and count both. Limits of tools are for all servers of a client together;
@@ -12,12 +14,12 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
-from toolyard.core.passport import Fact, Override, Passport
+from toolyard.core.quirks import ClientQuirk, Fact, KnownClient
 
 _ALL: Final = ("stdio", "http", "sse")
 
-TABLE: Final = (
-    Passport(
+KNOWN_CLIENTS: Final = (
+    KnownClient(
         "claude-code",
         "Claude Code",
         ("claude-code",),
@@ -38,7 +40,7 @@ TABLE: Final = (
             ),
         ),
     ),
-    Passport(
+    KnownClient(
         "claude-desktop",
         "Claude Desktop",
         ("claude-ai", "claude-desktop"),
@@ -49,7 +51,7 @@ TABLE: Final = (
             Fact("matches", "reported", "`claude-ai`, which the web app calls itself too"),
         ),
     ),
-    Passport(
+    KnownClient(
         "codex",
         "Codex",
         ("codex-mcp-client", "codex"),
@@ -69,7 +71,7 @@ TABLE: Final = (
             ),
         ),
     ),
-    Passport(
+    KnownClient(
         "cursor",
         "Cursor",
         ("cursor-vscode", "cursor*"),
@@ -83,7 +85,7 @@ TABLE: Final = (
             Fact("most_tools", "reported", "80, before that 40 (Snowflake-Labs/mcp#77)"),
         ),
     ),
-    Passport(
+    KnownClient(
         "vscode",
         "VS Code",
         ("visual studio code*", "visual-studio-code*", "vscode*"),
@@ -100,7 +102,7 @@ TABLE: Final = (
             Fact("matches", "hearsay", "`Visual Studio Code`, with blanks or hyphens"),
         ),
     ),
-    Passport(
+    KnownClient(
         "windsurf",
         "Windsurf",
         ("windsurf*",),
@@ -111,8 +113,8 @@ TABLE: Final = (
             Fact("matches", "reported", "`windsurf-client` and `Windsurf`"),
         ),
     ),
-    Passport(
-        "gemini-cli",
+    KnownClient(
+        "gemini",
         "Gemini CLI",
         ("gemini-cli*",),
         _ALL,
@@ -125,8 +127,8 @@ TABLE: Final = (
             Fact("longest_name", "reported", "64 with `mcp_toolyard_`; longer ones lose letters"),
         ),
     ),
-    Passport(
-        "qwen-code",
+    KnownClient(
+        "qwen",
         "Qwen Code",
         ("qwen-code*", "qwen-cli*"),
         _ALL,
@@ -136,7 +138,7 @@ TABLE: Final = (
             Fact("matches", "hearsay", "what it calls itself in a session"),
         ),
     ),
-    Passport(
+    KnownClient(
         "opencode",
         "opencode",
         ("opencode",),
@@ -150,8 +152,8 @@ TABLE: Final = (
             Fact("longest_name", "reported", "64 with `toolyard_` (anomalyco/opencode#24871)"),
         ),
     ),
-    Passport(
-        "copilot-cli",
+    KnownClient(
+        "copilot",
         "Copilot CLI",
         ("copilot-cli*", "github-copilot*"),
         _ALL,
@@ -160,10 +162,10 @@ TABLE: Final = (
             Fact("matches", "hearsay", "what it calls itself"),
         ),
     ),
-    Passport(
+    KnownClient(
         "zed", "Zed", ("zed",), ("stdio", "http"), facts=(Fact("matches", "reported", "Zed"),)
     ),
-    Passport(
+    KnownClient(
         "grok",
         "Grok",
         ("grok-shell-*",),
@@ -174,7 +176,7 @@ TABLE: Final = (
             Fact("matches", "recorded", "`grok-shell-` and the name of the server"),
         ),
     ),
-    Passport(
+    KnownClient(
         "inspector",
         "MCP Inspector",
         ("inspector-cli", "inspector-client", "mcp-inspector"),
@@ -182,7 +184,7 @@ TABLE: Final = (
         "2025-11-25",
         facts=(Fact("era", "recorded", "2.12.0 over stdio"),),
     ),
-    Passport(
+    KnownClient(
         "mcporter",
         "mcporter",
         ("mcporter",),
@@ -190,7 +192,7 @@ TABLE: Final = (
         "2025-11-25",
         facts=(Fact("era", "recorded", "0.12.3 over stdio"),),
     ),
-    Passport(
+    KnownClient(
         "python-sdk",
         "MCP SDK for Python, FastMCP",
         ("mcp",),
@@ -198,7 +200,7 @@ TABLE: Final = (
         "2026-07-28",
         facts=(Fact("era", "recorded", "mcp 2.3.0, fastmcp 4.1.2: modern first, then legacy"),),
     ),
-    Passport(
+    KnownClient(
         "probe",
         "`mcp list` of Gemini CLI and Qwen Code",
         ("mcp-test-client",),
@@ -210,30 +212,30 @@ TABLE: Final = (
 """In the order in which they are matched."""
 
 
-def passport_for(client: str, overrides: Mapping[str, Override]) -> Passport | None:
-    """The passport of a client that calls itself so; None if nothing is known of it."""
-    name = client.partition(" (via ")[0].strip().lower()
+def recognise_client(name: str, quirks: Mapping[str, ClientQuirk]) -> KnownClient | None:
+    """The client that calls itself so; None if nothing is known of it."""
+    name = name.partition(" (via ")[0].strip().lower()
     if not name:
         return None
-    return next((passport for passport in passports(overrides) if _fits(name, passport)), None)
+    return next((client for client in known_clients(quirks) if _fits(name, client)), None)
 
 
-def passports(overrides: Mapping[str, Override]) -> Iterator[Passport]:
-    """Every passport with what the user says of it, those of the user's own clients first."""
-    names = {passport.name for passport in TABLE}
-    for name, override in overrides.items():
-        if name not in names:
-            yield _with(Passport(name, name, (name.lower(),)), override)
-    for passport in TABLE:
-        yield _with(passport, overrides.get(passport.name))
+def known_clients(quirks: Mapping[str, ClientQuirk]) -> Iterator[KnownClient]:
+    """Every client with what the user set for it, the user's own clients first."""
+    ids = {client.name for client in KNOWN_CLIENTS}
+    for name, quirk in quirks.items():
+        if name not in ids:
+            yield _with(KnownClient(name, name, (name.lower(),)), quirk)
+    for client in KNOWN_CLIENTS:
+        yield _with(client, quirks.get(client.name))
 
 
-def _fits(name: str, passport: Passport) -> bool:
-    return any(fnmatchcase(name, pattern) for pattern in passport.matches)
+def _fits(name: str, client: KnownClient) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in client.matches)
 
 
-def _with(passport: Passport, override: Override | None) -> Passport:
-    if override is None:
-        return passport
-    changed: dict[str, Any] = dict(override.said)
-    return replace(passport, **changed)
+def _with(client: KnownClient, quirk: ClientQuirk | None) -> KnownClient:
+    if quirk is None:
+        return client
+    changed: dict[str, Any] = dict(quirk.entries)
+    return replace(client, **changed)

@@ -17,9 +17,9 @@ from toolyard.core.endpoint import Endpoint as Endpoint
 from toolyard.core.endpoint import Pairs as Pairs
 from toolyard.core.endpoint import Url as Url
 from toolyard.core.owners import NO_OWNERS, Owners
-from toolyard.core.passport import Override
 from toolyard.core.problems import ProblemCode
 from toolyard.core.profiles import Profile
+from toolyard.core.quirks import ClientQuirk
 from toolyard.core.sites import ANYWHERE, Placement
 
 
@@ -138,7 +138,7 @@ class Report:
     servers: tuple[Server, ...] = ()
     problems: tuple[Problem, ...] = ()
     profiles: tuple[Profile, ...] = ()
-    passports: tuple[Override, ...] = ()
+    quirks: tuple[ClientQuirk, ...] = ()
     roster: Roster | None = None
     """Agents, policies and executors, from the one source that knows them."""
 
@@ -281,10 +281,10 @@ class Snapshot:
         return next((report.roster for report in reports if report.roster is not None), NO_ROSTER)
 
     @property
-    def overrides(self) -> dict[str, Override]:
-        """The user's own entries about clients, by name."""
+    def quirks(self) -> dict[str, ClientQuirk]:
+        """The quirks that the user set for clients, by the client's name."""
         reports = (state.report for state in self.sources.values())
-        return {override.name: override for report in reports for override in report.passports}
+        return {quirk.name: quirk for report in reports for quirk in report.quirks}
 
 
 Event = Report | SourceFailed | Observation | Judgement | Remembered

@@ -262,8 +262,8 @@ class ProblemCode(StrEnum):
     )
     PASSPORTS_FILE = (
         "passports-file",
-        "What `passports.json` says of a client cannot be used. The rest of the file applies.",
-        "Correct the entry, or run `toolyard passports reset CLIENT`.",
+        "An entry of `passports.json` cannot be used. The rest of the file applies.",
+        "Correct the entry, or run `toolyard clients quirks reset CLIENT`.",
     )
     PIN_CHANGED = (
         "pin-changed",

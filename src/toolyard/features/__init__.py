@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from toolyard.feature import Feature
-from toolyard.features import approvals, apps, history, lock, policies, profiles, tokens
+from toolyard.features import approvals, apps, history, lock, policies, profiles, quirks, tokens
 
 FEATURES: Final[tuple[Feature, ...]] = (
     approvals.FEATURE,
@@ -17,5 +17,6 @@ FEATURES: Final[tuple[Feature, ...]] = (
     lock.FEATURE,
     policies.FEATURE,
     profiles.FEATURE,
+    quirks.FEATURE,
     tokens.FEATURE,
 )

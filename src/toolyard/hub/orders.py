@@ -8,10 +8,7 @@ from typing import Any
 
 from toolyard.core.errors import NotOursError, TakenError
 from toolyard.core.model import Server, ServerId, Snapshot
-from toolyard.core.passport import Override
 from toolyard.hub import Hub
-from toolyard.records.protocol import Records
-from toolyard.stores.passports import put_passport, remove_passport
 from toolyard.stores.servers import SOURCE, ServersFile
 
 
@@ -21,17 +18,9 @@ class Orders:
     Each order says whether its effect was seen on the picture before it returned.
     """
 
-    def __init__(
-        self,
-        hub: Hub,
-        servers: ServersFile,
-        passports: Records[Override],
-    ) -> None:
+    def __init__(self, hub: Hub, servers: ServersFile) -> None:
         self._hub = hub
         self._servers = servers
-        self._passports = passports
-
-    # Servers of the user's file.
 
     async def add_server(self, name: str, entry: Mapping[str, object]) -> bool:
         """Write a new server down.
@@ -107,33 +96,6 @@ class Orders:
                 "change it where it is declared",
             )
         return id_.name
-
-    # What is said of clients.
-
-    async def put_passport(self, override: Override) -> bool:
-        """Say something of a client, beside what was said before.
-
-        Raises:
-            ConfigError, StoreError: It cannot be used or written.
-        """
-        await asyncio.to_thread(put_passport, self._passports, override)
-        wanted = override.said.items()
-
-        def holds(snapshot: Snapshot) -> bool:
-            found = snapshot.overrides.get(override.name)
-            return found is not None and wanted <= found.said.items()
-
-        return await self._hub.board.wait_until(holds)
-
-    async def remove_passport(self, name: str) -> bool:
-        """Take back what was said of a client.
-
-        Raises:
-            UnknownNameError: Nothing was.
-            ConfigError, StoreError: The file cannot be read or written.
-        """
-        await asyncio.to_thread(remove_passport, self._passports, name)
-        return await self._hub.board.wait_until(lambda snapshot: name not in snapshot.overrides)
 
 
 def _facts(server: Server) -> Any:

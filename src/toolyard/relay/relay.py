@@ -34,7 +34,7 @@ from toolyard.relay.instructions import instructions
 from toolyard.relay.news import News
 from toolyard.relay.offers import OWN
 from toolyard.relay.own import AppHubs, OwnAnswers
-from toolyard.relay.passports import Passports
+from toolyard.relay.quirks import QuirkFitter
 from toolyard.relay.replies import (
     error_reply,
     explained,
@@ -101,7 +101,7 @@ class Relay:
         self._app_hubs = app_hubs
         self._app_answers: dict[str, OwnAnswers] = {}
         self.subscriptions = Subscriptions(hub.pool, hub.instances, self.calls.link_for, sessions)
-        self.passports = Passports(hub, view_key)
+        self.quirks = QuirkFitter(hub, view_key)
         self.news = News(hub.board, self.subscriptions, self.view, self._refit)
         self._views: dict[ViewKey, View] = {}
         self._usual: View | None = None
@@ -209,7 +209,7 @@ class Relay:
         """The answer to a request; whatever its server or its client did wrong is one too."""
         session, method = request.session, request.method
         if session.is_modern:
-            self.passports.apply(session, bytes(request.meta.get(era.META_CLIENT, b"")))
+            self.quirks.apply(session, bytes(request.meta.get(era.META_CLIENT, b"")))
         try:
             kind = _LISTS.get(method)
             if kind is not None:
@@ -285,7 +285,7 @@ class Relay:
             reply = await self.calls.send(request, "tools/call", fields, route, view)
         if len(reply.result) > session.largest:
             keeps = b'"outputSchema"' in route.offer.raw
-            reply.result = self.passports.cut(session, reply.result, keeps=keeps)
+            reply.result = self.quirks.cut(session, reply.result, keeps=keeps)
         return reply
 
     async def _get_prompt(self, request: ClientRequest) -> Message:
@@ -302,7 +302,7 @@ class Relay:
         uri = _text(request.params.get("uri"))
         check_address(uri)
         if uri.startswith(PREFIX):
-            result = self.passports.results.read(request.session.principal, uri)
+            result = self.quirks.results.read(request.session.principal, uri)
             if result is None:
                 return unknown_uri(
                     uri, "this result is not kept any more; call again", modern=request.is_modern
@@ -377,7 +377,7 @@ class Relay:
             session.raw_capabilities = jsonrpc.encode(without_tasks(session.capabilities))
         info = bytes(params.get("clientInfo", b""))
         session.agent = agent_of(info)
-        self.passports.apply(session, info)
+        self.quirks.apply(session, info)
         self.subscriptions.sessions.add(session)
         self.folders.reconsider()
         self.news.expect(session.view_key)
@@ -392,14 +392,15 @@ class Relay:
     def _instructions(self, session: Session) -> dict[str, str]:
         """The member that tells a client of the hub, of its own limits, and what servers say."""
         view = self.view(session.view_key)
-        own = self._own_answers(session).introduction(view) + self.passports.hints(session, view)
-        most = session.passport.longest_instructions if session.passport is not None else 0
+        own = self._own_answers(session).introduction(view) + self.quirks.hints(session, view)
+        client = session.known_client
+        most = client.longest_instructions if client is not None else 0
         text = instructions(view, own, most)
         return {"instructions": text} if text else {}
 
     def _refit(self) -> None:
         """Let what the user says of clients reach those that are there."""
-        for session in self.passports.refit(self.subscriptions.sessions):
+        for session in self.quirks.refit(self.subscriptions.sessions):
             self.news.expect(session.view_key)
             if session.ready:
                 session.push(jsonrpc.notification(CHANGED["tools"][0]))
@@ -498,7 +499,7 @@ class Relay:
             return missing_tasks()
         reply = await self.tasks.follow(self.calls, request, view)
         if len(reply.result) > request.session.largest:
-            reply.result = self.passports.cut(request.session, reply.result, keeps=True)
+            reply.result = self.quirks.cut(request.session, reply.result, keeps=True)
         return reply
 
     async def _list_tasks(self, request: ClientRequest) -> Message:
@@ -537,7 +538,7 @@ class Relay:
         session.close()
         self.calls.leave(session.principal)
         self.tasks.leave(session.principal)
-        self.passports.results.leave(session.principal)
+        self.quirks.results.leave(session.principal)
         self.hub.instances.leave(session.principal)
 
     def away(self, session: Session) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 from msgspec import Raw
 
 from toolyard.core.errors import LinkError
-from toolyard.core.passport import Passport
+from toolyard.core.quirks import KnownClient
 from toolyard.links.pending import PendingRequest
 from toolyard.links.turns import Turns
 from toolyard.relay.questions import NEEDS, Questions, is_able, refuse_question
@@ -83,12 +83,13 @@ class Session:
     asked: int = 0
     """The number of questions it was asked, by the hubs before this one too."""
     view_key: ViewKey | None = field(init=False)
-    """The view it has, once its passport is known."""
+    """The view it has, once its client is known."""
     version: str = ""
     info: bytes = b""
     log_level: str | None = None
     ready: bool = False
-    passport: Passport | None = None
+    known_client: KnownClient | None = None
+    """The client that speaks in it, if that is known."""
     largest: int = sys.maxsize
     """Bytes of a result it takes; what is larger is cut."""
     elicitations: set[str] = field(default_factory=set)

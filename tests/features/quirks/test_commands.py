@@ -12,10 +12,10 @@ def kept(home: Path) -> Path:
 
 
 def test_the_table_is_shown_without_a_hub(toolyard: Toolyard) -> None:
-    done = toolyard("passports")
+    done = toolyard("clients", "quirks")
     assert done.code == 0
     assert "codex" in done.out
-    rows = toolyard("passports", "--json").json["passports"]
+    rows = toolyard("clients", "quirks", "--json").json["passports"]
     codex = next(row for row in rows if row["name"] == "codex")
     assert (codex["longest_name"], codex["overridden"]) == (49, [])
 
@@ -23,25 +23,25 @@ def test_the_table_is_shown_without_a_hub(toolyard: Toolyard) -> None:
 def test_what_is_said_otherwise_is_written_marked_and_taken_back(
     toolyard: Toolyard, home: Path
 ) -> None:
-    assert toolyard("passports", "set", "codex", "longest_name=60", "relists=yes").code == 0
-    assert toolyard("passports", "set", "codex", "largest_result=0").code == 0
+    assert toolyard("clients", "quirks", "set", "codex", "longest_name=60", "relists=yes").code == 0
+    assert toolyard("clients", "quirks", "set", "codex", "largest_result=0").code == 0
     assert json.loads(kept(home).read_text()) == {
         "codex": {"relists": True, "longest_name": 60, "largest_result": 0}
     }
-    line = next(each for each in toolyard("passports").out.splitlines() if "codex" in each)
+    line = next(each for each in toolyard("clients", "quirks").out.splitlines() if "codex" in each)
     assert [word for word in line.split() if "*" in word] == ["yes*", "60*", "none*"]
-    assert toolyard("passports", "reset", "codex").code == 0
+    assert toolyard("clients", "quirks", "reset", "codex").code == 0
     assert json.loads(kept(home).read_text()) == {}
-    assert toolyard("passports", "reset", "codex").code == 4
+    assert toolyard("clients", "quirks", "reset", "codex").code == 4
 
 
 def test_what_cannot_be_meant_is_not_written(toolyard: Toolyard, home: Path) -> None:
-    assert toolyard("passports", "set", "codex", "longest_name=7").code == 6
-    assert toolyard("passports", "set", "codex", "longest=60").code == 6
-    assert toolyard("passports", "set", "codex", "longest_name").code == 2
-    assert toolyard("passports", "set", "codex").code == 2
+    assert toolyard("clients", "quirks", "set", "codex", "longest_name=7").code == 6
+    assert toolyard("clients", "quirks", "set", "codex", "longest=60").code == 6
+    assert toolyard("clients", "quirks", "set", "codex", "longest_name").code == 2
+    assert toolyard("clients", "quirks", "set", "codex").code == 2
     assert not kept(home).exists()
 
 
 def test_a_running_hub_is_asked(toolyard: Toolyard, hub: StandIn) -> None:
-    assert toolyard("passports").code == 4  # the stand-in knows none of this
+    assert toolyard("clients", "quirks").code == 4  # the stand-in knows none of this

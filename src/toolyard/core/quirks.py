@@ -1,4 +1,4 @@
-"""Abilities and limits of each client, as far as they are known, and the user's overrides.
+"""Client quirks: the abilities and limits of each client, and what the user sets otherwise.
 
 A client is known by the name it gives itself (`clientInfo.name`). Where nothing is known of a
 client, nothing is changed for it.
@@ -25,13 +25,13 @@ SHORTEST_INSTRUCTIONS: Final = 1500
 SMALLEST_RESULT: Final = 2048
 """No limit of results may be smaller: the mark where one was cut needs room."""
 MOST: Final = 2**31 - 1
-OVERRIDES: Final = 200
-"""Overrides that are kept; who has more has another problem."""
+MOST_CLIENTS: Final = 200
+"""Clients for which the user may set something."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """The origin of one entry of a passport."""
+    """The origin of one entry about a client."""
 
     field: str
     proof: Proof
@@ -39,7 +39,7 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
-class Passport:
+class KnownClient:
     """The abilities and limits of one client; 0 and None stand for what is not known."""
 
     name: str
@@ -50,7 +50,7 @@ class Passport:
     era: str = ""
     """The newest protocol revision it is known to speak."""
     relists: bool | None = None
-    """Whether it reads the tool list again when it is told that it changed."""
+    """True if it reads the tool list again when it is told that it changed."""
     longest_name: int = 0
     """Characters of a tool's name, without what the client itself puts before it."""
     most_tools: int = 0
@@ -62,11 +62,11 @@ class Passport:
 
 
 @dataclass(frozen=True, slots=True)
-class Override:
+class ClientQuirk:
     """The user's own entries about a client; None leaves one as it is, 0 lifts a limit."""
 
     name: str
-    """Of a passport, or what a client that has none calls itself."""
+    """The id of a known client, or what any other client calls itself."""
     relists: bool | None = None
     longest_name: int | None = None
     most_tools: int | None = None
@@ -74,10 +74,10 @@ class Override:
     longest_instructions: int | None = None
 
     @property
-    def said(self) -> dict[str, bool | int]:
-        """Only what it sets, as it is written down."""
-        entries = {field: getattr(self, field) for field in FIELDS}
-        return {field: value for field, value in entries.items() if value is not None}
+    def entries(self) -> dict[str, bool | int]:
+        """The entries it sets, as they are written down."""
+        values = {field: getattr(self, field) for field in FIELDS}
+        return {field: value for field, value in values.items() if value is not None}
 
 
 _BOUNDS: Final = {
@@ -87,14 +87,11 @@ _BOUNDS: Final = {
     "longest_instructions": (SHORTEST_INSTRUCTIONS, MOST),
 }
 FIELDS: Final = ("relists", *_BOUNDS)
-"""What may be said otherwise."""
+"""The entries that the user may set."""
 
 
-# How an override is written down.
-
-
-def read_override(name: str, entries: Any) -> Override:
-    """Make an override of what a file or a request says.
+def read_quirk(name: str, entries: Any) -> ClientQuirk:
+    """Make a client quirk of the entries of a file or a request.
 
     Raises:
         ConfigError: It cannot be used.
@@ -105,17 +102,17 @@ def read_override(name: str, entries: Any) -> Override:
         )
     if not isinstance(entries, Mapping) or not entries:
         raise ConfigError(
-            f"what is said of {name!r} is not an object with entries",
+            f"the quirks of {name!r} are not an object with entries",
             f'write it as "{name}": {{"longest_name": 60}}',
         )
     for field, value in entries.items():
         _check(str(field), value)
-    return Override(name, **entries)
+    return ClientQuirk(name, **entries)
 
 
 def _check(field: str, value: Any) -> None:
     if field not in FIELDS:
-        raise ConfigError(f"there is no '{field}' in a passport", f"there are: {', '.join(FIELDS)}")
+        raise ConfigError(f"a client has no entry '{field}'", f"there are: {', '.join(FIELDS)}")
     if field == "relists":
         if not isinstance(value, bool):
             raise ConfigError("'relists' must be true or false")
@@ -128,9 +125,9 @@ def _check(field: str, value: Any) -> None:
         )
 
 
-def unknown_passport(name: str, passports: Iterable[str]) -> UnknownNameError:
-    """The error for a client of which the user has said nothing."""
-    names = list(passports)
+def unknown_quirk(name: str, clients: Iterable[str]) -> UnknownNameError:
+    """The error for a client for which the user has set nothing."""
+    names = list(clients)
     near = closest(name, names) or names[:20]
     hint = f"there are: {', '.join(near)}" if names else "nothing was set for any client"
     return UnknownNameError(f"nothing was set for the client {name[:80]!r}", hint)

@@ -1,4 +1,4 @@
-"""Clients are met as their passports say, in both eras and at both doors."""
+"""The hub goes by the quirks of its clients, in both eras and at both doors."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ async def test_names_are_kept_within_the_limit_and_lead_to_their_tools(met: Any)
         assert told == [f"{LONG}_{number}" for number in range(3)]
 
 
-async def test_a_client_without_a_passport_sees_names_as_ever(met: Any) -> None:
+async def test_a_client_without_quirks_sees_names_as_ever(met: Any) -> None:
     async with met("somebody") as client:
         names = await names_of(client)
         assert max(map(len, names)) == 64

@@ -1,4 +1,4 @@
-"""Passports over the control API: what is known, who is there, and what the user says."""
+"""Client quirks over the control API: what is known, who is there, and what the user sets."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ async def row(doors: Doors, name: str) -> Json:
     return found
 
 
-async def test_every_passport_is_there_with_where_it_comes_from(yard: Doors) -> None:
+async def test_every_client_is_there_with_where_its_quirks_come_from(yard: Doors) -> None:
     codex = await row(yard, "codex")
     assert (codex["relists"], codex["longest_name"], codex["era"]) == (False, 49, "2025-06-18")
     assert codex["overridden"] == codex["clients"] == []
     assert {"field": "era", "proof": "recorded", "text": "0.166.0 over stdio"} in codex["facts"]
 
 
-async def test_who_is_there_stands_with_its_passport(yard: Doors) -> None:
+async def test_a_connected_client_stands_with_its_quirks(yard: Doors) -> None:
     for name in ("codex-mcp-client", "codex-mcp-client", "somebody"):
         asked = {**INITIALIZE, "clientInfo": {"name": name, "version": "7"}}
         assert (await yard.post(call("initialize", asked))).status == 200
@@ -69,7 +69,7 @@ async def test_what_is_said_otherwise_is_seen_kept_and_taken_back(yard: Doors) -
     assert (await send(yard, "DELETE", f"{TOP}/codex")).status == 404
 
 
-async def test_a_client_that_nobody_knows_gets_a_passport(yard: Doors) -> None:
+async def test_a_client_that_nobody_knows_gets_quirks(yard: Doors) -> None:
     await send(yard, "PUT", f"{TOP}/my%20editor", {"relists": False})
     assert (await row(yard, "my editor"))["matches"] == ["my editor"]
     message = modern("server/discover", clientInfo={"name": "My Editor"})

@@ -1,4 +1,4 @@
-"""Meets each client as its passport says: names, number of tools, size of results, hints."""
+"""Fits what a client sees to its quirks: names, number of tools, size of results, hints."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Final
 
 from msgspec import Raw
 
-from toolyard.core.known_clients import passport_for
+from toolyard.core.known_clients import recognise_client
 from toolyard.core.model import SourceState
 from toolyard.core.names import LONGEST
-from toolyard.core.passport import Passport
+from toolyard.core.quirks import KnownClient
 from toolyard.hub import Hub
 from toolyard.relay.results import Results
 from toolyard.relay.session import Session
@@ -21,7 +21,7 @@ from toolyard.relay.view_key import ViewKey
 from toolyard.wire import era, jsonrpc
 
 SOURCE: Final = "passports"
-"""The source that reports what the user says of clients."""
+"""The source that reports what the user set for clients."""
 REMEMBERED: Final = 256
 """Clients told apart by all they say of themselves; more than that, and we look again."""
 UNLIMITED: Final = sys.maxsize
@@ -41,38 +41,39 @@ class IdentifiedClient:
     """All it said of itself."""
     client: str
     version: str
-    passport: Passport | None
+    known_client: KnownClient | None
+    """The client of our table, or of the user's, that it is."""
 
 
-class Passports:
-    """Finds the passport of a client when it says who it is, and applies it."""
+class QuirkFitter:
+    """Recognises a client when it says who it is, and fits its sessions to it."""
 
     def __init__(self, hub: Hub, usual: ViewKey) -> None:
         self._board = hub.board
         self._usual = usual
         self._state: SourceState | None = None
         self._fitted_to: SourceState | None = None
-        """The user's overrides when all sessions were last looked at."""
-        self._known: dict[bytes, IdentifiedClient] = {}
+        """The user's quirks when all sessions were last looked at."""
+        self._clients: dict[bytes, IdentifiedClient] = {}
         self.results = Results()
 
     @property
-    def known(self) -> list[IdentifiedClient]:
-        """The clients that made themselves known since the start, or since an override changed."""
-        return list(self._known.values())
+    def clients(self) -> list[IdentifiedClient]:
+        """The clients that made themselves known since the start, or since a quirk changed."""
+        return list(self._clients.values())
 
     def apply(self, session: Session, info: bytes) -> None:
         """Fit what a session sees to the client that speaks in it."""
         session.info = info
-        passport = self._find(info).passport
-        if passport is session.passport:
+        client = self._find(info).known_client
+        if client is session.known_client:
             return
-        session.passport = passport
-        session.largest = (passport.largest_result if passport else 0) or UNLIMITED
-        session.view_key = self._fitted(session.base, passport)
+        session.known_client = client
+        session.largest = (client.largest_result if client else 0) or UNLIMITED
+        session.view_key = self._fitted(session.base, client)
 
     def refit(self, sessions: Iterable[Session]) -> list[Session]:
-        """Apply what the user says now; the sessions that see something else after it."""
+        """Apply what the user set; return the sessions that see something else after it."""
         state = self._board.snapshot.sources.get(SOURCE)
         if state is self._fitted_to:
             return []
@@ -87,21 +88,21 @@ class Passports:
 
     def _find(self, info: bytes) -> IdentifiedClient:
         state = self._board.snapshot.sources.get(SOURCE)
-        if state is not self._state or len(self._known) >= REMEMBERED:
-            self._known.clear()
+        if state is not self._state or len(self._clients) >= REMEMBERED:
+            self._clients.clear()
             self._state = state
-        client = self._known.get(info)
-        if client is None:
+        identified = self._clients.get(info)
+        if identified is None:
             name, version = _read(info)
-            passport = passport_for(name, self._board.snapshot.overrides)
-            client = self._known[info] = IdentifiedClient(info, name, version, passport)
-        return client
+            client = recognise_client(name, self._board.snapshot.quirks)
+            identified = self._clients[info] = IdentifiedClient(info, name, version, client)
+        return identified
 
-    def _fitted(self, base: ViewKey | None, passport: Passport | None) -> ViewKey | None:
+    def _fitted(self, base: ViewKey | None, client: KnownClient | None) -> ViewKey | None:
         """Narrow the view of a door to the limits; the very same where none is narrower."""
         shown = base or self._usual
-        longest = min(passport.longest_name or LONGEST, LONGEST) if passport else LONGEST
-        most = passport.most_tools if passport else 0
+        longest = min(client.longest_name or LONGEST, LONGEST) if client else LONGEST
+        most = client.most_tools if client else 0
         if shown.server or shown.app:
             most = 0  # without the hub's tools nobody would find what is not listed
         if (longest, most) == (shown.longest, shown.most):
@@ -110,13 +111,13 @@ class Passports:
 
     def hints(self, session: Session, view: View) -> str:
         """Return what a client should be told, besides the usual."""
-        passport = session.passport
-        if passport is None or view.key.server or view.key.app:
+        client = session.known_client
+        if client is None or view.key.server or view.key.app:
             return ""
-        hints = ONCE if passport.relists is False and view.has_own_tools else ""
+        hints = ONCE if client.relists is False and view.has_own_tools else ""
         if view.left_out:
             listed = len(view.lists["tools"].items)
-            hints += FEWER.format(listed=listed, all=listed + view.left_out, title=passport.title)
+            hints += FEWER.format(listed=listed, all=listed + view.left_out, title=client.title)
             hints += FOUND if view.has_own_tools else ""
         return hints
 

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolyard.core.errors import ConfigError
-from toolyard.core.known_clients import TABLE, passport_for, passports
+from toolyard.core.known_clients import KNOWN_CLIENTS, known_clients, recognise_client
 from toolyard.core.names import LONGEST, exposed_names
-from toolyard.core.passport import FIELDS, SHORTEST_NAME, Override, read_override
+from toolyard.core.quirks import FIELDS, SHORTEST_NAME, ClientQuirk, read_quirk
 
 NAMES = st.text("ab_-. /é\0\U0001f600", min_size=1, max_size=70) | st.text(min_size=1, max_size=90)
 
@@ -36,7 +36,7 @@ NAMES = st.text("ab_-. /é\0\U0001f600", min_size=1, max_size=70) | st.text(min_
     ],
 )
 def test_a_client_is_known_by_what_it_calls_itself(client: str, name: str) -> None:
-    found = passport_for(client, {})
+    found = recognise_client(client, {})
 
     assert found is not None
     assert found.name == name
@@ -44,12 +44,12 @@ def test_a_client_is_known_by_what_it_calls_itself(client: str, name: str) -> No
 
 @pytest.mark.parametrize("client", ["", "   ", "talk", "codex-mcp-clients", "my-mcp"])
 def test_of_any_other_client_nothing_is_known(client: str) -> None:
-    assert passport_for(client, {}) is None
+    assert recognise_client(client, {}) is None
 
 
 def test_what_the_user_says_wins_and_leaves_the_rest_as_it_is() -> None:
-    plain = passport_for("codex-mcp-client", {})
-    changed = passport_for("codex-mcp-client", {"codex": Override("codex", longest_name=30)})
+    plain = recognise_client("codex-mcp-client", {})
+    changed = recognise_client("codex-mcp-client", {"codex": ClientQuirk("codex", longest_name=30)})
 
     assert plain is not None
     assert changed is not None
@@ -58,14 +58,14 @@ def test_what_the_user_says_wins_and_leaves_the_rest_as_it_is() -> None:
 
 
 def test_a_limit_is_lifted_by_saying_none() -> None:
-    found = passport_for("cursor-vscode", {"cursor": Override("cursor", most_tools=0)})
+    found = recognise_client("cursor-vscode", {"cursor": ClientQuirk("cursor", most_tools=0)})
 
     assert found is not None
     assert found.most_tools == 0
 
 
 def test_the_user_can_speak_of_a_client_that_nobody_knows() -> None:
-    found = passport_for("Editor 9", {"editor *": Override("editor *", relists=False)})
+    found = recognise_client("Editor 9", {"editor *": ClientQuirk("editor *", relists=False)})
 
     assert found is not None
     assert (found.name, found.relists, found.longest_name) == ("editor *", False, 0)
@@ -89,32 +89,32 @@ def test_the_user_can_speak_of_a_client_that_nobody_knows() -> None:
 )
 def test_what_cannot_be_meant_is_refused(said: Any) -> None:
     with pytest.raises(ConfigError):
-        read_override("codex", said)
+        read_quirk("codex", said)
 
 
-def test_an_override_is_written_as_it_was_read() -> None:
+def test_a_quirk_is_written_as_it_was_read() -> None:
     said = {"relists": False, "longest_name": 0, "most_tools": 40, "largest_result": 5000}
     said |= {"longest_instructions": 2000}
 
-    assert read_override("codex", said).said == said
+    assert read_quirk("codex", said).entries == said
     assert list(said) == list(FIELDS)
 
 
 def test_every_entry_of_the_table_says_where_it_comes_from() -> None:
-    for each in TABLE:
+    for each in KNOWN_CLIENTS:
         said = {fact.field for fact in each.facts}
         set_ = {field for field in FIELDS if getattr(each, field) not in (None, 0)}
         assert set_ | ({"era"} if each.era else set()) <= said, each.name
 
 
-def test_every_passport_is_found_by_its_own_patterns_and_has_a_name_of_its_own() -> None:
-    names = [each.name for each in passports({})]
+def test_every_client_is_found_by_its_own_patterns_and_has_a_name_of_its_own() -> None:
+    names = [each.name for each in known_clients({})]
 
     assert len(names) == len(set(names))
-    for each in TABLE:
+    for each in KNOWN_CLIENTS:
         for pattern in each.matches:
             assert pattern == pattern.lower()
-            found = passport_for(pattern.replace("*", "x"), {})
+            found = recognise_client(pattern.replace("*", "x"), {})
             assert found == each
 
 

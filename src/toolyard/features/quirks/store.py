@@ -1,0 +1,72 @@
+"""The records of client quirks: one small JSON document beside the servers file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+from toolyard.core.errors import ConfigError, StoreError
+from toolyard.core.model import Problem
+from toolyard.core.problems import ProblemCode
+from toolyard.core.quirks import MOST_CLIENTS, ClientQuirk, read_quirk, unknown_quirk
+from toolyard.records.document import DocumentFile, DocumentRecords
+from toolyard.records.follow import Follower
+from toolyard.records.protocol import ABSENT, amend
+
+FILE: Final = "passports.json"
+LARGEST: Final = 256 * 1024
+
+
+class QuirkCodec:
+    """Reads and writes what is set for a client; its key is the client's name."""
+
+    def read(self, key: str, plain: Any) -> ClientQuirk:
+        """Make a quirk of plain data; raises like `read_quirk`."""
+        return read_quirk(key, plain)
+
+    def write(self, value: ClientQuirk) -> dict[str, bool | int]:
+        """Make plain data of a quirk."""
+        return value.entries
+
+    def problem(self, key: str | None, where: str, error: ConfigError | StoreError) -> Problem:
+        """Say that an entry of the file, or all of it, cannot be used."""
+        text = str(error) if where in str(error) else f"in '{where}': {error}"
+        return Problem(
+            ProblemCode.PASSPORTS_FILE, text, error.hint or "correct or remove the file", where
+        )
+
+
+class QuirkRecords(DocumentRecords[ClientQuirk]):
+    """The quirks that a file sets for clients."""
+
+    def __init__(self, path: Path, follower: Follower | None = None) -> None:
+        super().__init__(DocumentFile(path, follower, largest=LARGEST), QuirkCodec())
+
+    def put(self, quirk: ClientQuirk) -> None:
+        """Set something for a client, beside what was set before.
+
+        Raises:
+            ConfigError: It cannot be used, or there are too many clients.
+            StoreError: The file cannot be read or written.
+        """
+        present = self.read()
+        if present.version(quirk.name) == ABSENT and len(present.versions) >= MOST_CLIENTS:
+            raise ConfigError(f"there are {MOST_CLIENTS} clients already", "reset one first")
+
+        def join(before: ClientQuirk | None) -> ClientQuirk:
+            entries = before.entries if before is not None else {}
+            return read_quirk(quirk.name, {**entries, **quirk.entries})
+
+        amend(self, quirk.name, join)
+
+    def remove(self, name: str) -> None:
+        """Delete all that was set for a client.
+
+        Raises:
+            UnknownNameError: Nothing was.
+            ConfigError, StoreError: The file cannot be read or written.
+        """
+        present = self.read()
+        if present.failure is None and name not in present.versions:
+            raise unknown_quirk(name, present.versions)
+        self.write(name, None)
