@@ -36,7 +36,6 @@ from toolyard.surfaces.control.published import PublishedDoor
 from toolyard.surfaces.control.resolving import ResolvingDoor
 from toolyard.surfaces.control.runs import RunsDoor
 from toolyard.surfaces.control.secrets import SecretsDoor
-from toolyard.surfaces.control.sharing import SharingDoor
 from toolyard.surfaces.control.trying import TryingDoor
 from toolyard.surfaces.control.yard import Yard
 from toolyard.surfaces.gate import Gate
@@ -182,7 +181,6 @@ def _make_rest(house: House, sessions: PageSessions, link: Callable[[], str]) ->
     operations += ResolvingDoor(house.agents).operations()
     operations += RunsDoor(house.hub, house.agents, tokens, house.dismissals).operations()
     operations += TryingDoor(house.relay, house.inputs, house.stopping).operations()
-    operations += SharingDoor(house.shareable).operations()
     for feature in house.features:
         operations += bind_operations(feature.load_operations(), house.yard)
     operations.append(Metrics(house.hub, house.relay, house.call_log).operation())

@@ -26,15 +26,15 @@ from toolyard.features.apps.source import Apps
 from toolyard.features.apps.status import describe_apps
 from toolyard.features.apps.store import AppRecords
 from toolyard.features.history.call_log import CallLog
+from toolyard.features.sharing.asking import AskingServers
+from toolyard.features.sharing.store import SharingStore
 from toolyard.hub import Hub
 from toolyard.hub.agents import Agents
-from toolyard.hub.asking import AskingServers
 from toolyard.hub.executors import Executors
 from toolyard.hub.logins import Logins
 from toolyard.hub.orders import Orders
 from toolyard.hub.packages import Packages
 from toolyard.hub.resolutions import Resolutions
-from toolyard.hub.shareable import Shareable
 from toolyard.hub.sweep import find_again
 from toolyard.links.budget import RunningBudget
 from toolyard.links.credentials import Credentials
@@ -69,7 +69,6 @@ from toolyard.stores.offer_cache import OfferCache
 from toolyard.stores.packages import PackagesFolder
 from toolyard.stores.secrets import Secrets
 from toolyard.stores.servers import ServersFile
-from toolyard.stores.sharing import SharingStore
 from toolyard.stores.state import open_state
 from toolyard.yard import Parts, Stopping, Yard
 
@@ -252,7 +251,6 @@ class House:
         self.executors = Executors(self.hub, self.agent_store, self.sites)
         self.resolutions = Resolutions(self.board, self.executors.reach_of)
         self.agents = Agents(self.hub, self.agent_store, self.executors, self.resolutions)
-        self.shareable = Shareable(self.hub, self.open, self.sharing)
         self.roster = AgentsSource(self.agent_store, os.environ)
         self.board.post(self.roster.report)
 
@@ -284,7 +282,7 @@ class House:
             self.executors,
             self.resolutions,
             self.packages,
-            self.shareable,
+            self.sharing,
             self.call_log,
         ]
         self.yard = Yard(self.board, Parts(built))

@@ -42,7 +42,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "scan": ("scan", "Find MCP servers that run on this machine."),
     "adopt": ("scan", "Take a server that was found into the list."),
     "announced": ("announced", "List the servers that announced themselves."),
-    "shareable": ("shareable", "Try whether sessions can share one process of a server."),
+    "server": ("server", "Look after one server."),
     "activate": ("verification", "Start a server now, before a call needs it."),
     "deactivate": ("verification", "Let a server rest; the next call starts it again."),
     "executor": ("executors", "Name the places where servers run, and try them."),

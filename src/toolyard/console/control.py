@@ -98,10 +98,6 @@ class Control:
         """All that is known of one server."""
         return self._ask("GET", _server(server))
 
-    def try_sharing(self, server: str, calls: object, patience: float) -> dict[str, Any]:
-        """Find out whether sessions can share a process of a server."""
-        return self._ask("POST", f"{_server(server)}/shareable", {"calls": calls}, patience)
-
     def order(self, server: str, action: str, patience: float = PATIENCE) -> dict[str, Any]:
         """Have a server started, rested or the like."""
         return self._ask("POST", f"{_server(server)}/{action}", {}, patience)

@@ -8,7 +8,17 @@ from __future__ import annotations
 from typing import Final
 
 from toolyard.feature import Feature
-from toolyard.features import approvals, apps, history, lock, policies, profiles, quirks, tokens
+from toolyard.features import (
+    approvals,
+    apps,
+    history,
+    lock,
+    policies,
+    profiles,
+    quirks,
+    sharing,
+    tokens,
+)
 
 FEATURES: Final[tuple[Feature, ...]] = (
     approvals.FEATURE,
@@ -18,5 +28,6 @@ FEATURES: Final[tuple[Feature, ...]] = (
     policies.FEATURE,
     profiles.FEATURE,
     quirks.FEATURE,
+    sharing.FEATURE,
     tokens.FEATURE,
 )

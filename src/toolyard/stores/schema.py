@@ -9,7 +9,7 @@ from typing import Final
 
 from toolyard.records import sqlite
 from toolyard.records.database import Migration
-from toolyard.stores import addresses, sharing
+from toolyard.stores import addresses
 from toolyard.stores.call_migrations import unpack_calls
 
 # Calls that are over as they were kept once, many to a row: `rows` and `bodies` are MessagePack,
@@ -48,6 +48,17 @@ INSERT INTO pinned_parts
 DROP TABLE pinned_tools
 """
 
+_SHARING: Final = """
+CREATE TABLE sharing (
+    server TEXT PRIMARY KEY, launch TEXT NOT NULL, verdict TEXT NOT NULL, evidence TEXT NOT NULL
+)
+"""
+_ASKING: Final = """
+CREATE TABLE asking (
+    server TEXT PRIMARY KEY, launch TEXT NOT NULL, question TEXT NOT NULL, roots INTEGER NOT NULL
+)
+"""
+
 # By which a database and its copies are known again; see stores/state.py.
 _IDENTITY: Final = """
 CREATE TABLE identity (id TEXT NOT NULL);
@@ -62,9 +73,9 @@ MIGRATIONS: Final[tuple[Migration, ...]] = (
     _CALLS,
     _APPROVALS,
     sqlite.MIGRATION,
-    sharing.MIGRATION,
+    _SHARING,
     _PACKED_CALLS,
-    sharing.ASKING_MIGRATION,
+    _ASKING,
     _IDENTITY,
     _CALLERS,
     addresses.MIGRATION,

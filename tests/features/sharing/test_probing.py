@@ -12,7 +12,7 @@ import pytest
 from tests.instances.yard import AGENT, Company, company
 from tests.surfaces.doors import Answer, Json
 
-NOTES = Path(__file__).with_name("notes.py")
+NOTES = Path(__file__).parents[2] / "instances" / "notes.py"
 ADD = {"add": {"text": "a trial"}}
 
 
@@ -76,4 +76,4 @@ async def test_a_tool_it_does_not_have_cannot_be_tried(home: Path) -> None:
         assert answer.status == 422 and "there are: add" in answer.json()["hint"]
         assert (await tried(yard, "nobody")).status == 404
         never = await yard.doors.ask("GET", "/api/v1/servers/notes/shareable")
-        assert never.status == 404 and "toolyard shareable notes" in never.json()["hint"]
+        assert never.status == 404 and "toolyard server probe notes" in never.json()["hint"]

@@ -20,11 +20,11 @@ from toolyard.core.errors import StoreError
 from toolyard.core.model import Server, ServerId
 from toolyard.core.roster import asking_of
 from toolyard.core.sharing import Asking
+from toolyard.features.sharing.store import SharingStore
 from toolyard.links.link import Link
 from toolyard.links.opening import Opening, Proceed
 from toolyard.links.owner import EVERYBODY, Owner
 from toolyard.links.pending import Requester
-from toolyard.stores.sharing import SharingStore
 from toolyard.wire.tasks import Tasks
 
 log = logging.getLogger(__name__)
@@ -42,12 +42,12 @@ class FolderOwners(Protocol):
         ...
 
     def asked(self, server: ServerId, requesters: list[Requester]) -> Requester | None:
-        """Who answers for the folders of a shared server, if there is no doubt."""
+        """The client that answers for the folders of a shared server, if there is no doubt."""
         ...
 
 
 class AskingServers:
-    """Takes note of questions, and tells what is known of a server."""
+    """Takes note of questions, and tells which of them a server asks."""
 
     def __init__(
         self, board: Board, store: SharingStore, folders: Callable[[], FolderOwners]
@@ -56,7 +56,7 @@ class AskingServers:
         self._store = store
         self._folders = folders
         self._noted: dict[str, Asking] = {}
-        """What was seen since the start, by `name@source`."""
+        """The questions since the start, by `name@source`."""
         self._tasks = Tasks()
 
     @asynccontextmanager
@@ -77,7 +77,7 @@ class AskingServers:
         *,
         is_shared: bool,
     ) -> Requester | None:
-        """A server asked something without saying whom; say who answers if no call can."""
+        """Take note that a server asked without saying whom; return who answers if no call can."""
         self.note(server, "" if outside else method)
         return self._folders().asked(server.id, requesters) if outside and is_shared else None
 
@@ -94,7 +94,7 @@ class AskingServers:
             await _wait_for_folders(link)
 
     def of(self, server: Server) -> Asking | None:
-        """What a server was seen to ask, started as it is now."""
+        """Return the questions that a server asks, started as it is now."""
         server = self._declared(server)
         noted = self._noted.get(str(server.id))
         if noted is not None and noted.launch == fingerprint(server.endpoint):
@@ -102,12 +102,12 @@ class AskingServers:
         return asking_of(self._board.snapshot.roster, server)
 
     def note(self, server: Server, question: str) -> None:
-        """A server sent a question that names no call; without one, it asked for folders."""
-        known = self.of(server)
-        if known is not None and (known.question if question else known.roots):
+        """Take note of a question that names no call; without one, a server asked for folders."""
+        before = self.of(server)
+        if before is not None and (before.question if question else before.roots):
             return
         launch = fingerprint(self._declared(server).endpoint)
-        asking = Asking(launch, question, not question).also(known)
+        asking = Asking(launch, question, not question).also(before)
         self._noted[str(server.id)] = asking
         self._tasks.start(self._keep(str(server.id), asking))
 

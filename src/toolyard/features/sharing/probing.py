@@ -7,9 +7,7 @@ one is answered otherwise, the server told it what the first had done.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
-from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -21,14 +19,11 @@ from toolyard.core.errors import ConfigError, LinkError
 from toolyard.core.model import NO_OFFERS, Command, Offer, Offers, Server
 from toolyard.core.names import closest
 from toolyard.core.sharing import Evidence, Trial
-from toolyard.hub import Hub
 from toolyard.links.greeting import own_params
-from toolyard.links.instances import OpenFor
 from toolyard.links.link import Link
 from toolyard.links.listing import list_offers
-from toolyard.links.owner import EVERYBODY
+from toolyard.links.opening import Opener
 from toolyard.links.pending import PendingRequest
-from toolyard.stores.sharing import SharingStore
 from toolyard.wire import era, jsonrpc
 from toolyard.wire.jsonrpc import Message
 
@@ -36,7 +31,7 @@ ANSWER_SECONDS: Final = 10.0
 ASKED: Final = 20
 """Questions of one kind that are asked."""
 Question = tuple[str, str, dict[str, Any]]
-"""What it is called in the evidence, its method, and its params."""
+"""Its name in the evidence, its method, and its params."""
 
 
 class Probe:
@@ -58,7 +53,7 @@ class Probe:
         return Message(error=Raw(jsonrpc.fault(era.METHOD_NOT_FOUND, text)))
 
     async def put(self, link: Link, question: Question) -> bytes:
-        """Ask a server something; what it answered, be it an error."""
+        """Ask a server something; return its answer, be it an error."""
         _, method, fields = question
         self.busy = True
         params = own_params(link, fields)
@@ -73,85 +68,55 @@ class Probe:
 
 
 @dataclass(slots=True)
-class _Seen:
-    """What one session was answered, by question, and what it was offered."""
+class _Answers:
+    """The answers that one session got, by question, and all it was offered."""
 
     offers: Offers = NO_OFFERS
     answers: dict[str, bytes] = field(default_factory=dict)
 
 
-class Shareable:
-    """Tries servers, and keeps what it finds."""
+async def probe(open_link: Opener, server: Server, calls: Mapping[str, Any]) -> Evidence:
+    """Try a server; `calls` are tools that may be called though they may change something.
 
-    def __init__(self, hub: Hub, open_for: OpenFor, store: SharingStore) -> None:
-        self._hub = hub
-        self._open = open_for
-        self._store = store
-
-    def evidence(self, alias: str) -> Evidence | None:
-        """What is known of a server, if it was ever tried as it is now.
-
-        Raises:
-            UnknownNameError: There is no such server.
-        """
-        server = self._hub.entry(alias).server
-        found = self._store.get(str(server.id))
-        return found if found and found.launch == fingerprint(server.endpoint) else None
-
-    async def probe(self, alias: str, calls: Mapping[str, Any] | None = None) -> Evidence:
-        """Try a server; `calls` are tools that may be called though they may change something.
-
-        Raises:
-            UnknownNameError: There is no such server.
-            ConfigError: It has no such tool.
-            StartError, LinkError: It cannot be started or reached.
-        """
-        server = self._hub.entry(alias).server
-        evidence = await self._tried(server, calls or {})
-        await asyncio.to_thread(self._store.put, evidence)
-        # So that what is asked next counts on it.
-        await self._hub.board.wait_until(
-            lambda snapshot: snapshot.roster.tried.get(evidence.server) == evidence.gist
-        )
-        return evidence
-
-    async def _tried(self, server: Server, calls: Mapping[str, Any]) -> Evidence:
-        async with self._open(server, None, EVERYBODY) as link:
-            offers = await list_offers(link, ANSWER_SECONDS, NO_OFFERS)
-            reads, writes = _questions(offers), _writes(server, offers, calls)
-            alone, _ = await _session(link, Probe("alone"), reads, writes)
-            again = await _greet_again(link, server)
-            version = link.peer.release
-        async with self._open(server, None, EVERYBODY) as link:
-            fresh, _ = await _session(link, Probe("fresh"), reads, ())
-        async with AsyncExitStack() as stack:
-            link = await stack.enter_async_context(self._open(server, None, EVERYBODY))
-            one, two = Probe("one"), Probe("two")
-            _, after = await _session(link, one, reads, writes)
-            second, _ = await _session(link, two, reads, ())
-            crossed, nobody = len(one.heard) + len(two.heard), link.unattributed
-        return Evidence(
-            str(server.id),
-            fingerprint(server.endpoint),
-            version,
-            datetime.now(UTC).isoformat(timespec="seconds"),
-            _trials(reads, alone, fresh, second),
-            _untried(offers, calls),
-            alone.offers != fresh.offers or second.offers == fresh.offers == after.offers,
-            crossed,
-            nobody,
-            again,
-        )
+    Raises:
+        ConfigError: It has no such tool.
+        StartError, LinkError: It cannot be started or reached.
+    """
+    async with open_link(server, None) as link:
+        offers = await list_offers(link, ANSWER_SECONDS, NO_OFFERS)
+        reads, writes = _questions(offers), _writes(server, offers, calls)
+        alone, _ = await _session(link, Probe("alone"), reads, writes)
+        again = await _greet_again(link, server)
+        version = link.peer.release
+    async with open_link(server, None) as link:
+        fresh, _ = await _session(link, Probe("fresh"), reads, ())
+    async with open_link(server, None) as link:
+        one, two = Probe("one"), Probe("two")
+        _, after = await _session(link, one, reads, writes)
+        second, _ = await _session(link, two, reads, ())
+        crossed, nobody = len(one.heard) + len(two.heard), link.unattributed
+    return Evidence(
+        str(server.id),
+        fingerprint(server.endpoint),
+        version,
+        datetime.now(UTC).isoformat(timespec="seconds"),
+        _trials(reads, alone, fresh, second),
+        _untried(offers, calls),
+        alone.offers != fresh.offers or second.offers == fresh.offers == after.offers,
+        crossed,
+        nobody,
+        again,
+    )
 
 
 async def _session(
     link: Link, probe: Probe, reads: Sequence[Question], writes: Sequence[Question]
-) -> tuple[_Seen, _Seen]:
-    """What a session sees when it comes, and after it has done all it does."""
-    before = _Seen(await list_offers(link, ANSWER_SECONDS, NO_OFFERS))
+) -> tuple[_Answers, _Answers]:
+    """Return the answers a session gets when it comes, and after it has done all it does."""
+    before = _Answers(await list_offers(link, ANSWER_SECONDS, NO_OFFERS))
     for question in reads:
         before.answers[question[0]] = await probe.put(link, question)
-    after = _Seen(before.offers)
+    after = _Answers(before.offers)
     for question in writes:
         await probe.put(link, question)
     if writes:
@@ -162,7 +127,7 @@ async def _session(
 
 
 def _trials(
-    reads: Sequence[Question], alone: _Seen, fresh: _Seen, second: _Seen
+    reads: Sequence[Question], alone: _Answers, fresh: _Answers, second: _Answers
 ) -> tuple[Trial, ...]:
     trials = []
     for what, _, _ in reads:
@@ -172,7 +137,7 @@ def _trials(
 
 
 async def _greet_again(link: Link, server: Server) -> str:
-    """What becomes of a second greeting over the same pipe: is it one session, or many?"""
+    """Tell what becomes of a second greeting over the same pipe: is it one session, or many?"""
     if link.is_modern or not isinstance(server.endpoint, Command):
         return ""
     who = {"name": "toolyard", "version": "0"}
@@ -192,8 +157,8 @@ async def _greet_again(link: Link, server: Server) -> str:
 
 def _questions(offers: Offers) -> tuple[Question, ...]:
     """All that can be asked without arguments and, as the server says, changes nothing."""
-    tools = [o for o in offers.tools if _is_read_only(o) and not _needs(o, "inputSchema")]
-    prompts = [offer for offer in offers.prompts if not _wanted(offer)]
+    tools = [o for o in offers.tools if _is_read_only(o) and not _needs_input(o)]
+    prompts = [offer for offer in offers.prompts if not _needs_arguments(offer)]
     asked: list[Question] = [
         (f"tool {o.key}", "tools/call", {"name": o.key, "arguments": {}}) for o in tools[:ASKED]
     ]
@@ -205,14 +170,14 @@ def _questions(offers: Offers) -> tuple[Question, ...]:
 
 
 def _writes(server: Server, offers: Offers, calls: Mapping[str, Any]) -> tuple[Question, ...]:
-    known = [offer.key for offer in offers.tools]
+    names = [offer.key for offer in offers.tools]
     for name in calls:
-        if name not in known:
-            near = ", ".join(closest(name, known) or known[:10]) or "none"
+        if name not in names:
+            near = ", ".join(closest(name, names) or names[:10]) or "none"
             raise ConfigError(f"{server.id.name!r} has no tool {name!r}", f"there are: {near}")
     return tuple(
-        (f"tool {name}", "tools/call", {"name": name, "arguments": given})
-        for name, given in calls.items()
+        (f"tool {name}", "tools/call", {"name": name, "arguments": arguments})
+        for name, arguments in calls.items()
     )
 
 
@@ -221,20 +186,20 @@ def _untried(offers: Offers, calls: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _described(offer: Offer) -> dict[str, Any]:
-    said = jsonrpc.to_python(offer.raw)
-    return said if isinstance(said, dict) else {}
+    description = jsonrpc.to_python(offer.raw)
+    return description if isinstance(description, dict) else {}
 
 
 def _is_read_only(offer: Offer) -> bool:
-    notes = _described(offer).get("annotations")
-    return isinstance(notes, dict) and notes.get("readOnlyHint") is True
+    annotations = _described(offer).get("annotations")
+    return isinstance(annotations, dict) and annotations.get("readOnlyHint") is True
 
 
-def _needs(offer: Offer, schema: str) -> bool:
-    said = _described(offer).get(schema)
-    return isinstance(said, dict) and bool(said.get("required"))
+def _needs_input(tool: Offer) -> bool:
+    schema = _described(tool).get("inputSchema")
+    return isinstance(schema, dict) and bool(schema.get("required"))
 
 
-def _wanted(offer: Offer) -> bool:
-    said = _described(offer).get("arguments")
-    return any(isinstance(a, dict) and a.get("required") for a in said or [])
+def _needs_arguments(prompt: Offer) -> bool:
+    arguments = _described(prompt).get("arguments")
+    return any(isinstance(a, dict) and a.get("required") for a in arguments or [])
