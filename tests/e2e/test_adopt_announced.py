@@ -42,7 +42,7 @@ def test_a_command_from_a_project_file_is_shown_and_not_taken_without_a_word(
 ) -> None:
     announce_command(tmp_path)
 
-    done = toolyard(tmp_path, "adopt", "weather")
+    done = toolyard(tmp_path, "scan", "adopt", "weather")
 
     assert done.returncode != 0
     assert "weather-server --city 'a b'" in done.stderr
@@ -52,7 +52,7 @@ def test_a_command_from_a_project_file_is_shown_and_not_taken_without_a_word(
 def test_an_announced_server_is_adopted_with_its_exact_command(tmp_path: Path) -> None:
     announce_command(tmp_path)
 
-    done = toolyard(tmp_path, "--json", "adopt", "weather", "--yes")
+    done = toolyard(tmp_path, "--json", "scan", "adopt", "weather", "--yes")
 
     assert done.returncode == 0, done.stderr
     file = Path(json.loads(done.stdout)["file"])

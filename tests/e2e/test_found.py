@@ -118,7 +118,7 @@ def test_nothing_found_is_said_and_adopting_it_is_an_error() -> None:
         port = free_port()
         code, out, _ = run(home, "scan", "--port", str(port))
         assert (code, out) == (0, "no MCP server was found on a port of yours\n")
-        code, _, err = run(home, "adopt", str(port))
+        code, _, err = run(home, "scan", "adopt", str(port))
         assert code == 4
         assert f"no running server '{port}' was found" in err
 
@@ -128,10 +128,10 @@ async def test_an_adopted_server_is_found_again_on_another_port(program: Path) -
     flags = ("--name", "wanderer", "--era", "legacy")
     with new_home() as home:
         with serving(program, first, *flags):
-            code, _, err = run(home, "adopt", str(first))
+            code, _, err = run(home, "scan", "adopt", str(first))
             assert code == 0, err
-            assert run(home, "adopt", str(first))[0] == 5
-            assert run(home, "adopt", str(first), "--as", "copy")[0] == 0
+            assert run(home, "scan", "adopt", str(first))[0] == 5
+            assert run(home, "scan", "adopt", str(first), "--as", "copy")[0] == 0
             servers = json.loads((home / "servers.json").read_text())["mcpServers"]
             assert servers["wanderer"]["found"] == {
                 "executable": str(program),

@@ -194,7 +194,6 @@ def _make_rest(house: House, sessions: PageSessions, link: Callable[[], str]) ->
         house.dismissals,
         house.stopping,
         lambda: Counter(session.info for session in house.relay.subscriptions.sessions),
-        lambda: house.announced.living,
     )
     return make_app(
         [*operations, described(operations)],

@@ -26,6 +26,8 @@ from toolyard.features.apps.source import Apps
 from toolyard.features.apps.status import describe_apps
 from toolyard.features.apps.store import AppRecords
 from toolyard.features.history.call_log import CallLog
+from toolyard.features.scan.announced import Announced
+from toolyard.features.scan.sweep import find_again
 from toolyard.features.sharing.asking import AskingServers
 from toolyard.features.sharing.store import SharingStore
 from toolyard.hub import Hub
@@ -35,7 +37,6 @@ from toolyard.hub.logins import Logins
 from toolyard.hub.orders import Orders
 from toolyard.hub.packages import Packages
 from toolyard.hub.resolutions import Resolutions
-from toolyard.hub.sweep import find_again
 from toolyard.links.budget import RunningBudget
 from toolyard.links.credentials import Credentials
 from toolyard.links.departures import Departures
@@ -51,7 +52,6 @@ from toolyard.relay.dismissals import Dismissals
 from toolyard.relay.relay import Relay
 from toolyard.settings import Settings
 from toolyard.sources.agents import AgentsSource
-from toolyard.sources.announced import Announced
 from toolyard.sources.bundled import Bundled
 from toolyard.sources.catalog import Added
 from toolyard.sources.configured import Configured
@@ -110,8 +110,8 @@ class House:
         self._build_links()
         self._build_hub()
         self._build_files()
-        self._build_features()
         self.announced = Announced(self.hub.projects, self.follower)
+        self._build_features()
         self.sources: list[Source] = [
             Configured(self.servers),
             Added(self.catalog, os.environ, self.follower),
@@ -269,6 +269,7 @@ class House:
             self.local,
             self.sites,
             self.apps,
+            self.announced,
             self.approvals,
             self.catalog,
             self.orders,

@@ -69,7 +69,7 @@ class ProblemCode(StrEnum):
             "A server announced itself, but is not offered: nothing listens at its address, or "
             "what listens there does not belong to the process that announced it."
         ),
-        "Start it, or run `toolyard adopt NAME` if you trust it.",
+        "Start it, or run `toolyard scan adopt NAME` if you trust it.",
     )
     APP_FILE = (
         "app-file",

@@ -16,6 +16,7 @@ from toolyard.features import (
     policies,
     profiles,
     quirks,
+    scan,
     sharing,
     tokens,
 )
@@ -28,6 +29,7 @@ FEATURES: Final[tuple[Feature, ...]] = (
     policies.FEATURE,
     profiles.FEATURE,
     quirks.FEATURE,
+    scan.FEATURE,
     sharing.FEATURE,
     tokens.FEATURE,
 )

@@ -41,7 +41,7 @@ from toolyard.hub.rows import (
 from toolyard.links.instances import Instances
 from toolyard.links.keeper import Keeper
 from toolyard.links.pool import LinkPool
-from toolyard.sources.announced import ProjectFolders
+from toolyard.sources.projects import ProjectFolders
 
 NAMED: Final = 10
 """How many tools a sentence names."""

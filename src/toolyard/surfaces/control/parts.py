@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from toolyard.features.history.store import History
@@ -12,7 +11,6 @@ from toolyard.hub import Hub
 from toolyard.hub.orders import Orders
 from toolyard.relay.dismissals import Dismissals
 from toolyard.settings import Settings
-from toolyard.sources.announced import AnnouncedServer
 from toolyard.stores.inputs import InputsFile
 from toolyard.surfaces.control.api import Operation
 from toolyard.surfaces.control.clients import ClientsDoor
@@ -37,13 +35,12 @@ def yard_parts(
     dismissals: Dismissals,
     stopping: asyncio.Event,
     present: Present,
-    living: Callable[[], Mapping[str, AnnouncedServer]],
 ) -> list[Operation]:
     """Servers, inputs, clients, what there is to read, figures and events."""
     doors = (
         ServersDoor(hub, orders),
         InputsDoor(inputs),
-        LookingDoor(hub, settings, living),
+        LookingDoor(hub, settings),
         InstancesDoor(hub),
         ClientsDoor(lambda: _connecting(settings, hub.url, tokens, dismissals)),
         EventsDoor(hub, history.log, stopping, present),

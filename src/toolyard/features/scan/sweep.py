@@ -27,11 +27,11 @@ _NOBODY: Final = Holder(0, "")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ScannedServer:
     """An MCP server that runs on this machine."""
 
     name: str
-    """What it can be adopted as; no two that were found together have the same."""
+    """The name it can be adopted as; no two that were found together have the same."""
     port: int
     url: Url
     peer: Peer
@@ -40,13 +40,13 @@ class Found:
 
     @property
     def identity(self) -> Identity:
-        """What it is recognised by when its port has changed."""
+        """The signs it is recognised by when its port has changed."""
         return Identity(self.holder.executable, self.peer.name)
 
 
 async def sweep(
     only: frozenset[int] = frozenset(), skip: frozenset[int] = frozenset()
-) -> tuple[Found, ...]:
+) -> tuple[ScannedServer, ...]:
     """Give every MCP server on a loopback port of this user, or on those ports only.
 
     Raises:
@@ -54,18 +54,18 @@ async def sweep(
     """
     listeners, holders = await asyncio.to_thread(_mine)
     turn = asyncio.Semaphore(AT_ONCE)
-    ports = {each.port: each for each in sorted(listeners, reverse=True)}
+    ports = {listener.port: listener for listener in sorted(listeners, reverse=True)}
     chosen = sorted((ports.keys() & only if only else ports.keys()) - skip)
 
-    async def look(listener: Listener) -> Found | None:
+    async def look(listener: Listener) -> ScannedServer | None:
         async with turn:
             return await _look(listener, holders.get(listener.inode, _NOBODY))
 
-    found = await asyncio.gather(*(look(ports[port]) for port in chosen))
-    return _named([each for each in found if each is not None])
+    servers = await asyncio.gather(*(look(ports[port]) for port in chosen))
+    return _named([server for server in servers if server is not None])
 
 
-async def _look(listener: Listener, holder: Holder) -> Found | None:
+async def _look(listener: Listener, holder: Holder) -> ScannedServer | None:
     for path, kind in PATHS:
         url = Url(f"http://{_host(listener)}:{listener.port}{path}", kind)
         try:
@@ -75,17 +75,17 @@ async def _look(listener: Listener, holder: Holder) -> Found | None:
                 return None  # nor will it on another path
             continue
         tools = tuple(offer.key for offer in offers.tools)
-        return Found(peer.name, listener.port, url, peer, tools, holder)
+        return ScannedServer(peer.name, listener.port, url, peer, tools, holder)
     return None
 
 
-def _named(found: list[Found]) -> tuple[Found, ...]:
+def _named(servers: list[ScannedServer]) -> tuple[ScannedServer, ...]:
     """The same with names that can be written down, and told apart by port where need be."""
-    plain = [re.sub(r"[^A-Za-z0-9_.-]+", "-", each.name).strip("-.")[:50] for each in found]
+    plain = [re.sub(r"[^A-Za-z0-9_.-]+", "-", server.name).strip("-.")[:50] for server in servers]
     names = [name or "server" for name in plain]
     return tuple(
-        replace(each, name=name if names.count(name) == 1 else f"{name}-{each.port}")
-        for each, name in zip(found, names, strict=True)
+        replace(server, name=name if names.count(name) == 1 else f"{name}-{server.port}")
+        for server, name in zip(servers, names, strict=True)
     )
 
 
@@ -100,18 +100,20 @@ async def find_again(url: Url, identity: Identity) -> Url:
     except SourceError:
         return url
     parts = urlsplit(url.url)
-    able = [each for each in listeners if _holder(each, holders) == identity.executable]
-    if not identity.executable or any(each.port == parts.port for each in able):
+    able = [listener for listener in listeners if _holder(listener, holders) == identity.executable]
+    if not identity.executable or any(listener.port == parts.port for listener in able):
         return url
-    for each in able:
-        moved = replace(url, url=parts._replace(netloc=f"{_host(each)}:{each.port}").geturl())
+    for listener in able:
+        place = f"{_host(listener)}:{listener.port}"
+        moved = replace(url, url=parts._replace(netloc=place).geturl())
         try:
             peer = await probe(moved.url, ASK_SECONDS, moved.kind)
         except ToolyardError:
             continue
         if peer.name == identity.name:
             return moved
-    stranger = next((_holder(e, holders) for e in listeners if e.port == parts.port), "")
+    others = (listener for listener in listeners if listener.port == parts.port)
+    stranger = next((_holder(listener, holders) for listener in others), "")
     if stranger:
         text = f"port {parts.port} now belongs to '{stranger}', not to '{identity.executable}'"
         raise StartError(text, "start the server again, or remove it from the list")
@@ -128,8 +130,8 @@ def _mine() -> tuple[list[Listener], dict[int, Holder]]:
     if listeners is None:
         text = "this system does not tell which ports are in use"
         raise SourceError(text, "add the server by its address: toolyard add NAME --url URL")
-    mine = [each for each in listeners if each.uid == os.geteuid()]
-    return mine, find_holders(frozenset(each.inode for each in mine))
+    mine = [listener for listener in listeners if listener.uid == os.geteuid()]
+    return mine, find_holders(frozenset(listener.inode for listener in mine))
 
 
 def _host(listener: Listener) -> str:

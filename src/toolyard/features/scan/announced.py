@@ -11,7 +11,6 @@ import ipaddress
 import os
 import re
 import sys
-from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -26,7 +25,6 @@ from toolyard.announce import (
     Announcements,
     Entry,
     judge,
-    project_paths,
     user_path,
 )
 from toolyard.core.model import Command, Endpoint, Problem, Report, Server, ServerId, Url
@@ -34,6 +32,7 @@ from toolyard.core.problems import ProblemCode
 from toolyard.records.follow import ChangeSignal, Follower
 from toolyard.sources.holders import holds
 from toolyard.sources.listeners import Listener, read_listeners
+from toolyard.sources.projects import ProjectFolders
 
 SOURCE = "announced"
 SILENT = "nobody listens on port"
@@ -75,33 +74,6 @@ class AnnouncedServer:
 
 OURSELVES = "toolyard"
 """Hubs are in the file for others; one that offered another would go round in circles."""
-
-
-class ProjectFolders:
-    """The working directories of all clients that are attached: what is announced there counts."""
-
-    def __init__(self) -> None:
-        self.changes = ChangeSignal()
-        """Told whenever a folder comes or goes."""
-        self._clients: Counter[str] = Counter()
-
-    def enter(self, folder: str) -> None:
-        """Count a client in."""
-        if os.path.isabs(folder):
-            self._clients[folder] += 1
-            self.changes.tell()
-
-    def leave(self, folder: str) -> None:
-        """Count a client out."""
-        self._clients[folder] -= 1
-        if self._clients[folder] <= 0:
-            del self._clients[folder]
-            self.changes.tell()
-
-    def paths(self) -> list[Path]:
-        """The files in which servers of these folders announce themselves."""
-        paths = [path for folder in self._clients for path in project_paths(Path(folder))]
-        return list(dict.fromkeys(paths))
 
 
 class Announced:
@@ -288,7 +260,7 @@ class Ports:
 
 def _waiting(name: str, server: AnnouncedServer, why: str) -> Problem:
     text = f"'{name}', announced in '{server.path}', is not offered: {why}"
-    hint = f"if you trust it: toolyard adopt {name}"
+    hint = f"if you trust it: toolyard scan adopt {name}"
     if why.startswith(SILENT):
         hint = "it is offered as soon as it listens there"
     return Problem(ProblemCode.ANNOUNCED_WAITS, text, hint, f"{name}@{SOURCE}")

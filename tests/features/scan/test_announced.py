@@ -16,9 +16,10 @@ from tests.fixtures.following import following
 from toolyard.announce import Announcements
 from toolyard.core.model import Command, Report, ServerId, Url
 from toolyard.core.problems import ProblemCode
-from toolyard.sources.announced import Announced, ProjectFolders
+from toolyard.features.scan.announced import Announced
+from toolyard.sources.projects import ProjectFolders
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 SERVING = ROOT / "tests" / "announce" / "serving.py"
 is_root = hasattr(os, "geteuid") and os.geteuid() == 0
 
@@ -168,7 +169,7 @@ async def test_a_port_of_another_process_than_the_one_named_is_never_asked(
             report = await reports.until(lambda r: bool(r.problems))
     assert report.servers == ()
     assert "belongs to another process than its own" in report.problems[0].text
-    assert report.problems[0].hint == "if you trust it: toolyard adopt nabu"
+    assert report.problems[0].hint == "if you trust it: toolyard scan adopt nabu"
 
 
 WORKER = """
@@ -290,7 +291,7 @@ async def test_what_is_not_to_be_trusted_is_shown_and_waits(project: Path, why: 
     [problem] = report.problems
     assert problem.code == ProblemCode.ANNOUNCED_WAITS
     assert why in problem.text
-    assert "toolyard adopt nabu" in problem.hint
+    assert "toolyard scan adopt nabu" in problem.hint
     assert problem.subject == "nabu@announced"
     assert "secret" not in problem.text
 

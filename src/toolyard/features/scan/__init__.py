@@ -1,0 +1,20 @@
+"""Servers that nobody wrote down: those that run on this machine, and those announced."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from toolyard.feature import Command, Feature, Heading
+
+FEATURE: Final = Feature(
+    __name__,
+    operations="operations",
+    commands=(
+        Command(
+            "scan",
+            "Find MCP servers that run on this machine, and take them into the list.",
+            Heading.FIND,
+            "commands:scan_command",
+        ),
+    ),
+)

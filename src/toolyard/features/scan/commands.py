@@ -1,0 +1,234 @@
+"""`scan`: servers that run on this machine or announced themselves, and nobody wrote down yet."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from toolyard.console.context import CliContext, config_option, json_option
+from toolyard.console.errors import CommandError
+from toolyard.console.exits import Exit
+
+if TYPE_CHECKING:
+    from toolyard.features.scan.sweep import ScannedServer
+
+TITLES = ("name", "port", "process", "era", "server", "tools", "address")
+Announcement = dict[str, Any]
+ServerFields = dict[str, Any]
+"""A server as the servers file has it."""
+
+
+@click.group("scan", invoke_without_command=True)
+@click.option(
+    "--port", "ports", multiple=True, type=click.IntRange(1, 65535), help="Look at this one only."
+)
+@json_option
+@click.pass_context
+def scan_command(ctx: click.Context, ports: tuple[int, ...]) -> None:
+    """Find MCP servers that run on this machine, and take them into the list.
+
+    Looks at every loopback port on which a process of yours listens, on the paths /mcp, / and
+    /sse. Nothing is changed.
+
+    \b
+    toolyard scan
+    toolyard scan --port 8000
+    toolyard scan adopt weather
+    """
+    if ctx.invoked_subcommand is not None:
+        return
+    context: CliContext = ctx.obj
+    servers = _sweep(context, ports)
+    answer = {"servers": [_described(server) for server in servers]}
+    context.terminal.answer(answer, lambda: _show(context, servers))
+
+
+@scan_command.command("adopt")
+@click.argument("name")
+@click.option("--as", "alias", metavar="NAME", help="What to call it in the list.")
+@click.option("--force", is_flag=True, help="Replace the server of that name.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask about what an announcement says.")
+@config_option
+@json_option
+@click.pass_obj
+def adopt_command(
+    context: CliContext, name: str, alias: str | None, force: bool, yes: bool
+) -> None:
+    """Take a server that was found into the list.
+
+    NAME is what `toolyard scan` calls it, or its port; such a server is recognised again by its
+    executable and by what it calls itself, so it may change its port. Or NAME is what
+    `toolyard scan announced` calls it; then what would be started or reached is shown first.
+    """
+    is_port = name.isascii() and name.isdigit()
+    announced = None if is_port else _find_announced(name)
+    if announced is not None:
+        written, entry, place = alias or name, announced, _place(announced)
+        _confirm(context, written, place, yes)
+    else:
+        server = _choose(_sweep(context, (int(name),) if is_port else ()), name)
+        written, entry, place = alias or server.name, _entry(server), server.url.url
+    file = context.servers_file
+    if not force and any(present.id.name == written for present in file.load().servers):
+        hint = "use --as to call it otherwise, or --force to replace that one"
+        raise CommandError(f"there is a server '{written}' already", hint, Exit.REFUSED)
+    file.put(written, entry)
+    path = str(context.settings.config_file)
+    answer = {"done": "adopted", "server": written, "url": place, "file": path}
+    text = f"adopted '{written}' at {place} in {path}"
+    context.terminal.answer(answer, lambda: context.terminal.say(text))
+
+
+@scan_command.command("announced")
+@click.option(
+    "--file",
+    "path",
+    type=click.Path(path_type=Path),
+    help="Look only into this file.",
+    metavar="FILE",
+)
+@json_option
+@click.pass_obj
+def announced_command(context: CliContext, path: Path | None) -> None:
+    """List the servers that announced themselves.
+
+    Looks into the files of this project, from the working directory up to the root of its
+    repository, and into the user's own.
+    """
+    from toolyard.announce import Announcements, project_paths, user_path
+
+    files = [path] if path is not None else [*project_paths(Path.cwd()), user_path()]
+    servers: dict[str, Announcement] = {}
+    for file in dict.fromkeys(files):
+        for server, entry in Announcements(file).list_servers().items():
+            servers.setdefault(server, entry)
+    context.terminal.answer({"servers": servers}, lambda: _show_announced(context, servers))
+
+
+def _find_announced(name: str) -> ServerFields | None:
+    """The entry for a server that is announced in this project or by this user."""
+    from toolyard.announce import Announcements, project_paths, user_path
+
+    for file in (*project_paths(Path.cwd()), user_path()):
+        for key, announcement in Announcements(file).read().servers.items():
+            if name in (key, announcement.get("name")):
+                return _from_announcement(announcement)
+    return None
+
+
+def _from_announcement(announcement: Announcement) -> ServerFields | None:
+    """The first way to reach it that we speak, as an entry of the servers file."""
+    from toolyard.features.scan.announced import transports_of
+
+    for transport in transports_of(announcement):
+        command = transport.get("command")
+        if transport.get("type") in ("http", "sse") and isinstance(transport.get("url"), str):
+            return {"type": transport["type"], "url": transport["url"]}
+        if transport.get("type") == "stdio" and isinstance(command, list) and command:
+            return {"command": str(command[0]), "args": [str(word) for word in command[1:]]}
+    return None
+
+
+def _place(entry: ServerFields) -> str:
+    import shlex
+
+    return str(entry["url"]) if "url" in entry else shlex.join([entry["command"], *entry["args"]])
+
+
+def _confirm(context: CliContext, name: str, place: str, yes: bool) -> None:
+    """Show a person what somebody else's file says before it is used."""
+    from toolyard.console.terminal import clean
+
+    if yes:
+        return
+    context.terminal.note(f"'{clean(name)}' was announced as: {clean(place)}")
+    if context.terminal.as_json or not sys.stdin.isatty():
+        text = "cannot ask whether to adopt what was announced (no terminal)"
+        raise CommandError(text, "check it, then add --yes", Exit.REFUSED)
+    click.confirm("Adopt it?", abort=True, err=True)
+
+
+def _sweep(context: CliContext, ports: tuple[int, ...]) -> tuple[ScannedServer, ...]:
+    import asyncio
+
+    from toolyard.features.scan.sweep import sweep
+
+    state = context.run_dir.read()
+    ours = frozenset({state.port} if state is not None else ())
+    return asyncio.run(sweep(frozenset(ports), ours))
+
+
+def _choose(servers: tuple[ScannedServer, ...], name: str) -> ScannedServer:
+    for server in servers:
+        if name in (server.name, server.peer.name, str(server.port)):
+            return server
+    names = ", ".join(server.name for server in servers)
+    hint = f"there are: {names}" if names else "none was found; is it running?"
+    raise CommandError(f"no running server '{name}' was found", hint, Exit.NOT_FOUND)
+
+
+def _entry(server: ScannedServer) -> ServerFields:
+    entry: ServerFields = {"type": server.url.kind, "url": server.url.url}
+    if server.identity.executable:
+        entry["found"] = {
+            "executable": server.identity.executable,
+            "name": server.identity.name,
+        }
+    return entry
+
+
+def _described(server: ScannedServer) -> dict[str, Any]:
+    return {
+        "name": server.name,
+        "port": server.port,
+        "url": server.url.url,
+        "transport": server.url.kind,
+        "pid": server.holder.pid or None,
+        "executable": server.holder.executable or None,
+        "era": server.peer.era,
+        "protocol": server.peer.version,
+        "server": server.peer.name,
+        "version": server.peer.release,
+        "tools": list(server.tools),
+    }
+
+
+def _show(context: CliContext, servers: tuple[ScannedServer, ...]) -> None:
+    if not servers:
+        context.terminal.say("no MCP server was found on a port of yours")
+        return
+    rows = [
+        [
+            server.name,
+            str(server.port),
+            f"{server.holder.name} ({server.holder.pid})" if server.holder.pid else "-",
+            server.peer.era,
+            f"{server.peer.name} {server.peer.release}",
+            str(len(server.tools)),
+            server.url.url,
+        ]
+        for server in servers
+    ]
+    context.terminal.table(TITLES, rows)
+    context.terminal.note("take one into the list with: toolyard scan adopt NAME")
+
+
+def _show_announced(context: CliContext, servers: dict[str, Announcement]) -> None:
+    from toolyard.console.terminal import clean
+
+    say = context.terminal.say
+    if not servers:
+        say("No active MCP servers found")
+        return
+    say(f"📡 Available MCP Servers ({len(servers)}):")
+    for server, entry in servers.items():
+        http = entry.get("http")
+        say()
+        say(f"  • {clean(str(entry.get('name', server)))} (PID: {entry.get('pid', '?')})")
+        if isinstance(http, dict) and http.get("enabled"):
+            say(f"    HTTP: {clean(str(http.get('url', '?')))}")
+        say(f"    Started: {clean(str(entry.get('started_at', '?')))}")
+        say(f"    CWD: {clean(str(entry.get('cwd', '?')))}")
