@@ -17,17 +17,17 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from toolyard.core.catalog import Definition
-from toolyard.core.definitions import read_definition
 from toolyard.core.errors import ToolyardError
 from toolyard.core.model import NO_OFFERS, Command
 from toolyard.executors.local import Local
+from toolyard.features.catalog.bundled_catalog import BUNDLED
+from toolyard.features.catalog.model import Definition
+from toolyard.features.catalog.reading import read_definition
 from toolyard.links.connecting import open_link
 from toolyard.links.listing import list_offers
 from toolyard.links.patience import Patience
 from toolyard.stores.expand import Lookup, expand
 
-OFFICIAL = Path(__file__).resolve().parents[1] / "src" / "toolyard" / "catalog" / "official"
 PATIENCE = Patience(probe=5.0, open=240.0, list=60.0)
 LIMIT = 16 << 20
 MADE_UP = {
@@ -72,7 +72,7 @@ def note(path: Path, names: list[str]) -> None:
 
 async def main(wanted: list[str]) -> None:
     """Note the tools of the definitions that are wanted, or of all."""
-    for path in sorted(OFFICIAL.glob("*.json")):
+    for path in sorted(BUNDLED.glob("*.json")):
         definition = read_definition(path.read_bytes())
         if wanted and definition.name not in wanted:
             continue

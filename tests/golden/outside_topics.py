@@ -12,9 +12,9 @@ from urllib.parse import quote
 
 import keyring
 
-from tests.catalog.registry import Shop as Registry
-from tests.catalog.registry import shop as serving
 from tests.features.apps.test_operations import define
+from tests.features.catalog.registry import Shop as Registry
+from tests.features.catalog.registry import shop as serving
 from tests.fixtures.stub_run import running_http_stub
 from tests.golden.recorder import Recorder, Yard
 from tests.packages.shop import Shop

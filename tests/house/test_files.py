@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+import tomllib
 
 import pytest
 
-from tests.house.tree import shown, tracked
+from tests.house.tree import PACKAGE, ROOT, shown, tracked
 
 # Written so that no pattern matches its own source.
 HOSTS = re.compile(
@@ -39,6 +40,15 @@ def matches(pattern: re.Pattern[str]) -> list[str]:
 )
 def test_the_patterns_find_what_they_are_for(pattern: re.Pattern[str], line: str) -> None:
     assert pattern.search(line)
+
+
+def test_every_file_beside_the_code_comes_with_the_package() -> None:
+    setup = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]
+    patterns = setup["package-data"]["toolyard"]
+    packaged = {file for pattern in patterns for file in PACKAGE.glob(pattern)}
+    beside = {file for file in tracked() if PACKAGE in file.parents and file.suffix != ".py"}
+
+    assert [shown(file) for file in sorted(beside - packaged)] == []
 
 
 def test_no_file_names_a_package_index() -> None:

@@ -9,11 +9,11 @@ import pytest
 from tests.secrets.conftest import InMemory
 from toolyard.core.errors import SecretError, StoreError, UnknownNameError
 from toolyard.core.model import Command, Server, ServerId, Url
-from toolyard.sources.catalog import make_report
-from toolyard.stores.catalog import Catalog
+from toolyard.features.catalog.source import make_report, with_link
+from toolyard.features.catalog.store import Catalog
 from toolyard.stores.expand import Lookup, expand, find_secrets, find_unset
 from toolyard.stores.grants import WANTED_LIMIT, Grant, Grants, server_key
-from toolyard.stores.inventory import take_stock, with_link
+from toolyard.stores.inventory import take_stock
 from toolyard.stores.keyring import NoKeyringError
 from toolyard.stores.secrets import Secrets
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests.catalog.registry import Shop, shop
 from tests.e2e.hub import running_hub
 from tests.features.approvals.yard import says, tool
+from tests.features.catalog.registry import Shop, shop
 from tests.ui.conftest import entered, kitchen
 from tests.ui.orders import order
 

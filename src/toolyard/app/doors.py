@@ -27,12 +27,10 @@ from toolyard.surfaces.asgi import App
 from toolyard.surfaces.control.agents import AgentsDoor
 from toolyard.surfaces.control.api import make_app
 from toolyard.surfaces.control.bound import bind_operations
-from toolyard.surfaces.control.catalog import CatalogDoor
 from toolyard.surfaces.control.executors import ExecutorsDoor
 from toolyard.surfaces.control.openapi import described
 from toolyard.surfaces.control.packages import PackagesDoor
 from toolyard.surfaces.control.parts import yard_parts
-from toolyard.surfaces.control.published import PublishedDoor
 from toolyard.surfaces.control.resolving import ResolvingDoor
 from toolyard.surfaces.control.runs import RunsDoor
 from toolyard.surfaces.control.secrets import SecretsDoor
@@ -172,8 +170,6 @@ def _make_rest(house: House, sessions: PageSessions, link: Callable[[], str]) ->
     yard = Yard(house.hub, house.relay, house.stopping, link, house.inputs, house.stopping.order)
     tokens = house.yard.part(TokensFile)
     operations = yard.operations()
-    operations += CatalogDoor(house.catalog, lambda: house.board.snapshot).operations()
-    operations += PublishedDoor(house.catalog).operations()
     operations += SecretsDoor(house.hub, house.secrets, house.logins).operations()
     operations += AgentsDoor(house.agents).operations()
     operations += ExecutorsDoor(house.executors, house.agents).operations()

@@ -25,6 +25,8 @@ from toolyard.features.apps.answers import ScannedAppHubs
 from toolyard.features.apps.source import Apps
 from toolyard.features.apps.status import describe_apps
 from toolyard.features.apps.store import AppRecords
+from toolyard.features.catalog.source import with_link
+from toolyard.features.catalog.store import Catalog
 from toolyard.features.history.call_log import CallLog
 from toolyard.features.scan.announced import Announced
 from toolyard.features.scan.sweep import find_again
@@ -53,18 +55,15 @@ from toolyard.relay.relay import Relay
 from toolyard.settings import Settings
 from toolyard.sources.agents import AgentsSource
 from toolyard.sources.bundled import Bundled
-from toolyard.sources.catalog import Added
 from toolyard.sources.configured import Configured
 from toolyard.sources.listeners import read_ports
 from toolyard.stores.addresses import AddressStore
 from toolyard.stores.agents import AgentStore
 from toolyard.stores.backups import Backups
-from toolyard.stores.catalog import Catalog
 from toolyard.stores.expand import expand_server, find_secrets
 from toolyard.stores.grants import Grants
 from toolyard.stores.identity import hub_identity
 from toolyard.stores.inputs import InputsFile
-from toolyard.stores.inventory import with_link
 from toolyard.stores.offer_cache import OfferCache
 from toolyard.stores.packages import PackagesFolder
 from toolyard.stores.secrets import Secrets
@@ -114,7 +113,6 @@ class House:
         self._build_features()
         self.sources: list[Source] = [
             Configured(self.servers),
-            Added(self.catalog, os.environ, self.follower),
             self.announced,
             self.roster,
             *self.feature_sources,
@@ -168,7 +166,7 @@ class House:
             probe,
             lambda id_, why, since: self.pool.replaced(id_, why, since),
         )
-        root, approve = settings.data_dir / "catalog", self.approvals.approve_definition
+        root, approve = settings.data_dir / "catalog", self.approvals.approve_launch
         self.catalog = Catalog(root, approve=approve)
 
     def _build_links(self) -> None:

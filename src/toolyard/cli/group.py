@@ -38,7 +38,6 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "connect": ("clients", "Put the hub into the files of clients."),
     "disconnect": ("clients", "Take the hub out of the files of clients."),
     "undo": ("undo", "Undo the last change of a client's file, or the one named."),
-    "catalog": ("catalog", "Choose servers from the catalog, add your own, check and import."),
     "server": ("server", "Look after one server."),
     "activate": ("verification", "Start a server now, before a call needs it."),
     "deactivate": ("verification", "Let a server rest; the next call starts it again."),

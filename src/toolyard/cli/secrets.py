@@ -108,8 +108,8 @@ def rm_command(context: CliContext, name: str) -> None:
 
 def servers_of(context: CliContext) -> list[Server]:
     """Every server that the user has: of the file, and from the catalog."""
-    from toolyard.sources.catalog import make_report
-    from toolyard.stores.catalog import Catalog
+    from toolyard.features.catalog.source import make_report
+    from toolyard.features.catalog.store import Catalog
 
     written = context.servers_file.load().servers
     shelf = Catalog(context.settings.data_dir / "catalog").load()

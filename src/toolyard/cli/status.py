@@ -143,11 +143,5 @@ def _row(server: dict[str, Any]) -> list[str]:
 def show_problems(context: CliContext, problems: list[dict[str, Any]]) -> None:
     """Show each problem with what to do about it."""
     for problem in problems:
-        context.terminal.say()
-        context.terminal.say(
-            f"{context.terminal.paint('problem:', 'red')} {clean(problem['text'])}"
-        )
-        if subject := problem.get("subject"):
-            context.terminal.say(f"  where: {clean(subject)}")
-        if hint := problem.get("hint"):
-            context.terminal.say(f"  hint:  {clean(hint)}")
+        hint, subject = problem.get("hint", ""), problem.get("subject", "")
+        context.terminal.problem(problem["text"], hint, subject)

@@ -90,20 +90,25 @@ class CliContext:
             raise CommandError("no hub is running", "run: toolyard up --detach", Exit.NO_HUB)
         return hub
 
-    def run(self, operation: Operation[Order, Answer], order: Order) -> Answer:
+    def run(
+        self, operation: Operation[Order, Answer], order: Order, patience: float | None = None
+    ) -> Answer:
         """Carry out an operation: in the running hub, or here where none runs and files are enough.
+
+        `patience` is the time, in seconds, that a hub has to answer; a usual one if not given.
 
         Raises:
             CommandError: It needs a hub and none is running, or the hub refused it.
             ToolyardError: It could not be carried out here.
         """
+        from toolyard.console.control import PATIENCE
         from toolyard.console.here import run_here
         from toolyard.operation import Needs
 
         hub = self.hub_of_config
         if hub is None and operation.needs is Needs.FILES:
             return run_here(self.settings, operation, order)
-        return (hub or self.need_hub()).run(operation, order)
+        return (hub or self.need_hub()).run(operation, order, patience or PATIENCE)
 
     @property
     def hub_of_config(self) -> Control | None:

@@ -66,6 +66,15 @@ class Terminal:
         if hint:
             self.note(f"{self.paint('hint:', 'cyan', sys.stderr)} {hint}")
 
+    def problem(self, text: str, hint: str = "", subject: str = "") -> None:
+        """Show a problem with what it is about and what to do about it."""
+        self.say()
+        self.say(f"{self.paint('problem:', 'red')} {clean(text)}")
+        if subject:
+            self.say(f"  where: {clean(subject)}")
+        if hint:
+            self.say(f"  hint:  {clean(hint)}")
+
     def paint(self, text: str, colour: str, stream: TextIO | None = None) -> str:
         """Give the text in a colour, if it goes to a terminal that wants colours."""
         return click.style(text, fg=colour) if is_colourful(stream or sys.stdout) else text

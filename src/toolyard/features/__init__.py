@@ -11,6 +11,7 @@ from toolyard.feature import Feature
 from toolyard.features import (
     approvals,
     apps,
+    catalog,
     history,
     lock,
     policies,
@@ -24,6 +25,7 @@ from toolyard.features import (
 FEATURES: Final[tuple[Feature, ...]] = (
     approvals.FEATURE,
     apps.FEATURE,
+    catalog.FEATURE,
     history.FEATURE,
     lock.FEATURE,
     policies.FEATURE,

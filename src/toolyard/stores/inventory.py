@@ -8,7 +8,6 @@ from typing import Literal
 
 from toolyard.core.errors import SecretError
 from toolyard.core.model import Server
-from toolyard.stores.catalog import Catalog
 from toolyard.stores.expand import find_secrets
 from toolyard.stores.keyring import read_keyring
 from toolyard.stores.secrets import KeptSecret, Secrets, read_secret_file
@@ -50,17 +49,6 @@ def find_uses(servers: Iterable[Server]) -> dict[str, tuple[str, ...]]:
         for reference in find_secrets(server.endpoint, server.folder):
             found.setdefault(reference, []).append(server.id.name)
     return {reference: tuple(names) for reference, names in found.items()}
-
-
-def with_link(catalog: Catalog, server: Server, error: SecretError) -> SecretError:
-    """The same error, with where to get the secret if the catalog knows. It blocks."""
-    shelved = catalog.load().definitions.get(server.id.name)
-    if server.id.source != "catalog" or shelved is None:
-        return error
-    authorization = shelved.definition.authorization
-    links = [each.url for each in authorization.variables if each.secret]
-    link = next((each for each in (*links, authorization.url) if each), "")
-    return SecretError(str(error), f"get it at {link}, then {error.hint}") if link else error
 
 
 def _row(kept: KeptSecret, used_by: tuple[str, ...]) -> SecretRow:

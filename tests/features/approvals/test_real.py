@@ -19,7 +19,7 @@ from tests.e2e.hub import RunningHub, new_home, running_hub
 from tests.e2e.talk import Talk, talking, text_of
 from tests.features.approvals import servers
 from tests.features.approvals.yard import Json, ask, command, described
-from toolyard.stores.catalog import Catalog
+from toolyard.features.catalog.store import Catalog
 
 pytestmark = [
     pytest.mark.timeout(servers.PATIENCE + 60),  # the first run fetches

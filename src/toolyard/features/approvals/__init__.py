@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from toolyard.feature import Command, Feature, Heading
+from toolyard.features import catalog
 
 FEATURE: Final = Feature(
     __name__,
@@ -23,4 +24,5 @@ FEATURE: Final = Feature(
             "commands:approve_command",
         ),
     ),
+    uses=(catalog.FEATURE,),
 )

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from toolyard.core.catalog import Definition
 from toolyard.core.endpoint import fingerprint
 from toolyard.core.errors import ConfigError, StoreError
 from toolyard.core.locks import LOCKED_KINDS, Lock, Locked
@@ -232,14 +231,14 @@ class Approvals:
         left = Held(entry.held.parts - chosen.keys(), restless)
         return Judgement(entry.server.id, left, launch=not parts)
 
-    def approve_definition(self, definition: Definition) -> None:
-        """Approve how a definition is started: the user wrote it through us.
+    def approve_launch(self, server: str, launch: str) -> None:
+        """Approve how a server is started, given the fingerprint of it.
 
         Raises:
             StoreError: It cannot be written down.
         """
         if self._store is not None:
-            self._store.launches.approve(f"{definition.name}@{CATALOG}", definition.launch)
+            self._store.launches.approve(server, launch)
 
     def definitions(self, id_: ServerId) -> dict[Part, bytes]:
         """Return the parts of a server as they were approved, or as they were first listed.

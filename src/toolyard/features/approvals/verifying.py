@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Final
 
-from toolyard.core.catalog import Verification
 from toolyard.core.errors import LinkError, LinkTimeoutError, ToolyardError, UnknownNameError
 from toolyard.core.failure_hints import find_hint
 from toolyard.core.lookup import find_entry
@@ -21,15 +20,16 @@ from toolyard.executors.local import Local
 from toolyard.features.approvals.changes import unlike
 from toolyard.features.approvals.judging import CATALOG, Approvals
 from toolyard.features.approvals.model import Change, differences
+from toolyard.features.catalog.additions import Addition
+from toolyard.features.catalog.model import Verification
+from toolyard.features.catalog.source import make_server
+from toolyard.features.catalog.store import Catalog
 from toolyard.links.connecting import ProbeFatalError
 from toolyard.links.link import Link
 from toolyard.links.listing import KINDS, list_offers
 from toolyard.links.opening import Opener
 from toolyard.links.owner import EVERYBODY
 from toolyard.links.pool import LinkPool
-from toolyard.sources.catalog import make_server
-from toolyard.stores.added import Addition
-from toolyard.stores.catalog import Catalog
 from toolyard.yard import Yard
 
 SECONDS: Final = 60.0

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 
-from toolyard.core.catalog import Package
 from toolyard.core.locks import Locked
 from toolyard.features.approvals.judging import CATALOG, Approvals
+from toolyard.features.catalog.model import DefinedPackage
+from toolyard.features.catalog.store import Catalog
 from toolyard.features.lock.store import LockFile, lock_file
 from toolyard.operation import NoInput, operation
-from toolyard.stores.catalog import Catalog
 from toolyard.yard import Yard
 
 
@@ -33,7 +33,7 @@ def _lock(yard: Yard) -> dict[str, Locked]:
     return lock
 
 
-def _spell(package: Package | None) -> str:
+def _spell(package: DefinedPackage | None) -> str:
     if package is None:
         return ""
     return f"{package.kind}:{package.name}" + (f"@{package.version}" if package.version else "")

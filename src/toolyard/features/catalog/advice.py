@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from toolyard.core.catalog import Definition
 from toolyard.core.model import Command
+from toolyard.features.catalog.model import Definition
 
 CATEGORIES: Final = (
     *("development", "database", "productivity", "communication", "search", "cloud"),

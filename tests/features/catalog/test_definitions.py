@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from toolyard.core.advice import advise
-from toolyard.core.catalog import Definition, DefinitionError, check_name
-from toolyard.core.definitions import read_definition
 from toolyard.core.errors import ConfigError
 from toolyard.core.model import Command, Url
+from toolyard.features.catalog.advice import advise
+from toolyard.features.catalog.model import Definition, DefinitionError, check_name
+from toolyard.features.catalog.reading import read_definition
 
 RUNTIME = {"command": "npx", "args": ["-y", "thing"]}
 

@@ -6,10 +6,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from toolyard.core.catalog import Definition, DefinitionError
-from toolyard.core.definitions import read_definition
 from toolyard.core.model import Command, Url
-from toolyard.core.published import to_server
+from toolyard.features.catalog.model import Definition, DefinitionError
+from toolyard.features.catalog.reading import read_definition
+from toolyard.features.catalog.server_json import to_server
 
 
 def read(**fields: Any) -> Definition:

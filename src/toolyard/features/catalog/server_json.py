@@ -12,12 +12,18 @@ from typing import Final
 
 import msgspec
 
-from toolyard.core.catalog import Definition, DefinitionError, Package, PackageKind, Variable
 from toolyard.core.endpoint import Command, Endpoint, Pairs, Url
 from toolyard.core.endpoint_fields import read_endpoint
 from toolyard.core.errors import ConfigError
-from toolyard.core.plain import Plain
 from toolyard.core.transports import read_transport
+from toolyard.features.catalog.field_reader import FieldReader
+from toolyard.features.catalog.model import (
+    DefinedPackage,
+    Definition,
+    DefinitionError,
+    PackageKind,
+    Variable,
+)
 
 SCHEMA: Final = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
 PRIVATE: Final = "local.toolyard"
@@ -33,16 +39,16 @@ _SLOT: Final = re.compile(r"\{([A-Za-z_][A-Za-z0-9_-]*)\}")
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """One way to run or reach a published server."""
+class PublishedTransport:
+    """One way to run or reach a published server, and what it takes."""
 
     endpoint: Endpoint
-    package: Package | None = None
+    package: DefinedPackage | None = None
     variables: tuple[Variable, ...] = ()
 
 
-def find_way(server: Plain) -> Way:
-    """The first way of a `server.json` that can be used: its packages, then its remotes.
+def find_transport(server: FieldReader) -> PublishedTransport:
+    """Return the first transport of a `server.json` that can be used: packages, then remotes.
 
     Raises:
         ConfigError: There is none.
@@ -62,7 +68,7 @@ def find_way(server: Plain) -> Way:
     )
 
 
-def _package(part: Plain) -> Way:
+def _package(part: FieldReader) -> PublishedTransport:
     spelled = part.text("registryType", "registry_type", "registry_name")
     kind = KINDS.get(spelled.lower())
     name, version = part.text("identifier", "name"), part.text("version")
@@ -81,14 +87,14 @@ def _package(part: Plain) -> Way:
     before = inputs.arguments(part.parts("runtimeArguments", "runtime_arguments"))
     after = inputs.arguments(part.parts("packageArguments", "package_arguments"))
     hint = part.text("runtimeHint", "runtime_hint")
-    package = Package(kind, name, version, sha256=part.text("fileSha256", "file_sha256"))
-    argv = _runner(package, hint, before, [variable.name for variable in inputs.found])
+    package = DefinedPackage(kind, name, version, sha256=part.text("fileSha256", "file_sha256"))
+    argv = _runner(package, hint, before, [variable.name for variable in inputs.asked_for])
     endpoint = read_endpoint({"command": [*argv, *after], "env": dict(env)})
-    return Way(endpoint, package, tuple(inputs.found))
+    return PublishedTransport(endpoint, package, tuple(inputs.asked_for))
 
 
 def _runner(
-    package: Package, hint: str, before: tuple[str, ...], names: list[str]
+    package: DefinedPackage, hint: str, before: tuple[str, ...], names: list[str]
 ) -> tuple[str, ...]:
     """The command that starts a package, by its kind."""
     exact = f"{package.name}@{package.version}" if package.version else package.name
@@ -113,36 +119,36 @@ def _runner(
             )
 
 
-def _image(package: Package) -> str:
+def _image(package: DefinedPackage) -> str:
     has_tag = ":" in package.name.rpartition("/")[2] or "@" in package.name
     return f"{package.name}:{package.version}" if package.version and not has_tag else package.name
 
 
-def _remote(part: Plain) -> Way:
+def _remote(part: FieldReader) -> PublishedTransport:
     inputs = _Inputs()
     entry = {
         "type": part.text("type", "transport_type", "transport") or "http",
         "url": inputs.fill(part.text("url"), part.part("variables")),
         "headers": dict(inputs.headers(part.parts("headers"))),
     }
-    return Way(read_endpoint(entry), None, tuple(inputs.found))
+    return PublishedTransport(read_endpoint(entry), None, tuple(inputs.asked_for))
 
 
 class _Inputs:
     """Turns inputs into texts, and remembers which ones the user must give."""
 
     def __init__(self) -> None:
-        self.found: list[Variable] = []
+        self.asked_for: list[Variable] = []
 
-    def variables(self, parts: list[Plain]) -> Pairs:
+    def variables(self, parts: list[FieldReader]) -> Pairs:
         texts = [(part.text("name"), self._text(part, part.text("name"))) for part in parts]
         return tuple((name, text) for name, text in texts if text is not None)
 
-    def headers(self, parts: list[Plain]) -> Pairs:
+    def headers(self, parts: list[FieldReader]) -> Pairs:
         texts = [(part.text("name"), self._text(part, _upper(part.text("name")))) for part in parts]
         return tuple((name, text) for name, text in texts if text is not None)
 
-    def arguments(self, parts: list[Plain]) -> tuple[str, ...]:
+    def arguments(self, parts: list[FieldReader]) -> tuple[str, ...]:
         words: list[str] = []
         for part in parts:
             name = part.text("name")
@@ -152,7 +158,7 @@ class _Inputs:
                 words += [name, text] if part.text("type") == "named" and name else [text]
         return tuple(words)
 
-    def fill(self, text: str, variables: Plain | None) -> str:
+    def fill(self, text: str, variables: FieldReader | None) -> str:
         """Put what is known of the variables into a text, and references for the rest."""
 
         def value(match: re.Match[str]) -> str:
@@ -163,13 +169,13 @@ class _Inputs:
 
         return _SLOT.sub(value, text.replace("${", "$${"))
 
-    def _text(self, part: Plain, name: str) -> str | None:
+    def _text(self, part: FieldReader, name: str) -> str | None:
         if value := part.text("value"):
             return self.fill(value, part.part("variables"))
         default = part.text("default")
         required = part.flag("isRequired", "is_required")
         secret = part.flag("isSecret", "is_secret")
-        self.found.append(
+        self.asked_for.append(
             Variable(name, required and not default, secret, part.text("description"))
         )
         if default:

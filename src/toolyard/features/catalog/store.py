@@ -17,17 +17,24 @@ from types import MappingProxyType
 
 import msgspec
 
-from toolyard.core.catalog import FOLDERS, Definition, DefinitionError, Folder, Verification
-from toolyard.core.definitions import read_definition
 from toolyard.core.errors import StoreError, UnknownNameError
 from toolyard.core.model import Problem
 from toolyard.core.names import closest
 from toolyard.core.problems import ProblemCode
+from toolyard.features.catalog.additions import AddedFile, Addition
+from toolyard.features.catalog.bundled_catalog import BUNDLED, copy_bundled
+from toolyard.features.catalog.files import FileState, read_file, read_text, record_into
+from toolyard.features.catalog.model import (
+    FOLDERS,
+    SOURCE,
+    Definition,
+    DefinitionError,
+    Folder,
+    Verification,
+)
+from toolyard.features.catalog.reading import read_definition
 from toolyard.records.files import READ_LIMIT, locked, read_bounded, write_atomic
 from toolyard.records.marks import mark_of
-from toolyard.stores.added import AddedFile, Addition
-from toolyard.stores.definitions import FileState, read_file, read_text, record_into
-from toolyard.stores.stock import SHIPPED, restock
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +60,14 @@ class Shelf:
         Raises:
             UnknownNameError: There is none.
         """
-        found = self.definitions.get(name)
-        if found is None and "/" in name:
+        shelved = self.definitions.get(name)
+        if shelved is None and "/" in name:
             every = self.definitions.values()
-            found = next((each for each in every if each.definition.full_name == name), None)
-        if found is None:
+            shelved = next((item for item in every if item.definition.full_name == name), None)
+        if shelved is None:
             near = ", ".join(closest(name, self.definitions)) or "see: toolyard catalog list"
             raise UnknownNameError(f"no definition {name[:80]!r} in the catalog", near)
-        return found
+        return shelved
 
 
 class Catalog:
@@ -69,33 +76,33 @@ class Catalog:
     def __init__(
         self,
         root: Path,
-        shipped: Path = SHIPPED,
+        bundled: Path = BUNDLED,
         *,
-        approve: Callable[[Definition], None] = lambda _definition: None,
+        approve: Callable[[str, str], None] = lambda _server, _launch: None,
     ) -> None:
         """Keep a catalog there.
 
-        `approve` is told of a definition before it is written: what users write through us, they
-        approve.
+        `approve` is told the server and the fingerprint of how it is started before a definition
+        is written: what users write through us, they approve.
         """
         self.root = root
         self._approve = approve
         self.added_file = AddedFile(root / "added.json")
-        self._shipped = shipped
+        self._bundled = bundled
         # By folder and file name: paths are slow to make and to compare by the thousand.
         self._files: dict[str, dict[str, FileState]] = {folder: {} for folder in FOLDERS}
         self._guard = threading.RLock()
         self._made: tuple[Shelf, tuple[Problem, ...]] | None = None
         """The shelf as it was last made, until a file is another."""
 
-    def restock(self) -> tuple[str, ...]:
+    def copy_bundled(self) -> tuple[str, ...]:
         """Copy what we ship and is missing, or has changed and was not edited; give the names.
 
         Raises:
             StoreError: A file cannot be read or written.
         """
         with self._guard, locked(self._lock):
-            return restock(self._shipped, self.root)
+            return copy_bundled(self._bundled, self.root)
 
     def load(self) -> Shelf:
         """Give all that is there; files that did not change are not read again.
@@ -124,7 +131,7 @@ class Catalog:
                 raise DefinitionError(
                     f"there is a custom definition '{definition.name}' already", "remove it first"
                 )
-            self._approve(definition)
+            self._approve(f"{definition.name}@{SOURCE}", definition.launch)
             write_atomic(path, msgspec.json.format(text, indent=2) + b"\n")
             self._look(path)
         return definition
@@ -138,16 +145,16 @@ class Catalog:
         """
         with self._guard, locked(self._lock):
             self._sweep()
-            found = self._shelf().definitions.get(name)
-            if found is None or found.folder != "custom":
+            shelved = self._shelf().definitions.get(name)
+            if shelved is None or shelved.folder != "custom":
                 raise UnknownNameError(
                     f"there is no custom definition {name[:80]!r}", "see: toolyard catalog list"
                 )
             try:
-                found.path.unlink()
+                shelved.path.unlink()
             except OSError as error:
-                raise StoreError(f"cannot delete '{found.path}': {error.strerror}") from error
-            self._look(found.path)
+                raise StoreError(f"cannot delete '{shelved.path}': {error.strerror}") from error
+            self._look(shelved.path)
 
     def add(self, name: str, values: Mapping[str, str] | None = None) -> Shelved:
         """Make a definition a server of the yard, with what it was given for its variables.
@@ -157,9 +164,9 @@ class Catalog:
             ConfigError: A value cannot be used.
             StoreError: The file cannot be read or written.
         """
-        found = self.load().get(name)
-        self.added_file.put(found.definition.name, values or {})
-        return found
+        shelved = self.load().get(name)
+        self.added_file.put(shelved.definition.name, values or {})
+        return shelved
 
     def drop(self, name: str) -> None:
         """Take a server out of the yard; its definition stays.
@@ -227,26 +234,26 @@ class Catalog:
 
     def _sweep(self) -> None:
         """Look at every file that is there or was there; the unchanged cost a stat."""
-        for folder, known in self._files.items():
+        for folder, states in self._files.items():
             base = str(self.root / folder)
-            for name in _listed(base) | set(known):
-                state = known.get(name)
+            for name in _listed(base) | set(states):
+                state = states.get(name)
                 # Most are as they were, and a path is slow to make.
                 if state is None or not state.mark or mark_of(f"{base}/{name}") != state.mark:
                     self._look(self.root / folder / name)
 
     def _look(self, path: Path) -> None:
-        known = self._files.get(path.parent.name)
-        if known is None or path.parent.parent != self.root or not _is_definition(path.name):
+        states = self._files.get(path.parent.name)
+        if states is None or path.parent.parent != self.root or not _is_definition(path.name):
             return
-        before = known.get(path.name)
+        before = states.get(path.name)
         state = read_file(path, before)
         if state is not before:
             self._made = None
         if state is None:
-            known.pop(path.name, None)
+            states.pop(path.name, None)
         else:
-            known[path.name] = state
+            states[path.name] = state
 
     def _shelf(self) -> Shelf:
         added, trouble = self.added_file.load()
@@ -255,7 +262,7 @@ class Catalog:
         return self._made[0]
 
     def _make_shelf(self, added: dict[str, Addition], trouble: tuple[Problem, ...]) -> Shelf:
-        found: dict[str, Shelved] = {}
+        definitions: dict[str, Shelved] = {}
         problems: list[Problem] = []
         for folder in FOLDERS:  # custom comes last and wins
             for name, state in sorted(self._files[folder].items(), key=itemgetter(0)):
@@ -263,14 +270,15 @@ class Catalog:
                 if state.definition is None:
                     continue
                 path = self.root / folder / name
-                twin = found.get(state.definition.name)
+                twin = definitions.get(state.definition.name)
                 if twin is not None and twin.folder == folder:
                     problems.append(_duplicate(path, twin))
                 else:
-                    found[state.definition.name] = Shelved(state.definition, path, folder)
+                    shelved = Shelved(state.definition, path, folder)
+                    definitions[state.definition.name] = shelved
         problems += trouble
-        problems += [_missing(name, self.root) for name in added if name not in found]
-        ordered = dict(sorted(found.items()))
+        problems += [_missing(name, self.root) for name in added if name not in definitions]
+        ordered = dict(sorted(definitions.items()))
         return Shelf(MappingProxyType(ordered), MappingProxyType(added), tuple(problems))
 
 

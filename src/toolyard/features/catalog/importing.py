@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Final
+from typing import Final
 
-from toolyard.core.catalog import Definition, DefinitionError
-from toolyard.core.definitions import read_definition
 from toolyard.core.endpoint import write_endpoint
-from toolyard.stores.catalog import Catalog
-from toolyard.stores.published import Published
+from toolyard.features.catalog.model import Definition, DefinitionError
+from toolyard.features.catalog.publisher import Publisher, ServerObject
+from toolyard.features.catalog.reading import read_definition
+from toolyard.features.catalog.store import Catalog
 
 OFFICIAL_META: Final = "io.modelcontextprotocol.registry/official"
 
 
 def import_published(
-    catalog: Catalog, published: Published, name: str, version: str = "latest", alias: str = ""
+    catalog: Catalog, publisher: Publisher, name: str, version: str = "latest", alias: str = ""
 ) -> Definition:
     """Write the definition of a published server; `alias` is the name it gets here.
 
@@ -26,9 +26,9 @@ def import_published(
         ConfigError: It cannot be had or used, or its name is taken by another one.
         StoreError: It cannot be written.
     """
-    found = published.get(name, version)
-    server = dict(found["server"])
-    _refuse_deleted(found, name)
+    entry = publisher.get(name, version)
+    server = dict(entry["server"])
+    _refuse_deleted(entry, name)
     definition = read_definition(_encode(server))
     here = alias or definition.name
     taken = catalog.load().definitions.get(here)
@@ -42,32 +42,32 @@ def import_published(
     return catalog.put(_encode(server))
 
 
-def _refuse_deleted(found: dict[str, Any], name: str) -> None:
-    meta = found.get("_meta")
+def _refuse_deleted(entry: ServerObject, name: str) -> None:
+    meta = entry.get("_meta")
     official = meta.get(OFFICIAL_META) if isinstance(meta, dict) else None
     if isinstance(official, dict) and official.get("status") == "deleted":
         raise DefinitionError(f"'{name}' was deleted by who published it", "choose another one")
 
 
-def _encode(server: dict[str, Any]) -> bytes:
+def _encode(server: ServerObject) -> bytes:
     return json.dumps(server, ensure_ascii=False).encode("utf-8", "replace")
 
 
-def _runtime(definition: Definition) -> dict[str, Any]:
+def _runtime(definition: Definition) -> dict[str, object]:
     runtime = write_endpoint(definition.endpoint)
     kind = runtime.pop("type", "stdio")
     return {"transport": "streamable-http" if kind == "http" else kind} | runtime
 
 
-def _authorization(definition: Definition) -> dict[str, Any]:
-    told = definition.authorization
+def _authorization(definition: Definition) -> dict[str, object]:
+    authorization = definition.authorization
     variables = [
         {
-            "name": each.name,
-            "description": each.text,
-            "required": each.required,
-            "secret": each.secret,
+            "name": variable.name,
+            "description": variable.text,
+            "required": variable.required,
+            "secret": variable.secret,
         }
-        for each in told.variables
+        for variable in authorization.variables
     ]
-    return {"type": told.kind, "variables": variables}
+    return {"type": authorization.kind, "variables": variables}

@@ -1,16 +1,20 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.catalog.registry import Shop, shop
+from tests.cli.stand_in import standing_in
+from tests.features.catalog.registry import Shop, shop
 from toolyard.cli.entry import run
 from toolyard.console.exits import Exit
-from toolyard.stores.stock import SHIPPED
+from toolyard.features.catalog.bundled_catalog import BUNDLED
 
 pytestmark = pytest.mark.slow
 
@@ -37,7 +41,7 @@ def test_the_official_ones_are_offers_until_one_is_added(toolyard: Toolyard, roo
     code, answer, _ = toolyard("list")
 
     assert code == Exit.OK
-    assert len(answer["definitions"]) == len(list(SHIPPED.glob("*.json")))
+    assert len(answer["definitions"]) == len(list(BUNDLED.glob("*.json")))
     assert not any(each["added"] for each in answer["definitions"])
     assert toolyard("list", "--added")[1]["definitions"] == []
 
@@ -121,7 +125,7 @@ def test_people_get_a_table_and_sentences(capfd: pytest.CaptureFixture[str]) -> 
 
 
 def test_all_that_we_ship_passes_the_strict_check(toolyard: Toolyard) -> None:
-    code, answer, _ = toolyard("validate", "--strict", str(SHIPPED))
+    code, answer, _ = toolyard("validate", "--strict", str(BUNDLED))
 
     failed = [each for each in answer["results"] if each["errors"] or each["advice"]]
     assert failed == []
@@ -160,6 +164,34 @@ def test_a_published_server_is_found_and_imported(toolyard: Toolyard, root: Path
     assert toolyard("show", "io.example/weather")[1]["name"] == "weather"
     assert toolyard("remove", "weather", "--definition")[0] == Exit.OK
     assert not (root / "custom" / "weather.json").exists()
+
+
+def test_a_running_hub_is_asked(toolyard: Toolyard) -> None:
+    with standing_in() as hub:
+        # The stand-in knows nothing of a catalog.
+        assert toolyard("list", "--category", "search")[0] == Exit.NOT_FOUND
+        assert toolyard("add", "time")[0] == Exit.NOT_FOUND
+
+    asked = [path for path, _ in hub.asked]
+    assert asked == ["/api/v1/catalog?category=search", "/api/v1/catalog/time"]
+
+
+def test_shells_complete_the_names_of_definitions(toolyard: Toolyard) -> None:
+    def complete(words: str, index: int) -> list[str]:
+        env = {"_TOOLYARD_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(index)}
+        done = subprocess.run(
+            [sys.executable, "-m", "toolyard"],
+            env=os.environ | env,
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        return [line.partition(",")[2] for line in done.stdout.splitlines() if line]
+
+    assert complete("toolyard catalog add gi", 3) == ["git", "github", "gitlab"]
+    assert complete("toolyard catalog remove ti", 3) == []
+    toolyard("add", "time")
+    assert complete("toolyard catalog remove ti", 3) == ["time"]
 
 
 def test_an_import_never_takes_the_place_of_another(toolyard: Toolyard, root: Path) -> None:

@@ -1,4 +1,4 @@
-"""The definitions we ship, and how they get into the user's catalog without undoing their edits."""
+"""The definitions we ship: copied into the user's catalog without undoing anybody's edits."""
 
 from __future__ import annotations
 
@@ -16,36 +16,36 @@ from toolyard.records.edit import set_member
 from toolyard.records.files import read_bounded, write_atomic
 from toolyard.records.jsonc import parse
 
-SHIPPED: Final = Path(__file__).resolve().parents[1] / "catalog" / "official"
-SCHEMA: Final = Path(__file__).resolve().parents[1] / "catalog" / "schema.json"
+BUNDLED: Final = Path(__file__).with_name("bundled") / "official"
+SCHEMA: Final = Path(__file__).with_name("bundled") / "schema.json"
 """The JSON Schema of a definition."""
 _OURS: Final = (*LIST_KEYS, "metadata")
-"""What verification writes: neither an edit of the user's nor part of what we ship."""
+"""The keys that verification writes: neither an edit of the user's nor part of what we ship."""
 
 
-def restock(shipped: Path, root: Path) -> tuple[str, ...]:
+def copy_bundled(bundled: Path, root: Path) -> tuple[str, ...]:
     """Copy what is missing, and what changed here while the user left it alone; give the names.
 
     Raises:
         StoreError: A file cannot be read or written.
     """
     memory = root / "shipped.json"
-    known = _remembered(memory)
+    remembered = _read_memory(memory)
     copied: list[str] = []
     digests: dict[str, str] = {}
-    for source in sorted(shipped.glob("*.json")):
+    for source in sorted(bundled.glob("*.json")):
         new, old = read_bounded(source), _present(root / "official" / source.name)
-        if old == new and source.stem in known:
+        if old == new and source.stem in remembered:
             continue  # as at most starts, which must be quick
         digests[source.stem] = _digest(new)
-        text = _next(old, new, digests[source.stem], known.get(source.stem, ""))
+        text = _next_text(old, new, digests[source.stem], remembered.get(source.stem, ""))
         if text is not None:
             write_atomic(root / "official" / source.name, text)
             copied.append(source.stem)
-    _copy_schema(shipped.parent / "schema.json", root / "schema.json")
+    _copy_schema(bundled.parent / "schema.json", root / "schema.json")
     # A name we no longer ship is remembered, so that it is not taken for an edit if it returns.
-    if known | digests != known:
-        write_atomic(memory, json.dumps(known | digests, indent=2).encode() + b"\n")
+    if remembered | digests != remembered:
+        write_atomic(memory, json.dumps(remembered | digests, indent=2).encode() + b"\n")
     return tuple(copied)
 
 
@@ -63,8 +63,8 @@ def _present(target: Path) -> bytes | None:
         return None
 
 
-def _next(old: bytes | None, new: bytes, digest: str, remembered: str) -> bytes | None:
-    """What is to be written; None if the file stays as it is."""
+def _next_text(old: bytes | None, new: bytes, digest: str, remembered: str) -> bytes | None:
+    """Return the text to write; None if the file stays as it is."""
     if old is None:
         return new
     present = _digest(old)
@@ -74,16 +74,16 @@ def _next(old: bytes | None, new: bytes, digest: str, remembered: str) -> bytes 
 
 
 def _carry_over(old: bytes, new: bytes) -> bytes | None:
-    """What we ship now, with what was seen of the server until now."""
+    """Put what verification wrote into the text that we ship now."""
     try:
-        seen = msgspec.json.decode(old, type=dict[str, Raw])
+        present = msgspec.json.decode(old, type=dict[str, Raw])
     except msgspec.DecodeError:
         return None  # it has comments by now, so somebody cares for it
     for key in _OURS:
-        if key in seen:
+        if key in present:
             word = f"@{hashlib.sha256(key.encode()).hexdigest()}"
             new = set_member(new, [key], word)
-            new = new.replace(json.dumps(word).encode(), bytes(seen[key]), 1)
+            new = new.replace(json.dumps(word).encode(), bytes(present[key]), 1)
     return new
 
 
@@ -96,14 +96,14 @@ def _digest(text: bytes) -> str:
     plain: Any = root.plain() if root else None
     if not isinstance(plain, dict):
         return ""
-    kept = {key: value for key, value in plain.items() if key not in _OURS}
-    canonical = json.dumps(kept, sort_keys=True, separators=(",", ":"))
+    shipped = {key: value for key, value in plain.items() if key not in _OURS}
+    canonical = json.dumps(shipped, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _remembered(memory: Path) -> dict[str, str]:
+def _read_memory(memory: Path) -> dict[str, str]:
     try:
-        found = json.loads(read_bounded(memory))
+        digests = json.loads(read_bounded(memory))
     except (FileNotFoundError, ValueError):
         return {}
-    return {str(k): str(v) for k, v in found.items()} if isinstance(found, dict) else {}
+    return {str(k): str(v) for k, v in digests.items()} if isinstance(digests, dict) else {}

@@ -11,12 +11,12 @@ from typing import Any, Final
 
 import msgspec
 
-from toolyard.core.catalog import Definition, DefinitionError, Verification
-from toolyard.core.definitions import read_definition
 from toolyard.core.errors import ConfigError, StoreError
 from toolyard.core.lists import OFFER_LIMIT
 from toolyard.core.model import Problem
 from toolyard.core.problems import ProblemCode
+from toolyard.features.catalog.model import Definition, DefinitionError, Verification
+from toolyard.features.catalog.reading import read_definition
 from toolyard.records.edit import remove_member, set_member
 from toolyard.records.files import read_bounded
 from toolyard.records.jsonc import Document, JsoncError, Node, parse
@@ -90,23 +90,26 @@ def _strict(document: Document, node: Node) -> bytes:
         pass
     if node.kind == "object":
         # Of several members with one key, the last counts here as everywhere.
-        found = {each.key: each.node for each in node.members}
-        pairs = (json.dumps(key).encode() + b":" + _strict(document, e) for key, e in found.items())
+        values = {member.key: member.node for member in node.members}
+        pairs = (
+            json.dumps(key).encode() + b":" + _strict(document, value)
+            for key, value in values.items()
+        )
         return b"{" + b",".join(pairs) + b"}"
-    return b"[" + b",".join(_strict(document, each) for each in node.items) + b"]"
+    return b"[" + b",".join(_strict(document, item) for item in node.items) + b"]"
 
 
 def _notes(path: Path, definition: Definition) -> list[Problem]:
     hint = f"verify it again, with: toolyard verify {definition.name}"
     notes = definition.notes
-    told = [
-        Problem(ProblemCode.CATALOG_OFFER, f"'{path}': {e}", hint, str(path))
-        for e in notes[:NOTES_TOLD]
+    problems = [
+        Problem(ProblemCode.CATALOG_OFFER, f"'{path}': {note}", hint, str(path))
+        for note in notes[:NOTES_TOLD]
     ]
     if len(notes) > NOTES_TOLD:
         text = f"'{path}': {len(notes) - NOTES_TOLD} more are left out"
-        told.append(Problem(ProblemCode.CATALOG_OFFER, text, hint, str(path)))
-    return told
+        problems.append(Problem(ProblemCode.CATALOG_OFFER, text, hint, str(path)))
+    return problems
 
 
 def record_into(
@@ -142,7 +145,7 @@ def _set_record(text: bytes, verification: Verification, later: Any) -> bytes:
     before = plain if isinstance(plain, dict) else {}
     if member is not None and not isinstance(plain, dict):
         text = remove_member(text, ["metadata"])
-    kept = {key: before[key] for key in _RECORD if key in before and key != "instructions"}
+    record = {key: before[key] for key in _RECORD if key in before and key != "instructions"}
     for key in _RECORD:
         value = getattr(verification, key)
         if isinstance(value, bytes):
@@ -151,7 +154,7 @@ def _set_record(text: bytes, verification: Verification, later: Any) -> bytes:
             text = remove_member(text, ["metadata", key])
         else:
             text = set_member(text, ["metadata", key], value)
-    return set_member(text, ["metadata", "previous"], kept) if kept.get("verified_at") else text
+    return set_member(text, ["metadata", "previous"], record) if record.get("verified_at") else text
 
 
 def _block(key: str, raws: Sequence[bytes]) -> bytes:

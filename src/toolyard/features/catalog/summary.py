@@ -7,8 +7,8 @@ from typing import Protocol
 
 import msgspec
 
-from toolyard.core.catalog import Definition
 from toolyard.core.search import Index
+from toolyard.features.catalog.model import Definition
 
 
 class _Switched(Protocol):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from toolyard.core.catalog import DefinitionError
 from toolyard.core.model import Pairs
+from toolyard.features.catalog.model import DefinitionError
 
 TEXT_LIMIT: Final = 64 * 1024
 """Characters; the longest text that people write into a definition has a tenth of it."""
@@ -14,7 +14,7 @@ COUNT_LIMIT: Final = 1000
 """Members of a list or an object that a person wrote."""
 
 
-class Plain:
+class FieldReader:
     """One JSON object; a key may have several spellings, of which the first that is there counts.
 
     A null counts as absent.
@@ -66,15 +66,15 @@ class Plain:
             )
         return value
 
-    def part(self, *keys: str) -> Plain | None:
+    def part(self, *keys: str) -> FieldReader | None:
         """An object inside; None if it is not there."""
         value = self.get(*keys)
-        return None if value is None else Plain(value, self.at(keys[0]).strip("'"))
+        return None if value is None else FieldReader(value, self.at(keys[0]).strip("'"))
 
-    def parts(self, *keys: str) -> list[Plain]:
+    def parts(self, *keys: str) -> list[FieldReader]:
         """A list of objects."""
         name = self.at(keys[0]).strip("'")
-        return [Plain(item, f"{name}[{i}]") for i, item in enumerate(self.items(*keys))]
+        return [FieldReader(item, f"{name}[{i}]") for i, item in enumerate(self.items(*keys))]
 
     def items(self, *keys: str) -> list[Any]:
         """A list."""
@@ -90,7 +90,8 @@ class Plain:
     def texts(self, *keys: str) -> tuple[str, ...]:
         """A list of texts."""
         items = self.items(*keys)
-        reader = Plain({str(i): item for i, item in enumerate(items)}, self.at(keys[0]).strip("'"))
+        numbered = {str(index): item for index, item in enumerate(items)}
+        reader = FieldReader(numbered, self.at(keys[0]).strip("'"))
         return tuple(reader.text(str(i)) for i in range(len(items)))
 
     def pairs(self, *keys: str) -> Pairs:

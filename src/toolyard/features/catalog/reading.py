@@ -9,22 +9,22 @@ from typing import Any, Final, Literal
 import msgspec
 from msgspec import Raw
 
-from toolyard.core.catalog import (
-    Authorization,
-    AuthorizationKind,
-    Definition,
-    DefinitionError,
-    Package,
-    Variable,
-    Verification,
-    check_name,
-)
 from toolyard.core.endpoint import Pairs
 from toolyard.core.endpoint_fields import read_endpoint, read_timeout
 from toolyard.core.errors import ConfigError
 from toolyard.core.lists import LIST_KEYS, read_offers, split_list
-from toolyard.core.plain import Plain
-from toolyard.core.published import KINDS, Way, find_way
+from toolyard.features.catalog.field_reader import FieldReader
+from toolyard.features.catalog.model import (
+    Authorization,
+    AuthorizationKind,
+    DefinedPackage,
+    Definition,
+    DefinitionError,
+    Variable,
+    Verification,
+    check_name,
+)
+from toolyard.features.catalog.server_json import KINDS, PublishedTransport, find_transport
 
 AUTHORIZATIONS: Final[dict[str, AuthorizationKind]] = {
     "none": "none",
@@ -56,18 +56,18 @@ def read_definition(text: bytes) -> Definition:
         key: _list(key, fields.pop(key)) for key in LIST_KEYS if key in fields
     }
     try:
-        top = Plain({key: msgspec.json.decode(raw) for key, raw in fields.items()})
+        top = FieldReader({key: msgspec.json.decode(raw) for key, raw in fields.items()})
     except (msgspec.ValidationError, RecursionError) as error:
         raise DefinitionError(
             "it holds a number or a nesting that is too large", "take it out"
         ) from error
     name, full_name = _name(top)
-    way = _way(top)
+    transport = _transport(top)
     offers, notes = read_offers(lists)
     metadata, runtime = top.part("metadata"), top.part("runtime")
     return Definition(
         name=name,
-        endpoint=way.endpoint,
+        endpoint=transport.endpoint,
         full_name=full_name,
         version=top.text("version"),
         title=top.text("title"),
@@ -76,8 +76,8 @@ def read_definition(text: bytes) -> Definition:
         tags=top.texts("tags"),
         icon=_icon(top),
         links=_links(top),
-        authorization=_authorization(top, way),
-        package=way.package,
+        authorization=_authorization(top, transport),
+        package=transport.package,
         timeout=read_timeout(runtime.get("timeout") if runtime else None),
         verification=_verification(metadata, fields.get("metadata")) if metadata else None,
         listed=offers,
@@ -104,7 +104,7 @@ def _list(key: str, raw: Raw) -> list[bytes]:
         raise DefinitionError(f"'{key}' is not a list", "write it as [...]") from error
 
 
-def _name(top: Plain) -> tuple[str, str]:
+def _name(top: FieldReader) -> tuple[str, str]:
     """The name here, and the one it is published under."""
     name = top.text("name")
     if "/" not in name:
@@ -114,30 +114,30 @@ def _name(top: Plain) -> tuple[str, str]:
     return check_name(name.partition("/")[2][:64]), name
 
 
-def _way(top: Plain) -> Way:
+def _transport(top: FieldReader) -> PublishedTransport:
     runtime = top.part("runtime")
     if runtime is None:
-        return find_way(top)
+        return find_transport(top)
     endpoint = read_endpoint(runtime.value)
     package = top.part("package")
     own_package = _package(package) if package else None
     if own_package is None and top.get("packages") is not None:
         try:
-            way = find_way(top)
+            transport = find_transport(top)
         except ConfigError:  # its own runtime says all that is needed
-            return Way(endpoint)
-        return Way(endpoint, way.package, way.variables)
-    return Way(endpoint, own_package)
+            return PublishedTransport(endpoint)
+        return PublishedTransport(endpoint, transport.package, transport.variables)
+    return PublishedTransport(endpoint, own_package)
 
 
-def _package(package: Plain) -> Package:
+def _package(package: FieldReader) -> DefinedPackage:
     spelled = package.text("type", "registryType")
     kind = KINDS.get(spelled.lower())
     if kind is None:
         kinds = ", ".join(dict.fromkeys(KINDS.values()))
         raise DefinitionError(f"packages of type {spelled[:40]!r} are unknown", f"use: {kinds}")
     platforms = package.part("platforms")
-    return Package(
+    return DefinedPackage(
         kind,
         package.text("name", "identifier", "image", "url", "local_path"),
         package.text("version"),
@@ -153,18 +153,18 @@ def _package(package: Plain) -> Package:
     )
 
 
-def _digest(part: Plain) -> str:
+def _digest(part: FieldReader) -> str:
     digest = part.text("sha256", "fileSha256").lower()
     if digest and not re.fullmatch("[0-9a-f]{64}", digest):
         raise DefinitionError(f"{part.at('sha256')} is no SHA-256", "write 64 hexadecimal digits")
     return digest
 
 
-def _authorization(top: Plain, way: Way) -> Authorization:
+def _authorization(top: FieldReader, transport: PublishedTransport) -> Authorization:
     part = top.part("authorization")
     if part is None:
-        secret = any(variable.secret for variable in way.variables)
-        return Authorization("api_key" if secret else "none", way.variables)
+        secret = any(variable.secret for variable in transport.variables)
+        return Authorization("api_key" if secret else "none", transport.variables)
     spelled = part.text("type") or "none"
     kind = AUTHORIZATIONS.get(spelled.lower().replace("-", "_"))
     if kind is None:
@@ -172,13 +172,13 @@ def _authorization(top: Plain, way: Way) -> Authorization:
         raise DefinitionError(f"authorization {spelled[:40]!r} is unknown", f"use: {kinds}")
     variables = _variables(part)
     known_names = {variable.name for variable in variables}
-    variables += [variable for variable in way.variables if variable.name not in known_names]
+    variables += [variable for variable in transport.variables if variable.name not in known_names]
     return Authorization(
         kind, tuple(variables), part.text("url", "help_url", "helpUrl"), part.text("description")
     )
 
 
-def _variables(part: Plain) -> list[Variable]:
+def _variables(part: FieldReader) -> list[Variable]:
     required = part.flag("required", default=part.text("type") != "oauth2")
     url = part.text("url", "help_url", "helpUrl")
     single = [part.text("env_var", "variable")]
@@ -204,12 +204,12 @@ def _variables(part: Plain) -> list[Variable]:
     return variables
 
 
-def _icon(top: Plain) -> str:
+def _icon(top: FieldReader) -> str:
     icons = top.parts("icons") if top.get("icon") is None else []
     return icons[0].text("src") if icons else top.text("icon")
 
 
-def _links(top: Plain) -> Pairs:
+def _links(top: FieldReader) -> Pairs:
     links = dict(top.pairs("links"))
     for key in LINKS:
         value = top.get(key)
@@ -221,7 +221,7 @@ def _links(top: Plain) -> Pairs:
     return tuple(links.items())
 
 
-def _verification(metadata: Plain, raw: Raw | None) -> Verification | None:
+def _verification(metadata: FieldReader, raw: Raw | None) -> Verification | None:
     if not metadata.text("verified_at"):
         return None
     capabilities = b""

@@ -11,10 +11,10 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from toolyard.core.catalog import DefinitionError, Verification
 from toolyard.core.errors import ConfigError, UnknownNameError
-from toolyard.stores.catalog import Catalog
-from toolyard.stores.stock import SCHEMA, SHIPPED
+from toolyard.features.catalog.bundled_catalog import BUNDLED, SCHEMA
+from toolyard.features.catalog.model import DefinitionError, Verification
+from toolyard.features.catalog.store import Catalog
 
 SCHEMA_CHECK = jsonschema_rs.validator_for(json.loads(SCHEMA.read_text("utf-8")))
 TOOL = b'{"name":"t","inputSchema":{"type":"object","x":1E5},"y":1.0}'
@@ -50,8 +50,8 @@ def catalog(tmp_path: Path, shipped: Path) -> Catalog:
 
 
 def test_what_we_ship_is_copied_once(catalog: Catalog) -> None:
-    assert catalog.restock() == ("one", "two")
-    assert catalog.restock() == ()
+    assert catalog.copy_bundled() == ("one", "two")
+    assert catalog.copy_bundled() == ()
 
     shelf = catalog.load()
     assert list(shelf.definitions) == ["one", "two"]
@@ -62,11 +62,11 @@ def test_what_we_ship_is_copied_once(catalog: Catalog) -> None:
 def test_a_file_that_only_we_changed_is_replaced_and_keeps_what_was_seen(
     catalog: Catalog, shipped: Path
 ) -> None:
-    catalog.restock()
+    catalog.copy_bundled()
     catalog.record("one", SEEN, [TOOL])
     (shipped / "one.json").write_bytes(text("one", title="Uno"))
 
-    assert catalog.restock() == ("one",)
+    assert catalog.copy_bundled() == ("one",)
 
     definition = catalog.load().get("one").definition
     assert definition.title == "Uno"
@@ -75,28 +75,28 @@ def test_a_file_that_only_we_changed_is_replaced_and_keeps_what_was_seen(
 
 
 def test_a_file_that_the_user_edited_or_broke_is_kept(catalog: Catalog, shipped: Path) -> None:
-    catalog.restock()
+    catalog.copy_bundled()
     one, two = (catalog.root / "official" / f"{name}.json" for name in ("one", "two"))
     one.write_bytes(text("one", title="Mine"))
     two.write_text("{ broken")
     for name in ("one", "two"):
         (shipped / f"{name}.json").write_bytes(text(name, title="Newer"))
 
-    assert catalog.restock() == ()
+    assert catalog.copy_bundled() == ()
 
     assert catalog.load().get("one").definition.title == "Mine"
     assert two.read_text() == "{ broken"
 
 
 def test_a_missing_file_comes_back(catalog: Catalog) -> None:
-    catalog.restock()
+    catalog.copy_bundled()
     (catalog.root / "official" / "one.json").unlink()
 
-    assert catalog.restock() == ("one",)
+    assert catalog.copy_bundled() == ("one",)
 
 
 def test_a_custom_definition_wins_until_it_is_removed(catalog: Catalog) -> None:
-    catalog.restock()
+    catalog.copy_bundled()
     catalog.put(text("one", title="Mine", unknown={"kept": 1.0}), "one")
     assert catalog.load().get("one").definition.title == "Mine"
     assert json.loads(catalog.text("one"))["unknown"] == {"kept": 1.0}
@@ -123,7 +123,7 @@ def test_no_name_leads_out_of_the_folder(catalog: Catalog, tmp_path: Path, name:
 
 
 def test_one_bad_file_costs_that_file_alone(catalog: Catalog) -> None:
-    catalog.restock()
+    catalog.copy_bundled()
     custom = catalog.root / "custom"
     custom.mkdir()
     (custom / "syntax.json").write_text('{\n  "name": oops\n}')
@@ -229,7 +229,7 @@ def test_a_loop_in_a_schema_is_kept_as_said_and_not_offered(catalog: Catalog) ->
 
 
 def test_added_servers_keep_their_values(catalog: Catalog) -> None:
-    catalog.restock()
+    catalog.copy_bundled()
     catalog.add("one", {"KEY": "secret", "A": "b"})
     catalog.add("one", {"A": "c"})
     catalog.set_enabled("one", False)
@@ -245,7 +245,7 @@ def test_added_servers_keep_their_values(catalog: Catalog) -> None:
 
 
 def test_trouble_with_added_servers_is_told(catalog: Catalog) -> None:
-    catalog.restock()
+    catalog.copy_bundled()
     with pytest.raises(UnknownNameError) as caught:
         catalog.add("oen")
     assert "one" in caught.value.hint
@@ -263,7 +263,7 @@ def test_trouble_with_added_servers_is_told(catalog: Catalog) -> None:
 
 
 def test_many_who_write_at_once_lose_nothing(catalog: Catalog) -> None:
-    catalog.restock()
+    catalog.copy_bundled()
     other = Catalog(catalog.root, catalog.root)
     names = [f"s{index}" for index in range(12)]
 
@@ -315,8 +315,8 @@ def test_a_thousand_files_load_in_a_second_and_one_change_reads_one(tmp_path: Pa
 
 
 def test_every_official_definition_is_in_order() -> None:
-    files = sorted(SHIPPED.glob("*.json"))
-    catalog = Catalog(SHIPPED.parent, SHIPPED)
+    files = sorted(BUNDLED.glob("*.json"))
+    catalog = Catalog(BUNDLED.parent, BUNDLED)
 
     shelf = catalog.load()
 
@@ -331,7 +331,7 @@ def test_every_official_definition_is_in_order() -> None:
 
 
 def test_what_we_write_follows_the_schema(catalog: Catalog) -> None:
-    catalog.restock()
+    catalog.copy_bundled()
     catalog.record("one", SEEN, [TOOL], [b'{"name":"p"}'], [b'{"uri":"a:b"}'], [])
     catalog.record("one", SEEN, [TOOL])
 

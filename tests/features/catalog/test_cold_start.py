@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.surfaces.doors import open_doors
-from toolyard.stores.catalog import Catalog
+from toolyard.features.catalog.store import Catalog
 
 pytestmark = pytest.mark.slow
 

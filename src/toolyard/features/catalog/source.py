@@ -1,27 +1,51 @@
-"""The source of the servers that the user added from the catalog."""
+"""The catalog as a part of the yard, and the source of the servers added from it."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
-from toolyard.core.catalog import FOLDERS, Definition
-from toolyard.core.errors import SourceError, StoreError
+from toolyard.core.errors import SecretError, SourceError, StoreError
 from toolyard.core.model import Command, Endpoint, Pairs, Problem, Report, Server, ServerId
 from toolyard.core.problems import ProblemCode
+from toolyard.features.catalog.additions import Addition
+from toolyard.features.catalog.model import FOLDERS, SOURCE, Definition
+from toolyard.features.catalog.store import Catalog, Shelf
 from toolyard.records.follow import Follower
-from toolyard.stores.added import Addition
-from toolyard.stores.catalog import Catalog, Shelf
+from toolyard.settings import Settings
 from toolyard.stores.expand import Lookup, find_unset
+from toolyard.yard import Yard
 
-SOURCE: Final = "catalog"
-CATALOG_UNSET: Final = "catalog-unset"
-"""A server of the catalog needs something that is not set."""
 # Not one that is written with two dollars, for that is a literal.
 _REFERENCE: Final = re.compile(r"(?<!\$)\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-[^{}]*)?\}")
+
+
+def parts(yard: Yard) -> Iterable[object]:
+    """The catalog of the user; a hub has one already, since links are opened with it."""
+    if Catalog not in yard.parts:
+        settings = yard.part(Settings)
+        yield Catalog(settings.data_dir / "catalog", approve=partial(_approve_launch, settings))
+
+
+def sources(yard: Yard) -> Sequence[Added]:
+    """The source of the servers that were added."""
+    return [Added(yard.part(Catalog), os.environ, yard.part(Follower))]
+
+
+def _approve_launch(settings: Settings, server: str, launch: str) -> None:
+    """Note what is written without a hub as approved, so that the next hub does not ask again."""
+    from toolyard.records.database import Database
+    from toolyard.stores.launch_approvals import LaunchApprovals
+    from toolyard.stores.schema import MIGRATIONS
+
+    with closing(Database(settings.state_dir / "toolyard.db", MIGRATIONS)) as database:
+        LaunchApprovals(database).approve(server, launch)
 
 
 class Added:
@@ -43,6 +67,11 @@ class Added:
         """A short, stable name."""
         return SOURCE
 
+    @property
+    def report(self) -> Report:
+        """All servers that are added, as the files have them now. It blocks."""
+        return make_report(self._catalog.load(), self._env)
+
     async def run(self, post: Callable[[Report], None]) -> None:
         """Post the first report, then a new one whenever the catalog says something else.
 
@@ -52,7 +81,7 @@ class Added:
         self._posted = self._shelf = None
         await self._look(post)  # before the slower work: tools on file are to be there at once
         try:
-            await asyncio.to_thread(self._catalog.restock)
+            await asyncio.to_thread(self._catalog.copy_bundled)
         except StoreError as error:
             raise SourceError(f"the catalog is not complete: {error}", error.hint) from error
         while True:
@@ -72,7 +101,7 @@ class Added:
 
 
 def make_report(shelf: Shelf, env: Mapping[str, str]) -> Report:
-    """Everything the catalog has for the yard: the servers that were added, in their order."""
+    """Return the servers that were added, in their order, and the problems of the catalog."""
     servers = [
         make_server(shelf.definitions[name].definition, addition, env)
         for name, addition in shelf.added.items()
@@ -82,7 +111,7 @@ def make_report(shelf: Shelf, env: Mapping[str, str]) -> Report:
 
 
 def make_server(definition: Definition, addition: Addition, env: Mapping[str, str]) -> Server:
-    """A definition with what it was given, as a server of the yard."""
+    """Return a definition with what it was given, as a server of the yard."""
     endpoint = _filled(definition, dict(addition.values), env)
     verification = definition.verification
     return Server(
@@ -97,6 +126,17 @@ def make_server(definition: Definition, addition: Addition, env: Mapping[str, st
         # Of the definition alone: what users give a server, here or in the environment, is theirs.
         launch=definition.launch,
     )
+
+
+def with_link(catalog: Catalog, server: Server, error: SecretError) -> SecretError:
+    """Return the same error, with where to get the secret if the catalog knows. It blocks."""
+    shelved = catalog.load().definitions.get(server.id.name)
+    if server.id.source != SOURCE or shelved is None:
+        return error
+    authorization = shelved.definition.authorization
+    links = [variable.url for variable in authorization.variables if variable.secret]
+    link = next((url for url in (*links, authorization.url) if url), "")
+    return SecretError(str(error), f"get it at {link}, then {error.hint}") if link else error
 
 
 def _filled(definition: Definition, values: dict[str, str], env: Mapping[str, str]) -> Endpoint:

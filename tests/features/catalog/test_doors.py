@@ -11,16 +11,12 @@ from urllib.parse import quote
 import pytest
 import pytest_asyncio
 
-from tests.catalog.registry import Shop, shop
+from tests.features.catalog.registry import Shop, shop
 from tests.surfaces.doors import Answer, Doors, open_doors
-from toolyard.core.definitions import read_definition
-from toolyard.core.model import Snapshot
-from toolyard.stores.catalog import Catalog
-from toolyard.stores.published import Published, PublishedError
-from toolyard.stores.stock import SHIPPED
-from toolyard.surfaces.control.catalog import CatalogDoor
-from toolyard.surfaces.control.openapi import document
-from toolyard.surfaces.control.published import PublishedDoor
+from toolyard.features.catalog.bundled_catalog import BUNDLED
+from toolyard.features.catalog.publisher import Publisher, PublisherError
+from toolyard.features.catalog.reading import read_definition
+from toolyard.features.catalog.store import Catalog
 
 pytestmark = pytest.mark.slow
 
@@ -34,12 +30,12 @@ EXAMPLE = {
 @pytest_asyncio.fixture
 async def doors(home: Path) -> AsyncIterator[Doors]:
     async with open_doors(home) as opened:
-        every = {file.stem for file in SHIPPED.glob("*.json")}
+        every = {file.stem for file in BUNDLED.glob("*.json")}
 
-        async def is_stocked() -> bool:
+        async def is_complete() -> bool:
             return every <= set(await _names(opened))
 
-        await opened.until(is_stocked)
+        await opened.until(is_complete)
         yield opened
 
 
@@ -99,6 +95,19 @@ async def test_a_name_that_another_server_has_is_told_before_and_after(doors: Do
 
     assert await doors.until(is_there)
     assert (await doors.get("/api/v1/catalog/nobody"))["alias"] == "nobody-catalog"
+
+
+async def test_what_an_added_server_still_needs_is_in_the_answer(
+    doors: Doors, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("BRAVE_API_KEY", raising=False)
+    path = "/api/v1/catalog/brave-search/add"
+
+    lacking = (await send(doors, "POST", path, {})).json()["problem"]
+    filled = await send(doors, "POST", path, {"values": {"BRAVE_API_KEY": "k"}})
+
+    assert (lacking["code"], "BRAVE_API_KEY" in lacking["text"]) == ("catalog-unset", True)
+    assert filled.json() == {"alias": "brave-search", "done": True}
 
 
 async def test_tools_on_file_are_listed_without_a_process(home: Path) -> None:
@@ -182,16 +191,14 @@ async def test_no_part_of_the_catalog_answers_without_the_token(doors: Doors) ->
         assert answer.status == 401
 
 
-def test_every_operation_is_described_for_others(tmp_path: Path) -> None:
-    catalog = Catalog(tmp_path)
-    door = CatalogDoor(catalog, Snapshot)
-    made = document([*door.operations(), *PublishedDoor(catalog).operations()])
+async def test_every_operation_is_described_for_others(doors: Doors) -> None:
+    paths = (await doors.get("/api/v1/openapi.json"))["paths"]
 
-    assert "/v0.1/servers/{name}/versions/{version}" in made["paths"]
-    assert all(":" not in path for path in made["paths"])
+    assert "/v0.1/servers/{name}/versions/{version}" in paths
+    assert all(":" not in path for path in paths)
 
 
 async def test_our_own_client_reads_what_we_publish(doors: Doors) -> None:
     # Behind the token nobody but us may read, so the client is refused and says so.
-    with pytest.raises(PublishedError, match="status 401"):
-        await asyncio.to_thread(Published(f"http://127.0.0.1:{doors.port}").search, "time")
+    with pytest.raises(PublisherError, match="status 401"):
+        await asyncio.to_thread(Publisher(f"http://127.0.0.1:{doors.port}").search, "time")

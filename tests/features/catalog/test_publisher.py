@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.catalog.registry import Shop, server, shop
-from toolyard.core.catalog import DefinitionError
+from tests.features.catalog.registry import Shop, server, shop
 from toolyard.core.errors import UnknownNameError
-from toolyard.stores import published as module
-from toolyard.stores.catalog import Catalog
-from toolyard.stores.imports import import_published
-from toolyard.stores.published import Published, PublishedError
+from toolyard.features.catalog import publisher as module
+from toolyard.features.catalog.importing import import_published
+from toolyard.features.catalog.model import DefinitionError
+from toolyard.features.catalog.publisher import Publisher, PublisherError
+from toolyard.features.catalog.store import Catalog
 
 
 @pytest.mark.parametrize(
@@ -31,14 +31,14 @@ from toolyard.stores.published import Published, PublishedError
     ],
 )
 def test_only_https_or_this_machine_is_asked(base: str) -> None:
-    with pytest.raises(PublishedError):
-        Published(base)
+    with pytest.raises(PublisherError):
+        Publisher(base)
 
 
 def test_all_pages_can_be_read_and_the_question_is_passed_on() -> None:
     stock = Shop([server(f"io.example/s{index}") for index in range(5)])
     with shop(stock) as base:
-        source = Published(base + "/v0.1/")
+        source = Publisher(base + "/v0.1/")
         first = source.search("io", limit=2, updated_since="2026-01-01T00:00:00Z")
         second = source.search("io", cursor=first.next_cursor, limit=2)
         third = source.search("io", cursor=second.next_cursor, limit=2)
@@ -52,10 +52,10 @@ def test_all_pages_can_be_read_and_the_question_is_passed_on() -> None:
 def test_a_name_is_one_part_of_the_path() -> None:
     stock = Shop()
     with shop(stock) as base:
-        assert Published(base).get("io.example/weather")["server"]["version"] == "1.0.0"
-        assert len(Published(base).versions("io.example/weather").servers) == 1
+        assert Publisher(base).get("io.example/weather")["server"]["version"] == "1.0.0"
+        assert len(Publisher(base).versions("io.example/weather").servers) == 1
         with pytest.raises(UnknownNameError):
-            Published(base).get("../../secret")
+            Publisher(base).get("../../secret")
 
     assert stock.asked[0] == "/v0.1/servers/io.example%2Fweather/versions/latest"
     assert stock.asked[2].startswith("/v0.1/servers/..%2F..%2Fsecret/")
@@ -77,8 +77,8 @@ def test_a_registry_that_misbehaves_is_told_in_a_sentence(
     answer: tuple[int, bytes], sentence: str
 ) -> None:
     stock = Shop(answer=answer)
-    with shop(stock) as base, pytest.raises(PublishedError, match=sentence):
-        Published(base).search("x")
+    with shop(stock) as base, pytest.raises(PublisherError, match=sentence):
+        Publisher(base).search("x")
     assert len(stock.asked) == 1
 
 
@@ -86,10 +86,10 @@ def test_a_registry_that_does_not_answer_ends_in_time(monkeypatch: pytest.Monkey
     monkeypatch.setattr(module, "STEP_SECONDS", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         base = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        with pytest.raises(PublishedError, match="did not answer in time"):
-            Published(base).search("x")
-    with pytest.raises(PublishedError, match="cannot be reached"):
-        Published(base).search("x")
+        with pytest.raises(PublisherError, match="did not answer in time"):
+            Publisher(base).search("x")
+    with pytest.raises(PublisherError, match="cannot be reached"):
+        Publisher(base).search("x")
 
 
 def test_a_registry_that_drips_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,8 +109,8 @@ def test_a_registry_that_drips_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> 
 
         thread = threading.Thread(target=drip)
         thread.start()
-        with pytest.raises(PublishedError, match="did not answer in time"):
-            Published(f"http://127.0.0.1:{slow.getsockname()[1]}").search("x")
+        with pytest.raises(PublisherError, match="did not answer in time"):
+            Publisher(f"http://127.0.0.1:{slow.getsockname()[1]}").search("x")
         stop.set()
         thread.join()
 
@@ -118,7 +118,7 @@ def test_a_registry_that_drips_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> 
 def test_what_was_deleted_is_not_imported(tmp_path: Path) -> None:
     catalog = Catalog(tmp_path)
     with shop(Shop()) as base, pytest.raises(DefinitionError, match="was deleted"):
-        import_published(catalog, Published(base), "io.example/gone")
+        import_published(catalog, Publisher(base), "io.example/gone")
     assert dict(catalog.load().definitions) == {}
 
 
@@ -126,12 +126,12 @@ def test_an_import_can_be_renewed_and_renamed(tmp_path: Path) -> None:
     catalog = Catalog(tmp_path)
     stock = Shop()
     with shop(stock) as base:
-        import_published(catalog, Published(base), "io.example/weather")
+        import_published(catalog, Publisher(base), "io.example/weather")
         stock.servers[0] = server("io.example/weather", "1.1.0")
-        import_published(catalog, Published(base), "io.example/weather")
-        import_published(catalog, Published(base), "io.other/weather", alias="sky")
+        import_published(catalog, Publisher(base), "io.example/weather")
+        import_published(catalog, Publisher(base), "io.other/weather", alias="sky")
         with pytest.raises(DefinitionError, match="cannot name a server"):
-            import_published(catalog, Published(base), "io.other/weather", alias="../sky")
+            import_published(catalog, Publisher(base), "io.other/weather", alias="../sky")
 
     found = catalog.load().definitions
     assert list(found) == ["sky", "weather"]

@@ -1,4 +1,4 @@
-"""Which definitions of the catalog are servers of the yard, and what they were given."""
+"""The definitions of the catalog that are servers of the yard, and what they were given."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from toolyard.core.catalog import DefinitionError
 from toolyard.core.errors import ConfigError, StoreError, UnknownNameError
 from toolyard.core.model import Pairs, Problem
 from toolyard.core.problems import ProblemCode
+from toolyard.features.catalog.model import DefinitionError
 from toolyard.records.document import DocumentFile, DocumentRecords
 from toolyard.records.protocol import amend
 
@@ -59,19 +59,19 @@ class AddedFile:
 
     def __init__(self, path: Path) -> None:
         self._records = DocumentRecords(DocumentFile(path), AdditionCodec(), top=TOP)
-        self._known: dict[str, Addition] = {}
+        self._additions: dict[str, Addition] = {}
         self._problems: tuple[Problem, ...] = ()
         self._revision = 0
 
     def load(self) -> tuple[dict[str, Addition], tuple[Problem, ...]]:
         """Give what was added, by name; read again only if it changed."""
         if self._records.revision() != self._revision:
-            kept = self._records.read()
-            self._revision = kept.revision
-            self._problems = () if kept.failure is None else (kept.failure,)
-            if kept.failure is None:
-                self._known = kept.values
-        return dict(self._known), self._problems
+            content = self._records.read()
+            self._revision = content.revision
+            self._problems = () if content.failure is None else (content.failure,)
+            if content.failure is None:
+                self._additions = content.values
+        return dict(self._additions), self._problems
 
     def put(self, name: str, values: Mapping[str, str]) -> None:
         """Add a server; values it was given before stay unless they are given anew.
@@ -114,8 +114,8 @@ class AddedFile:
         amend(self._records, name, lambda before: replace(before or Addition(), enabled=enabled))
 
     def _find(self, name: str) -> None:
-        kept = self._records.read()
-        if kept.failure is None and name not in kept.records:
+        content = self._records.read()
+        if content.failure is None and name not in content.records:
             raise UnknownNameError(
                 f"server {name[:80]!r} was not added from the catalog",
                 "see: toolyard catalog list --added",

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from tests.fixtures.following import following
-from toolyard.core.catalog import Verification
 from toolyard.core.model import Command, Report, Url
-from toolyard.sources.catalog import Added
-from toolyard.stores.catalog import Catalog
+from toolyard.features.catalog.model import Verification
+from toolyard.features.catalog.source import Added
+from toolyard.features.catalog.store import Catalog
 
 SEEN = Verification("2026-11-15T10:00:00Z", "2025-11-25", "legacy", "thing", "1.2.3")
 
@@ -64,7 +64,7 @@ async def running(catalog: Catalog, env: dict[str, str] | None = None) -> AsyncI
 
 
 async def test_a_definition_is_an_offer_until_it_is_added(catalog: Catalog) -> None:
-    catalog.restock()
+    catalog.copy_bundled()
     async with running(catalog) as reports:
         await reports.names()
         # As another process would.

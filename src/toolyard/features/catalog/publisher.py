@@ -1,4 +1,4 @@
-"""Servers that others publish: any address that speaks the API of the public MCP registry.
+"""The servers of a registry: any address that speaks the API of the public MCP registry.
 
 Only https, and http on this machine; nothing is redirected, and every answer is bounded in size
 and time. All of it blocks; on an event loop, call it in a thread.
@@ -25,7 +25,11 @@ PAGE: Final = 100
 LOCAL: Final = ("127.0.0.1", "localhost", "::1")
 
 
-class PublishedError(ConfigError):
+ServerObject = dict[str, Any]
+"""An object of a registry, as it came."""
+
+
+class PublisherError(ConfigError):
     """The address does not give what it should."""
 
 
@@ -33,15 +37,15 @@ class PublishedError(ConfigError):
 class Page:
     """Some published servers, each as `{"server": ..., "_meta": ...}`, and where the next are."""
 
-    servers: tuple[dict[str, Any], ...]
+    servers: tuple[ServerObject, ...]
     next_cursor: str = ""
 
 
-class Published:
-    """What is published at one base address.
+class Publisher:
+    """The servers that are published at one base address.
 
     Raises:
-        PublishedError: The address cannot be used.
+        PublisherError: The address cannot be used.
     """
 
     def __init__(self, base: str) -> None:
@@ -49,10 +53,10 @@ class Published:
             parts = urlsplit(base.strip())
             self._host, self._port = parts.hostname or "", parts.port
         except ValueError as error:
-            raise PublishedError("the address of the registry cannot be read") from error
+            raise PublisherError("the address of the registry cannot be read") from error
         secure = parts.scheme == "https"
         if not self._host or not (secure or (parts.scheme == "http" and self._host in LOCAL)):
-            raise PublishedError(
+            raise PublisherError(
                 "the address of a registry must be https, or http on this machine",
                 "write it as https://host",
             )
@@ -61,7 +65,7 @@ class Published:
             or not base.isascii()
             or any(c <= " " or c == "\x7f" for c in base.strip())
         ):
-            raise PublishedError("the address of the registry cannot be used", "write https://host")
+            raise PublisherError("the address of the registry cannot be used", "write https://host")
         self._secure = secure
         self._path = parts.path.rstrip("/").removesuffix("/v0.1")
 
@@ -71,24 +75,24 @@ class Published:
         """Give a page of the servers that match, the latest version of each.
 
         Raises:
-            PublishedError: It cannot be had.
+            PublisherError: It cannot be had.
         """
-        asked = {"search": words, "cursor": cursor, "updated_since": updated_since}
-        query = {key: value for key, value in asked.items() if value}
+        filters = {"search": words, "cursor": cursor, "updated_since": updated_since}
+        query = {key: value for key, value in filters.items() if value}
         answer = self._get("/v0.1/servers", query | {"version": "latest", "limit": str(limit)})
         return _page(answer)
 
-    def get(self, name: str, version: str = "latest") -> dict[str, Any]:
+    def get(self, name: str, version: str = "latest") -> ServerObject:
         """Give one version of a server, as `{"server": ..., "_meta": ...}`.
 
         Raises:
             UnknownNameError: It is not published there.
-            PublishedError: It cannot be had.
+            PublisherError: It cannot be had.
         """
         path = f"/v0.1/servers/{quote(name, safe='')}/versions/{quote(version, safe='')}"
         answer = self._get(path, {})
         if not isinstance(answer.get("server"), dict):
-            raise PublishedError("the registry gave an answer that holds no server")
+            raise PublisherError("the registry gave an answer that holds no server")
         return answer
 
     def versions(self, name: str) -> Page:
@@ -96,11 +100,11 @@ class Published:
 
         Raises:
             UnknownNameError: It is not published there.
-            PublishedError: It cannot be had.
+            PublisherError: It cannot be had.
         """
         return _page(self._get(f"/v0.1/servers/{quote(name, safe='')}/versions", {}))
 
-    def _get(self, path: str, query: dict[str, str]) -> dict[str, Any]:
+    def _get(self, path: str, query: dict[str, str]) -> ServerObject:
         target = self._path + path + (f"?{urlencode(query)}" if query else "")
         kind = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
         try:
@@ -109,18 +113,18 @@ class Published:
                 response = connection.getresponse()
                 body = _read(response)
         except TimeoutError as error:
-            raise PublishedError(
+            raise PublisherError(
                 f"the registry at '{self._host}' did not answer in time", "try again later"
             ) from error
         except (OSError, http.client.HTTPException, UnicodeError) as error:
-            raise PublishedError(
+            raise PublisherError(
                 f"the registry at '{self._host}' cannot be reached: {type(error).__name__}",
                 "check the address, and that you are online",
             ) from error
         if response.status == 404:
             raise UnknownNameError("it is not published there", "see: toolyard catalog search")
         if response.status != 200:
-            raise PublishedError(
+            raise PublisherError(
                 f"the registry at '{self._host}' answered with status {response.status}",
                 "check the address" if response.status in (301, 302, 307, 308) else "try later",
             )
@@ -133,30 +137,30 @@ def _read(response: http.client.HTTPResponse) -> bytes:
     while chunk := response.read1(65536):
         body += chunk
         if len(body) > ANSWER_LIMIT:
-            raise PublishedError(f"the registry's answer has more than {ANSWER_LIMIT} bytes")
+            raise PublisherError(f"the registry's answer has more than {ANSWER_LIMIT} bytes")
         if time.monotonic() > end:
             raise TimeoutError
     return bytes(body)
 
 
-def _object(body: bytes) -> dict[str, Any]:
+def _object(body: bytes) -> ServerObject:
     try:
         value = json.loads(body)
     except (ValueError, RecursionError) as error:
-        raise PublishedError("the registry gave an answer that is no JSON") from error
+        raise PublisherError("the registry gave an answer that is no JSON") from error
     if not isinstance(value, dict):
-        raise PublishedError("the registry gave an answer that is no object")
+        raise PublisherError("the registry gave an answer that is no object")
     return value
 
 
-def _page(answer: dict[str, Any]) -> Page:
-    found, metadata = answer.get("servers"), answer.get("metadata")
-    if not isinstance(found, list):
-        raise PublishedError("the registry gave an answer without a list of servers")
+def _page(answer: ServerObject) -> Page:
+    entries, metadata = answer.get("servers"), answer.get("metadata")
+    if not isinstance(entries, list):
+        raise PublisherError("the registry gave an answer without a list of servers")
     more = metadata if isinstance(metadata, dict) else {}
     cursor = more.get("nextCursor") or more.get("next_cursor") or ""
-    servers = (each for each in found if isinstance(each, dict))
-    wrapped = (
-        each if isinstance(each.get("server"), dict) else {"server": each} for each in servers
-    )
-    return Page(tuple(wrapped), str(cursor))
+    return Page(tuple(_wrapped(entry) for entry in entries if isinstance(entry, dict)), str(cursor))
+
+
+def _wrapped(entry: ServerObject) -> ServerObject:
+    return entry if isinstance(entry.get("server"), dict) else {"server": entry}

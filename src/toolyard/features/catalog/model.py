@@ -1,6 +1,6 @@
 """Definitions of servers: how one is started, what it needs, what it was seen to offer.
 
-A definition is a file that people may write; `toolyard.core.definitions` reads it.
+A definition is a file that people may write; `reading` reads it.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from toolyard.core.model import NO_OFFERS, Command, Endpoint, Offers, Pairs, Pee
 AuthorizationKind = Literal["none", "api_key", "bearer", "oauth2", "custom"]
 PackageKind = Literal["npm", "pypi", "cargo", "oci", "binary", "nuget", "mcpb", "wasm"]
 Folder = Literal["official", "custom"]
+SOURCE: Final = "catalog"
+"""The source of servers that were added from the catalog."""
 FOLDERS: Final[tuple[Folder, ...]] = get_args(Folder)
 
 NAME_HINT: Final = (
@@ -54,7 +56,7 @@ class Authorization:
 
 
 @dataclass(frozen=True, slots=True)
-class Package:
+class DefinedPackage:
     """The package that the program comes from."""
 
     kind: PackageKind
@@ -113,7 +115,7 @@ class Definition:
     icon: str = ""
     links: Pairs = ()
     authorization: Authorization = Authorization()
-    package: Package | None = None
+    package: DefinedPackage | None = None
     timeout: float | None = None
     verification: Verification | None = None
     listed: Offers = field(default=NO_OFFERS, repr=False)

@@ -1,0 +1,22 @@
+"""The catalog: definitions of servers to choose from, and which of them are in the yard."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from toolyard.feature import Command, Feature, Heading
+
+FEATURE: Final = Feature(
+    __name__,
+    parts="source:parts",
+    sources="source:sources",
+    operations="operations",
+    commands=(
+        Command(
+            "catalog",
+            "Choose servers from the catalog, add your own, check and import.",
+            Heading.FIND,
+            "commands:catalog_command",
+        ),
+    ),
+)
