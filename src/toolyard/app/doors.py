@@ -29,7 +29,6 @@ from toolyard.surfaces.control.api import make_app
 from toolyard.surfaces.control.bound import bind_operations
 from toolyard.surfaces.control.executors import ExecutorsDoor
 from toolyard.surfaces.control.openapi import described
-from toolyard.surfaces.control.packages import PackagesDoor
 from toolyard.surfaces.control.parts import yard_parts
 from toolyard.surfaces.control.resolving import ResolvingDoor
 from toolyard.surfaces.control.runs import RunsDoor
@@ -173,7 +172,6 @@ def _make_rest(house: House, sessions: PageSessions, link: Callable[[], str]) ->
     operations += SecretsDoor(house.hub, house.secrets, house.logins).operations()
     operations += AgentsDoor(house.agents).operations()
     operations += ExecutorsDoor(house.executors, house.agents).operations()
-    operations += PackagesDoor(house.packages).operations()
     operations += ResolvingDoor(house.agents).operations()
     operations += RunsDoor(house.hub, house.agents, tokens, house.dismissals).operations()
     operations += TryingDoor(house.relay, house.inputs, house.stopping).operations()

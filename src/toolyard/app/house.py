@@ -28,6 +28,8 @@ from toolyard.features.apps.store import AppRecords
 from toolyard.features.catalog.source import with_link
 from toolyard.features.catalog.store import Catalog
 from toolyard.features.history.call_log import CallLog
+from toolyard.features.packages.installed import Packages
+from toolyard.features.packages.store import PackagesFolder
 from toolyard.features.scan.announced import Announced
 from toolyard.features.scan.sweep import find_again
 from toolyard.features.sharing.asking import AskingServers
@@ -37,7 +39,6 @@ from toolyard.hub.agents import Agents
 from toolyard.hub.executors import Executors
 from toolyard.hub.logins import Logins
 from toolyard.hub.orders import Orders
-from toolyard.hub.packages import Packages
 from toolyard.hub.resolutions import Resolutions
 from toolyard.links.budget import RunningBudget
 from toolyard.links.credentials import Credentials
@@ -65,7 +66,6 @@ from toolyard.stores.grants import Grants
 from toolyard.stores.identity import hub_identity
 from toolyard.stores.inputs import InputsFile
 from toolyard.stores.offer_cache import OfferCache
-from toolyard.stores.packages import PackagesFolder
 from toolyard.stores.secrets import Secrets
 from toolyard.stores.servers import ServersFile
 from toolyard.stores.state import open_state

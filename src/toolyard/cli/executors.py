@@ -10,6 +10,7 @@ import click
 from toolyard.console.context import CliContext, json_option
 from toolyard.console.errors import CommandError
 from toolyard.console.exits import Exit
+from toolyard.features.packages.commands import packages_command
 
 TOP = "/api/v1/executors"
 TITLES = ("executor", "type", "host", "options", "limits", "policy of")
@@ -21,6 +22,9 @@ TEST_SECONDS = 90.0
 @json_option
 def executor_command() -> None:
     """Name the places where servers run, and try them."""
+
+
+executor_command.add_command(packages_command)
 
 
 @executor_command.command("add")

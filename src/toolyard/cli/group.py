@@ -18,10 +18,6 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "restore": ("hub", "Put back a copy of what the hub keeps in its database."),
     "status": ("status", "Show the hub, its servers and their problems."),
     "instances": ("instances", "Show every running server: where, since when, for whom."),
-    "packages": (
-        "packages",
-        "Show what is installed so that servers start without npx and uvx.",
-    ),
     "mcp": ("mcp", "Serve one MCP client on stdin and stdout."),
     "list": ("status", "List the servers."),
     "tools": ("tools", "List or search the tools of all servers."),

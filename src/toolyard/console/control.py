@@ -70,19 +70,6 @@ class Control:
         """All that runs."""
         return self._ask("GET", "/api/v1/instances")
 
-    def packages(self) -> dict[str, Any]:
-        """The packages installed for servers."""
-        return self._ask("GET", "/api/v1/packages")
-
-    def update_package(self, name: str, patience: float) -> dict[str, Any]:
-        """Have a package installed anew."""
-        path = f"/api/v1/packages/{quote(name, safe='')}/update"
-        return self._ask("POST", path, {}, patience)
-
-    def remove_package(self, name: str) -> None:
-        """Have a package removed."""
-        self._ask("DELETE", f"/api/v1/packages/{quote(name, safe='')}")
-
     def tools(self, query: str = "", server: str = "", limit: int = 0) -> dict[str, Any]:
         """The tools that match, best first."""
         filters = {"query": query, "server": server, "limit": str(limit) if limit else ""}

@@ -250,7 +250,7 @@ class ProblemCode(StrEnum):
             "The package of a server behind `npx` or `uvx` could not be installed. Its launcher "
             "starts it each time."
         ),
-        "Follow the text; `toolyard packages update NAME` tries again.",
+        "Follow the text; `toolyard executor packages update NAME` tries again.",
     )
     PACKAGE_START = (
         "package-start",
@@ -258,7 +258,7 @@ class ProblemCode(StrEnum):
             "An installed package did not start where its launcher did. The launcher is used from "
             "now on."
         ),
-        "`toolyard packages update NAME`.",
+        "`toolyard executor packages update NAME`.",
     )
     PASSPORTS_FILE = (
         "passports-file",

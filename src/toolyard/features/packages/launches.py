@@ -9,10 +9,10 @@ from toolyard.core.errors import ToolyardError
 from toolyard.core.model import Command, Endpoint, Problem, Server, ServerId
 from toolyard.core.packages import Package, installation_name, recognise
 from toolyard.core.problems import ProblemCode
-from toolyard.stores.packages import Installation
+from toolyard.features.packages.store import Installation
 
 HERE: Final = ("", "local")
-"""What this machine is called where servers say where they run."""
+"""The names of this machine where servers say where they run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Launch:
 
 
 def read_launch(server: Server, place: Endpoint) -> Launch | None:
-    """What a command means, if it fetches a package and is run here."""
+    """Return the package that a command fetches, if it does and is run here."""
     if not isinstance(place, Command) or server.placement.executor not in HERE:
         return None
     package = recognise(place.argv)
@@ -42,7 +42,7 @@ def faulty(kept: Installation) -> Problem:
     return Problem(
         ProblemCode.PACKAGE_START,
         f"{text}: {kept.fault}",
-        f"install it anew: toolyard packages update {kept.name}",
+        f"install it anew: toolyard executor packages update {kept.name}",
         kept.path,
     )
 
@@ -61,6 +61,6 @@ def not_installed(launch: Launch, error: Exception) -> Problem:
     return Problem(
         ProblemCode.PACKAGE_INSTALL,
         f"{launch.package.spec!r} was not installed, so its launcher starts it each time: {why}",
-        f"try again: toolyard packages update {launch.name}",
+        f"try again: toolyard executor packages update {launch.name}",
         str(launch.server),
     )

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.packages.shop import Shop, processes
-from tests.packages.test_packages import Bench, living
+from tests.features.packages.shop import Shop, processes
+from tests.features.packages.test_packages import Bench, living
 from toolyard.core.model import NO_OFFERS, Command
 from toolyard.links.link import Link
 from toolyard.links.listing import list_offers

@@ -14,7 +14,7 @@ import pytest
 
 from tests.e2e.entries import Background, background
 from tests.e2e.hub import toolyard
-from tests.packages.shop import Shop
+from tests.features.packages.shop import Shop
 
 SERVERS = {"greeter": {"command": "npx", "args": ["-y", "hello"]}}
 

@@ -12,20 +12,20 @@ from pathlib import Path
 
 import pytest
 
+from tests.features.packages.shop import Shop, processes
 from tests.fixtures.stub_run import STUB
-from tests.packages.shop import Shop, processes
 from toolyard.board import Board
 from toolyard.core.errors import StartError, ToolyardError, UnknownNameError
 from toolyard.core.model import Command, Pairs, Report, Server, ServerId
 from toolyard.core.sites import Placement
 from toolyard.executors.local import Local
+from toolyard.features.packages.installed import Packages
+from toolyard.features.packages.store import PackagesFolder
 from toolyard.hub import problems
-from toolyard.hub.packages import Packages
 from toolyard.links.connecting import ProbeFatalError
 from toolyard.links.link import Link
 from toolyard.links.opening import Connect, Opener
 from toolyard.links.patience import Patience
-from toolyard.stores.packages import PackagesFolder
 from toolyard.wire.era import Era
 
 PATIENCE = Patience(probe=1.0, open=10.0)

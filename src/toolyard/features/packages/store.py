@@ -29,11 +29,11 @@ class Installation(msgspec.Struct, frozen=True):
     """One installed package, at one version."""
 
     name: str
-    """What orders call it, and the name of its folder."""
+    """The name of it in orders, and of its folder."""
     kind: Kind
     package: str
     spec: str
-    """What was asked for; another version only if it is ordered."""
+    """The version asked for; another version only if it is ordered."""
     version: str
     program: str
     """The path of what is started."""
@@ -56,8 +56,8 @@ class PackagesFolder:
 
     def load(self) -> dict[str, Installation]:
         """All of them by name; one that cannot be read is as if it were not there."""
-        found = (self._read(path) for path in sorted(self.root.glob(f"*/{FILE}")))
-        return {made.name: made for made in found if made is not None}
+        installations = (self._read(path) for path in sorted(self.root.glob(f"*/{FILE}")))
+        return {made.name: made for made in installations if made is not None}
 
     def _read(self, path: Path) -> Installation | None:
         try:
@@ -117,12 +117,12 @@ class PackagesFolder:
 
 
 def size_of(folder: Path) -> int:
-    """How many bytes the files below a folder have."""
-    found = 0
+    """Return the number of bytes that the files below a folder have."""
+    size = 0
     for top, _, names in os.walk(folder):
         for name in names:
             try:
-                found += os.lstat(os.path.join(top, name)).st_size
+                size += os.lstat(os.path.join(top, name)).st_size
             except OSError:
                 continue  # gone in between
-    return found
+    return size

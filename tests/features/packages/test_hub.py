@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.hub import RunningHub, new_home, running_hub, toolyard
-from tests.packages.shop import Shop
+from tests.features.packages.shop import Shop
 
 SERVERS = {
     "greeter": {"command": "npx", "args": ["-y", "hello"]},
@@ -57,21 +57,21 @@ def say(hub: RunningHub, *words: str, ends: int = 0) -> str:
 
 
 def test_what_is_installed_is_seen_updated_and_removed(hub: RunningHub, shop: Shop) -> None:
-    listed = say(hub, "packages")
+    listed = say(hub, "executor", "packages")
     assert "greeter" in listed
     assert "1.0" in listed
     assert sorted(row["servers"] for row in packages(hub)) == [["greeter"], ["other"]]
-    assert "there are: hello-" in say(hub, "packages", "remove", "nobody", ends=4)
+    assert "there are: hello-" in say(hub, "executor", "packages", "remove", "nobody", ends=4)
 
     shop.publish("hello", "1.1")
-    assert "hello 1.0 -> 1.1" in say(hub, "packages", "update", "greeter")
+    assert "hello 1.0 -> 1.1" in say(hub, "executor", "packages", "update", "greeter")
     assert sorted(row["version"] for row in packages(hub)) == ["1.0", "1.1"]
-    assert say(hub, "packages", "update").count("1.1") == 2
+    assert say(hub, "executor", "packages", "update").count("1.1") == 2
 
     for name in ("greeter", "hello"):  # the second is clear, once there is only one
-        say(hub, "packages", "remove", name)
+        say(hub, "executor", "packages", "remove", name)
     assert packages(hub) == []
-    assert "nothing is installed" in say(hub, "packages")
+    assert "nothing is installed" in say(hub, "executor", "packages")
 
 
 def test_a_server_that_runs_as_installed_says_so_and_keeps_its_declared_launch(

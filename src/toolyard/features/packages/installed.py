@@ -25,12 +25,18 @@ from toolyard.core.model import Endpoint, Problem, Report, Server
 from toolyard.core.packages import start_installed
 from toolyard.executors.local import Local
 from toolyard.executors.local.installing import install, is_at_hand, path_with
-from toolyard.hub.launches import Launch, faulty, gone, not_installed, read_launch
+from toolyard.features.packages.launches import (
+    Launch,
+    faulty,
+    gone,
+    not_installed,
+    read_launch,
+)
+from toolyard.features.packages.store import Installation, PackagesFolder, size_of
 from toolyard.hub.rows import InstalledVersion
 from toolyard.links.connecting import ProbeFatalError
 from toolyard.links.link import Link
 from toolyard.links.opening import Opening, Proceed
-from toolyard.stores.packages import Installation, PackagesFolder, size_of
 
 log = logging.getLogger(__name__)
 
@@ -129,7 +135,7 @@ class Packages:
         return link
 
     def _may_blame(self, kept: Installation, error: ToolyardError, seconds: float) -> bool:
-        """Whether the launcher may do better than what is installed."""
+        """Return whether the launcher may do better than what is installed."""
         if isinstance(error, ProbeFatalError):
             return kept.era == "modern"  # another is greeted the old way next, by whoever asked
         return seconds < self._patience  # who is slow is no faster with a launcher before it
@@ -224,12 +230,14 @@ class Packages:
         launches = ((entry.alias, self._declared(entry.server)) for entry in entries)
         return PackageRow(
             **msgspec.structs.asdict(kept),
-            servers=sorted(alias for alias, each in launches if each and each.name == kept.name),
+            servers=sorted(
+                alias for alias, launch in launches if launch and launch.name == kept.name
+            ),
             running=self._running[kept.name],
         )
 
     def installed(self, server: Server) -> InstalledVersion | None:
-        """What starts in place of a server's launcher, if anything does."""
+        """Return the version that starts in place of a server's launcher, if one does."""
         launch = self._declared(server) if self.on else None
         kept = self._kept.get(launch.name) if launch is not None else None
         if kept is None or kept.fault:
@@ -253,27 +261,27 @@ class Packages:
         Raises:
             UnknownNameError: There is no such package.
         """
-        found = self._find(name)
-        if found not in self._kept:
+        installation = self._find(name)
+        if installation not in self._kept:
             raise UnknownNameError(f"nothing is installed for {name[:80]!r}")
         async with self._one_at_a_time:
-            await asyncio.to_thread(self._folder.forget, found)
-            self._kept.pop(found, None)
-            self._tried.discard(found)
-            self._note(found, None)
+            await asyncio.to_thread(self._folder.forget, installation)
+            self._kept.pop(installation, None)
+            self._tried.discard(installation)
+            self._note(installation, None)
             await self._clear()
 
-    def _find(self, said: str) -> str:
+    def _find(self, name: str) -> str:
         """The name of a package, by its own or that of a server that uses it."""
-        if said in self._kept or said in self._launches:
-            return said
+        if name in self._kept or name in self._launches:
+            return name
         for entry in self._board.snapshot.entries.values():
-            if said in (entry.alias, str(entry.server.id)):
+            if name in (entry.alias, str(entry.server.id)):
                 launch = self._declared(entry.server)
                 if launch is not None:
                     return launch.name
-        known = ", ".join(sorted(self._kept)) or "none yet"
-        raise UnknownNameError(f"no package is called {said[:80]!r}", f"there are: {known}")
+        names = ", ".join(sorted(self._kept)) or "none yet"
+        raise UnknownNameError(f"no package is called {name[:80]!r}", f"there are: {names}")
 
     async def _find_launch(self, name: str) -> Launch:
         """The command that a package is for, with its values."""
@@ -283,15 +291,16 @@ class Packages:
             launch = self._declared(entry.server)
             if launch is not None and launch.name == name:
                 place = await asyncio.to_thread(self._expand, entry.server)
-                found = read_launch(entry.server, place)
-                if found is not None:
-                    return found
-        raise UnknownNameError(f"no server uses {name!r}", f"run: toolyard packages remove {name}")
+                launch = read_launch(entry.server, place)
+                if launch is not None:
+                    return launch
+        hint = f"run: toolyard executor packages remove {name}"
+        raise UnknownNameError(f"no server uses {name!r}", hint)
 
     def _declared(self, server: Server) -> Launch | None:
-        """What a server's command means, also where it refers to values."""
-        seen = (each for each in self._launches.values() if each.server == server.id)
-        return read_launch(server, server.endpoint) or next(seen, None)
+        """The launch that a server's command means, also where it refers to values."""
+        launches = (launch for launch in self._launches.values() if launch.server == server.id)
+        return read_launch(server, server.endpoint) or next(launches, None)
 
     def _note(self, name: str, problem: Problem | None) -> None:
         """Put trouble on the picture, or take it away."""
