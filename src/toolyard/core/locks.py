@@ -9,7 +9,7 @@ from typing import Final
 from toolyard.core.model import Kind, Part
 
 LOCKED_KINDS: Final[frozenset[Kind]] = frozenset({"tools", "prompts", "templates", "instructions"})
-"""What a lock file speaks of; resources come and go with a server's data."""
+"""The kinds of parts in a lock file; resources come and go with a server's data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Locked:
     release: str = ""
     """The version that the server itself tells."""
     kinds: frozenset[Kind] = LOCKED_KINDS
-    """What it speaks of; older files know of tools alone."""
+    """The kinds of parts it speaks of; older files know of tools alone."""
     also: Mapping[Part, tuple[str, ...]] = field(default_factory=dict)
     """Of a server as it is now, all that stands for a part, whatever was approved of it."""
 

@@ -16,7 +16,7 @@ from toolyard.core.model import Offers, Part, Peer
 
 INSTRUCTIONS: Final[Part] = ("instructions", "")
 LOOSE: Final = "any:"
-"""How a mark begins for which any text will do."""
+"""The beginning of a mark for which any text will do."""
 _TEXTS: Final = frozenset({"description", "title"})
 _DATA: Final = frozenset({"size", "annotations"})
 """Members of a resource that change with what is in it."""

@@ -14,9 +14,9 @@ class Trial:
 
     what: str
     comparable: bool
-    """Whether two fresh processes answer alike; else nothing can be told from it."""
+    """Two fresh processes answer alike; else nothing can be told from it."""
     leaks: bool
-    """Whether over one process the second session was answered otherwise than by a fresh one."""
+    """Over one process the second session was answered otherwise than by a fresh one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,21 +26,21 @@ class Evidence:
     server: str
     """Its `name@source`."""
     launch: str
-    """What stands for how it was started; started otherwise, it has to be tried again."""
+    """The fingerprint of how it was started; started otherwise, it has to be tried again."""
     version: str
-    """What it said of its own version."""
+    """The version it told of itself."""
     tried_at: str
     trials: tuple[Trial, ...] = ()
     untried: tuple[str, ...] = ()
     """Tools that may change something, and were not called."""
     lists: bool = True
-    """Whether both sessions were offered the same, before and after."""
+    """Both sessions were offered the same, before and after."""
     crossed: int = 0
     """Messages of the server that reached the other session."""
     unattributed: int = 0
     """Messages that could not be attributed to either, and went to nobody."""
     greeted_again: str = ""
-    """What became of a second `initialize` over the same pipe."""
+    """The fate of a second `initialize` over the same pipe."""
 
     @property
     def verdict(self) -> Verdict:
@@ -85,11 +85,11 @@ class Asking:
     """Questions that a server was seen to ask without saying whom."""
 
     launch: str
-    """What stands for how it was started; started otherwise, it may not ask."""
+    """The fingerprint of how it was started; started otherwise, it may not ask."""
     question: str = ""
     """The first one that it asked on behalf of a call; empty if there was none."""
     roots: bool = False
-    """Whether it asked outside of all calls for its client's folders."""
+    """It asked outside of all calls for its client's folders."""
 
     @property
     def reason(self) -> str:

@@ -184,6 +184,9 @@ def test_the_command_line_shows_and_approves(hub: RunningHub) -> None:
     change(hub, tool("look"), tool("buy", "does it?"))
     shown = command(hub.home, "approve", "shop", "--dry-run")
     assert "+ does it?" in shown.stdout and "waiting for approval: buy" in shown.stdout
+    preview = json.loads(command(hub.home, "approve", "shop", "--dry-run", "--json").stdout)
+    assert preview == ask(hub, "GET", "/api/v1/servers/shop/changes")[1]
+    assert described(hub, "shop")["held"] == ["buy"]
     unasked = command(hub.home, "approve", "shop")
     assert unasked.returncode == 2 and "--yes" in unasked.stderr
     done = command(hub.home, "approve", "shop", "--yes")

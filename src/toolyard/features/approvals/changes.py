@@ -18,7 +18,7 @@ class Differences:
 
     alias: str
     mark: str
-    """What stands for this state; an approval can name it."""
+    """The mark of this state; an approval can name it."""
     launch: bool
     """The way it is started waits for approval."""
     held: Held

@@ -16,7 +16,7 @@ from toolyard.records.files import read_bounded, write_atomic
 
 _VERSION: Final = 2
 _TOOLS_ALONE: Final[frozenset[Kind]] = frozenset({"tools"})
-"""What a file of the first version speaks of."""
+"""The kinds of parts in a file of the first version."""
 _Hash = Annotated[str, msgspec.Meta(pattern="^(any:)?[0-9a-f]{64}$")]
 _KINDS: Final[tuple[Kind, ...]] = ("tools", "prompts", "templates")
 

@@ -70,7 +70,7 @@ async def get_sharing(yard: Yard, order: SharedServer) -> EvidenceRow:
 
 @operation("POST", PATH, tag="servers", errors=(422, 502, 504))
 async def probe_sharing(yard: Yard, order: ProbeSharing) -> EvidenceRow:
-    """Try whether sessions can share a server, and keep what is found."""
+    """Try whether sessions can share a server, and keep the evidence."""
     server = find_entry(yard.snapshot, order.alias).server
     evidence = await probe(yard.part(Opener), server, order.calls)
     await asyncio.to_thread(yard.part(SharingStore).put, evidence)
