@@ -29,7 +29,7 @@ from tests.e2e.talk import talking
 from tests.fixtures.ports import free_port
 from tests.fixtures.stub_run import recorded, wait_recorded
 from tests.surfaces.doors import Doors, call, mirrored, modern
-from toolyard.surfaces.server import DRAIN_SECONDS
+from toolyard.doors.http.server import DRAIN_SECONDS
 
 FEW = ("--tools-only", "--only", "echo,sleep,cancellable,env,where")
 

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { makeForm } from "../../src/toolyard/surfaces/ui/lib/form.js";
+import { makeForm } from "../../src/toolyard/doors/page/ui/lib/form.js";
 
 function opened(schema) {
   let drawn = 0;

@@ -13,8 +13,8 @@ from statistics import median
 import pytest
 
 from tests.surfaces.doors import PATIENCE, Answer, Doors, Raw, call, open_doors
-from toolyard.surfaces import connection
-from toolyard.surfaces.gate import is_open
+from toolyard.doors.http import connection
+from toolyard.doors.http.gate import is_open
 
 PING = json.dumps(call("ping")).encode()
 UNFINISHED = {"Transfer-Encoding": "chunked"}

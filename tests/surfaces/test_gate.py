@@ -8,8 +8,8 @@ import re
 import pytest
 
 from tests.surfaces.doors import TOKEN, Doors, call
-from toolyard.surfaces.gate import is_open
-from toolyard.surfaces.web import KEYS_KEPT
+from toolyard.doors.http.gate import is_open
+from toolyard.doors.page.web import KEYS_KEPT
 
 OWN = ("127.0.0.1", "localhost", "LOCALHOST", "[::1]")
 FOREIGN = (

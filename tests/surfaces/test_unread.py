@@ -15,7 +15,7 @@ import pytest
 from tests.control.company import entry
 from tests.instances.yard import socket_of
 from tests.surfaces.doors import Doors, Json, call, mirrored, modern, open_doors
-from toolyard.surfaces.unread import STALLED_SECONDS, Unread
+from toolyard.doors.http.unread import STALLED_SECONDS, Unread
 from toolyard.wire import jsonrpc
 
 pytestmark = pytest.mark.slow

@@ -10,13 +10,13 @@ from typing import Final
 from toolyard.app.doors import bind_door, open_doors, say_unfindable
 from toolyard.app.house import House
 from toolyard.core.errors import StoreError
+from toolyard.doors.http.address import local_url
+from toolyard.doors.stdio.lines import serve_stdio
 from toolyard.feature import Feature
 from toolyard.features import FEATURES
 from toolyard.links.patience import Patience
 from toolyard.settings import Settings
 from toolyard.stores.runfile import RunDir
-from toolyard.surfaces.address import local_url
-from toolyard.surfaces.lines import serve_stdio
 
 __all__ = ["House", "run"]
 

@@ -18,12 +18,18 @@ from toolyard.core import watches
 from toolyard.core.errors import ConfigError, StoreError
 from toolyard.core.model import Problem, Report
 from toolyard.core.problems import ProblemCode
+from toolyard.doors.http.address import EVERYWHERE, open_url, problems_of
+from toolyard.doors.http.asgi import App
+from toolyard.doors.http.door import HttpDoor
+from toolyard.doors.http.gate import Gate
+from toolyard.doors.http.server import HttpServer, bind
+from toolyard.doors.http.unread import Unread
+from toolyard.doors.page.web import Pages, PageSessions
+from toolyard.doors.stdio.lines import SocketDoor
 from toolyard.features.history.store import History
 from toolyard.features.tokens.store import TokensFile
 from toolyard.settings import Settings, in_force
 from toolyard.stores.runfile import HubState, RunDir
-from toolyard.surfaces.address import EVERYWHERE, open_url, problems_of
-from toolyard.surfaces.asgi import App
 from toolyard.surfaces.control.agents import AgentsDoor
 from toolyard.surfaces.control.api import make_app
 from toolyard.surfaces.control.bound import bind_operations
@@ -35,13 +41,7 @@ from toolyard.surfaces.control.runs import RunsDoor
 from toolyard.surfaces.control.secrets import SecretsDoor
 from toolyard.surfaces.control.trying import TryingDoor
 from toolyard.surfaces.control.yard import Yard
-from toolyard.surfaces.gate import Gate
-from toolyard.surfaces.http import HttpDoor
-from toolyard.surfaces.lines import SocketDoor
 from toolyard.surfaces.metrics import Metrics
-from toolyard.surfaces.server import HttpServer, bind
-from toolyard.surfaces.unread import Unread
-from toolyard.surfaces.web import Pages, PageSessions
 
 log = logging.getLogger(__name__)
 

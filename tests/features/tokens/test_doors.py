@@ -13,7 +13,7 @@ import pytest_asyncio
 from tests.control.company import LEGACY, Agent, make_token, open_yard, put_profile, send
 from tests.surfaces.doors import PATIENCE, TOKEN, Doors, Json, call
 from tests.surfaces.test_gate import all_routes
-from toolyard.surfaces.gate import is_open
+from toolyard.doors.http.gate import is_open
 
 
 @pytest_asyncio.fixture

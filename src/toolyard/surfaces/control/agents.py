@@ -11,6 +11,7 @@ from toolyard.core.agents import Agent, Override
 from toolyard.core.agentwords import write_config, write_override
 from toolyard.core.errors import UnknownNameError
 from toolyard.core.fields import FaultsError
+from toolyard.doors.rest.errors import problem
 from toolyard.hub.agents import Agents, Saved
 from toolyard.operation import Ordered, fault_rows
 from toolyard.stores.agentrecords import pair
@@ -25,7 +26,7 @@ from toolyard.surfaces.control.agentrows import (
     OverrideBody,
     SavedConfig,
 )
-from toolyard.surfaces.control.api import Call, Operation, Reply, problem
+from toolyard.surfaces.control.api import Call, Operation, Reply
 
 SHORT = "/api/mcp-config"
 TOP = "/api/v1/agents"

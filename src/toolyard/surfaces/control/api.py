@@ -11,44 +11,16 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import msgspec
-from msgspec import UNSET, UnsetType
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from toolyard.core.errors import (
-    BusyError,
-    ConfigError,
-    ConflictError,
-    HeldError,
-    LinkError,
-    LinkTimeoutError,
-    NotOursError,
-    StartError,
-    StoreError,
-    TakenError,
-    ToolyardError,
-    UnknownNameError,
-)
-from toolyard.core.fields import FaultsError
-from toolyard.operation import FaultRow, fault_rows
+from toolyard.core.errors import ConflictError, ToolyardError
+from toolyard.doors.rest.errors import answer_error, no_method, no_route, problem
 from toolyard.wire import jsonrpc
 
-PROBLEM: Final = "application/problem+json"
 JSON: Final = "application/json"
-
-
-class ProblemDetails(msgspec.Struct, frozen=True):
-    """What went wrong, as problem+json."""
-
-    title: str
-    status: int
-    detail: str = ""
-    hint: str = ""
-    errors: list[FaultRow] | UnsetType = UNSET
-    """Everything that is wrong with what was said."""
-    success: bool | UnsetType = UNSET
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,21 +75,6 @@ class Operation:
     """The status of input that can be read, and is not what the operation takes."""
 
 
-STATUS: Final[tuple[tuple[type[ToolyardError], int], ...]] = (
-    (UnknownNameError, 404),
-    (ConflictError, 412),
-    (TakenError, 409),
-    (HeldError, 409),
-    (NotOursError, 409),
-    (ConfigError, 422),
-    (StoreError, 500),
-    (LinkTimeoutError, 504),
-    (BusyError, 503),
-    (StartError, 502),
-    (LinkError, 502),
-)
-
-
 def make_app(
     operations: Sequence[Operation],
     pages: Sequence[Route] = (),
@@ -132,7 +89,7 @@ def make_app(
     routes = [Route(path, _endpoint(ways, revision), methods=list(ways)) for path, ways in ordered]
     app = Starlette(
         routes=[*routes, *pages],
-        exception_handlers={ToolyardError: _failed, 404: _no_route, 405: _no_method},
+        exception_handlers={ToolyardError: answer_error, 404: no_route, 405: no_method},
     )
     # A name may end with a slash; that is another name, and no slip to be corrected.
     app.router.redirect_slashes = False
@@ -195,34 +152,3 @@ def _write(operation: Operation, answer: Any) -> Response:
         headers["etag"] = f'"{reply.etag}"'
     body = reply.body if isinstance(reply.body, bytes) else jsonrpc.encode(reply.body)
     return Response(body, reply.status, headers, media_type=operation.media)
-
-
-def problem(
-    status: int,
-    title: str,
-    detail: str = "",
-    hint: str = "",
-    errors: list[FaultRow] | UnsetType = UNSET,
-    success: bool | UnsetType = UNSET,
-) -> Response:
-    """An error in the one form all errors have."""
-    body = jsonrpc.encode(ProblemDetails(title, status, detail or title, hint, errors, success))
-    return Response(body, status, {"cache-control": "no-store"}, media_type=PROBLEM)
-
-
-async def _failed(request: Request, error: Exception) -> Response:
-    if isinstance(error, FaultsError):
-        return problem(422, str(error), str(error), error.hint, fault_rows(error.faults))
-    status = next((code for kind, code in STATUS if isinstance(error, kind)), 500)
-    return problem(status, str(error), str(error), getattr(error, "hint", ""))
-
-
-async def _no_route(request: Request, error: Exception) -> Response:
-    return problem(404, f"there is nothing at {request.url.path}", hint="see /api/v1/openapi.json")
-
-
-async def _no_method(request: Request, error: Exception) -> Response:
-    allowed = getattr(error, "headers", None) or {}
-    response = problem(405, f"{request.method} is not possible here")
-    response.headers.update(allowed)
-    return response

@@ -10,8 +10,9 @@ import msgspec
 from msgspec import Meta
 
 from toolyard import __version__
-from toolyard.surfaces.control.api import JSON, PROBLEM, Call, Operation, ProblemDetails
-from toolyard.surfaces.gate import OPEN_PATHS
+from toolyard.doors.http.gate import OPEN_PATHS
+from toolyard.doors.rest.errors import PROBLEM, ProblemDetails
+from toolyard.surfaces.control.api import JSON, Call, Operation
 from toolyard.wire import jsonrpc
 
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from toolyard.core.caller import Caller
-from toolyard.surfaces.address import bracketed
-from toolyard.surfaces.path_scope import LOCAL, WHOLE, read_scope
+from toolyard.doors.http.address import bracketed
+from toolyard.doors.http.path_scope import LOCAL, WHOLE, read_scope
 
 Pairs = list[tuple[bytes, bytes]]
 Refusal = tuple[int, str]

@@ -10,14 +10,14 @@ from msgspec import Raw
 
 from toolyard.core.caller import Caller
 from toolyard.core.errors import UnknownNameError
+from toolyard.doors.http.mcp_headers import McpHeaders
+from toolyard.doors.http.path_scope import MCP, PATHS, WHOLE, PathScope, narrowed, read_scope
+from toolyard.doors.http.reply import HttpReply, Request
+from toolyard.doors.http.responder import JSON, HttpResponder
+from toolyard.doors.http.sessions import HttpSession, HttpSessions
 from toolyard.relay.relay import Relay
 from toolyard.relay.session import ClientRequest, Session
 from toolyard.relay.view_key import ViewKey
-from toolyard.surfaces.mcp_headers import McpHeaders
-from toolyard.surfaces.path_scope import MCP, PATHS, WHOLE, PathScope, narrowed, read_scope
-from toolyard.surfaces.reply import HttpReply, Request
-from toolyard.surfaces.responder import JSON, HttpResponder
-from toolyard.surfaces.sessions import HttpSession, HttpSessions
 from toolyard.wire import era, jsonrpc
 from toolyard.wire.envelope import Envelope, EnvelopeError, read_envelope
 from toolyard.wire.tasks import Tasks

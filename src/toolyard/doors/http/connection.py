@@ -13,9 +13,9 @@ from typing import Final, Protocol, cast
 
 import httptools
 
-from toolyard.surfaces.address import here
-from toolyard.surfaces.reply import HttpReply, Pairs, Request, header_lines
-from toolyard.surfaces.unread import UNREAD_BYTES, Unread
+from toolyard.doors.http.address import here
+from toolyard.doors.http.reply import HttpReply, Pairs, Request, header_lines
+from toolyard.doors.http.unread import UNREAD_BYTES, Unread
 
 HEADER_BYTES: Final = 32 << 10
 HEADER_COUNT: Final = 128

@@ -7,11 +7,11 @@ import secrets
 from typing import Final
 
 from toolyard.core.caller import Caller
+from toolyard.doors.http.reply import HttpReply
+from toolyard.doors.http.stream import Stream
 from toolyard.relay.relay import Relay
 from toolyard.relay.session import ClientRequest, Session
 from toolyard.relay.view_key import ViewKey
-from toolyard.surfaces.reply import HttpReply
-from toolyard.surfaces.stream import Stream
 
 UNHEARD: Final = 64
 """Messages kept for a client that has not opened its listening stream yet."""

@@ -6,8 +6,8 @@ from typing import Final
 
 from msgspec import Raw
 
-from toolyard.surfaces.reply import HttpReply
-from toolyard.surfaces.stream import Stream
+from toolyard.doors.http.reply import HttpReply
+from toolyard.doors.http.stream import Stream
 from toolyard.wire import era, jsonrpc
 
 JSON: Final = b"content-type: application/json\r\n"

@@ -18,10 +18,10 @@ from msgspec import Raw
 from toolyard.announce import project_paths
 from toolyard.core.agents import spelled
 from toolyard.core.names import SEPARATORS
+from toolyard.doors.http.unread import UNREAD_BYTES, Unread
 from toolyard.relay.relay import Relay
 from toolyard.relay.session import ClientRequest, Session
 from toolyard.relay.view_key import ViewKey
-from toolyard.surfaces.unread import UNREAD_BYTES, Unread
 from toolyard.wire import era, jsonrpc
 from toolyard.wire.envelope import Envelope, EnvelopeError, check_modern, read_envelope
 from toolyard.wire.jsonrpc import Message

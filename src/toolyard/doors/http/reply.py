@@ -8,7 +8,7 @@ from http import HTTPStatus
 from typing import Final, Protocol
 
 from toolyard.core.caller import Caller
-from toolyard.surfaces.gate import NOBODY
+from toolyard.doors.http.gate import NOBODY
 
 Pairs = list[tuple[bytes, bytes]]
 STATUS_LINES: Final = {

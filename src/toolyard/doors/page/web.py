@@ -22,7 +22,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from toolyard.surfaces.control.api import problem
+from toolyard.doors.rest.errors import problem
 
 KEY_SECONDS: Final = 12 * 3600
 KEYS_KEPT: Final = 64
@@ -170,7 +170,7 @@ def assets() -> dict[str, Asset]:
     Read and compressed once: no path is ever looked up on disk, no file compressed twice.
     """
     by_path: dict[str, Asset] = {}
-    _collect(files("toolyard.surfaces") / "ui", "", by_path)
+    _collect(files("toolyard.doors.page") / "ui", "", by_path)
     return by_path
 
 

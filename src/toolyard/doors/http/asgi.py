@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 from urllib.parse import unquote
 
-from toolyard.surfaces.reply import HttpReply, Request, header_lines
+from toolyard.doors.http.reply import HttpReply, Request, header_lines
 
 log = logging.getLogger(__name__)
 

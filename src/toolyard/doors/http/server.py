@@ -7,14 +7,14 @@ import socket
 from typing import Final
 
 from toolyard.core.caller import Caller
-from toolyard.surfaces.accepting import Acceptor
-from toolyard.surfaces.asgi import App, serve_app
-from toolyard.surfaces.connection import InboundConnection
-from toolyard.surfaces.gate import NOBODY, Gate
-from toolyard.surfaces.http import HttpDoor
-from toolyard.surfaces.path_scope import BELOW, MCP
-from toolyard.surfaces.reply import HttpReply, Request
-from toolyard.surfaces.unread import Unread
+from toolyard.doors.http.accepting import Acceptor
+from toolyard.doors.http.asgi import App, serve_app
+from toolyard.doors.http.connection import InboundConnection
+from toolyard.doors.http.door import HttpDoor
+from toolyard.doors.http.gate import NOBODY, Gate
+from toolyard.doors.http.path_scope import BELOW, MCP
+from toolyard.doors.http.reply import HttpReply, Request
+from toolyard.doors.http.unread import Unread
 from toolyard.wire import jsonrpc
 from toolyard.wire.tasks import Tasks
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from toolyard.surfaces.reply import HttpReply
+from toolyard.doors.http.reply import HttpReply
 from toolyard.wire import sse
 
 HEARTBEAT_SECONDS: Final = 15.0

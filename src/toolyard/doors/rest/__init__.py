@@ -1,0 +1,1 @@
+"""The control API: the operations of all features over HTTP."""

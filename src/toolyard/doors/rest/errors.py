@@ -1,0 +1,91 @@
+"""Refusals of the REST door: one form for all of them, problem+json."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+from msgspec import UNSET, UnsetType
+from starlette.requests import Request
+from starlette.responses import Response
+
+from toolyard.core.errors import (
+    BusyError,
+    ConfigError,
+    ConflictError,
+    HeldError,
+    LinkError,
+    LinkTimeoutError,
+    NotOursError,
+    StartError,
+    StoreError,
+    TakenError,
+    ToolyardError,
+    UnknownNameError,
+)
+from toolyard.core.fields import FaultsError
+from toolyard.operation import FaultRow, fault_rows
+from toolyard.wire import jsonrpc
+
+PROBLEM: Final = "application/problem+json"
+
+STATUS: Final[tuple[tuple[type[ToolyardError], int], ...]] = (
+    (UnknownNameError, 404),
+    (ConflictError, 412),
+    (TakenError, 409),
+    (HeldError, 409),
+    (NotOursError, 409),
+    (ConfigError, 422),
+    (StoreError, 500),
+    (LinkTimeoutError, 504),
+    (BusyError, 503),
+    (StartError, 502),
+    (LinkError, 502),
+)
+"""The status of each kind of error; the first that fits counts."""
+
+
+class ProblemDetails(msgspec.Struct, frozen=True):
+    """What went wrong, as problem+json."""
+
+    title: str
+    status: int
+    detail: str = ""
+    hint: str = ""
+    errors: list[FaultRow] | UnsetType = UNSET
+    """Everything that is wrong with what was said."""
+    success: bool | UnsetType = UNSET
+
+
+def problem(
+    status: int,
+    title: str,
+    detail: str = "",
+    hint: str = "",
+    errors: list[FaultRow] | UnsetType = UNSET,
+    success: bool | UnsetType = UNSET,
+) -> Response:
+    """An error in the one form all errors have."""
+    body = jsonrpc.encode(ProblemDetails(title, status, detail or title, hint, errors, success))
+    return Response(body, status, {"cache-control": "no-store"}, media_type=PROBLEM)
+
+
+async def answer_error(request: Request, error: Exception) -> Response:
+    """Refuse with what went wrong."""
+    if isinstance(error, FaultsError):
+        return problem(422, str(error), str(error), error.hint, fault_rows(error.faults))
+    status = next((code for kind, code in STATUS if isinstance(error, kind)), 500)
+    return problem(status, str(error), str(error), getattr(error, "hint", ""))
+
+
+async def no_route(request: Request, error: Exception) -> Response:
+    """Refuse an address that nothing answers at."""
+    return problem(404, f"there is nothing at {request.url.path}", hint="see /api/v1/openapi.json")
+
+
+async def no_method(request: Request, error: Exception) -> Response:
+    """Refuse a method that an address does not take."""
+    allowed = getattr(error, "headers", None) or {}
+    response = problem(405, f"{request.method} is not possible here")
+    response.headers.update(allowed)
+    return response
