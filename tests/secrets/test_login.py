@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.secrets.conftest import InMemory
+from tests.fixtures.keyrings import InMemory
 from tests.secrets.issuer import Issuer
 from toolyard.core.errors import LinkError
 from toolyard.core.model import Url

@@ -43,7 +43,7 @@ async def test_a_client_is_connected_after_its_difference_was_seen_and_undone(
             assert json.loads(file.read_text()) == {"mcpServers": {}}
 
 
-KEYRINGS = {False: "keyring.backends.null.Keyring", True: "tests.secrets.conftest.InMemory"}
+KEYRINGS = {False: "keyring.backends.null.Keyring", True: "tests.fixtures.keyrings.InMemory"}
 ROOT = Path(__file__).parents[2]
 
 

@@ -38,7 +38,7 @@ from toolyard.surfaces.control.openapi import described
 from toolyard.surfaces.control.parts import yard_parts
 from toolyard.surfaces.control.resolving import ResolvingDoor
 from toolyard.surfaces.control.runs import RunsDoor
-from toolyard.surfaces.control.secrets import SecretsDoor
+from toolyard.surfaces.control.secrets import LoginsDoor
 from toolyard.surfaces.control.trying import TryingDoor
 from toolyard.surfaces.control.yard import Yard
 from toolyard.surfaces.metrics import Metrics
@@ -169,7 +169,7 @@ def _make_rest(house: House, sessions: PageSessions, link: Callable[[], str]) ->
     yard = Yard(house.hub, house.relay, house.stopping, link, house.inputs, house.stopping.order)
     tokens = house.yard.part(TokensFile)
     operations = yard.operations()
-    operations += SecretsDoor(house.hub, house.secrets, house.logins).operations()
+    operations += LoginsDoor(house.logins).operations()
     operations += AgentsDoor(house.agents).operations()
     operations += ExecutorsDoor(house.executors, house.agents).operations()
     operations += ResolvingDoor(house.agents).operations()

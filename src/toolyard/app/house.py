@@ -32,6 +32,7 @@ from toolyard.features.packages.installed import Packages
 from toolyard.features.packages.store import PackagesFolder
 from toolyard.features.scan.announced import Announced
 from toolyard.features.scan.sweep import find_again
+from toolyard.features.secrets.store import Secrets
 from toolyard.features.sharing.asking import AskingServers
 from toolyard.features.sharing.store import SharingStore
 from toolyard.hub import Hub
@@ -66,7 +67,6 @@ from toolyard.stores.grants import Grants
 from toolyard.stores.identity import hub_identity
 from toolyard.stores.inputs import InputsFile
 from toolyard.stores.offer_cache import OfferCache
-from toolyard.stores.secrets import Secrets
 from toolyard.stores.servers import ServersFile
 from toolyard.stores.state import open_state
 from toolyard.yard import Parts, Stopping, Yard

@@ -310,7 +310,7 @@ def _show_override(context: CliContext, executor: str, override: Said | None) ->
 def _row(name: str, entry: Said) -> list[str]:
     """A server as it may be seen by who looks over a shoulder."""
     from toolyard.core.model import Command, Url
-    from toolyard.stores.clear import without_secrets
+    from toolyard.stores.plain_secrets import without_secrets
 
     if "server" in entry:
         return [name, "of the yard", entry["mode"], entry["server"]]

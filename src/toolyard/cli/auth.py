@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolyard.cli.secrets import servers_of
 from toolyard.console.context import CliContext, complete_servers, config_option, json_option
 from toolyard.console.errors import CommandError
 from toolyard.console.exits import Exit
@@ -120,6 +119,16 @@ def logout_command(context: CliContext, name: str) -> None:
     context.terminal.answer(
         answer, lambda: context.terminal.say(f"logged out of '{server.id.name}'")
     )
+
+
+def servers_of(context: CliContext) -> list[Server]:
+    """Every server that the user has: of the file, and from the catalog."""
+    from toolyard.features.catalog.source import make_report
+    from toolyard.features.catalog.store import Catalog
+
+    written = context.servers_file.load().servers
+    shelf = Catalog(context.settings.data_dir / "catalog").load()
+    return [*written, *make_report(shelf, os.environ).servers]
 
 
 def _find(context: CliContext, name: str) -> tuple[Server, Url]:

@@ -42,7 +42,6 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
         "executors",
         "Write the manifests of an agent's servers: sidecars for its pod, and what is shared.",
     ),
-    "secret": ("secrets", "Keep secrets in the system's keyring, and use them by name."),
     "auth": ("auth", "Log in at remote servers, and see where you are logged in."),
     "agent": ("agents", "Say which servers each agent is given."),
     "resolve": ("resolve", "Show what a run of an agent gets, and what it does not."),

@@ -192,7 +192,7 @@ def _words(found: Found) -> Sequence[str]:
     Of a project's file every character, because somebody else may have hidden something in it.
     """
     from toolyard.core.model import Command
-    from toolyard.stores.clear import without_secrets
+    from toolyard.stores.plain_secrets import without_secrets
 
     endpoint: Endpoint = found.endpoint if found.is_shared else without_secrets(found.endpoint)
     return endpoint.argv if isinstance(endpoint, Command) else (endpoint.url,)

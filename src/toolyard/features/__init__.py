@@ -19,6 +19,7 @@ from toolyard.features import (
     profiles,
     quirks,
     scan,
+    secrets,
     sharing,
     tokens,
 )
@@ -36,4 +37,5 @@ FEATURES: Final[tuple[Feature, ...]] = (
     scan.FEATURE,
     sharing.FEATURE,
     tokens.FEATURE,
+    secrets.FEATURE,
 )

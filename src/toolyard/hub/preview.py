@@ -10,7 +10,7 @@ from toolyard.core.agents import AgentConfig, AgentServer, Override
 from toolyard.core.fields import FieldFault
 from toolyard.core.plans import Refusal, Resolution
 from toolyard.core.roster import Resolver
-from toolyard.stores.clear import clear_secrets
+from toolyard.stores.plain_secrets import clear_secrets
 
 FIELDS: Final = {
     "shared-stdio": "mode",

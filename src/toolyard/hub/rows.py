@@ -9,7 +9,7 @@ from msgspec import UNSET, UnsetType
 
 from toolyard.core.appstatus import AppStatus
 from toolyard.core.model import Command, Endpoint, Held, Kind, Offers, Problem
-from toolyard.stores.clear import without_passwords
+from toolyard.stores.plain_secrets import without_passwords
 
 Transport = Literal["stdio", "http", "sse"]
 

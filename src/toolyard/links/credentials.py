@@ -14,7 +14,8 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
-from typing import Final
+from pathlib import Path
+from typing import Final, Protocol
 
 from toolyard.core.errors import LinkError, StoreError, ToolyardError
 from toolyard.core.model import Server, ServerId, Snapshot, Url
@@ -25,9 +26,9 @@ from toolyard.links.opening import Opening, Proceed
 from toolyard.links.refresh import refresh
 from toolyard.links.refusals import AuthNeededError, ScopeNeededError
 from toolyard.records.follow import Follower
+from toolyard.records.marks import Mark, mark_of
 from toolyard.stores.expand import find_secrets
 from toolyard.stores.grants import Grant, Grants, Listed, server_key
-from toolyard.stores.secrets import KeptSecret, Secrets
 from toolyard.wire.tasks import Tasks
 
 log = logging.getLogger(__name__)
@@ -38,13 +39,30 @@ FIRST_PAUSE: Final = 2.0
 LONGEST_PAUSE: Final = 300.0
 
 
+class SecretIndex(Protocol):
+    """The secrets of the user, without their values."""
+
+    @property
+    def index(self) -> Path:
+        """The file that is another as soon as a secret is set or removed."""
+        ...
+
+    def changes(self) -> Mapping[str, float]:
+        """Return when each secret was last set, by its key, such as `keyring:name`.
+
+        Raises:
+            StoreError: They cannot be read.
+        """
+        ...
+
+
 class Credentials:
     """The logins of all servers, as their links need them."""
 
     def __init__(
         self,
         grants: Grants,
-        secrets: Secrets,
+        secrets: SecretIndex,
         keepers: Callable[[], Mapping[ServerId, Keeper]],
         picture: Callable[[], Snapshot],
         follower: Follower,
@@ -54,8 +72,8 @@ class Credentials:
         self._keepers = keepers
         self._picture = picture
         self._listed: dict[str, Listed] = {}
-        self._known: dict[str, KeptSecret] = {}
-        self._marks: tuple[object, object] = ((), ())
+        self._secret_times: Mapping[str, float] = {}
+        self._marks: tuple[Mark, Mark] = ((), ())
         self._changes = follower.follow(grants.index, secrets.index)
         self._held: dict[str, Grant] = {}
         self._servers: dict[str, set[ServerId]] = {}
@@ -256,26 +274,29 @@ class Credentials:
 
     async def _look(self) -> None:
         """See whether somebody logged in or out, or set a secret."""
-        if (self._grants.mark(), self._secrets.mark()) == self._marks:
+        if self._current_marks() == self._marks:
             return
-        listed, secrets = self._listed, self._known
+        listed, times = self._listed, self._secret_times
         self._reread()
         for key in listed.keys() | self._listed.keys():
             before, now = listed.get(key), self._listed.get(key)
             if before != now and (now is None or not now.ended) and key in self._servers:
                 await self._changed(key)
-        names = secrets.keys() | self._known.keys()
-        changed = {name for name in names if secrets.get(name) != self._known.get(name)}
+        keys = times.keys() | self._secret_times.keys()
+        changed = {key for key in keys if times.get(key) != self._secret_times.get(key)}
         if changed:
-            self._secrets_changed({*secrets.values(), *self._known.values()}, changed)
+            self._secrets_changed(changed)
 
     def _reread(self) -> None:
         """Read what is no secret: two small files."""
-        self._marks = (self._grants.mark(), self._secrets.mark())
+        self._marks = self._current_marks()
         try:
-            self._listed, self._known = self._grants.listed(), self._secrets.known()
+            self._listed, self._secret_times = self._grants.listed(), self._secrets.changes()
         except StoreError as error:
             log.warning("the list of logins or secrets cannot be used: %s", error)
+
+    def _current_marks(self) -> tuple[Mark, Mark]:
+        return mark_of(self._grants.index), mark_of(self._secrets.index)
 
     async def _changed(self, key: str) -> None:
         before = self._held.pop(key, None)
@@ -294,9 +315,8 @@ class Credentials:
         else:
             self._hold(key, grant)  # our own renewal
 
-    def _secrets_changed(self, secrets: set[KeptSecret], names: set[str]) -> None:
-        """Servers that use them start anew with the next call, and at once if they failed."""
-        changed = {secret.reference[2:-1] for secret in secrets if secret.name in names}
+    def _secrets_changed(self, changed: set[str]) -> None:
+        """Start the servers that use them anew with the next call, and at once if they failed."""
         keepers = self._keepers()
         for id_, entry in self._picture().entries.items():
             used = find_secrets(entry.server.endpoint, entry.server.folder)

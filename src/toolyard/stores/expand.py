@@ -24,7 +24,7 @@ from toolyard.core.errors import ConfigError
 from toolyard.core.model import Server
 from toolyard.stores.keyring import read_keyring
 from toolyard.stores.mask import MASK, is_secret_name, learn, looks_random
-from toolyard.stores.secrets import read_secret_file
+from toolyard.stores.secret_files import read_secret_file
 
 DEPTH_LIMIT = 8
 """Defaults inside defaults; nobody needs more than two."""

@@ -19,10 +19,9 @@ import msgspec
 
 from toolyard.core.errors import SecretError, StoreError
 from toolyard.records.files import locked, read_bounded, write_atomic
-from toolyard.records.marks import mark_of
 from toolyard.stores.keyring import NoKeyringError, delete_keyring, read_keyring, write_keyring
 from toolyard.stores.mask import MASK
-from toolyard.stores.secrets import Place, read_secret_file
+from toolyard.stores.secret_files import SecretPlace, read_secret_file
 
 HOLD_SECONDS: Final = 30.0
 """A refresh takes a second; whoever holds the lock longer than this waits for a dead server."""
@@ -64,7 +63,7 @@ class Listed:
 
     url: str
     issuer: str
-    place: Place
+    place: SecretPlace
     expires_at: float = 0.0
     scope: str = ""
     ended: bool = False
@@ -95,10 +94,6 @@ class Grants:
         except msgspec.MsgspecError as error:
             raise StoreError(f"'{self.index}' is damaged", "delete it and log in again") from error
         return {each.url: each for each in found}
-
-    def mark(self) -> tuple[int, ...]:
-        """What changes whenever a grant does."""
-        return mark_of(self.index)
 
     def hold(self) -> AbstractContextManager[None]:
         """Be the only one who renews a grant: two that use one refresh token lose it.

@@ -12,7 +12,7 @@ from toolyard.core.plans import Plan, Refusal, Resolution, Step
 from toolyard.hub.agents import Agents
 from toolyard.hub.why import Story
 from toolyard.operation import fault_rows
-from toolyard.stores.clear import pairs_without_secrets, without_secrets
+from toolyard.stores.plain_secrets import pairs_without_secrets, without_secrets
 from toolyard.surfaces.control.agentrows import (
     CheckedConfig,
     Name,

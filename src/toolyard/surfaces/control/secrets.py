@@ -1,34 +1,12 @@
-"""Secrets and logins: which there are, set, removed, begun; their values never come out."""
+"""Logins: which there are, begun and forgotten."""
 
 from __future__ import annotations
 
-import asyncio
-from typing import Annotated
-
 import msgspec
 
-from toolyard.hub import Hub
 from toolyard.hub.logins import Logins, LoginState
 from toolyard.links.oauth import LOGIN_SECONDS
-from toolyard.operation import Done
-from toolyard.stores.inventory import SecretRow, take_stock
-from toolyard.stores.keyring import has_keyring
-from toolyard.stores.secrets import SECRET_BYTES, Secrets
 from toolyard.surfaces.control.api import Call, Operation
-
-
-class SecretRows(msgspec.Struct, frozen=True):
-    """Every secret by name, where it is kept, and who uses it."""
-
-    secrets: list[SecretRow]
-    keyring: bool
-    """Whether this system has one."""
-
-
-class NewSecret(msgspec.Struct, frozen=True):
-    """The value of a secret."""
-
-    value: Annotated[str, msgspec.Meta(min_length=1, max_length=SECRET_BYTES)]
 
 
 class LoginStates(msgspec.Struct, frozen=True):
@@ -50,33 +28,16 @@ class LoggedOut(msgspec.Struct, frozen=True):
     done: bool
 
 
-class SecretsDoor:
-    """Questions and orders about secrets and logins."""
+class LoginsDoor:
+    """Questions and orders about logins."""
 
-    def __init__(self, hub: Hub, secrets: Secrets, logins: Logins) -> None:
-        self._hub = hub
-        self._secrets = secrets
+    def __init__(self, logins: Logins) -> None:
         self._logins = logins
 
     def operations(self) -> list[Operation]:
         """What this part of the API can do."""
-        one, auth = "/api/v1/secrets/{name}", "/api/v1/auth"
+        auth = "/api/v1/auth"
         return [
-            Operation(
-                "GET", "/api/v1/secrets", "List secrets", self._list, SecretRows, tag="secrets"
-            ),
-            Operation(
-                "PUT",
-                one,
-                "Keep a secret in the keyring",
-                self._set,
-                Done,
-                NewSecret,
-                tag="secrets",
-            ),
-            Operation(
-                "DELETE", one, "Forget a secret", self._remove, Done, tag="secrets", errors=(422,)
-            ),
             Operation("GET", auth, "List logins", self._states, LoginStates, tag="secrets"),
             Operation(
                 "POST",
@@ -97,19 +58,6 @@ class SecretsDoor:
                 errors=(422,),
             ),
         ]
-
-    async def _list(self, call: Call) -> SecretRows:
-        servers = [entry.server for entry in self._hub.snapshot.entries.values()]
-        rows = await asyncio.to_thread(take_stock, self._secrets, servers)
-        return SecretRows(rows, await asyncio.to_thread(has_keyring))
-
-    async def _set(self, call: Call) -> Done:
-        await asyncio.to_thread(self._secrets.set, call.path["name"], call.body.value)
-        return Done()
-
-    async def _remove(self, call: Call) -> Done:
-        await asyncio.to_thread(self._secrets.remove, call.path["name"])
-        return Done()
 
     async def _states(self, call: Call) -> LoginStates:
         return LoginStates(await self._logins.states())

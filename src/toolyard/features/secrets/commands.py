@@ -1,11 +1,7 @@
-"""`secret`: what servers need to be let in somewhere, kept where only you can read it.
-
-It works on the keyring and the files; a running hub notices by itself.
-"""
+"""`secret`: what servers need to be let in somewhere, kept where only you can read it."""
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,8 +11,7 @@ import click
 from toolyard.console.context import CliContext, config_option, json_option
 
 if TYPE_CHECKING:
-    from toolyard.core.model import Server
-    from toolyard.stores.secrets import KeptSecret, Secrets
+    from toolyard.features.secrets.model import KeptSecret
 
 TITLES = ("name", "kept in", "used by", "write it as")
 
@@ -48,21 +43,13 @@ def set_command(context: CliContext, name: str, value: tuple[str, ...], file: Pa
     if value:
         # Not click's own words, which would repeat it.
         raise click.UsageError("a value on the command line is seen by others; leave it out")
-    from toolyard.stores.keyring import find_keyring
-    from toolyard.stores.secrets import check_name
+    from toolyard.features.secrets.model import check_secret_name
 
-    secrets = _secrets(context)
-    check_name(name)
+    check_secret_name(name)
     if file is None:
-        find_keyring()  # before somebody types a secret for nothing
-        kept = secrets.set(name, _read(name))
+        _tell_kept(context, _keep_in_keyring(context, name))
     else:
-        before = secrets.known().get(name)
-        is_used = file.expanduser().exists() and not (before is not None and before.ours)
-        kept = secrets.set_file(name, file, None if is_used else _read(name))
-    _done(context, "set", kept)
-    if not context.terminal.as_json:
-        context.terminal.say(f"write it into an entry as: {kept.reference}")
+        _tell_kept(context, _keep_in_file(context, name, file))
 
 
 @secret_command.command("list")
@@ -71,9 +58,10 @@ def set_command(context: CliContext, name: str, value: tuple[str, ...], file: Pa
 @click.pass_obj
 def list_command(context: CliContext) -> None:
     """List the names of secrets and who uses them, never their values."""
-    from toolyard.stores.inventory import take_stock
+    from toolyard.features.secrets.operations import list_secrets
+    from toolyard.operation import NoInput
 
-    rows = take_stock(_secrets(context), servers_of(context))
+    rows = context.run(list_secrets, NoInput()).secrets
     answer = {
         "secrets": [
             {
@@ -97,29 +85,37 @@ def list_command(context: CliContext) -> None:
     context.terminal.answer(answer, show)
 
 
-@secret_command.command("rm")
+@secret_command.command("remove")
 @click.argument("name")
 @json_option
 @click.pass_obj
-def rm_command(context: CliContext, name: str) -> None:
-    """Forget a secret and its value."""
-    _done(context, "removed", _secrets(context).remove(name))
+def remove_command(context: CliContext, name: str) -> None:
+    """Delete a secret and its value."""
+    from toolyard.features.secrets.operations import SecretName, remove_secret
+
+    context.run(remove_secret, SecretName(name))
+    answer = {"done": "removed", "name": name}
+    context.terminal.answer(answer, lambda: context.terminal.say(f"removed '{name}'"))
 
 
-def servers_of(context: CliContext) -> list[Server]:
-    """Every server that the user has: of the file, and from the catalog."""
-    from toolyard.features.catalog.source import make_report
-    from toolyard.features.catalog.store import Catalog
+def _keep_in_keyring(context: CliContext, name: str) -> KeptSecret:
+    from toolyard.features.secrets.model import KeptSecret
+    from toolyard.features.secrets.operations import NewSecret, put_secret
+    from toolyard.stores.keyring import find_keyring
 
-    written = context.servers_file.load().servers
-    shelf = Catalog(context.settings.data_dir / "catalog").load()
-    return [*written, *make_report(shelf, os.environ).servers]
+    find_keyring()  # before somebody types a secret for nothing
+    context.run(put_secret, NewSecret(name, _read(name)))
+    return KeptSecret(name, "keyring")
 
 
-def _secrets(context: CliContext) -> Secrets:
-    from toolyard.stores.secrets import Secrets
+def _keep_in_file(context: CliContext, name: str, file: Path) -> KeptSecret:
+    """Write the file here: no hub writes to a path that somebody names to it."""
+    from toolyard.features.secrets.store import Secrets
 
-    return Secrets(context.settings.state_dir)
+    secrets = Secrets(context.settings.state_dir)
+    before = secrets.list().get(name)
+    is_used = file.expanduser().exists() and not (before is not None and before.ours)
+    return secrets.set_file(name, file, None if is_used else _read(name))
 
 
 def _read(name: str) -> str:
@@ -130,10 +126,12 @@ def _read(name: str) -> str:
     return sys.stdin.read().removesuffix("\n").removesuffix("\r")
 
 
-def _done(context: CliContext, what: str, kept: KeptSecret) -> None:
-    place = "the keyring" if kept.place == "keyring" else kept.path
-    answer = {"done": what, "name": kept.name, "kept_in": kept.place, "path": kept.path}
-    text = f"{what} '{kept.name}' in {place}" if what == "set" else f"{what} '{kept.name}'"
-    context.terminal.answer(
-        answer | {"reference": kept.reference}, lambda: context.terminal.say(text)
-    )
+def _tell_kept(context: CliContext, secret: KeptSecret) -> None:
+    place = "the keyring" if secret.place == "keyring" else secret.path
+    answer = {"done": "set", "name": secret.name, "kept_in": secret.place, "path": secret.path}
+
+    def show() -> None:
+        context.terminal.say(f"set '{secret.name}' in {place}")
+        context.terminal.say(f"write it into an entry as: {secret.reference}")
+
+    context.terminal.answer(answer | {"reference": secret.reference}, show)

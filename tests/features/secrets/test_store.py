@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.secrets.conftest import InMemory
+from tests.fixtures.keyrings import InMemory
 from toolyard.core.errors import SecretError, StoreError, UnknownNameError
 from toolyard.core.model import Command, Server, ServerId, Url
 from toolyard.features.catalog.source import make_report, with_link
 from toolyard.features.catalog.store import Catalog
+from toolyard.features.secrets.inventory import take_stock
+from toolyard.features.secrets.store import Secrets
 from toolyard.stores.expand import Lookup, expand, find_secrets, find_unset
 from toolyard.stores.grants import WANTED_LIMIT, Grant, Grants, server_key
-from toolyard.stores.inventory import take_stock
 from toolyard.stores.keyring import NoKeyringError
-from toolyard.stores.secrets import Secrets
 
 VALUE = "s3cr3t-value-0123"
 
@@ -38,14 +38,14 @@ def test_a_secret_is_kept_in_the_keyring_and_only_its_name_in_a_file(
 
     assert header(kept.reference) == VALUE
     assert a_keyring.kept == {("toolyard", "github"): VALUE}
-    assert list(secrets.known()) == ["github"]
+    assert list(secrets.list()) == ["github"]
     assert VALUE not in secrets.index.read_text()
     assert secrets.index.stat().st_mode & 0o777 == 0o600
 
     secrets.remove("github")
 
     assert a_keyring.kept == {}
-    assert secrets.known() == {}
+    assert secrets.list() == {}
     with pytest.raises(UnknownNameError, match="no secret 'github'"):
         secrets.remove("github")
 
@@ -81,7 +81,7 @@ def test_a_secret_may_be_kept_in_a_file_of_the_user_alone(secrets: Secrets, tmp_
     assert file.stat().st_mode & 0o777 == 0o600
     assert kept.reference == f"${{file:{file}}}"
     assert header(kept.reference) == VALUE
-    assert secrets.remove("github").ours
+    secrets.remove("github")
     assert not file.exists()
 
 

@@ -7,14 +7,17 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from tests.e2e.hub import PATIENCE, RunningHub, new_home, running_hub, toolyard
+from tests.cli.conftest import Toolyard
+from tests.cli.stand_in import StandIn
+from tests.e2e.hub import PATIENCE, RunningHub, new_home, running_hub
+from tests.e2e.hub import toolyard as command
 from tests.fixtures.stub_run import running_http_stub
 from tests.secrets.test_hub_logins import NO_KEYRING, code, server, until
 
 
 def set_secret(hub: RunningHub, file: Path, value: str) -> None:
     done = subprocess.run(
-        toolyard("secret", "set", "key", "--file", str(file)),
+        command("secret", "set", "key", "--file", str(file)),
         env={**hub.env, **NO_KEYRING},
         input=value,
         text=True,
@@ -68,3 +71,8 @@ def test_the_control_door_keeps_no_secret_where_there_is_no_keyring() -> None:
         assert "s3cr3t" not in said
         assert hub._send("DELETE", "/api/v1/secrets/key")[0] == 404
         assert "s3cr3t" not in (hub.home / "hub.err").read_text()
+
+
+def test_a_running_hub_is_asked(toolyard: Toolyard, hub: StandIn) -> None:
+    assert toolyard("secret", "list").code == 4  # the stand-in knows none of this
+    assert [path for path, _ in hub.asked] == ["/api/v1/secrets"]

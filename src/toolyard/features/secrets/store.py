@@ -1,0 +1,124 @@
+"""Secrets of the user: kept in the system's keyring, or in files that are the user's alone.
+
+A keyring cannot list what it holds, so the names are kept in a file beside; values never are.
+All of it blocks, and a keyring may ask the user to unlock it: on an event loop, use a thread.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import msgspec
+
+from toolyard.core.errors import SecretError, StoreError, UnknownNameError
+from toolyard.core.names import closest
+from toolyard.features.secrets.model import KeptSecret, check_secret_name, check_value
+from toolyard.records.files import locked, read_bounded, write_atomic
+from toolyard.stores.keyring import delete_keyring, read_keyring, write_keyring
+from toolyard.stores.secret_files import check_private, read_secret_file
+
+
+class Secrets:
+    """The secrets of one user, by name."""
+
+    def __init__(self, state_dir: Path) -> None:
+        self.index = state_dir / "secrets.json"
+        """The file with the names."""
+
+    def list(self) -> dict[str, KeptSecret]:
+        """Return every secret that was set through us, by name.
+
+        Raises:
+            StoreError: The list of names cannot be read.
+        """
+        try:
+            raw = read_bounded(self.index)
+            secrets = msgspec.json.decode(raw, type=list[KeptSecret])
+        except FileNotFoundError:
+            return {}
+        except msgspec.MsgspecError as error:
+            raise StoreError(
+                f"'{self.index}' is damaged", "delete it and set your secrets again"
+            ) from error
+        return {secret.name: secret for secret in secrets}
+
+    def changes(self) -> dict[str, float]:
+        """Return when each secret was last set, by its key.
+
+        Raises:
+            StoreError: The list of names cannot be read.
+        """
+        times: dict[str, float] = {}
+        for secret in self.list().values():  # two may be kept in one file
+            times[secret.key] = max(secret.changed_at, times.get(secret.key, 0.0))
+        return times
+
+    def set(self, name: str, value: str) -> KeptSecret:
+        """Keep a value in the keyring.
+
+        Raises:
+            NoKeyringError: There is none.
+            SecretError: The name or value cannot be used, or the keyring does not take it.
+        """
+        check_value(check_secret_name(name), value)
+        write_keyring(name, value)
+        return self._note(KeptSecret(name, "keyring", changed_at=time.time()))
+
+    def set_file(self, name: str, path: Path, value: str | None) -> KeptSecret:
+        """Keep a value in a file; without a value, use the file that is there.
+
+        Raises:
+            SecretError: The file is not the user's alone, or there is none.
+        """
+        check_secret_name(name)
+        path = Path(os.path.abspath(os.path.expanduser(path)))
+        if value is None:
+            check_value(name, read_secret_file(str(path)))
+        else:
+            check_value(name, value)
+            if path.exists():
+                check_private(path)
+            write_atomic(path, value.encode() + b"\n")
+        before = self.list().get(name)
+        ours = value is not None or (before is not None and before.ours)
+        return self._note(KeptSecret(name, "file", str(path), ours, time.time()))
+
+    def remove(self, name: str) -> None:
+        """Forget a secret and its value.
+
+        Raises:
+            UnknownNameError: There is no such secret.
+            SecretError: The keyring does not let go of it.
+        """
+        secrets = self.list()
+        secret = secrets.get(name)
+        if secret is None and _is_in_keyring(name):
+            secret = KeptSecret(name, "keyring")
+        if secret is None:
+            near = ", ".join(closest(name, secrets) or secrets) or "none"
+            raise UnknownNameError(f"there is no secret '{name}'", f"there are: {near}")
+        if secret.place == "keyring":
+            delete_keyring(name)
+        elif secret.ours:
+            Path(secret.path).unlink(missing_ok=True)
+        self._note(secret, gone=True)
+
+    def _note(self, secret: KeptSecret, gone: bool = False) -> KeptSecret:
+        with locked(self.index):
+            secrets = self.list()
+            secrets.pop(secret.name, None)
+            if not gone:
+                secrets[secret.name] = secret
+            ordered = [secrets[name] for name in sorted(secrets)]
+            write_atomic(self.index, msgspec.json.format(msgspec.json.encode(ordered)) + b"\n")
+        return secret
+
+
+def _is_in_keyring(name: str) -> bool:
+    try:
+        read_keyring(name)
+    except SecretError:
+        return False
+    return True
