@@ -21,7 +21,7 @@ class VariantStatus(Struct, frozen=True):
     misses: int
     """Scans in a row that did not find it."""
     conflict: str | None
-    """Who has its port instead."""
+    """The program that has its port instead."""
     since: str | None
     """Since when it cannot be reached."""
 
@@ -39,4 +39,4 @@ class AppStatus(Struct, frozen=True):
     last_scan: str | None
     variants: list[VariantStatus]
     own: bool
-    """Whether the user defined it."""
+    """True if the user defined it."""

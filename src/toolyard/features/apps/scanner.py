@@ -33,7 +33,7 @@ Probe = Callable[[str, float], Awaitable[Peer]]
 Replaced = Callable[[ServerId, str, float], None]
 """Told of a server whose process is another or gone: why, and since when by the loop's clock."""
 Mark = tuple[tuple[int, int], ...]
-"""Who listens: owner and number of every socket."""
+"""The listeners of a port: owner and number of every socket."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Sight:
     variant: Variant
     listening: bool
     offered: bool
-    """Whether it is on the report: confirmed, and not missed too often since."""
+    """True if it is on the report: confirmed, and not missed too often since."""
     misses: int
     conflict: str
     """The listener instead of the app, in words; empty if that is not known."""
@@ -66,7 +66,7 @@ class _Track:
     conflict: str = ""
     owner: int | None = None
     tries: int = 0
-    """How often the listener was asked without a clear answer."""
+    """The times that the listener was asked without a clear answer."""
     pause: int = 0
     """Scans to let pass before it is asked again; negative for ever."""
 

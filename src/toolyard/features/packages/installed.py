@@ -49,7 +49,7 @@ class PackageRow(Installation, frozen=True, kw_only=True):
 
     servers: list[str]
     running: int
-    """How many processes were started from it."""
+    """The number of processes that were started from it."""
 
 
 class Packages:
@@ -71,7 +71,7 @@ class Packages:
         self._expand = expand
         self._patience = patience
         self.on = on
-        self._kept = folder.load()
+        self._installations = folder.load()
         self._launches: dict[str, Launch] = {}
         self._eras: dict[str, str] = {}
         self._used: Counter[str] = Counter()  # by path, of which a name may have had several
@@ -101,19 +101,19 @@ class Packages:
     async def _enter(
         self, stack: AsyncExitStack, launch: Launch, opening: Opening, proceed: Proceed
     ) -> Link:
-        kept, failed = self._usable(launch), None
-        if kept is not None:
+        installation, failed = self._usable(launch), None
+        if installation is not None:
             began = time.monotonic()
             try:
-                return await self._enter_installed(stack, launch, kept, opening, proceed)
+                return await self._enter_installed(stack, launch, installation, opening, proceed)
             except (StartError, LinkError) as error:
-                if not self._may_blame(kept, error, time.monotonic() - began):
+                if not self._may_blame(installation, error, time.monotonic() - began):
                     raise
                 failed = error
         link = await stack.enter_async_context(proceed(opening))
-        if kept is not None and failed is not None:
-            await self._set_aside(kept, failed)
-        elif launch.name not in self._kept:
+        if installation is not None and failed is not None:
+            await self._set_aside(installation, failed)
+        elif launch.name not in self._installations:
             self._install_later(launch, link)
         return link
 
@@ -121,46 +121,50 @@ class Packages:
         self,
         stack: AsyncExitStack,
         launch: Launch,
-        kept: Installation,
+        installation: Installation,
         opening: Opening,
         proceed: Proceed,
     ) -> Link:
-        for counter, key in ((self._used, kept.path), (self._running, kept.name)):
+        for counter, key in ((self._used, installation.path), (self._running, installation.name)):
             counter[key] += 1
             stack.callback(counter.subtract, (key,))
-        path = path_with(kept.program, launch.command)
-        command = start_installed(launch.command, launch.package, kept.program, path)
+        path = path_with(installation.program, launch.command)
+        command = start_installed(launch.command, launch.package, installation.program, path)
         link = await stack.enter_async_context(proceed(replace(opening, endpoint=command)))
-        link.where = f"{link.where}, {kept.package} {kept.version} as installed"
+        link.where = f"{link.where}, {installation.package} {installation.version} as installed"
         return link
 
-    def _may_blame(self, kept: Installation, error: ToolyardError, seconds: float) -> bool:
+    def _may_blame(self, installation: Installation, error: ToolyardError, seconds: float) -> bool:
         """Return whether the launcher may do better than what is installed."""
         if isinstance(error, ProbeFatalError):
-            return kept.era == "modern"  # another is greeted the old way next, by whoever asked
+            # Another is greeted the old way next, by whoever asked.
+            return installation.era == "modern"
         return seconds < self._patience  # who is slow is no faster with a launcher before it
 
     def _usable(self, launch: Launch) -> Installation | None:
-        kept = self._kept.get(launch.name)
-        if kept is None or kept.fault:
+        installation = self._installations.get(launch.name)
+        if installation is None or installation.fault:
             return None
-        if os.access(kept.program, os.X_OK):
-            return kept
-        del self._kept[kept.name]
-        self._tried.discard(kept.name)
-        self._note(kept.name, gone(kept))
+        if os.access(installation.program, os.X_OK):
+            return installation
+        del self._installations[installation.name]
+        self._tried.discard(installation.name)
+        self._note(installation.name, gone(installation))
         return None
 
-    async def _set_aside(self, kept: Installation, error: ToolyardError) -> None:
+    async def _set_aside(self, installation: Installation, error: ToolyardError) -> None:
         """Use the launcher from now on, which works where the installed program did not."""
-        self._kept[kept.name] = kept = msgspec.structs.replace(kept, fault=str(error))
+        self._installations[installation.name] = installation = msgspec.structs.replace(
+            installation, fault=str(error)
+        )
         try:
-            await asyncio.to_thread(self._folder.keep, kept)
+            await asyncio.to_thread(self._folder.keep, installation)
         except StoreError as trouble:
             log.warning(
-                "an installation was not written", extra={"package": kept.name, "why": str(trouble)}
+                "an installation was not written",
+                extra={"package": installation.name, "why": str(trouble)},
             )
-        self._note(kept.name, faulty(kept))
+        self._note(installation.name, faulty(installation))
 
     def _install_later(self, launch: Launch, link: Link) -> None:
         self._eras[launch.name] = link.peer.era
@@ -174,9 +178,9 @@ class Packages:
         """Install what was started by its launcher, one after the other, until cancelled."""
         async with self._one_at_a_time:
             await self._clear()
-        for kept in self._kept.values():
-            if kept.fault:
-                self._note(kept.name, faulty(kept))
+        for installation in self._installations.values():
+            if installation.fault:
+                self._note(installation.name, faulty(installation))
         while True:
             launch = await self._waiting.get()
             try:
@@ -192,8 +196,8 @@ class Packages:
         room = await asyncio.to_thread(self._folder.make_room, launch.name)
         try:
             made = await install(self._local, package, launch.command, room, fresh=fresh)
-            old = self._kept.get(launch.name)
-            kept = Installation(
+            old = self._installations.get(launch.name)
+            installation = Installation(
                 name=launch.name,
                 kind=package.kind,
                 package=package.name,
@@ -205,16 +209,16 @@ class Packages:
                 size=await asyncio.to_thread(size_of, room),
                 era=self._eras.get(launch.name, old.era if old else ""),
             )
-            await asyncio.to_thread(self._folder.keep, kept)
-            self._kept[kept.name] = kept
-            self._note(kept.name, None)
-            return kept
+            await asyncio.to_thread(self._folder.keep, installation)
+            self._installations[installation.name] = installation
+            self._note(installation.name, None)
+            return installation
         finally:
             await self._clear()
 
     async def _clear(self) -> None:
         """Remove what is neither in use nor to be used."""
-        staying = {kept.path for kept in self._kept.values()}
+        staying = {installation.path for installation in self._installations.values()}
         staying |= {path for path, count in self._used.items() if count > 0}
         await asyncio.to_thread(self._folder.clear, staying)
 
@@ -222,27 +226,27 @@ class Packages:
 
     def rows(self) -> list[PackageRow]:
         """Every installed package, and for which servers."""
-        return [self.row(kept) for _, kept in sorted(self._kept.items())]
+        return [self.row(installation) for _, installation in sorted(self._installations.items())]
 
-    def row(self, kept: Installation) -> PackageRow:
+    def row(self, installation: Installation) -> PackageRow:
         """One installed package, and for which servers."""
         entries = self._board.snapshot.entries.values()
         launches = ((entry.alias, self._declared(entry.server)) for entry in entries)
         return PackageRow(
-            **msgspec.structs.asdict(kept),
+            **msgspec.structs.asdict(installation),
             servers=sorted(
-                alias for alias, launch in launches if launch and launch.name == kept.name
+                alias for alias, launch in launches if launch and launch.name == installation.name
             ),
-            running=self._running[kept.name],
+            running=self._running[installation.name],
         )
 
     def installed(self, server: Server) -> InstalledVersion | None:
         """Return the version that starts in place of a server's launcher, if one does."""
         launch = self._declared(server) if self.on else None
-        kept = self._kept.get(launch.name) if launch is not None else None
-        if kept is None or kept.fault:
+        installation = self._installations.get(launch.name) if launch is not None else None
+        if installation is None or installation.fault:
             return None
-        return InstalledVersion(kept.package, kept.version, kept.program)
+        return InstalledVersion(installation.package, installation.version, installation.program)
 
     async def update(self, name: str) -> Installation:
         """Install the newest version that the command allows; it is used from the next start on.
@@ -261,26 +265,26 @@ class Packages:
         Raises:
             UnknownNameError: There is no such package.
         """
-        installation = self._find(name)
-        if installation not in self._kept:
+        package = self._find(name)
+        if package not in self._installations:
             raise UnknownNameError(f"nothing is installed for {name[:80]!r}")
         async with self._one_at_a_time:
-            await asyncio.to_thread(self._folder.forget, installation)
-            self._kept.pop(installation, None)
-            self._tried.discard(installation)
-            self._note(installation, None)
+            await asyncio.to_thread(self._folder.forget, package)
+            self._installations.pop(package, None)
+            self._tried.discard(package)
+            self._note(package, None)
             await self._clear()
 
     def _find(self, name: str) -> str:
         """The name of a package, by its own or that of a server that uses it."""
-        if name in self._kept or name in self._launches:
+        if name in self._installations or name in self._launches:
             return name
         for entry in self._board.snapshot.entries.values():
             if name in (entry.alias, str(entry.server.id)):
                 launch = self._declared(entry.server)
                 if launch is not None:
                     return launch.name
-        names = ", ".join(sorted(self._kept)) or "none yet"
+        names = ", ".join(sorted(self._installations)) or "none yet"
         raise UnknownNameError(f"no package is called {name[:80]!r}", f"there are: {names}")
 
     async def _find_launch(self, name: str) -> Launch:

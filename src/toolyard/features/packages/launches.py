@@ -36,22 +36,27 @@ def read_launch(server: Server, place: Endpoint) -> Launch | None:
     return Launch(server.id, place, package, installation_name(package, place.env))
 
 
-def faulty(kept: Installation) -> Problem:
+def faulty(installation: Installation) -> Problem:
     """It did not start, where its launcher did."""
-    text = f"{kept.package!r} {kept.version} as installed did not start, so its launcher does it"
+    what = f"{installation.package!r} {installation.version} as installed"
+    text = f"{what} did not start, so its launcher does it"
     return Problem(
         ProblemCode.PACKAGE_START,
-        f"{text}: {kept.fault}",
-        f"install it anew: toolyard executor packages update {kept.name}",
-        kept.path,
+        f"{text}: {installation.fault}",
+        f"install it anew: toolyard executor packages update {installation.name}",
+        installation.path,
     )
 
 
-def gone(kept: Installation) -> Problem:
+def gone(installation: Installation) -> Problem:
     """Somebody removed it."""
-    text = f"{kept.package!r} {kept.version} was installed at '{kept.path}' and is gone"
+    what = f"{installation.package!r} {installation.version}"
+    text = f"{what} was installed at '{installation.path}' and is gone"
     return Problem(
-        ProblemCode.PACKAGE_GONE, text, "it is installed again once it was started", kept.path
+        ProblemCode.PACKAGE_GONE,
+        text,
+        "it is installed again once it was started",
+        installation.path,
     )
 
 

@@ -43,9 +43,9 @@ class Installation(msgspec.Struct, frozen=True):
     size: int
     """Bytes."""
     era: str = ""
-    """Which greeting the server took when its launcher started it."""
+    """The greeting the server took when its launcher started it."""
     fault: str = ""
-    """Why it is not used: it did not start, where its launcher did."""
+    """The reason why it is not used: it did not start, where its launcher did."""
 
 
 class PackagesFolder:
@@ -106,10 +106,10 @@ class PackagesFolder:
         except OSError as error:
             raise StoreError(f"cannot forget the package '{name}': {error.strerror}") from error
 
-    def clear(self, kept: set[str]) -> None:
+    def clear(self, staying: set[str]) -> None:
         """Remove every installation but those at these paths, as far as that can be done."""
         for folder in self.root.glob("*/*/"):
-            if str(folder) not in kept:
+            if str(folder) not in staying:
                 shutil.rmtree(folder, ignore_errors=True)
         for folder in self.root.glob("*/"):
             with suppress(OSError):  # it is not empty, or not ours to remove

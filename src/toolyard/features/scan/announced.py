@@ -53,7 +53,7 @@ class AnnouncedServer:
     entry: Entry
     state: str
     is_own: bool
-    """Whether the file is the user's, where no cloned project can write."""
+    """True if the file is the user's, where no cloned project can write."""
 
     @property
     def project(self) -> str:

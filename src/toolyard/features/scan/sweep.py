@@ -20,7 +20,7 @@ PATHS: Final[tuple[tuple[str, Literal["http", "sse"]], ...]] = (
     ("/", "http"),
     ("/sse", "sse"),
 )
-"""Where servers usually are, tried in this order."""
+"""The usual places of servers, tried in this order."""
 ASK_SECONDS: Final = 2.0
 AT_ONCE: Final = 16
 _NOBODY: Final = Holder(0, "")
