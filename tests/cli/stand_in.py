@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from urllib.parse import parse_qsl
 
 from toolyard.settings import read_settings
 from toolyard.stores.runfile import HubState, RunDir
@@ -72,14 +73,15 @@ class StandIn:
         self._later.pop(len(self.asked), lambda: None)()
         if self.refuse is not None:
             return self.refuse
-        route, _, _query = path.partition("?")
+        route, _, query = path.partition("?")
         if route.startswith("/api/v1/servers/files/log"):
             return 200, "".join(f"{line}\n" for line in self.lines)
         answers: dict[str, Any] = {
             "/api/v1/status": self.status,
             "/api/v1/apps": {"apps": self.apps},
             "/api/v1/instances": {"instances": self.instances, "revision": 3},
-            "/api/v1/tools": {"tools": self.tools, "total": len(self.tools)},
+            "/api/v1/tools": self._tools(dict(parse_qsl(query))),
+            "/api/v1/tools/names": {"names": self._names(dict(parse_qsl(query)))},
             "/api/v1/servers/files": SERVER,
             "/api/v1/call": self.result,
             "/api/v1/link": {"link": "http://127.0.0.1/open?code=once"},
@@ -91,6 +93,15 @@ class StandIn:
         if route == "/api/v1/stop":
             self.stopped.set()
         return 200, answers[route]
+
+    def _tools(self, query: dict[str, str]) -> dict[str, Any]:
+        name = query.get("name")
+        tools = [tool for tool in self.tools if name in (None, tool["name"], tool["tool"])]
+        return {"tools": tools, "total": len(tools)}
+
+    def _names(self, query: dict[str, str]) -> list[str]:
+        kind = "tool" if "server" in query else "name"
+        return [tool[kind] for tool in self.tools if tool[kind].startswith(query.get("begin", ""))]
 
 
 @contextmanager

@@ -125,6 +125,9 @@ async def tools(record: Recorder) -> None:
         await yard.ask("GET", "/api/v1/tools?query=echo&limit=1")
         await yard.ask("GET", "/api/v1/tools?server=one")
         await yard.ask("GET", "/api/v1/tools?server=nobody")
+        await yard.ask("GET", "/api/v1/tools?name=one__fail")
+        await yard.ask("GET", "/api/v1/tools/names?begin=one__e")
+        await yard.ask("GET", "/api/v1/tools/names?server=nobody")
         await yard.ask("GET", "/api/v1/tools?limit=many")
         for name in ("echo", "fail", "rich", "error", "nothing"):
             await yard.ask("POST", "/api/v1/call", {**ECHO, "tool": name})

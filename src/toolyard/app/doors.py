@@ -39,7 +39,6 @@ from toolyard.surfaces.control.parts import yard_parts
 from toolyard.surfaces.control.resolving import ResolvingDoor
 from toolyard.surfaces.control.runs import RunsDoor
 from toolyard.surfaces.control.secrets import LoginsDoor
-from toolyard.surfaces.control.trying import TryingDoor
 from toolyard.surfaces.control.yard import Yard
 from toolyard.surfaces.metrics import Metrics
 
@@ -166,7 +165,7 @@ async def _wait_first_picture(house: House) -> None:
 
 def _make_rest(house: House, sessions: PageSessions, link: Callable[[], str]) -> App:
     """The application of all doors but MCP's: the control API and the page."""
-    yard = Yard(house.hub, house.relay, house.stopping, link, house.inputs, house.stopping.order)
+    yard = Yard(house.hub, house.stopping, link, house.stopping.order)
     tokens = house.yard.part(TokensFile)
     operations = yard.operations()
     operations += LoginsDoor(house.logins).operations()
@@ -174,7 +173,6 @@ def _make_rest(house: House, sessions: PageSessions, link: Callable[[], str]) ->
     operations += ExecutorsDoor(house.executors, house.agents).operations()
     operations += ResolvingDoor(house.agents).operations()
     operations += RunsDoor(house.hub, house.agents, tokens, house.dismissals).operations()
-    operations += TryingDoor(house.relay, house.inputs, house.stopping).operations()
     for feature in house.features:
         operations += bind_operations(feature.load_operations(), house.yard)
     operations.append(Metrics(house.hub, house.relay, house.call_log).operation())
@@ -183,7 +181,6 @@ def _make_rest(house: House, sessions: PageSessions, link: Callable[[], str]) ->
         house.yard.part(History),
         house.settings,
         house.orders,
-        house.inputs,
         tokens,
         house.dismissals,
         house.stopping,

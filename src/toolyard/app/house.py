@@ -65,7 +65,6 @@ from toolyard.stores.backups import Backups
 from toolyard.stores.expand import expand_server, find_secrets
 from toolyard.stores.grants import Grants
 from toolyard.stores.identity import hub_identity
-from toolyard.stores.inputs import InputsFile
 from toolyard.stores.offer_cache import OfferCache
 from toolyard.stores.servers import ServersFile
 from toolyard.stores.state import open_state
@@ -241,7 +240,6 @@ class House:
         settings = self.settings
         self.servers = ServersFile(settings.config_file, os.environ, self.follower)
         self.orders = Orders(self.hub, self.servers)
-        self.inputs = InputsFile(settings.state_dir / "inputs.json")
 
     def _build_agents(self) -> None:
         """Build the agents, the servers they are given, and the executors of those."""
@@ -272,7 +270,6 @@ class House:
             self.catalog,
             self.orders,
             self.servers,
-            self.inputs,
             self.secrets,
             self.grants,
             self.logins,

@@ -79,11 +79,8 @@ def run(words: list[str], root: LazyGroup = root) -> int:
 
 
 def _wants_json(words: list[str]) -> bool:
-    """Whether an error is to be JSON even if the command line cannot be read to its end."""
-    before = words[: words.index("--")] if "--" in words else words
-    if "call" in before:  # where it gives the arguments
-        before = before[: before.index("call")]
-    return "--json" in before
+    """Return whether an error is to be JSON even if the command line cannot be read to its end."""
+    return "--json" in (words[: words.index("--")] if "--" in words else words)
 
 
 def _usage(error: click.ClickException) -> tuple[str, str]:

@@ -20,8 +20,6 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "instances": ("instances", "Show every running server: where, since when, for whom."),
     "mcp": ("mcp", "Serve one MCP client on stdin and stdout."),
     "list": ("status", "List the servers."),
-    "tools": ("tools", "List or search the tools of all servers."),
-    "call": ("tools", "Call a tool and print its answer."),
     "logs": ("logs", "Show what the hub or a server wrote."),
     "doctor": ("doctor", "Say what is wrong and what to do."),
     "add": ("servers", "Add a server: a command after --, an address with --url, or an image."),

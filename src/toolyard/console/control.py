@@ -8,13 +8,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any, cast
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote, urlsplit
 
 import msgspec
 
 from toolyard.console.errors import CommandError
 from toolyard.console.exits import Exit
-from toolyard.operation import Answer, FaultRow, Operation, Order, Versioned, write_order
+from toolyard.operation import Answer, FaultRow, Operation, Order, RawObject, Versioned, write_order
 
 PATIENCE = 10.0
 """Seconds for a question the hub answers from what it knows."""
@@ -55,6 +55,8 @@ class Control:
             request.headers,
         ) as response:
             raw, version = response.read(), response.headers.get("ETag", "").strip('"')
+        if operation.answer == RawObject:
+            return cast("Answer", msgspec.Raw(raw))
         try:
             answer = msgspec.json.decode(raw, type=operation.answer)
         except msgspec.MsgspecError as error:
@@ -69,17 +71,6 @@ class Control:
     def instances(self) -> dict[str, Any]:
         """All that runs."""
         return self._ask("GET", "/api/v1/instances")
-
-    def tools(self, query: str = "", server: str = "", limit: int = 0) -> dict[str, Any]:
-        """The tools that match, best first."""
-        filters = {"query": query, "server": server, "limit": str(limit) if limit else ""}
-        chosen = urlencode({key: value for key, value in filters.items() if value})
-        return self._ask("GET", f"/api/v1/tools?{chosen}")
-
-    def call(self, server: str, tool: str, arguments: object, patience: float) -> dict[str, Any]:
-        """Call a tool; the result as the tool gave it."""
-        body = {"server": server, "tool": tool, "arguments": arguments}
-        return self._ask("POST", "/api/v1/call", body, patience)
 
     def server(self, server: str) -> dict[str, Any]:
         """All that is known of one server."""

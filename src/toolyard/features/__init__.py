@@ -22,12 +22,14 @@ from toolyard.features import (
     secrets,
     sharing,
     tokens,
+    tools,
 )
 
 FEATURES: Final[tuple[Feature, ...]] = (
     approvals.FEATURE,
     apps.FEATURE,
     catalog.FEATURE,
+    tools.FEATURE,
     history.FEATURE,
     lock.FEATURE,
     packages.FEATURE,

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import AsyncGenerator, Iterable
 from dataclasses import replace
 from typing import Any, Final
 
 from starlette.responses import Response, StreamingResponse
+from starlette.types import Send
 
 from toolyard.operation import Guard, Operation, Streamed, Versioned, WithStatus, read_order
 from toolyard.surfaces.control import api
 from toolyard.yard import Yard
 
 _STREAM_HEADERS: Final = {"cache-control": "no-cache, no-transform", "x-accel-buffering": "no"}
+
+
+class _Stream(StreamingResponse):
+    """Sends chunks and closes them however that ends, in the task in which they began."""
+
+    async def stream_response(self, send: Send) -> None:
+        """Send them; starlette cancels this once the client has gone."""
+        try:
+            await super().stream_response(send)
+        finally:
+            if isinstance(self.body_iterator, AsyncGenerator):
+                await self.body_iterator.aclose()
 
 
 def bind_operations(operations: Iterable[Operation[Any, Any]], yard: Yard) -> list[api.Operation]:
@@ -62,6 +75,4 @@ async def _order(operation: Operation[Any, Any], call: api.Call) -> Any:
 def _stream(operation: Operation[Any, Any], call: api.Call, answer: Streamed[Any]) -> Response:
     if call.request.method == "HEAD":
         return Response(b"", operation.status, _STREAM_HEADERS, media_type=operation.media)
-    return StreamingResponse(
-        answer.chunks, operation.status, _STREAM_HEADERS, media_type=operation.media
-    )
+    return _Stream(answer.chunks, operation.status, _STREAM_HEADERS, media_type=operation.media)

@@ -11,12 +11,10 @@ from toolyard.hub import Hub
 from toolyard.hub.orders import Orders
 from toolyard.relay.dismissals import Dismissals
 from toolyard.settings import Settings
-from toolyard.stores.inputs import InputsFile
 from toolyard.surfaces.control.api import Operation
 from toolyard.surfaces.control.clients import ClientsDoor
 from toolyard.surfaces.control.events import EventsDoor, Present
 from toolyard.surfaces.control.figures import FiguresDoor
-from toolyard.surfaces.control.inputs import InputsDoor
 from toolyard.surfaces.control.instances import InstancesDoor
 from toolyard.surfaces.control.looking import LookingDoor
 from toolyard.surfaces.control.servers import ServersDoor
@@ -30,16 +28,14 @@ def yard_parts(
     history: History,
     settings: Settings,
     orders: Orders,
-    inputs: InputsFile,
     tokens: TokensFile,
     dismissals: Dismissals,
     stopping: asyncio.Event,
     present: Present,
 ) -> list[Operation]:
-    """Servers, inputs, clients, what there is to read, figures and events."""
+    """Servers, clients, what there is to read, figures and events."""
     doors = (
         ServersDoor(hub, orders),
-        InputsDoor(inputs),
         LookingDoor(hub, settings),
         InstancesDoor(hub),
         ClientsDoor(lambda: _connecting(settings, hub.url, tokens, dismissals)),

@@ -1,4 +1,4 @@
-"""The yard itself: status, health, servers, tools, calls, logs."""
+"""The yard itself: status, health, logs."""
 
 from __future__ import annotations
 
@@ -7,46 +7,22 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any, Final
 
 import msgspec
-from msgspec import Raw
 from starlette.responses import Response, StreamingResponse
 
-from toolyard.core.errors import LinkError, UnknownNameError
+from toolyard.core.errors import UnknownNameError
 from toolyard.hub import Hub
 from toolyard.hub.rows import YardStatus
-from toolyard.operation import Done, OpenObject
-from toolyard.relay.answers import describe, unknown
-from toolyard.relay.relay import Relay
-from toolyard.relay.session import Outlet, Session
-from toolyard.stores.inputs import InputsFile
+from toolyard.operation import Done
 from toolyard.surfaces.control.api import Call, Operation, Reply
 from toolyard.wire import jsonrpc
 
 FOLLOW_SECONDS: Final = 0.25
-LISTED: Final = 1000
-
-
-class ToolsQuery(msgspec.Struct, frozen=True):
-    """Which tools to list."""
-
-    query: str = ""
-    server: str = ""
-    limit: int = 0
 
 
 class LogQuery(msgspec.Struct, frozen=True):
     """How much of a log, and whether to wait for more."""
 
     follow: bool = False
-
-
-class ToolCall(msgspec.Struct, frozen=True):
-    """Which tool to call, and with what."""
-
-    server: str
-    tool: str
-    arguments: dict[str, Any] = {}
-    input: str = ""
-    """The saved input to call it with; `arguments` go over it."""
 
 
 class StopOrder(msgspec.Struct, frozen=True):
@@ -74,30 +50,19 @@ class PageLink(msgspec.Struct, frozen=True):
     link: str
 
 
-class ToolList(msgspec.Struct, frozen=True):
-    """Tools, as their servers describe them, and how many there are in all."""
-
-    tools: list[OpenObject]
-    total: int
-
-
 class Yard:
     """Questions and orders about the yard as a whole."""
 
     def __init__(
         self,
         hub: Hub,
-        relay: Relay,
         stopping: asyncio.Event,
         link: Callable[[], str],
-        inputs: InputsFile,
         stop: Callable[[bool], None],
     ) -> None:
         self._hub = hub
-        self._relay = relay
         self._stopping = stopping
         self._link = link
-        self._inputs = inputs
         self._stop = stop
 
     def operations(self) -> list[Operation]:
@@ -115,24 +80,6 @@ class Yard:
                 errors=(503,),
             ),
             Operation("GET", "/api/v1/status", "The whole yard", self._status, YardStatus),
-            Operation(
-                "GET",
-                "/api/v1/tools",
-                "List or search tools",
-                self._tools,
-                ToolList,
-                query=ToolsQuery,
-                errors=(404,),
-            ),
-            Operation(
-                "POST",
-                "/api/v1/call",
-                "Call a tool",
-                self._call,
-                OpenObject,
-                body=ToolCall,
-                errors=(404, 409, 502),
-            ),
             Operation(
                 "GET",
                 log,
@@ -157,34 +104,6 @@ class Yard:
 
     async def _status(self, call: Call) -> Reply:
         return Reply(self._hub.status(), etag=str(self._hub.snapshot.revision))
-
-    async def _tools(self, call: Call) -> ToolList:
-        asked: ToolsQuery = call.query
-        view = self._relay.view()
-        if asked.server and asked.server not in view.entries:
-            raise UnknownNameError(unknown("server", asked.server, view.entries))
-        names = view.search(asked.query, asked.server)
-        most = asked.limit if asked.limit > 0 else LISTED
-        return ToolList([describe(view, name) for name in names[:most]], len(names))
-
-    async def _call(self, call: Call) -> bytes:
-        """Call a tool as `toolyard_call` does: lazily started, checked against its schema."""
-        session = Session("control", _drop, agent="control", caller="control", is_stateless=True)
-        asked: ToolCall = call.body
-        arguments = asked.arguments
-        if asked.input:
-            saved = await asyncio.to_thread(self._inputs.get, asked.server, asked.tool, asked.input)
-            arguments = saved | arguments
-        named = {"server": asked.server, "tool": asked.tool, "arguments": arguments}
-        answers = self._relay.answers
-        view = await answers.woken(self._relay.view(), asked.server)
-        answers.find(view, asked.server, asked.tool)
-        wanted = Raw(jsonrpc.encode(named))
-        message = await self._relay.call(session, wanted, Outlet(_drop), view=view)
-        if message.error:
-            fault = jsonrpc.read_fault(message.error)
-            raise LinkError(f"{asked.server!r} refused the call: {fault.message} ({fault.code})")
-        return bytes(message.result)
 
     async def _log(self, call: Call) -> Response:
         alias = call.path["alias"]
@@ -223,7 +142,3 @@ def _newer(seen: tuple[str, ...], lines: tuple[str, ...]) -> tuple[str, ...]:
         if seen[-size:] == lines[:size]:
             return lines[size:]
     return lines
-
-
-def _drop(_message: bytes) -> None:
-    return None

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from toolyard.cli.arguments import read_arguments
 from toolyard.console.errors import CommandError
 from toolyard.console.exits import Exit
+from toolyard.features.tools.arguments import read_arguments
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -111,6 +111,13 @@ def test_a_file_that_is_no_text_is_an_error(tmp_path: Path) -> None:
         read_arguments([f"text=@{tmp_path / 'image'}"], "", SCHEMA)
 
 
+def test_a_schema_that_leads_to_itself_on_many_ways_is_read_at_once() -> None:
+    many = {"anyOf": [{"$ref": "#/$defs/many"}] * 20 + [{"type": "integer"}]}
+    schema = {"properties": {"n": {"$ref": "#/$defs/many"}}, "$defs": {"many": many}}
+
+    assert read_arguments(["n=3"], "", schema) == {"n": 3}
+
+
 def test_words_win_over_the_json_object() -> None:
     found = read_arguments(["count=2"], '{"count": 1, "text": "a"}', SCHEMA)
 
@@ -119,7 +126,7 @@ def test_words_win_over_the_json_object() -> None:
 
 @pytest.mark.parametrize("text", ["{", "[]", "3"])
 def test_json_that_is_no_object_is_an_error(text: str) -> None:
-    with pytest.raises(CommandError, match="--json is not"):
+    with pytest.raises(CommandError, match="--arguments is not"):
         read_arguments([], text, SCHEMA)
 
 

@@ -17,11 +17,7 @@ from typing import Any
 
 from toolyard.console.errors import CommandError
 from toolyard.console.exits import Exit
-
-DEPTH_LIMIT = 16
-"""References that lead to references; a schema may go round in a circle."""
-
-Schema = dict[str, Any]
+from toolyard.features.tools.schema import Schema, follow, type_of, types_of
 
 
 def read_arguments(words: Sequence[str], text: str, schema: Schema) -> dict[str, Any]:
@@ -40,7 +36,7 @@ def read_arguments(words: Sequence[str], text: str, schema: Schema) -> dict[str,
     properties = schema.get("properties")
     for key, values in told.items():
         wanted = properties.get(key, {}) if isinstance(properties, dict) else {}
-        arguments[key] = _value(key, values, _follow(wanted, schema), schema)
+        arguments[key] = _value(key, values, follow(wanted, schema), schema)
     return arguments
 
 
@@ -49,10 +45,10 @@ def _read_object(text: str) -> dict[str, Any]:
         value = json.loads(_from_file(text))
     except ValueError as error:
         raise _wrong(
-            f"--json is not JSON: {error}", """write it as '{"name": "value"}'"""
+            f"--arguments is not JSON: {error}", """write it as '{"name": "value"}'"""
         ) from None
     if not isinstance(value, dict):
-        raise _wrong("--json is not a JSON object", """write it as '{"name": "value"}'""")
+        raise _wrong("--arguments is not a JSON object", """write it as '{"name": "value"}'""")
     return value
 
 
@@ -68,59 +64,11 @@ def _from_file(value: str) -> str:
     raise _wrong(text, "write @@ for a value that begins with @")
 
 
-def _follow(wanted: Any, root: Schema) -> Schema:
-    """Give the schema a reference within the document leads to."""
-    for _ in range(DEPTH_LIMIT):
-        if not isinstance(wanted, dict):
-            return {}
-        path = wanted.get("$ref")
-        if not isinstance(path, str) or not path.startswith("#/"):
-            return wanted
-        wanted = root
-        for step in path[2:].split("/"):
-            step = step.replace("~1", "/").replace("~0", "~")
-            wanted = wanted.get(step) if isinstance(wanted, dict) else None
-    return {}
-
-
-def _types(wanted: Schema, root: Schema, depth: int = 0) -> set[str]:
-    """Give the types a schema accepts; none if it does not say."""
-    said = wanted.get("type")
-    if isinstance(said, str):
-        return {said}
-    if isinstance(said, list):
-        return {each for each in said if isinstance(each, str)}
-    listed = wanted.get("enum") or ([wanted["const"]] if "const" in wanted else [])
-    if listed:
-        return {_type_of(each) for each in listed}
-    options = [*wanted.get("anyOf", ()), *wanted.get("oneOf", ()), *wanted.get("allOf", ())]
-    if depth >= DEPTH_LIMIT:
-        return set()
-    found: set[str] = set()
-    for each in options:
-        found |= _types(_follow(each, root), root, depth + 1)
-    return found
-
-
-def _type_of(value: Any) -> str:
-    for kind, name in (
-        (bool, "boolean"),
-        (int, "integer"),
-        (float, "number"),
-        (str, "string"),
-        (list, "array"),
-        (dict, "object"),
-    ):
-        if isinstance(value, kind):
-            return name
-    return "null"
-
-
 def _value(key: str, texts: list[str], wanted: Schema, root: Schema) -> Any:
-    types = _types(wanted, root)
+    types = types_of(wanted, root)
     if "array" in types and (len(texts) > 1 or not texts[0].lstrip().startswith("[")):
         if len(texts) > 1 or "string" not in types:
-            items = _follow(wanted.get("items", {}), root)
+            items = follow(wanted.get("items", {}), root)
             return [_single(key, each, items, root) for each in texts]
     if len(texts) > 1:
         raise _wrong(f"'{key}' was given {len(texts)} times", "give it once; it is no list")
@@ -128,7 +76,7 @@ def _value(key: str, texts: list[str], wanted: Schema, root: Schema) -> Any:
 
 
 def _single(key: str, text: str, wanted: Schema, root: Schema) -> Any:
-    types = _types(wanted, root)
+    types = types_of(wanted, root)
     if types == {"string"}:
         return text
     try:
@@ -148,7 +96,7 @@ def _no_constant(name: str) -> Any:
 
 
 def _fits(value: Any, types: set[str]) -> bool:
-    kind = _type_of(value)
+    kind = type_of(value)
     return kind in types or (kind == "integer" and "number" in types)
 
 
