@@ -164,6 +164,8 @@ class Operation(Generic[Order, Answer]):
     """The operation gets the bytes of that body as they came, not what they say."""
     invalid: int = 422
     """The status of input that can be read, and is not what the operation takes."""
+    says_success: bool = False
+    """The answer has a field `success`; so a refusal of the input says `success: false`."""
     from_picture: bool = False
     """The answer is the picture's, so the picture's revision is its version."""
 

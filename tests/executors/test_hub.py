@@ -141,7 +141,7 @@ def test_an_agent_at_a_place_has_its_processes_there(places: Places) -> None:
             check=True,
         )
         wait_for(places, 0)
-        why = run(hub, "why", "tiny", "--agent", "codex", "--executor", "box", "--json")
+        why = run(hub, "agent", "why", "codex", "tiny", "--executor", "box", "--json")
         assert why.returncode == 0, why.stderr
         command = toolyard("mcp", "--agent", "codex", "--executor", "box")
         talk = subprocess.Popen(

@@ -17,8 +17,8 @@ from toolyard.core.agentfiles import read_config, read_override
 from toolyard.core.endpoint import Endpoint
 from toolyard.core.endpoint_fields import ENDPOINT_KEYS, read_endpoint
 from toolyard.core.errors import ConfigError
+from toolyard.features.agents.codec import read_value, write_value
 from toolyard.features.catalog.reading import read_definition
-from toolyard.stores.agentrecords import read_value, write_value
 from toolyard.stores.servers import ServersFile
 
 Said = dict[str, Any]

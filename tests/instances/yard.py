@@ -15,9 +15,9 @@ from tests.e2e.talk import Talk, talking, text_of
 from tests.fixtures.stub_run import stub_command
 from tests.surfaces.doors import Doors, Json, open_doors
 from toolyard.core.agentfiles import read_agent, read_config, read_policy
+from toolyard.features.agents.store import AgentStore
 from toolyard.records.database import Database
 from toolyard.settings import read_settings
-from toolyard.stores.agents import AgentStore
 from toolyard.stores.places import socket_path
 from toolyard.stores.schema import MIGRATIONS
 

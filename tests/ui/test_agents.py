@@ -55,8 +55,8 @@ async def test_the_command_that_is_shown_starts_the_agent(browser: Any, home: Pa
             await write(page, kitchen={"server": "kitchen"})
             for agent, program in (("codex", "codex"), ("claude-code", "claude")):
                 await page.goto(f"{hub.url}/ui/agents/{agent}")
-                shown = await page.locator("code", has_text="toolyard run").inner_text()
-                assert shown == f"toolyard run --agent {agent} -- {program}"
+                shown = await page.locator("code", has_text="toolyard agent run").inner_text()
+                assert shown == f"toolyard agent run {agent} -- {program}"
                 words = shlex.split(shown.replace("run", "run --dry-run", 1))[1:]
                 started = partial(subprocess.run, env=hub.env, capture_output=True, timeout=50)
                 done = await asyncio.to_thread(started, toolyard(*words))

@@ -30,14 +30,11 @@ from toolyard.features.history.store import History
 from toolyard.features.tokens.store import TokensFile
 from toolyard.settings import Settings, in_force
 from toolyard.stores.runfile import HubState, RunDir
-from toolyard.surfaces.control.agents import AgentsDoor
 from toolyard.surfaces.control.api import make_app
 from toolyard.surfaces.control.bound import bind_operations
 from toolyard.surfaces.control.executors import ExecutorsDoor
 from toolyard.surfaces.control.openapi import described
 from toolyard.surfaces.control.parts import yard_parts
-from toolyard.surfaces.control.resolving import ResolvingDoor
-from toolyard.surfaces.control.runs import RunsDoor
 from toolyard.surfaces.control.secrets import LoginsDoor
 from toolyard.surfaces.control.yard import Yard
 from toolyard.surfaces.metrics import Metrics
@@ -169,10 +166,7 @@ def _make_rest(house: House, sessions: PageSessions, link: Callable[[], str]) ->
     tokens = house.yard.part(TokensFile)
     operations = yard.operations()
     operations += LoginsDoor(house.logins).operations()
-    operations += AgentsDoor(house.agents).operations()
-    operations += ExecutorsDoor(house.executors, house.agents).operations()
-    operations += ResolvingDoor(house.agents).operations()
-    operations += RunsDoor(house.hub, house.agents, tokens, house.dismissals).operations()
+    operations += ExecutorsDoor(house.executors, house.resolutions).operations()
     for feature in house.features:
         operations += bind_operations(feature.load_operations(), house.yard)
     operations.append(Metrics(house.hub, house.relay, house.call_log).operation())

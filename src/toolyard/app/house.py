@@ -19,6 +19,8 @@ from toolyard.executors.local.usage import memory_of
 from toolyard.executors.making import make_executor
 from toolyard.feature import Feature
 from toolyard.features import FEATURES
+from toolyard.features.agents.resolutions import Resolutions
+from toolyard.features.agents.store import AgentStore
 from toolyard.features.approvals.judging import Approvals
 from toolyard.features.approvals.store import ApprovalStore
 from toolyard.features.apps.answers import ScannedAppHubs
@@ -36,11 +38,9 @@ from toolyard.features.secrets.store import Secrets
 from toolyard.features.sharing.asking import AskingServers
 from toolyard.features.sharing.store import SharingStore
 from toolyard.hub import Hub
-from toolyard.hub.agents import Agents
 from toolyard.hub.executors import Executors
 from toolyard.hub.logins import Logins
 from toolyard.hub.orders import Orders
-from toolyard.hub.resolutions import Resolutions
 from toolyard.links.budget import RunningBudget
 from toolyard.links.credentials import Credentials
 from toolyard.links.departures import Departures
@@ -55,12 +55,10 @@ from toolyard.records.follow import Follower
 from toolyard.relay.dismissals import Dismissals
 from toolyard.relay.relay import Relay
 from toolyard.settings import Settings
-from toolyard.sources.agents import AgentsSource
 from toolyard.sources.bundled import Bundled
 from toolyard.sources.configured import Configured
 from toolyard.sources.listeners import read_ports
 from toolyard.stores.addresses import AddressStore
-from toolyard.stores.agents import AgentStore
 from toolyard.stores.backups import Backups
 from toolyard.stores.expand import expand_server, find_secrets
 from toolyard.stores.grants import Grants
@@ -113,7 +111,6 @@ class House:
         self.sources: list[Source] = [
             Configured(self.servers),
             self.announced,
-            self.roster,
             *self.feature_sources,
             Bundled(wait_for_others(self.board, self.hub.is_complete)),
         ]
@@ -242,13 +239,10 @@ class House:
         self.orders = Orders(self.hub, self.servers)
 
     def _build_agents(self) -> None:
-        """Build the agents, the servers they are given, and the executors of those."""
+        """Build the records of agents, the plans made of them, and the executors of those."""
         self.agent_store = AgentStore(self.database, self.follower)
         self.executors = Executors(self.hub, self.agent_store, self.sites)
-        self.resolutions = Resolutions(self.board, self.executors.reach_of)
-        self.agents = Agents(self.hub, self.agent_store, self.executors, self.resolutions)
-        self.roster = AgentsSource(self.agent_store, os.environ)
-        self.board.post(self.roster.report)
+        self.resolutions = Resolutions(self.board, self.executors)
 
     def _build_features(self) -> None:
         """Add the parts of features, and their sources, whose first report stands at once."""
@@ -273,7 +267,6 @@ class House:
             self.secrets,
             self.grants,
             self.logins,
-            self.agents,
             self.agent_store,
             self.executors,
             self.resolutions,

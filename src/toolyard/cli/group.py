@@ -28,7 +28,6 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "disable": ("servers", "Keep a server in the file without using it."),
     "import": ("importing", "Take the servers of your clients into the yard."),
     "clients": ("clients", "Show which clients are here, and which of them use the hub."),
-    "run": ("run", "Start an agent with exactly the servers that are resolved for it."),
     "connect": ("clients", "Put the hub into the files of clients."),
     "disconnect": ("clients", "Take the hub out of the files of clients."),
     "undo": ("undo", "Undo the last change of a client's file, or the one named."),
@@ -41,9 +40,6 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
         "Write the manifests of an agent's servers: sidecars for its pod, and what is shared.",
     ),
     "auth": ("auth", "Log in at remote servers, and see where you are logged in."),
-    "agent": ("agents", "Say which servers each agent is given."),
-    "resolve": ("resolve", "Show what a run of an agent gets, and what it does not."),
-    "why": ("resolve", "Tell why an agent is given a server or tool, or is not."),
     "refresh": ("status", "Ask every server again for what it offers."),
     "version": ("shell", "Show the version."),
 }

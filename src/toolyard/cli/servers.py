@@ -15,6 +15,7 @@ import click
 from toolyard.console.context import CliContext, complete_servers, config_option, json_option
 from toolyard.console.errors import CommandError
 from toolyard.console.exits import Exit
+from toolyard.console.pairs import read_pairs
 from toolyard.core.transports import TRANSPORTS, read_transport
 
 SOURCE = "configured"
@@ -167,19 +168,6 @@ def _entry(
 def _refuse(wrong: object, text: str) -> None:
     if wrong:
         raise click.UsageError(text)
-
-
-def read_pairs(words: Sequence[str], mark: str, flag: str) -> dict[str, str]:
-    """Names and values as they are given with `-e` or `-H`."""
-    pairs = {}
-    for word in words:
-        key, found, value = word.partition(mark)
-        if not found or not key.strip():
-            # The value may be a secret, so only what comes before the mark is shown.
-            form = "'NAME: value'" if mark == ":" else "NAME=value"
-            raise click.UsageError(f"{flag} must be given as {form}")
-        pairs[key.strip()] = value.strip() if mark == ":" else value
-    return pairs
 
 
 def _is_found(entry: dict[str, Any]) -> bool:

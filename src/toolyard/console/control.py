@@ -80,15 +80,6 @@ class Control:
         """Have a server started, rested or the like."""
         return self._ask("POST", f"{_server(server)}/{action}", {}, patience)
 
-    def begin_run(self, agent: str, executor: str, session: str) -> dict[str, Any]:
-        """Begin a run of an agent; return what it is to be handed, and a token for it."""
-        body = {"agent": agent, "executor": executor, "session": session}
-        return self._ask("POST", "/api/v1/runs", body)
-
-    def end_run(self, session: str) -> None:
-        """Make the token of a run worthless."""
-        self._ask("DELETE", f"/api/v1/runs/{quote(session, safe='')}")
-
     def refresh(self) -> dict[str, Any]:
         """Have every server asked again."""
         return self._ask("POST", "/api/v1/refresh", {})

@@ -15,10 +15,10 @@ from toolyard.core.agents import (
     MODES,
     Agent,
     AgentConfig,
+    AgentOverride,
     AgentServer,
     Meta,
     Mode,
-    Override,
     Policy,
     Transport,
     spelled,
@@ -82,7 +82,7 @@ def fill_in(request: Any, now: AgentConfig) -> Any:
     return whole
 
 
-def read_override(agent: str, executor: str, request: Any) -> Override:
+def read_override(agent: str, executor: str, request: Any) -> AgentOverride:
     """Make an override of what a request says; a server that is null is left out there.
 
     Raises:
@@ -93,7 +93,7 @@ def read_override(agent: str, executor: str, request: Any) -> Override:
     enabled = None if body.get("enabled") is None else body.flag("enabled", True)
     servers, without = _servers(body, "servers")
     body.finish()
-    return Override(agent, executor, enabled, servers, without)
+    return AgentOverride(agent, executor, enabled, servers, without)
 
 
 def read_policy(request: Any) -> Policy:

@@ -87,7 +87,7 @@ class AgentConfig:
 
 
 @dataclass(frozen=True, slots=True)
-class Override:
+class AgentOverride:
     """The differences for an agent with one executor."""
 
     agent: str
@@ -150,7 +150,7 @@ class Roster:
 
     agents: Mapping[str, Agent] = field(default_factory=lambda: KNOWN_AGENTS)
     configs: Mapping[str, AgentConfig] = field(default_factory=dict)
-    overrides: Mapping[tuple[str, str], Override] = field(default_factory=dict)
+    overrides: Mapping[tuple[str, str], AgentOverride] = field(default_factory=dict)
     policies: Mapping[str, Policy] = field(default_factory=dict)
     sites: Mapping[str, Site] = field(default_factory=dict)
     tried: Mapping[str, Tried] = field(default_factory=dict)

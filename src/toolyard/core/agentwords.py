@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
-from toolyard.core.agents import AgentConfig, AgentServer, Meta, Override, Policy
+from toolyard.core.agents import AgentConfig, AgentOverride, AgentServer, Meta, Policy
 from toolyard.core.endpoint import write_endpoint
 
 
@@ -27,7 +27,7 @@ def write_server(server: AgentServer) -> dict[str, Any]:
     return {"type": server.type} | entry | {"type": server.type, "mode": server.mode}
 
 
-def write_override(override: Override) -> dict[str, Any]:
+def write_override(override: AgentOverride) -> dict[str, Any]:
     """Return an override as the API shows it."""
     servers: dict[str, Any] = {server.name: write_server(server) for server in override.servers}
     return {

@@ -10,8 +10,8 @@ from toolyard.core.agents import (
     OPEN_POLICY,
     Agent,
     AgentConfig,
+    AgentOverride,
     Mode,
-    Override,
     Policy,
     Transport,
 )
@@ -119,7 +119,7 @@ class Terms:
     executor: str = "local"
     policy: Policy = OPEN_POLICY
     policy_of: str = "the default"
-    override: Override | None = None
+    override: AgentOverride | None = None
     session: str = ""
     yard: Mapping[str, Known] = field(default_factory=dict)
     """By alias and by `name@source`."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from toolyard.core.agents import FAR, AgentConfig, AgentServer, Override, Roster
+from toolyard.core.agents import FAR, AgentConfig, AgentOverride, AgentServer, Roster
 from toolyard.core.endpoint import Endpoint, fingerprint
 from toolyard.core.model import Server, ServerId, Snapshot
 from toolyard.core.plans import Known, Resolution, Terms
@@ -70,7 +70,10 @@ def asking_of(roster: Roster, server: Server) -> Asking | None:
 def listed_by(roster: Roster, server: Server, alias: str) -> tuple[tuple[str, bool], ...]:
     """The agents on whose lists a server is, and whether they are given any, by name."""
     names = {str(server.id)} if server.agents else {str(server.id), alias}
-    lists: list[AgentConfig | Override] = [*roster.configs.values(), *roster.overrides.values()]
+    lists: list[AgentConfig | AgentOverride] = [
+        *roster.configs.values(),
+        *roster.overrides.values(),
+    ]
     by_name = {config.agent for config in lists if any(s.server in names for s in config.servers)}
     active = _active(roster)
     return tuple((agent, agent in active) for agent in sorted(by_name | server.agents))

@@ -9,6 +9,7 @@ from typing import Final
 
 from toolyard.feature import Feature
 from toolyard.features import (
+    agents,
     approvals,
     apps,
     catalog,
@@ -26,6 +27,7 @@ from toolyard.features import (
 )
 
 FEATURES: Final[tuple[Feature, ...]] = (
+    agents.FEATURE,
     approvals.FEATURE,
     apps.FEATURE,
     catalog.FEATURE,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Final
+from typing import Any, Final, Protocol
 from urllib.parse import urlsplit
 
 from toolyard.core.agents import EXECUTORS, spelled
@@ -12,19 +12,30 @@ from toolyard.core.model import Command
 from toolyard.core.names import closest
 from toolyard.core.placement import Run
 from toolyard.core.plans import Resolution
+from toolyard.core.site_fields import read_site
 from toolyard.core.sites import Placement, Site
 from toolyard.hub import Hub
 from toolyard.links.sites import LOCAL, Sites, SiteTrial
-from toolyard.stores.agentrecords import read_site
-from toolyard.stores.agents import ANY, AgentStore
 
 REACH_SECONDS: Final = 15.0
+
+
+class SiteRecords(Protocol):
+    """Keeps executors."""
+
+    def put_site(self, site: Site) -> int:
+        """Write an executor down; return the version of its record."""
+        ...
+
+    def remove_site(self, name: str) -> None:
+        """Forget an executor."""
+        ...
 
 
 class Executors:
     """Everything there is to ask and to order about executors."""
 
-    def __init__(self, hub: Hub, store: AgentStore, sites: Sites) -> None:
+    def __init__(self, hub: Hub, store: SiteRecords, sites: Sites) -> None:
         self._hub = hub
         self._store = store
         self._sites = sites
@@ -68,7 +79,7 @@ class Executors:
             self._sites.make(site)
         except StartError as error:
             raise ConfigError(str(error), error.hint) from error
-        await asyncio.to_thread(self._store.put_site, site, ANY)
+        await asyncio.to_thread(self._store.put_site, site)
         self._reached.pop(id_, None)
         return await self._hub.board.wait_until(
             lambda picture: picture.roster.sites.get(id_) == site
@@ -81,7 +92,7 @@ class Executors:
             UnknownNameError: Nobody named it.
         """
         id_ = self.site(name).name
-        await asyncio.to_thread(self._store.remove_site, id_, ANY)
+        await asyncio.to_thread(self._store.remove_site, id_)
         self._reached.pop(id_, None)
         return await self._hub.board.wait_until(lambda picture: id_ not in picture.roster.sites)
 

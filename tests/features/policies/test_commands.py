@@ -50,12 +50,12 @@ def test_a_policy_is_previewed_before_it_counts(hub: RunningHub) -> None:
     assert "neither true nor false" in run(hub, "policy", "set", "docker", "allow_sse=x", code=5)
     assert "unknown executor" in run(hub, "policy", "show", "dokcer", code=4)
     run(hub, "policy", "set", "docker", "deny=tool", "--yes")
-    story = run(hub, "why", "one__echo", "--agent", "codex", "--executor", "docker")
+    story = run(hub, "agent", "why", "codex", "one__echo", "--executor", "docker")
     assert story.splitlines()[:2] == [
         "'echo' of 'tool' is left out: the policy of docker denies 'tool'",
         "decided by: deny 'tool'",
     ]
     run(hub, "policy", "reset", "docker", "--yes")
     assert "is given 'echo' of 'tool'" in run(
-        hub, "why", "echo", "--agent", "codex", "--executor", "docker"
+        hub, "agent", "why", "codex", "echo", "--executor", "docker"
     )

@@ -66,7 +66,7 @@ def narrowed(usual: ViewKey, scope: PathScope, snapshot: Snapshot, resolve: Reso
         agent, executor = roster.agent(scope.agent).id, roster.executor(scope.executor)
         shown = replace(shown, agent=agent, executor=executor)
         if scope.server and scope.server not in resolve(agent, executor).names:
-            hint = f"see: toolyard resolve --agent {agent}"
+            hint = f"see: toolyard agent resolve {agent}"
             raise UnknownNameError(f"{agent!r} is given no server {scope.server[:80]!r}", hint)
     elif scope.server and scope.server not in _aliases(snapshot):
         raise UnknownNameError(f"unknown server {scope.server[:80]!r}", "see: toolyard list")

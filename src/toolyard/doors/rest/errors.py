@@ -70,10 +70,15 @@ def problem(
     return Response(body, status, {"cache-control": "no-store"}, media_type=PROBLEM)
 
 
+def refuse_faults(error: FaultsError, status: int, says_success: bool) -> Response:
+    """Refuse input with everything that is wrong with it."""
+    success = False if says_success else UNSET
+    rows = fault_rows(error.faults)
+    return problem(status, str(error), str(error), error.hint, rows, success)
+
+
 async def answer_error(request: Request, error: Exception) -> Response:
     """Refuse with what went wrong."""
-    if isinstance(error, FaultsError):
-        return problem(422, str(error), str(error), error.hint, fault_rows(error.faults))
     status = next((code for kind, code in STATUS if isinstance(error, kind)), 500)
     return problem(status, str(error), str(error), getattr(error, "hint", ""))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from toolyard.feature import Command, Feature, Heading
+from toolyard.features import agents
 
 FEATURE: Final = Feature(
     __name__,
@@ -17,4 +18,5 @@ FEATURE: Final = Feature(
             "commands:policy_command",
         ),
     ),
+    uses=(agents.FEATURE,),
 )

@@ -11,10 +11,10 @@ from msgspec import UNSET, Struct, UnsetType
 from toolyard.core.agentfiles import read_policy
 from toolyard.core.agents import EXECUTORS, Roster
 from toolyard.core.agentwords import write_policy
+from toolyard.features.agents.resolutions import Resolutions
+from toolyard.features.agents.store import AgentStore
 from toolyard.features.policies.preview import PlanChange, compare_plans
-from toolyard.hub.resolutions import Resolutions
 from toolyard.operation import Guard, NoInput, Ordered, Versioned, operation
-from toolyard.stores.agents import AgentStore
 from toolyard.yard import Yard
 
 TOP = "/api/v1/policies"

@@ -17,7 +17,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from toolyard.core.errors import ConflictError, ToolyardError
-from toolyard.doors.rest.errors import answer_error, no_method, no_route, problem
+from toolyard.core.fields import FaultsError
+from toolyard.doors.rest.errors import answer_error, no_method, no_route, problem, refuse_faults
 from toolyard.wire import jsonrpc
 
 JSON: Final = "application/json"
@@ -73,6 +74,8 @@ class Operation:
     """The type that describes its body, where the operation says more exactly what is wrong."""
     invalid: int = 422
     """The status of input that can be read, and is not what the operation takes."""
+    says_success: bool = False
+    """A refusal of the input says `success: false`."""
 
 
 def make_app(
@@ -108,7 +111,10 @@ def _endpoint(
             return problem(status, "the input is not what this operation takes", str(error))
         if operation.changes:
             _check_seen(call.if_match, str(revision()))
-        return _write(operation, await operation.run(call))
+        try:
+            return _write(operation, await operation.run(call))
+        except FaultsError as error:
+            return refuse_faults(error, operation.invalid, operation.says_success)
 
     return serve
 

@@ -63,6 +63,7 @@ def _bind(operation: Operation[Any, Any], yard: Yard) -> api.Operation:
         versioned=operation.guard is Guard.RECORD,
         shape=operation.shape,
         invalid=operation.invalid,
+        says_success=operation.says_success,
     )
 
 

@@ -10,10 +10,10 @@ from msgspec import Meta
 
 from toolyard.core.agents import EXECUTORS
 from toolyard.core.sites import Placement, Site
-from toolyard.hub.agents import Agents
+from toolyard.features.agents.orders import Name
+from toolyard.features.agents.resolutions import Resolutions
 from toolyard.hub.executors import Executors
 from toolyard.operation import Ordered
-from toolyard.surfaces.control.agentrows import Name
 from toolyard.surfaces.control.api import Call, Operation
 
 TOP = "/api/v1/executors"
@@ -96,9 +96,9 @@ class TestRow(msgspec.Struct, frozen=True):
 class ExecutorsDoor:
     """Questions and orders about executors."""
 
-    def __init__(self, executors: Executors, agents: Agents) -> None:
+    def __init__(self, executors: Executors, resolutions: Resolutions) -> None:
         self._executors = executors
-        self._agents = agents
+        self._resolutions = resolutions
 
     def operations(self) -> list[Operation]:
         """What this part of the API can do."""
@@ -132,7 +132,7 @@ class ExecutorsDoor:
         return self._row(self._executors.site(call.path["name"]))
 
     def _row(self, site: Site) -> ExecutorRow:
-        _, of = self._agents.roster.policy(site.name)
+        _, of = self._resolutions.resolver.roster.policy(site.name)
         reached, _ = self._executors.reach_of(site.name)
         why = self._executors.out_of_reach.get(site.name, "")
         return ExecutorRow(
@@ -150,8 +150,8 @@ class ExecutorsDoor:
     async def _render(self, call: Call) -> RenderRow:
         query: RenderQuery = call.query
         site = self._executors.site(query.executor)
-        await self._agents.prepare(site.name)
-        made = self._agents.resolution(query.agent, site.name)
+        await self._resolutions.prepare(site.name)
+        made = self._resolutions.planned(query.agent, site.name)
         text = await asyncio.to_thread(self._executors.render, made, site, native=query.native)
         return RenderRow(text)
 

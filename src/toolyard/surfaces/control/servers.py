@@ -7,13 +7,13 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from toolyard.core.endpoint_body import EndpointBody
 from toolyard.core.fields import Fields
 from toolyard.hub import Hub
 from toolyard.hub.orders import Orders
 from toolyard.hub.rows import ServerDetails, ServerRow
 from toolyard.operation import Done, Ordered
 from toolyard.surfaces.control.api import Call, Operation, Reply
-from toolyard.surfaces.control.endpointrows import EndpointBody
 
 TOP = "/api/v1/servers"
 ONE = "/api/v1/servers/{alias}"

@@ -186,7 +186,7 @@ function open(place) {
         h(
           "code",
           null,
-          `toolyard run --agent ${visible(agent.id)} -- ${visible(PROGRAMS[agent.id] || agent.id)}`,
+          `toolyard agent run ${visible(agent.id)} -- ${visible(PROGRAMS[agent.id] || agent.id)}`,
         ),
       ),
       list.clash("list", save),

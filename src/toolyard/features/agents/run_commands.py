@@ -1,4 +1,4 @@
-"""`run`: starts an agent with the servers it is given for this run, and takes them back."""
+"""`agent run`: starts an agent with the servers it gets for this run, and takes them back."""
 
 from __future__ import annotations
 
@@ -10,27 +10,30 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
 from toolyard.console.context import CliContext, json_option
 from toolyard.console.errors import CommandError
 from toolyard.console.exits import Exit
+from toolyard.features.agents.options import agent_argument, executor_option
 
 if TYPE_CHECKING:
     from toolyard.clients.delivery import Delivery
+    from toolyard.console.control import Control
     from toolyard.core.model import Endpoint
+    from toolyard.features.agents.planrows import RefusalRow, RunRow, RunServer
 
 TOKEN = "TOOLYARD_TOKEN"  # noqa: S105 - the name of a variable
 
 
 @click.command("run", context_settings={"ignore_unknown_options": True})
-@click.option("--agent", required=True, metavar="NAME", help="Which agent this is.")
-@click.option("--executor", default="", metavar="NAME", help="Where it runs; here by default.")
-@click.option("--dry-run", is_flag=True, help="Say what it would be handed, and start nothing.")
+@agent_argument
+@executor_option
+@click.option("--dry-run", is_flag=True, help="Show what it would be handed, and start nothing.")
 @json_option
-@click.argument("words", nargs=-1, required=True, type=click.UNPROCESSED)
+@click.argument("words", nargs=-1, required=True, type=click.UNPROCESSED, metavar="COMMAND...")
 @click.pass_obj
 def run_command(
     context: CliContext, agent: str, executor: str, dry_run: bool, words: tuple[str, ...]
@@ -40,60 +43,68 @@ def run_command(
     They are handed over by a flag, a variable or the project's file, whatever the client has,
     from a folder that is gone afterwards; the client's own files are not touched.
 
-        toolyard run --agent codex -- codex exec "what changed today?"
+    \b
+    toolyard agent run codex -- codex exec "what changed today?"
     """
     from toolyard.clients.runs import put_back_leftovers, run_folder
+    from toolyard.features.agents.operations import begin_run
+    from toolyard.features.agents.orders import NewRun
 
     hub = context.start_hub()
     runs = context.settings.state_dir / "runs"
-    for left in put_back_leftovers(runs):
-        with suppress(CommandError):
-            hub.end_run(left)
-    id_ = f"{os.getpid()}-{secrets.token_hex(4)}"
-    made = hub.begin_run(agent, executor, id_)
+    for session in put_back_leftovers(runs):
+        _end(hub, session)
+    session = f"{os.getpid()}-{secrets.token_hex(4)}"
+    run = hub.run(begin_run, NewRun(agent, executor, session))
     try:
-        _tell_refusals(context, made["refusals"])
-        delivery = _delivery(made)
+        _note_refusals(context, run.refusals)
+        delivery = _delivery(run)
         if dry_run:
-            _show(context, made, delivery, words)
+            _show(context, run, delivery, words)
             return
-        with run_folder(runs, delivery, id_) as (_, placed):
-            env = {**os.environ, TOKEN: made["token"], **dict(placed.env)}
+        with run_folder(runs, delivery, session) as (_, placed):
+            env = {**os.environ, TOKEN: run.token, **dict(placed.env)}
             code = _start((*words, *placed.words), env)
     finally:
-        with suppress(CommandError):
-            hub.end_run(id_)
+        _end(hub, session)
     sys.exit(code)
 
 
-def _tell_refusals(context: CliContext, refusals: list[dict[str, Any]]) -> None:
-    for each in refusals:
-        context.terminal.note(f"without {each['name']!r}: {each['text']}; {each['hint']}")
+def _end(hub: Control, session: str) -> None:
+    from toolyard.features.agents.operations import end_run
+    from toolyard.features.agents.orders import RunSession
+
+    with suppress(CommandError):
+        hub.run(end_run, RunSession(session))
 
 
-def _delivery(made: dict[str, Any]) -> Delivery:
+def _note_refusals(context: CliContext, refusals: list[RefusalRow]) -> None:
+    for refusal in refusals:
+        context.terminal.note(f"without {refusal.name!r}: {refusal.text}; {refusal.hint}")
+
+
+def _delivery(run: RunRow) -> Delivery:
     from toolyard.clients.delivery import deliver
     from toolyard.clients.places import Surroundings
 
-    servers = {row["name"]: _endpoint(row, made["token"]) for row in made["servers"]}
-    around = Surroundings.here()
-    others = _others() if made["agent"] == "codex" else ()
-    return deliver(made["agent"], servers, around, Path.cwd(), others)
+    servers = {server.name: _endpoint(server, run.token) for server in run.servers}
+    others = _others() if run.agent == "codex" else ()
+    return deliver(run.agent, servers, Surroundings.here(), Path.cwd(), others)
 
 
-def _endpoint(row: dict[str, Any], token: str) -> Endpoint:
+def _endpoint(server: RunServer, token: str) -> Endpoint:
     """A server with every reference resolved: here, where the agent starts."""
     from toolyard.core.model import Command, Url
     from toolyard.stores.expand import Lookup, expand
 
     endpoint: Endpoint
-    if row.get("url"):
-        kind: Literal["http", "sse"] = "sse" if row["transport"] == "sse" else "http"
-        endpoint = Url(row["url"], kind, tuple(row.get("headers", {}).items()))
+    if server.url:
+        kind: Literal["http", "sse"] = "sse" if server.transport == "sse" else "http"
+        endpoint = Url(server.url, kind, tuple(server.headers.items()))
     else:
-        env = tuple(row.get("env", {}).items())
-        endpoint = Command(tuple(row["command"]), env, row.get("cwd") or None)
-    lookup = Lookup({**os.environ, TOKEN: token}, row.get("folder") or os.getcwd())
+        env = tuple(server.env.items())
+        endpoint = Command(tuple(server.command), env, server.cwd or None)
+    lookup = Lookup({**os.environ, TOKEN: token}, server.folder or os.getcwd())
     return expand(endpoint, lookup)
 
 
@@ -110,8 +121,8 @@ def _others() -> tuple[str, ...]:
     for place in user_places(client, Surroundings.here()):
         with suppress(ToolyardError):
             data = read_file(place)
-            found = read(client.shape, data, place.keys).entries if data else ()
-            names += [entry.name for entry in found]
+            entries = read(client.shape, data, place.keys).entries if data else ()
+            names += [entry.name for entry in entries]
     return tuple(names)
 
 
@@ -140,7 +151,7 @@ def _deaf() -> Iterator[None]:
 
 @contextmanager
 def _passing_on(child: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Who ends us ends the agent, and we then clean up behind it."""
+    """End the agent when we are ended; what it was handed is then taken back."""
     before = signal.signal(signal.SIGTERM, lambda *_: child.terminate())
     try:
         yield
@@ -148,26 +159,24 @@ def _passing_on(child: subprocess.Popen[bytes]) -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _show(
-    context: CliContext, made: dict[str, Any], delivery: Delivery, words: tuple[str, ...]
-) -> None:
-    names = [row["name"] for row in made["servers"]]
-    files = [name for name, _ in delivery.files]
-    merged = str(delivery.merge.place.path) if delivery.merge else ""
+def _show(context: CliContext, run: RunRow, delivery: Delivery, words: tuple[str, ...]) -> None:
+    import msgspec
+
+    names = [server.name for server in run.servers]
     answer = {
-        "agent": made["agent"],
-        "executor": made["executor"],
+        "agent": run.agent,
+        "executor": run.executor,
         "servers": names,
-        "refusals": made["refusals"],
+        "refusals": msgspec.to_builtins(run.refusals),
         "how": delivery.how,
         "command": [*words, *delivery.words],
         "variables": sorted(name for name, _ in delivery.env),
-        "files": files,
-        "merged": merged,
+        "files": [name for name, _ in delivery.files],
+        "merged": str(delivery.merge.place.path) if delivery.merge else "",
     }
 
     def say() -> None:
-        context.terminal.say(f"{made['agent']} would get {', '.join(names) or 'no servers'}")
+        context.terminal.say(f"{run.agent} would get {', '.join(names) or 'no servers'}")
         context.terminal.say(f"by {delivery.how}")
 
     context.terminal.answer(answer, say)

@@ -13,20 +13,16 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Final, cast
 
-from toolyard.core.agents import KNOWN_AGENTS, Agent, AgentConfig, Override, Policy, Roster
+from toolyard.core.agents import KNOWN_AGENTS, Agent, AgentConfig, AgentOverride, Policy, Roster
 from toolyard.core.errors import ConflictError, NotOursError, StoreError, UnknownNameError
 from toolyard.core.model import Problem
 from toolyard.core.names import closest
 from toolyard.core.sites import Site
-from toolyard.records.database import Database
-from toolyard.records.follow import Follower
-from toolyard.records.protocol import Kept
-from toolyard.records.sqlite import SqliteRecords
-from toolyard.stores.agentrecords import (
+from toolyard.features.agents.codec import (
     KINDS,
+    AgentCodec,
     Key,
     Kind,
-    RosterCodec,
     Value,
     apart,
     join_key,
@@ -35,6 +31,10 @@ from toolyard.stores.agentrecords import (
     split_key,
     stand_in,
 )
+from toolyard.records.database import Database
+from toolyard.records.follow import Follower
+from toolyard.records.protocol import Kept
+from toolyard.records.sqlite import SqliteRecords
 from toolyard.stores.sharing import read_asking, read_tried
 
 NEVER: Final = -1
@@ -52,7 +52,7 @@ class AgentRecords:
     problems: tuple[Problem, ...] = ()
 
     def version(self, kind: Kind, key: str) -> str:
-        """What stands for the present state of a record; that of none is "0"."""
+        """Return what stands for the present state of a record; that of none is "0"."""
         return str(self.versions.get((kind, key), 0))
 
 
@@ -67,7 +67,7 @@ class AgentStore:
         """What is known; reading it costs nothing."""
         if database is None:
             return
-        self._rows = SqliteRecords(database, RosterCodec(), KINDS, follower)
+        self._rows = SqliteRecords(database, AgentCodec(), KINDS, follower)
         try:
             self.load()
         except StoreError as error:
@@ -117,7 +117,7 @@ class AgentStore:
         """Write an agent's list; raises like `put_agent`."""
         return self._put(("config", config.agent), config, seen)
 
-    def put_override(self, override: Override, seen: frozenset[str] = ANY) -> int:
+    def put_override(self, override: AgentOverride, seen: frozenset[str] = ANY) -> int:
         """Write what differs with one executor; raises like `put_agent`."""
         return self._put(("override", pair(override.agent, override.executor)), override, seen)
 
@@ -181,7 +181,7 @@ class AgentStore:
         if key not in self.load().versions:
             raise self._unknown(key)
         expect = self._expected(key, seen)
-        gone = dict.fromkeys(join_key(*each) for each in (key, *also))
+        gone = dict.fromkeys(join_key(*record) for record in (key, *also))
         try:
             rows.write_all(gone, expect={} if expect is None else {join_key(*key): expect})
         except ConflictError as error:
@@ -204,8 +204,8 @@ class AgentStore:
         return int(version)
 
     def _unknown(self, key: Key) -> UnknownNameError:
-        known = sorted(name for kind, name in self.records.versions if kind == key[0])
-        near = ", ".join(closest(key[1], known) or known[:20]) or "none"
+        names = sorted(name for kind, name in self.records.versions if kind == key[0])
+        near = ", ".join(closest(key[1], names) or names[:20]) or "none"
         return UnknownNameError(f"there is no {spell(*key)}", f"there are: {near}")
 
 
@@ -216,7 +216,7 @@ def _conflict(key: Key, records: AgentRecords) -> ConflictError:
 
 
 def _failed(error: StoreError) -> Problem:
-    return RosterCodec().problem(None, "", error)
+    return AgentCodec().problem(None, "", error)
 
 
 def _fold(kept: Kept[Value]) -> AgentRecords:

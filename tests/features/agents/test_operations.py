@@ -431,7 +431,7 @@ async def test_users_define_agents_and_remove_them(yard: Doors) -> None:
 
 
 async def test_a_damaged_record_is_on_the_picture_and_the_rest_goes_on(home: Path) -> None:
-    from tests.agents.test_store import damage
+    from tests.features.agents.test_store import damage
 
     async with open_doors(home) as doors:
         await save(doors, "codex")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final
+from typing import Final, Protocol
 
 from toolyard.board import Board
 from toolyard.core.model import Snapshot
@@ -16,6 +15,18 @@ ARRIVED: Final = ("http://toolyard", "")
 """The reach of whoever has come in: the hub can be reached from there, by whatever address."""
 
 
+class HubReach(Protocol):
+    """Knows how the hub is reached from executors."""
+
+    async def prepare(self, name: str) -> None:
+        """Find that out, before plans for an executor are made."""
+        ...
+
+    def reach_of(self, name: str) -> Reach:
+        """Return it, as far as it is known."""
+        ...
+
+
 class Resolutions:
     """What agents are given, made once per picture.
 
@@ -23,10 +34,10 @@ class Resolutions:
     only where the reach does.
     """
 
-    def __init__(self, board: Board, reach_of: Callable[[str], Reach]) -> None:
-        """Resolve on the picture of a board; `reach_of` takes the name of an executor."""
+    def __init__(self, board: Board, executors: HubReach) -> None:
+        """Resolve on the picture of a board."""
         self._board = board
-        self._reach_of = reach_of
+        self._executors = executors
         self._of: Snapshot | None = None
         self._resolver = Resolver(board.snapshot)
         self._made: dict[tuple[str, str, Reach], Resolution] = {}
@@ -39,6 +50,14 @@ class Resolutions:
             self._of, self._resolver, self._made = snapshot, Resolver(snapshot), {}
         return self._resolver
 
+    async def prepare(self, executor: str = "") -> None:
+        """Find out how the hub is reached from an executor, so that plans for it are true.
+
+        Raises:
+            UnknownNameError: There is no such executor.
+        """
+        await self._executors.prepare(self.resolver.roster.executor(executor))
+
     def planned(self, agent: str, executor: str = "") -> Resolution:
         """Return what a run of an agent would get, as far as the hub is known to be reached.
 
@@ -46,7 +65,7 @@ class Resolutions:
             UnknownNameError: There is no such agent or executor.
         """
         where = self.resolver.roster.executor(executor)
-        return self._get(agent, where, self._reach_of(where))
+        return self._get(agent, where, self._executors.reach_of(where))
 
     def given(self, agent: str, executor: str = "") -> Resolution:
         """Return what an agent gets that has come in.
@@ -66,4 +85,4 @@ class Resolutions:
 
     def imagine(self, resolver: Resolver, agent: str, executor: str) -> Resolution:
         """Return what an agent would get on another picture; it may be run in a thread."""
-        return resolver.resolve(agent, executor, self._reach_of(executor))
+        return resolver.resolve(agent, executor, self._executors.reach_of(executor))

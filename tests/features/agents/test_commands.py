@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -48,12 +49,12 @@ def test_a_list_is_made_and_resolved_step_by_step(hub: RunningHub) -> None:
     assert "already" in run(hub, "agent", "add-server", "cursor", "fs", "--server", "one", code=5)
     shown = run(hub, "agent", "show", "cursor")
     assert "in use" in shown and "no-such -x" in shown and "sk-0123" not in shown
-    made = ask(hub, "resolve", "--agent", "cursor", "--session", "s1")
+    made = ask(hub, "agent", "resolve", "cursor", "--session", "s1")
     assert [plan["name"] for plan in made["servers"]] == ["docs", "fs", "mine"]
     assert made["session"] == "s1"
     run(hub, "agent", "disable", "cursor")
-    assert "switched off" in run(hub, "resolve", "--agent", "cursor")
-    assert "agent enable cursor" in run(hub, "why", "mine", "--agent", "cursor")
+    assert "switched off" in run(hub, "agent", "resolve", "cursor")
+    assert "agent enable cursor" in run(hub, "agent", "why", "cursor", "mine")
     run(hub, "agent", "enable", "cursor")
     run(hub, "agent", "remove-server", "cursor", "fs")
     assert "docs, mine" in run(hub, "agent", "remove-server", "cursor", "fs", code=4)
@@ -73,9 +74,9 @@ def test_a_file_is_taken_whole_or_not_at_all(hub: RunningHub, tmp_path: Path) ->
     assert "not JSON" in run(hub, "agent", "set", "gemini", "-", stdin="{", code=6)
     run(hub, "agent", "set", "gemini", "-", "--executor", "ssh", stdin='{"enabled": false}')
     assert "switched off" in run(hub, "agent", "show", "gemini", "--executor", "ssh")
-    assert ask(hub, "resolve", "--agent", "gemini", "--executor", "ssh")["enabled"] is False
+    assert ask(hub, "agent", "resolve", "gemini", "--executor", "ssh")["enabled"] is False
     run(hub, "agent", "unset", "gemini", "--executor", "ssh")
-    assert ask(hub, "resolve", "--agent", "gemini", "--executor", "ssh")["enabled"] is True
+    assert ask(hub, "agent", "resolve", "gemini", "--executor", "ssh")["enabled"] is True
 
 
 def test_agents_of_ones_own_come_and_go(hub: RunningHub) -> None:
@@ -94,5 +95,23 @@ def test_a_tool_that_waits_for_approval_says_so() -> None:
             run(hub, "agent", "add-server", "codex", "one", "--server", "one")
         servers = {"one": stdio_stub("one", home, "--only", "echo,env")}
         with running_hub(servers, home=home, env={"TOOLYARD_PINS_NEW": "hold"}) as hub:
-            story = ask(hub, "why", "env", "--agent", "codex")
+            story = ask(hub, "agent", "why", "codex", "env")
             assert story["verdict"] == "held" and "toolyard approve one --dry-run" in story["hint"]
+
+
+def test_a_shell_completes_the_names_of_agents(hub: RunningHub) -> None:
+    run(hub, "agent", "add", "cursory", "--transport", "stdio")
+    words = {"COMP_WORDS": "toolyard agent show cur", "COMP_CWORD": "3"}
+    env = {**hub.env, "_TOOLYARD_COMPLETE": "bash_complete", **words}
+    done = subprocess.run(toolyard(), env=env, capture_output=True, text=True, timeout=30)
+    assert done.stdout.split() == ["plain,cursor", "plain,cursory"]
+    run(hub, "agent", "remove", "cursory")
+
+
+def test_a_shell_completes_the_agents_that_are_known_while_no_hub_runs() -> None:
+    with new_home() as home:
+        words = {"COMP_WORDS": "toolyard agent run c", "COMP_CWORD": "3"}
+        env = {**os.environ, "TOOLYARD_HOME": str(home), **words}
+        env["_TOOLYARD_COMPLETE"] = "bash_complete"
+        done = subprocess.run(toolyard(), env=env, capture_output=True, text=True, timeout=30)
+    assert done.stdout.split() == ["plain,codex", "plain,claude-code", "plain,cursor"]

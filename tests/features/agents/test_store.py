@@ -17,10 +17,10 @@ from toolyard.core.agents import AgentConfig, Roster
 from toolyard.core.errors import ConflictError, NotOursError, StoreError, UnknownNameError
 from toolyard.core.model import Report
 from toolyard.core.sites import Site
+from toolyard.features.agents.source import AgentsSource
+from toolyard.features.agents.store import AgentStore
 from toolyard.records.database import Database
 from toolyard.records.follow import Follower
-from toolyard.sources.agents import AgentsSource
-from toolyard.stores.agents import AgentStore
 from toolyard.stores.schema import MIGRATIONS
 
 GIT = {"command": "git-mcp", "args": ["--repo", "."], "env": {"A": "${B}"}, "mode": "shared"}

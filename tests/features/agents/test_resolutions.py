@@ -8,7 +8,7 @@ from toolyard.board import Board
 from toolyard.core.agents import AgentConfig, AgentServer, Policy, Roster
 from toolyard.core.model import Command, Report, Server, ServerId
 from toolyard.core.sites import Site
-from toolyard.hub.resolutions import Reach, Resolutions
+from toolyard.features.agents.resolutions import Reach, Resolutions
 
 FILES = Server(ServerId("files", "configured"), Command(("files",)))
 LISTED = AgentServer("files", server="files", mode="shared")
@@ -27,7 +27,13 @@ class Desk:
         self.board.post(Report("configured", (FILES,)))
         self.board.post(Report("agents", roster=ROSTER))
         self.reach: Reach = ("", "")
-        self.resolutions = Resolutions(self.board, lambda _executor: self.reach)
+        self.resolutions = Resolutions(self.board, self)
+
+    async def prepare(self, name: str) -> None:
+        """The way is known as it is."""
+
+    def reach_of(self, name: str) -> Reach:
+        return self.reach
 
 
 def test_who_has_come_in_is_given_what_cannot_be_promised_yet() -> None:

@@ -1,4 +1,4 @@
-"""The story of one server or tool for one agent: what decided, and what led there."""
+"""The reason why an agent gets a server or tool, or does not: what decided, and what led there."""
 
 from __future__ import annotations
 
@@ -6,18 +6,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from toolyard.core.agents import AgentServer
+from toolyard.core.agents import AgentServer, Roster
 from toolyard.core.errors import UnknownNameError
 from toolyard.core.model import Entry, Snapshot
 from toolyard.core.names import closest
 from toolyard.core.plans import Plan, Refusal, Resolution, Step
-from toolyard.core.roster import Resolver
 
 Verdict = Literal["given", "refused", "disabled", "not-listed", "held", "failing"]
 
 
 @dataclass(frozen=True, slots=True)
-class Story:
+class Explanation:
     """Why an agent is given something, or is not."""
 
     name: str
@@ -38,41 +37,41 @@ class Story:
     """Other servers on the list with a tool of that name."""
 
 
-def tell(name: str, made: Resolution, snapshot: Snapshot, resolver: Resolver) -> Story:
-    """Tell the story of a name: of a server on the list, of a tool, or of a server of the yard.
+def explain(name: str, made: Resolution, snapshot: Snapshot, roster: Roster) -> Explanation:
+    """Explain a name: of a server on the list, of a tool, or of a server of the yard.
 
     Raises:
         UnknownNameError: Nobody knows it.
     """
-    return _Teller(name, made, snapshot, resolver).tell()
+    return _Explainer(name, made, snapshot, roster).explain()
 
 
-class _Teller:
-    def __init__(self, name: str, made: Resolution, snapshot: Snapshot, resolver: Resolver) -> None:
+class _Explainer:
+    def __init__(self, name: str, made: Resolution, snapshot: Snapshot, roster: Roster) -> None:
         self.name = name
         self.made = made
         self.snapshot = snapshot
-        self.roster = resolver.roster
-        self.title = resolver.roster.agent(made.agent).title
+        self.roster = roster
+        self.title = roster.agent(made.agent).title
 
-    def story(self, verdict: Verdict, text: str, hint: str = "", **more: Any) -> Story:
+    def _make(self, verdict: Verdict, text: str, hint: str = "", **more: Any) -> Explanation:
         made = self.made
-        return Story(self.name, made.agent, made.executor, verdict, text, hint, **more)
+        return Explanation(self.name, made.agent, made.executor, verdict, text, hint, **more)
 
-    def tell(self) -> Story:
+    def explain(self) -> Explanation:
         if not self.made.enabled:
             return self._disabled()
         asked: tuple[Plan | Refusal, ...] = (*self.made.plans, *self.made.refusals)
-        for each in asked:
-            if each.name == self.name:
-                return self._of(each)
-        offering = [(each, tool) for each in asked for tool in self._tools(each)]
+        for outcome in asked:
+            if outcome.name == self.name:
+                return self._of(outcome)
+        offering = [(outcome, tool) for outcome in asked for tool in self._tools(outcome)]
         if offering:
             (first, tool), *others = offering
-            return self._of(first, tool, tuple(each.name for each, _ in others))
+            return self._of(first, tool, tuple(outcome.name for outcome, _ in others))
         return self._elsewhere()
 
-    def _disabled(self) -> Story:
+    def _disabled(self) -> Explanation:
         agent, executor = self.made.agent, self.made.executor
         override = self.roster.overrides.get((agent, executor))
         if override is not None and override.enabled is False:
@@ -83,28 +82,32 @@ class _Teller:
             text = f"{self.title} is given nothing: its list is switched off"
             hint = f"switch it on with: toolyard agent enable {agent}"
             step = Step("load", f"the list of {agent}", "enabled is false", decides=True)
-        return self.story("disabled", text, hint, decided=step, steps=(step,))
+        return self._make("disabled", text, hint, decided=step, steps=(step,))
 
-    def _of(self, each: Plan | Refusal, tool: str = "", also: tuple[str, ...] = ()) -> Story:
+    def _of(
+        self, outcome: Plan | Refusal, tool: str = "", also: tuple[str, ...] = ()
+    ) -> Explanation:
         """Of one that is on the list, and perhaps of one of its tools."""
-        decided = next((step for step in each.steps if step.decides), None)
+        decided = next((step for step in outcome.steps if step.decides), None)
         facts: dict[str, Any] = {
-            "server": each.name,
+            "server": outcome.name,
             "tool": tool,
             "also": also,
             "decided": decided,
         }
-        what = f"{tool!r} of {each.name!r}" if tool else f"{each.name!r}"
-        if isinstance(each, Refusal):
-            text = f"{what} is left out: {each.text}"
-            return self.story("refused", text, each.hint, **facts, steps=each.steps, refusal=each)
-        state = self._state(self._entry(each), each, tool)
-        facts |= {"steps": each.steps, "plan": each}
+        what = f"{tool!r} of {outcome.name!r}" if tool else f"{outcome.name!r}"
+        if isinstance(outcome, Refusal):
+            text = f"{what} is left out: {outcome.text}"
+            return self._make(
+                "refused", text, outcome.hint, **facts, steps=outcome.steps, refusal=outcome
+            )
+        state = self._state(self._entry(outcome), outcome, tool)
+        facts |= {"steps": outcome.steps, "plan": outcome}
         if state is not None:
-            return self.story(*state, **facts)
-        how = f"over {each.transport}, {each.mode.replace('_', ' ')}"
-        by = ", through the hub" if each.via == "hub" else ""
-        return self.story("given", f"{self.title} is given {what} {how}{by}", **facts)
+            return self._make(*state, **facts)
+        how = f"over {outcome.transport}, {outcome.mode.replace('_', ' ')}"
+        by = ", through the hub" if outcome.via == "hub" else ""
+        return self._make("given", f"{self.title} is given {what} {how}{by}", **facts)
 
     def _state(self, entry: Entry | None, plan: Plan, tool: str) -> tuple[Verdict, str, str] | None:
         """What keeps a server or tool that is given from being used, if anything does."""
@@ -121,7 +124,7 @@ class _Teller:
             return "failing", f"{plan.name!r} is given, and fails: {problem.text}", problem.hint
         return None
 
-    def _elsewhere(self) -> Story:
+    def _elsewhere(self) -> Explanation:
         agent = self.made.agent
         for entry in self.snapshot.entries.values():
             if entry.server.agents:
@@ -130,7 +133,7 @@ class _Teller:
             if tool or self.name in (entry.alias, str(entry.server.id)):
                 what = f"{tool!r} is a tool of {entry.alias!r}, which" if tool else repr(self.name)
                 step = Step("load", f"the list of {agent}", "it is not on it", decides=True)
-                return self.story(
+                return self._make(
                     "not-listed",
                     f"{what} is in the yard, and not on the list of {self.title}",
                     f"give it: toolyard agent add-server {agent} {entry.alias}"
@@ -143,29 +146,29 @@ class _Teller:
         raise self._unknown()
 
     def _unknown(self) -> UnknownNameError:
-        known = [plan.name for plan in self.made.plans]
-        known += [refusal.name for refusal in self.made.refusals]
+        names = [plan.name for plan in self.made.plans]
+        names += [refusal.name for refusal in self.made.refusals]
         for entry in self.snapshot.entries.values():
             if not entry.server.agents or self.made.agent in entry.server.agents:
-                known += [entry.alias, *(offer.key for offer in entry.offers.tools)]
-        near = closest(self.name, dict.fromkeys(known))
+                names += [entry.alias, *(offer.key for offer in entry.offers.tools)]
+        near = closest(self.name, dict.fromkeys(names))
         hint = f"did you mean {', '.join(near)}?" if near else "see: toolyard tools"
         return UnknownNameError(f"nobody knows a server or tool {self.name[:80]!r}", hint)
 
-    def _tools(self, each: Plan | Refusal) -> Iterator[str]:
-        entry = self._entry(each)
+    def _tools(self, outcome: Plan | Refusal) -> Iterator[str]:
+        entry = self._entry(outcome)
         if entry is not None:
-            yield from _matches(self.name, (each.name, entry.alias), entry)
+            yield from _matches(self.name, (outcome.name, entry.alias), entry)
 
-    def _entry(self, each: Plan | Refusal) -> Entry | None:
+    def _entry(self, outcome: Plan | Refusal) -> Entry | None:
         """The server of the picture that is meant, also if it was refused."""
-        if isinstance(each, Plan):
-            return self.snapshot.entries.get(each.server) if each.server else None
+        if isinstance(outcome, Plan):
+            return self.snapshot.entries.get(outcome.server) if outcome.server else None
         override = self.roster.overrides.get((self.made.agent, self.made.executor))
         servers = self.roster.config(self.made.agent).servers
         if override is not None:
             servers = (*override.servers, *servers)
-        wanted = next((server for server in servers if server.name == each.name), None)
+        wanted = next((server for server in servers if server.name == outcome.name), None)
         if wanted is None:
             return None
         for entry in self.snapshot.entries.values():

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from toolyard.core.model import Problem, Report, Server
 from toolyard.core.problems import ProblemCode
 from toolyard.core.roster import SOURCE, declared
-from toolyard.stores.agents import AgentRecords, AgentStore
+from toolyard.features.agents.store import AgentRecords, AgentStore
 from toolyard.stores.expand import Lookup, explain, find_unset
+from toolyard.yard import Yard
+
+
+def sources(yard: Yard) -> Sequence[AgentsSource]:
+    """The source of all that was written about agents."""
+    return [AgentsSource(yard.part(AgentStore), os.environ)]
 
 
 class AgentsSource:
-    """Reports the whole roster at once, and again after every change to a record of it."""
+    """Reports all records at once, and again after every change to one of them."""
 
     def __init__(self, store: AgentStore, env: Mapping[str, str]) -> None:
         self._store = store

@@ -1,4 +1,4 @@
-"""`toolyard run` and `toolyard mcp --agent`, as a user starts them."""
+"""`toolyard agent run` and `toolyard mcp --agent`, as a user starts them."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ def hub() -> Iterator[RunningHub]:
 
 
 def run(hub: RunningHub, *words: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    command = toolyard("run", *words)
+    command = toolyard("agent", "run", *words)
     return subprocess.run(
         command, env=hub.env, cwd=cwd, capture_output=True, text=True, check=False, timeout=60
     )
 
 
 def test_an_agent_is_handed_its_servers_for_one_run(hub: RunningHub) -> None:
-    done = run(hub, "--agent", "claude-code", "--", sys.executable, "-c", SHOW)
+    done = run(hub, "claude-code", "--", sys.executable, "-c", SHOW)
     assert done.returncode == 7, done.stderr
     said: dict[str, Any] = json.loads(done.stdout)
     assert set(said["servers"]) == {"own", "shared"}
@@ -76,7 +76,7 @@ def test_a_run_that_is_ended_cleans_up(hub: RunningHub, tmp_path: Path) -> None:
     path.parent.mkdir()
     path.write_bytes(before := b'{"theme": 1}\r\n')
     wait = "print('there', flush=True); import time; time.sleep(60)"
-    command = toolyard("run", "--agent", "gemini", "--", sys.executable, "-c", wait)
+    command = toolyard("agent", "run", "gemini", "--", sys.executable, "-c", wait)
     with subprocess.Popen(command, env=hub.env, cwd=tmp_path, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline().strip() == b"there"
@@ -87,7 +87,7 @@ def test_a_run_that_is_ended_cleans_up(hub: RunningHub, tmp_path: Path) -> None:
 
 
 def test_a_dry_run_says_how_and_starts_nothing(hub: RunningHub, tmp_path: Path) -> None:
-    done = run(hub, "--agent", "gemini", "--dry-run", "--json", "--", "gemini", cwd=tmp_path)
+    done = run(hub, "gemini", "--dry-run", "--json", "--", "gemini", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)
     assert said["servers"] == ["own", "shared"]
@@ -98,10 +98,10 @@ def test_a_dry_run_says_how_and_starts_nothing(hub: RunningHub, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("words", "code", "text"),
     [
-        (("--agent", "nobody", "--", "true"), 4, "unknown agent"),
-        (("--agent", "codex", "--executor", "nowhere", "--", "true"), 4, "unknown executor"),
-        (("--agent", "codex", "--", "no-such-program-here"), 4, "cannot start"),
-        (("--agent", "codex"), 2, "WORDS"),
+        (("nobody", "--", "true"), 4, "unknown agent"),
+        (("codex", "--executor", "nowhere", "--", "true"), 4, "unknown executor"),
+        (("codex", "--", "no-such-program-here"), 4, "cannot start"),
+        (("codex",), 2, "COMMAND"),
     ],
 )
 def test_what_cannot_be_run_is_said(
