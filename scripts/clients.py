@@ -57,7 +57,7 @@ def main() -> int:
     runtime = node()
     for name, package in PACKAGES.items():
         install(runtime, name, package)
-    command = [sys.executable, "-m", "pytest", "tests/clients/real.py", *sys.argv[1:]]
+    command = [sys.executable, "-m", "pytest", "tests/features/clients/real.py", *sys.argv[1:]]
     alone = can_be_alone()
     print(f"running {'without' if alone else 'with'} a network", flush=True)
     env = {**os.environ, "REAL_CLIENTS": str(BOX), "REAL_NODE": str(runtime)}

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.hub import TOKEN, RunningHub, running_hub, toolyard
+from tests.surfaces.doors import INITIALIZE
 
 
 @pytest.fixture
@@ -57,3 +58,30 @@ def test_the_page_and_the_command_line_write_the_same_entry(hub: RunningHub) -> 
         shown = json.loads(done.stdout)["client"]["mcpServers"]["toolyard"]
         file = tomllib.loads((hub.home / ".codex" / "config.toml").read_text())
         assert (shown, file["mcp_servers"]["toolyard"]) == (written, written)
+
+
+def by_command(hub: RunningHub, *words: str) -> None:
+    """Run a command line beside the hub."""
+    done = subprocess.run(toolyard(*words), env=hub.env, capture_output=True, text=True, timeout=50)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_client_that_is_disconnected_by_command_loses_what_it_opened(hub: RunningHub) -> None:
+    by_command(hub, "connect", "cursor", "--http", "--yes")
+    said = json.loads((hub.home / ".cursor" / "mcp.json").read_bytes())
+    entry = said["mcpServers"]["toolyard"]
+    assert entry["url"] == hub.mcp
+    head = {**entry["headers"], "Accept": "application/json, text/event-stream"}
+    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": INITIALIZE}
+    asked = urllib.request.Request(
+        hub.mcp, json.dumps(hello).encode(), {**head, "Content-Type": "application/json"}
+    )
+    with urllib.request.urlopen(asked, timeout=30) as answer:
+        head["Mcp-Session-Id"] = answer.headers["Mcp-Session-Id"]
+
+    stream = urllib.request.urlopen(urllib.request.Request(hub.mcp, headers=head), timeout=50)
+    with stream:
+        by_command(hub, "disconnect", "cursor", "--yes")
+        while stream.readline():
+            pass  # until it ends, or nothing comes for too long
+    assert json.loads(hub.get("/api/v1/tokens")[1])["tokens"] == []

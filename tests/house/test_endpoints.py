@@ -12,13 +12,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from toolyard.clients.shapes import Shape
 from toolyard.core.agentfiles import read_config, read_override
 from toolyard.core.endpoint import Endpoint
 from toolyard.core.endpoint_fields import ENDPOINT_KEYS, read_endpoint
 from toolyard.core.errors import ConfigError
 from toolyard.features.agents.codec import read_value, write_value
 from toolyard.features.catalog.reading import read_definition
+from toolyard.features.clients.shapes import FileShape
 from toolyard.stores.servers import ServersFile
 
 Said = dict[str, Any]
@@ -94,7 +94,7 @@ def agents_override(said: Said) -> Endpoint | None:
 
 
 def clients_file(said: Said) -> Endpoint | None:
-    return Shape().read("a", said).endpoint
+    return FileShape().read("a", said).endpoint
 
 
 DOORS: list[Door] = [

@@ -163,7 +163,6 @@ async def _wait_first_picture(house: House) -> None:
 def _make_rest(house: House, sessions: PageSessions, link: Callable[[], str]) -> App:
     """The application of all doors but MCP's: the control API and the page."""
     yard = Yard(house.hub, house.stopping, link, house.stopping.order)
-    tokens = house.yard.part(TokensFile)
     operations = yard.operations()
     operations += LoginsDoor(house.logins).operations()
     operations += ExecutorsDoor(house.executors, house.resolutions).operations()
@@ -175,8 +174,6 @@ def _make_rest(house: House, sessions: PageSessions, link: Callable[[], str]) ->
         house.yard.part(History),
         house.settings,
         house.orders,
-        tokens,
-        house.dismissals,
         house.stopping,
         lambda: Counter(session.info for session in house.relay.subscriptions.sessions),
     )

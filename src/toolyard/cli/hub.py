@@ -196,7 +196,7 @@ def _detach(context: CliContext) -> None:
 
 def _announce(context: CliContext, url: str) -> None:
     """Say where the hub is, and what to paste into a client."""
-    from toolyard.clients.ours import own_entry
+    from toolyard.features.clients.ours import own_entry
 
     entry = {"mcpServers": {"toolyard": own_entry(context.hub_settings)}}
     hub = context.find_hub()
@@ -226,7 +226,7 @@ def _held_by(context: CliContext, code: str) -> str:
 
 
 def _welcome(context: CliContext, url: str, link: str, entry: dict[str, Any]) -> None:
-    from toolyard.clients.starting import fleeting_note
+    from toolyard.features.clients.starting import fleeting_note
 
     say = context.terminal.say
     say(f"toolyard is running at {context.terminal.paint(url, 'green')}")

@@ -110,6 +110,18 @@ class CliContext:
             return run_here(self.settings, operation, order)
         return (hub or self.need_hub()).run(operation, order, patience or PATIENCE)
 
+    def run_here(self, operation: Operation[Order, Answer], order: Order) -> Answer:
+        """Carry out an operation in this process, also beside a running hub.
+
+        For orders that depend on the caller's environment, such as where a client keeps its file.
+
+        Raises:
+            ToolyardError: It could not be carried out.
+        """
+        from toolyard.console.here import run_here
+
+        return run_here(self.hub_settings, operation, order)
+
     @property
     def hub_of_config(self) -> Control | None:
         """The running hub, unless the user named a servers file that it does not read."""

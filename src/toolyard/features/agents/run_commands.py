@@ -20,10 +20,10 @@ from toolyard.console.exits import Exit
 from toolyard.features.agents.options import agent_argument, executor_option
 
 if TYPE_CHECKING:
-    from toolyard.clients.delivery import Delivery
     from toolyard.console.control import Control
     from toolyard.core.model import Endpoint
     from toolyard.features.agents.planrows import RefusalRow, RunRow, RunServer
+    from toolyard.features.clients.delivery import Delivery
 
 TOKEN = "TOOLYARD_TOKEN"  # noqa: S105 - the name of a variable
 
@@ -46,9 +46,9 @@ def run_command(
     \b
     toolyard agent run codex -- codex exec "what changed today?"
     """
-    from toolyard.clients.runs import put_back_leftovers, run_folder
     from toolyard.features.agents.operations import begin_run
     from toolyard.features.agents.orders import NewRun
+    from toolyard.features.clients.runs import put_back_leftovers, run_folder
 
     hub = context.start_hub()
     runs = context.settings.state_dir / "runs"
@@ -84,8 +84,8 @@ def _note_refusals(context: CliContext, refusals: list[RefusalRow]) -> None:
 
 
 def _delivery(run: RunRow) -> Delivery:
-    from toolyard.clients.delivery import deliver
-    from toolyard.clients.places import Surroundings
+    from toolyard.features.clients.delivery import deliver
+    from toolyard.features.clients.places import Surroundings
 
     servers = {server.name: _endpoint(server, run.token) for server in run.servers}
     others = _others() if run.agent == "codex" else ()
@@ -110,11 +110,11 @@ def _endpoint(server: RunServer, token: str) -> Endpoint:
 
 def _others() -> tuple[str, ...]:
     """The servers of the user's own file, which the run is not to have."""
-    from toolyard.clients.change import read_file
-    from toolyard.clients.formats import read
-    from toolyard.clients.known import find_client
-    from toolyard.clients.places import Surroundings, user_places
     from toolyard.core.errors import ToolyardError
+    from toolyard.features.clients.change import read_file
+    from toolyard.features.clients.formats import read
+    from toolyard.features.clients.known import find_client
+    from toolyard.features.clients.places import Surroundings, user_places
 
     client = find_client("codex")
     names: list[str] = []

@@ -1,4 +1,4 @@
-"""What the clients' files have that the yard has not: found, merged by what it runs, and named."""
+"""The servers of clients that the yard has not: read, merged by what they run, and named."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from toolyard.clients.formats import read
-from toolyard.clients.journal import LARGEST
-from toolyard.clients.known import Client
-from toolyard.clients.ours import is_ours
-from toolyard.clients.places import (
+from toolyard.core.endpoint import Command, Endpoint, Url, fingerprint, write_endpoint
+from toolyard.core.endpoint_fields import write_timeout
+from toolyard.core.errors import ToolyardError
+from toolyard.core.model import Problem
+from toolyard.core.problems import ProblemCode
+from toolyard.features.clients.formats import read
+from toolyard.features.clients.journal import LARGEST
+from toolyard.features.clients.known import Client
+from toolyard.features.clients.ours import is_ours
+from toolyard.features.clients.places import (
     Place,
     Surroundings,
     local_places,
     project_places,
     user_places,
 )
-from toolyard.clients.shapes import Entry, change_texts
-from toolyard.clients.untaken import Untaken
-from toolyard.core.endpoint import Command, Endpoint, Url, fingerprint, write_endpoint
-from toolyard.core.endpoint_fields import write_timeout
-from toolyard.core.errors import ToolyardError
-from toolyard.core.model import Problem
-from toolyard.core.problems import ProblemCode
+from toolyard.features.clients.shapes import ClientEntry, change_texts
+from toolyard.features.clients.untaken import Untaken
 from toolyard.records.files import read_bounded
 
 NAME_LONGEST: Final = 64
@@ -35,7 +35,7 @@ _WORKSPACE: Final = "${workspaceFolder}"
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundServer:
     """A server that clients have; `places` are the files that name it."""
 
     name: str
@@ -47,17 +47,17 @@ class Found:
     title: str = ""
     timeout: float | None = None
     untaken: tuple[Untaken, ...] = ()
-    """What these files say of it that is not taken over."""
+    """The parts of these files about it that are not taken over."""
 
     @property
     def opens(self) -> bool:
-        """Whether a client had restricted it in a way that is lost."""
+        """True if a client had restricted it in a way that is lost."""
         return any(lost.opens for lost in self.untaken)
 
     @property
     def is_shared(self) -> bool:
-        """Whether only files of projects name it, which others may have written."""
-        return all(each.is_shared for each in self.places)
+        """True if only files of projects name it, which others may have written."""
+        return all(place.is_shared for place in self.places)
 
     def entry(self) -> dict[str, Any]:
         """It as an entry of the servers file."""
@@ -72,9 +72,9 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """All that was found, and what could not be read."""
+    """The servers of all files, and what could not be read."""
 
-    found: tuple[Found, ...]
+    servers: tuple[FoundServer, ...]
     problems: tuple[Problem, ...]
 
 
@@ -88,38 +88,46 @@ def places_to_read(
         if project is not None:
             places += local_places(client, around, project)
             places += project_places(client, around, project)
-    return [each for each in places if each.path.is_file()]
+    return [place for place in places if place.path.is_file()]
 
 
 def gather(places: Sequence[Place], present: Mapping[str, Endpoint]) -> Gathered:
     """Read the files, and merge what runs the same; `present` is what the yard has, by name."""
-    merged: dict[str, Found] = {}
+    merged: dict[str, FoundServer] = {}
     problems: list[Problem] = []
     for place in places:
         entries, trouble = _read(place)
         problems += trouble
-        for each in entries:
-            _merge(merged, each, place)
+        for entry in entries:
+            _merge(merged, entry, place)
     return Gathered(tuple(_named(merged, present)), tuple(problems))
 
 
-def _read(place: Place) -> tuple[list[Entry], list[Problem]]:
+def _read(place: Place) -> tuple[list[ClientEntry], list[Problem]]:
     try:
-        found = read(place.client.shape, read_bounded(place.path, LARGEST), place.keys)
+        file = read(place.client.shape, read_bounded(place.path, LARGEST), place.keys)
     except (OSError, ToolyardError) as error:
         text = f"'{place.path}' cannot be read: {error}"
         hint = getattr(error, "hint", "") or "correct the file"
         return [], [Problem(ProblemCode.CLIENT_FILE, text, hint, str(place.path))]
     problems = [
-        replace(each, text=f"'{place.path}' {each.subject}: {each.text}", subject=str(place.path))
-        for each in found.problems
+        replace(
+            problem,
+            text=f"'{place.path}' {problem.subject}: {problem.text}",
+            subject=str(place.path),
+        )
+        for problem in file.problems
     ]
-    kept = [each for each in found.entries if not is_ours(each.name, each.endpoint)]
-    return [replace(each, endpoint=_settled(each.endpoint, place)) for each in kept], problems
+    entries = [
+        replace(entry, endpoint=_settled(entry.endpoint, place))
+        for entry in file.entries
+        if not is_ours(entry.name, entry.endpoint)
+    ]
+    return entries, problems
 
 
 def _settled(endpoint: Endpoint, place: Place) -> Endpoint:
-    """What is meant from within a project, said so that it means the same from anywhere."""
+    """The endpoint of a project, written so that it means the same from anywhere."""
     if not place.project:
         return endpoint
     endpoint = change_texts(endpoint, lambda text: text.replace(_WORKSPACE, place.project))
@@ -129,10 +137,10 @@ def _settled(endpoint: Endpoint, place: Place) -> Endpoint:
     return endpoint
 
 
-def _merge(merged: dict[str, Found], entry: Entry, place: Place) -> None:
+def _merge(merged: dict[str, FoundServer], entry: ClientEntry, place: Place) -> None:
     key = what_it_runs(entry.endpoint)
     client = place.client.name
-    new = Found(
+    new = FoundServer(
         entry.name,
         entry.endpoint,
         entry.enabled,
@@ -144,7 +152,7 @@ def _merge(merged: dict[str, Found], entry: Entry, place: Place) -> None:
     merged[key] = _joined(merged[key], new) if key in merged else new
 
 
-def _joined(first: Found, second: Found) -> Found:
+def _joined(first: FoundServer, second: FoundServer) -> FoundServer:
     """One server that two files have: as open and as patient as either of them needs."""
     new_places = tuple(place for place in second.places if place not in first.places)
     return replace(
@@ -158,7 +166,7 @@ def _joined(first: Found, second: Found) -> Found:
 
 
 def what_it_runs(endpoint: Endpoint) -> str:
-    """Return what is the same for servers that are the same, whatever they are called."""
+    """Return a mark that is the same for servers that run the same, whatever they are called."""
     if isinstance(endpoint, Command):
         cwd = os.path.normpath(endpoint.cwd) if endpoint.cwd else None
         return fingerprint(Command(endpoint.argv, tuple(sorted(endpoint.env)), cwd))
@@ -167,21 +175,23 @@ def what_it_runs(endpoint: Endpoint) -> str:
     return fingerprint(Url(endpoint.url, headers=tuple(headers)))
 
 
-def _named(merged: Mapping[str, Found], present: Mapping[str, Endpoint]) -> Iterable[Found]:
+def _named(
+    merged: Mapping[str, FoundServer], present: Mapping[str, Endpoint]
+) -> Iterable[FoundServer]:
     """Each with a name that is free; what the yard has already says so."""
     has = {what_it_runs(endpoint): name for name, endpoint in present.items()}
     taken = {name.lower() for name in present}
-    for key, each in merged.items():
+    for key, server in merged.items():
         if key in has:
-            yield replace(each, present=has[key])
+            yield replace(server, present=has[key])
             continue
-        name = _free(each, taken)
+        name = _free(server, taken)
         taken.add(name.lower())
-        yield replace(each, name=name)
+        yield replace(server, name=name)
 
 
-def _free(found: Found, taken: set[str]) -> str:
-    name = _ODD.sub("-", found.name).strip("-")[:NAME_LONGEST] or "server"
-    tries = [name, f"{name[:40]}-{found.places[0].client.name}"]
+def _free(server: FoundServer, taken: set[str]) -> str:
+    name = _ODD.sub("-", server.name).strip("-")[:NAME_LONGEST] or "server"
+    tries = [name, f"{name[:40]}-{server.places[0].client.name}"]
     tries += [f"{name[:60]}-{number}" for number in range(2, len(taken) + 3)]
-    return next(each for each in tries if each.lower() not in taken)
+    return next(name for name in tries if name.lower() not in taken)

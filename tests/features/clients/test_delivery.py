@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from toolyard.clients.delivery import VARIABLE, Delivery, deliver
-from toolyard.clients.places import Surroundings
-from toolyard.clients.runs import put_back_leftovers, run_folder
 from toolyard.core.errors import ConfigError
 from toolyard.core.model import Command, Endpoint, Url
+from toolyard.features.clients.delivery import VARIABLE, Delivery, deliver
+from toolyard.features.clients.places import Surroundings
+from toolyard.features.clients.runs import put_back_leftovers, run_folder
 
 SERVERS: dict[str, Endpoint] = {
     "git": Command(("git-server", "--all"), (("API_KEY", "sekret"), ("LEVEL", "2"))),
@@ -150,8 +150,8 @@ def test_what_a_killed_run_left_is_put_back_by_the_next(project: Path, tmp_path:
     code = f"""
 import os, signal
 from pathlib import Path
-from tests.clients.test_delivery import handed
-from toolyard.clients.runs import run_folder
+from tests.features.clients.test_delivery import handed
+from toolyard.features.clients.runs import run_folder
 with run_folder(Path({str(tmp_path / "runs")!r}), handed("gemini", Path({str(project)!r})),
                 f"{{os.getpid()}}-dead"):
     os.kill(os.getpid(), signal.SIGKILL)

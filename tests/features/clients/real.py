@@ -16,12 +16,12 @@ from pathlib import Path
 import pytest
 
 from tests.fixtures.stub_run import stub_command
-from toolyard.clients.change import read_file
-from toolyard.clients.formats import put, read
-from toolyard.clients.known import BY_NAME
-from toolyard.clients.places import Place, Surroundings, one_place
-from toolyard.clients.shapes import Entry
 from toolyard.core.model import Command, Endpoint, Url
+from toolyard.features.clients.change import read_file
+from toolyard.features.clients.formats import put, read
+from toolyard.features.clients.known import BY_NAME
+from toolyard.features.clients.places import Place, Surroundings, one_place
+from toolyard.features.clients.shapes import ClientEntry
 
 BOX = Path(os.environ.get("REAL_CLIENTS", "no clients"))
 NODE = Path(os.environ.get("REAL_NODE", "node"))
@@ -100,7 +100,7 @@ class Real:
         place.path.parent.mkdir(parents=True, exist_ok=True)
         place.path.write_bytes(put(shape, read_file(place) or b"", server, shape.write(endpoint)))
 
-    def has(self) -> tuple[Entry, ...]:
+    def has(self) -> tuple[ClientEntry, ...]:
         """What our reader finds in its file."""
         data = read_file(self.place)
         assert data is not None
@@ -179,7 +179,7 @@ def test_what_the_client_adds_leaves_our_entry_alone_and_the_reverse(real: Real)
 @pytest.fixture
 def yard(real: Real) -> Iterator[dict[str, str]]:
     """The environment of a toolyard beside the client; the hub it starts is stopped."""
-    source = str(Path(__file__).parents[2] / "src")
+    source = str(Path(__file__).parents[3] / "src")
     env = {**real.env, "TOOLYARD_HOME": str(real.home / "ty"), "PYTHONPATH": source}
     yield env
     subprocess.run([sys.executable, "-m", "toolyard", "down"], env=env, capture_output=True)

@@ -1,4 +1,4 @@
-"""The hub's own entry in a client's file: what it says, and how it is known again.
+"""The hub's own entry in a client's file: its content, and the way to recognise it.
 
 There is no mark in it: clients complain about keys they do not know, or drop them.
 """
@@ -9,8 +9,8 @@ import os
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from toolyard.clients.starting import NAME, this_installation
 from toolyard.core.model import Command, Endpoint, Url
+from toolyard.features.clients.starting import NAME, this_installation
 from toolyard.settings import HOME, Settings, read_settings
 
 LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
@@ -44,7 +44,7 @@ def own_address(url: str, token: str, agent: str = "") -> Url:
 
 
 def is_ours(name: str, endpoint: Endpoint) -> bool:
-    """Whether an entry leads to a hub of ours: by the command, or by name and address."""
+    """Return whether an entry leads to a hub of ours: by the command, or by name and address."""
     if isinstance(endpoint, Command):
         return _is_our_command(endpoint.argv)
     try:

@@ -1,4 +1,4 @@
-"""The hub put into clients and taken out of them, for any door: who is there, and what to write."""
+"""The hub put into clients and taken out of them: the clients there are, and what to write."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from toolyard.clients.change import Changes, Plan, read_file
-from toolyard.clients.formats import read
-from toolyard.clients.journal import Journal, Record
-from toolyard.clients.known import CLIENTS, Client, find_client
-from toolyard.clients.ours import is_ours, own_address, own_command, own_entry
-from toolyard.clients.places import Place, Surroundings, is_installed, one_place
-from toolyard.clients.starting import NAME, fleeting_note
 from toolyard.core.errors import ConfigError, ToolyardError
 from toolyard.core.model import Command, Endpoint, Url
+from toolyard.features.clients.change import ChangePlan, Changes, read_file
+from toolyard.features.clients.formats import read
+from toolyard.features.clients.journal import Journal, Record
+from toolyard.features.clients.known import CLIENTS, Client, find_client
+from toolyard.features.clients.ours import is_ours, own_address, own_command, own_entry
+from toolyard.features.clients.places import Place, Surroundings, is_installed, one_place
+from toolyard.features.clients.starting import NAME, fleeting_note
 from toolyard.features.tokens.model import PREFIX, AgentToken, hash_of, new_token
 from toolyard.features.tokens.store import TokensFile
 from toolyard.settings import Settings
@@ -28,7 +28,7 @@ FOLDER: Final = "clients"
 
 @dataclass(frozen=True, slots=True)
 class ClientState:
-    """How one client stands to the hub."""
+    """One client, and its connection to the hub."""
 
     client: Client
     installed: bool
@@ -36,12 +36,12 @@ class ClientState:
     how: str = ""
     """`stdio` or `http` if it is connected, with the agent it is connected as."""
     problem: str = ""
-    """Why its file cannot be used."""
+    """The reason why its file cannot be used."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """How a client is to be connected."""
+class ConnectOptions:
+    """The way in which a client is to be connected."""
 
     project: Path | None = None
     http: bool = False
@@ -72,8 +72,8 @@ class Connecting:
 
     def rows(self, project: Path | None = None) -> list[ClientState]:
         """All clients that are known, in the user's files or those of a project."""
-        every = [each for each in CLIENTS if project is None or each.project]
-        return [self._row(each, project) for each in every]
+        clients = [client for client in CLIENTS if project is None or client.project]
+        return [self._row(client, project) for client in clients]
 
     def installed(self) -> list[str]:
         """The names of the clients that seem to be here."""
@@ -96,45 +96,45 @@ class Connecting:
         """
         return one_place(find_client(name), self._around, project)
 
-    def plan(self, name: str, wish: Wish) -> Plan:
-        """What connecting a client would change; a token is not made for that.
+    def plan(self, name: str, options: ConnectOptions) -> ChangePlan:
+        """Plan to connect a client; no token is made for that.
 
         Raises:
             ToolyardError: It cannot be connected; the message says why.
         """
-        place = self.place(name, wish.project)
-        return self.changes.plan_connect(place, self._endpoint(place, wish, HIDDEN))
+        place = self.place(name, options.project)
+        return self.changes.plan_connect(place, self._endpoint(place, options, HIDDEN))
 
     def entry(self) -> dict[str, Any]:
         """The entry for a client that is not known."""
         return own_entry(self._settings)
 
-    def note(self, wish: Wish) -> str:
-        """What to tell about the entry that is written; empty if there is nothing to tell."""
-        return "" if wish.http else fleeting_note()
+    def note(self, options: ConnectOptions) -> str:
+        """A note about the entry that is written; empty if there is none."""
+        return "" if options.http else fleeting_note()
 
-    def connect(self, plan: Plan, wish: Wish) -> Record | None:
+    def connect(self, plan: ChangePlan, options: ConnectOptions) -> Record | None:
         """Connect a client as planned; None if there was nothing to do.
 
         Raises:
             ToolyardError: It could not be done; the file is as it was.
         """
-        if not wish.http or not plan.changes:
+        if not options.http or not plan.changes:
             return self._apply(plan, None)
         text = new_token()
-        final = self.changes.plan_connect(plan.place, self._endpoint(plan.place, wish, text))
-        token = _token(plan.place.client.name, text, wish.agent)
+        final = self.changes.plan_connect(plan.place, self._endpoint(plan.place, options, text))
+        token = _token(plan.place.client.name, text, options.agent)
         return self._apply(replace(plan, after=final.after), token)
 
-    def plan_disconnect(self, name: str, project: Path | None = None) -> Plan:
-        """What disconnecting a client would change.
+    def plan_disconnect(self, name: str, project: Path | None = None) -> ChangePlan:
+        """Plan to disconnect a client.
 
         Raises:
             ToolyardError: It cannot be disconnected; the message says why.
         """
         return self.changes.plan_disconnect(self.place(name, project))
 
-    def disconnect(self, plan: Plan) -> Record | None:
+    def disconnect(self, plan: ChangePlan) -> Record | None:
         """Disconnect a client as planned, and end its token; None if there was nothing to do.
 
         Raises:
@@ -142,7 +142,7 @@ class Connecting:
         """
         return self._apply(plan, None)
 
-    def undo(self, record: Record, plan: Plan) -> str:
+    def undo(self, record: Record, plan: ChangePlan) -> str:
         """Undo a change as planned; the client's token is the one that its file then holds.
 
         Gives the name of the token that does not work any more, if any.
@@ -164,7 +164,7 @@ class Connecting:
             self._tokens.keep(_token(record.client, text, _agent(held)))
         return name if is_stale else ""
 
-    def _apply(self, plan: Plan, token: AgentToken | None) -> Record | None:
+    def _apply(self, plan: ChangePlan, token: AgentToken | None) -> Record | None:
         """Make a change, after which `token` is the client's only one."""
         if plan.place.project:
             return self.changes.apply(plan)
@@ -185,19 +185,19 @@ class Connecting:
                 self._tokens.keep(old)
             raise
 
-    def _endpoint(self, place: Place, wish: Wish, token: str) -> Endpoint:
-        if not wish.http:
-            return own_command(self._settings, wish.agent)
-        if wish.project is not None:
+    def _endpoint(self, place: Place, options: ConnectOptions, token: str) -> Endpoint:
+        if not options.http:
+            return own_command(self._settings, options.agent)
+        if options.project is not None:
             raise ConfigError(
                 "a token does not belong into a project's file, which others read too",
                 "leave --http or --project out",
             )
-        return own_address(self._url, token, wish.agent)
+        return own_address(self._url, token, options.agent)
 
 
 def token_name(client: str) -> str:
-    """What the token of a client is called."""
+    """The name of a client's token."""
     return f"client-{client}"
 
 

@@ -1,4 +1,4 @@
-"""What a client's file says of a server and the yard has no place for, so that it can be named.
+"""Parts of a client's entry that the yard has no place for, so that they can be named.
 
 Some of it restricts the server: without it, tools that were hidden could be called, or a program
 would run outside of its sandbox. Nothing like that is lost without being asked for.
@@ -20,7 +20,7 @@ _DENYING: Final = (
     *("sandbox", "sandboxEnabled"),
 )
 _REFERENCE: Final = re.compile(r"(?<!\$)\$\{(?:input|command|config):[^}]*\}")
-"""What only an editor can fill in."""
+"""References that only an editor can fill in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Untaken:
 
     key: str
     opens: bool = False
-    """Whether more can be done with the server without it."""
+    """True if more can be done with the server without it."""
     client: str = ""
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from toolyard.clients.delivery import CLIENT_OF
-from toolyard.clients.known import BY_NAME, CLIENTS
 from toolyard.core.agents import KNOWN_AGENTS
 from toolyard.core.known_clients import KNOWN_CLIENTS
+from toolyard.features.clients.delivery import CLIENT_OF
+from toolyard.features.clients.known import BY_NAME, CLIENTS
 
 
 def test_every_client_has_the_id_under_which_its_quirks_are_known() -> None:

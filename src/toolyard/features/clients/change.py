@@ -14,17 +14,24 @@ from typing import Any, Final, TypeGuard
 
 import msgspec
 
-from toolyard.clients.difference import difference
-from toolyard.clients.formats import put, raw_entry, remove
-from toolyard.clients.journal import LARGEST, Journal, Record, What, hash_of
-from toolyard.clients.known import find_client
-from toolyard.clients.ours import is_ours
-from toolyard.clients.places import Place, refuse_links
-from toolyard.clients.shapes import BY_VARIABLE
-from toolyard.clients.starting import NAME
 from toolyard.core.errors import ConfigError, StoreError, TakenError
 from toolyard.core.fields import FaultsError
 from toolyard.core.model import Endpoint, Url
+from toolyard.features.clients.difference import difference
+from toolyard.features.clients.formats import put, raw_entry, remove
+from toolyard.features.clients.journal import (
+    LARGEST,
+    Journal,
+    Record,
+    What,
+    hash_of,
+    last_order,
+)
+from toolyard.features.clients.known import FORMER_IDS, find_client
+from toolyard.features.clients.ours import is_ours
+from toolyard.features.clients.places import Place, refuse_links
+from toolyard.features.clients.shapes import BY_VARIABLE
+from toolyard.features.clients.starting import NAME
 from toolyard.records.files import read_bounded, write_atomic
 from toolyard.stores.entries import LAUNCH_KEYS, SWITCH_KEYS
 
@@ -34,15 +41,15 @@ SHARED_MODE: Final = 0o644
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ChangePlan:
     """A change that was not made yet."""
 
     place: Place
     what: What
     before: bytes | None
-    """What the file holds; None if there is none."""
+    """The bytes of the file; None if there is none."""
     after: bytes | None
-    """What it is to hold; None if it is to go."""
+    """The bytes it is to hold; None if it is to go."""
     modes: tuple[int, int] | None = None
     """The mode it has and the one it is to get, if another."""
     ended: str = ""
@@ -52,7 +59,7 @@ class Plan:
 
     @property
     def changes(self) -> bool:
-        """Whether there is anything to do."""
+        """True if there is anything to do."""
         return self.before != self.after or self.modes is not None
 
     @property
@@ -65,6 +72,17 @@ class Plan:
         why = "it holds a token" if _is_narrowing(self.modes) else "as it was before"
         return f"mode {old:04o} -> {new:04o}: {why}\n{lines}"
 
+    def check_previewed(self, difference: str | None) -> None:
+        """See that this is the change that was previewed, if one was.
+
+        Raises:
+            ConfigError: It is another.
+        """
+        if difference is not None and difference != self.difference:
+            raise ConfigError(
+                f"'{self.place.path}' was changed meanwhile, and was left alone", "try again"
+            )
+
 
 class Changes:
     """Puts our entry into clients' files and takes it out; keeps how to undo that."""
@@ -72,8 +90,8 @@ class Changes:
     def __init__(self, journal: Journal) -> None:
         self.journal = journal
 
-    def plan_connect(self, place: Place, endpoint: Endpoint) -> Plan:
-        """What putting the hub into a file would change.
+    def plan_connect(self, place: Place, endpoint: Endpoint) -> ChangePlan:
+        """Plan to put the hub into a file.
 
         Raises:
             TakenError: The name is in use for something else.
@@ -83,19 +101,19 @@ class Changes:
         raw = place.client.shape.write(endpoint)
         before = read_file(place)
         with _about(place):
-            found = _entry(place, before)
-            if found is not None and not _holds_ours(place, found):
+            present = _entry(place, before)
+            if present is not None and not _holds_ours(place, present):
                 raise TakenError(
                     f"{place.client.title} has another server '{NAME}' in '{place.path}'",
                     "rename it there, and try again",
                 )
-            raw = raw | _kept(found) if found else raw
-            after = before if found == raw else _put(place, before or b"", raw)
+            raw = raw | _added_keys(present) if present else raw
+            after = before if present == raw else _put(place, before or b"", raw)
         modes = _narrowed(place) if _holds_secret(endpoint) else self._former_modes(place)
-        return Plan(place, "connected", before, after, modes)
+        return ChangePlan(place, "connected", before, after, modes)
 
-    def plan_disconnect(self, place: Place) -> Plan:
-        """What taking the hub out of a file would change.
+    def plan_disconnect(self, place: Place) -> ChangePlan:
+        """Plan to take the hub out of a file.
 
         A file that nobody touched since it was connected becomes what it was before, every byte.
 
@@ -106,16 +124,16 @@ class Changes:
         """
         before = read_file(place)
         with _about(place):
-            found = _entry(place, before)
-            if before is None or found is None:
-                return Plan(place, "disconnected", before, before)
-            if not _holds_ours(place, found):
+            present = _entry(place, before)
+            if before is None or present is None:
+                return ChangePlan(place, "disconnected", before, before)
+            if not _holds_ours(place, present):
                 raise TakenError(
                     f"the server '{NAME}' in '{place.path}' is not this hub", "it was left alone"
                 )
-            known, earlier = self._earlier(place, before)
-            after = earlier if known else _remove(place, before)
-        return Plan(place, "disconnected", before, after, self._former_modes(place))
+            is_certain, earlier = self._earlier(place, before)
+            after = earlier if is_certain else _remove(place, before)
+        return ChangePlan(place, "disconnected", before, after, self._former_modes(place))
 
     def _former_modes(self, place: Place) -> tuple[int, int] | None:
         """The mode a file has and had, if we took it from others and nobody changed it since."""
@@ -126,21 +144,21 @@ class Changes:
         return None
 
     def _earlier(self, place: Place, data: bytes) -> tuple[bool, bytes | None]:
-        """What the file was before we came into it, if all changes since were ours."""
-        records = [each for each in self.journal.records() if each.path == str(place.path)]
+        """The file as it was before we came into it, if all changes since were ours."""
+        records = [record for record in self.journal.records() if record.path == str(place.path)]
         earlier: bytes | None = data
-        for each in records:  # the newest first, so this goes back in time
-            if each.undone or each.after != hash_of(earlier):
+        for record in records:  # the newest first, so this goes back in time
+            if record.undone or record.after != hash_of(earlier):
                 continue
             try:
-                earlier = self.journal.backup(each)
+                earlier = self.journal.backup(record)
             except StoreError:
                 return False, None
             if _entry(place, earlier) is None:
                 return True, earlier
         return False, None
 
-    def apply(self, plan: Plan) -> Record | None:
+    def apply(self, plan: ChangePlan) -> Record | None:
         """Make a change; None if there was nothing to do.
 
         Raises:
@@ -168,16 +186,10 @@ class Changes:
         Raises:
             ConfigError: There is none.
         """
-        standing = [record for record in self.journal.records() if not record.undone]
-        if not standing:
-            raise ConfigError("there is no change to undo", "see them with: toolyard undo --list")
-        newest = standing[0]
-        if not newest.batch:
-            return [newest]
-        return [record for record in standing if record.batch == newest.batch]
+        return last_order(self.journal.records())
 
-    def plan_undo(self, id_: str = "") -> tuple[Record, Plan]:
-        """What undoing a change would do; without an id the newest that was not undone.
+    def plan_undo(self, id_: str = "") -> tuple[Record, ChangePlan]:
+        """Plan to undo a change; without an id the newest that was not undone.
 
         Raises:
             UnknownNameError: There is none.
@@ -192,9 +204,11 @@ class Changes:
         old, new = record.modes or (None, None)
         modes = (new, old) if old and new and _mode(place) == new else None
         if hash_of(now) == record.after:
-            return record, Plan(place, what, now, was, modes)
+            return record, ChangePlan(place, what, now, was, modes)
         with _about(place):
-            return record, Plan(place, what, now, self._merged(record, place, now, was), modes)
+            return record, ChangePlan(
+                place, what, now, self._merged(record, place, now, was), modes
+            )
 
     def _merged(
         self, record: Record, place: Place, now: bytes | None, was: bytes | None
@@ -211,7 +225,7 @@ class Changes:
         data = now or b""
         return _remove(place, data) if entry is None else _put(place, data, entry)
 
-    def undo(self, record: Record, plan: Plan) -> None:
+    def undo(self, record: Record, plan: ChangePlan) -> None:
         """Undo a change as planned.
 
         Raises:
@@ -228,7 +242,7 @@ class Changes:
             now = datetime.now(UTC).isoformat(timespec="seconds")
             self.journal.write(msgspec.structs.replace(record, undone=now))
 
-    def _record(self, plan: Plan) -> Record:
+    def _record(self, plan: ChangePlan) -> Record:
         id_, at = self.journal.new_id()
         place = plan.place
         return Record(
@@ -260,7 +274,7 @@ class Changes:
 
 
 def read_file(place: Place) -> bytes | None:
-    """What a client's file holds; None if there is none.
+    """The bytes of a client's file; None if there is none.
 
     Raises:
         ConfigError: A link leads to it, or it is no file.
@@ -279,7 +293,7 @@ def place_of(record: Record) -> Place:
     Raises:
         UnknownNameError: Its client is not known any more.
     """
-    client = find_client(record.client)
+    client = find_client(FORMER_IDS.get(record.client, record.client))
     return Place(client, Path(record.base), Path(record.path), record.project)
 
 
@@ -313,8 +327,8 @@ def _holds_ours(place: Place, raw: Any) -> bool:
     return is_ours(NAME, entry.endpoint)
 
 
-def _kept(raw: dict[str, Any]) -> dict[str, Any]:
-    """What somebody added to our entry that is not about starting, reaching or switching it."""
+def _added_keys(raw: dict[str, Any]) -> dict[str, Any]:
+    """The keys that somebody added to our entry, beside those that start, reach or switch it."""
     ours = (*LAUNCH_KEYS, *SWITCH_KEYS, *BY_VARIABLE)
     return {key: value for key, value in raw.items() if key not in ours}
 
@@ -326,7 +340,7 @@ def _hash_entry(raw: Any) -> str:
 
 
 def _missing_folders(folder: Path) -> list[Path]:
-    missing = [each for each in (folder, *folder.parents) if not each.exists()]
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
     return missing[::-1]
 
 
@@ -352,7 +366,7 @@ def _holds_secret(endpoint: Endpoint) -> bool:
     return isinstance(endpoint, Url) and bool(endpoint.headers)
 
 
-def _write(plan: Plan) -> None:
+def _write(plan: ChangePlan) -> None:
     place, data = plan.place, plan.after
     if data is None:
         try:
@@ -371,6 +385,6 @@ def _write(plan: Plan) -> None:
 
 
 def _remove_folders(folders: tuple[str, ...]) -> None:
-    for each in reversed(folders):
+    for folder in reversed(folders):
         with suppress(OSError):  # somebody put something into it
-            os.rmdir(each)
+            os.rmdir(folder)

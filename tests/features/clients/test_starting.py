@@ -9,19 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from toolyard.clients.ours import is_ours
-from toolyard.clients.starting import Installation, this_installation
 from toolyard.core.model import Command
+from toolyard.features.clients.ours import is_ours
+from toolyard.features.clients.starting import OwnInstallation, this_installation
 
 CACHE = "/cache/uv/archive-v0/Xy0z/bin"
 BOX = "/data/uv/tools/toolyard/bin"
 
 WORDS = [
-    (Installation("/usr/bin/python3"), ("/usr/bin/python3", "-P", "-m", "toolyard")),
-    (Installation(f"{BOX}/python", f"{BOX}/toolyard"), (f"{BOX}/toolyard",)),
-    (Installation(f"{CACHE}/python", f"{CACHE}/toolyard"), ("uvx", "toolyard")),
+    (OwnInstallation("/usr/bin/python3"), ("/usr/bin/python3", "-P", "-m", "toolyard")),
+    (OwnInstallation(f"{BOX}/python", f"{BOX}/toolyard"), (f"{BOX}/toolyard",)),
+    (OwnInstallation(f"{CACHE}/python", f"{CACHE}/toolyard"), ("uvx", "toolyard")),
     (
-        Installation(f"{CACHE}/python", f"{CACHE}/toolyard", "file:///w/t.whl", "/opt/uvx"),
+        OwnInstallation(f"{CACHE}/python", f"{CACHE}/toolyard", "file:///w/t.whl", "/opt/uvx"),
         ("/opt/uvx", "--from", "file:///w/t.whl", "toolyard"),
     ),
 ]
@@ -29,7 +29,7 @@ WORDS = [
 
 @pytest.mark.parametrize(("installation", "words"), WORDS)
 def test_the_words_outlive_a_cache_and_are_known_again(
-    installation: Installation, words: tuple[str, ...]
+    installation: OwnInstallation, words: tuple[str, ...]
 ) -> None:
     assert installation.words == words
     assert installation.is_fleeting is words[0].endswith("uvx")
@@ -42,8 +42,10 @@ def test_something_else_that_uvx_starts_is_not_ours() -> None:
 
 
 def test_every_process_of_an_installation_gives_the_same_words() -> None:
-    code = "from toolyard.clients.starting import this_installation as t; print(*t().words)"
-    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src")}
+    code = (
+        "from toolyard.features.clients.starting import this_installation as t; print(*t().words)"
+    )
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3] / "src")}
     said = subprocess.check_output([sys.executable, "-c", code], env=env, text=True)
 
     assert said.split() == [*this_installation().words]

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Toolyard
+from tests.cli.stand_in import StandIn
 from toolyard.console.exits import Exit
 from toolyard.features.tokens.store import TokensFile
 
@@ -57,6 +58,20 @@ def test_a_client_is_connected_and_undo_puts_back_every_byte(
     assert toolyard("undo", "--yes").code == 0
     assert cursor.read_text() == CURSOR
     assert toolyard("undo", "--yes").code == Exit.CONFIG
+
+
+def test_beside_a_running_hub_the_callers_own_environment_says_where_files_are(
+    toolyard: Toolyard, hub: StandIn, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = home / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.setenv("CODEX_HOME", str(elsewhere))
+
+    assert toolyard("connect", "codex", "--yes").code == 0
+    assert "toolyard" in (elsewhere / "config.toml").read_text()
+    assert toolyard("undo", "--yes").code == 0
+    assert list(elsewhere.iterdir()) == []
+    assert hub.asked == []
 
 
 def test_disconnect_leaves_what_was_there_before(toolyard: Toolyard, cursor: Path) -> None:
@@ -229,7 +244,7 @@ def test_what_cannot_be_is_refused_with_a_reason(
     cases = [
         (("connect", "cursr", "--yes"), Exit.NOT_FOUND, "cursor"),
         (("connect",), Exit.USAGE, "--all"),
-        (("connect", "cursor"), Exit.USAGE, "nobody is there"),
+        (("connect", "cursor"), Exit.USAGE, "no terminal"),
         (("connect", "claude-desktop", "--http", "--yes"), Exit.CONFIG, "takes no address"),
         (("connect", "cursor", "--http", "--project", str(home), "--yes"), Exit.CONFIG, "token"),
         (("connect", "windsurf", "--project", str(home), "--yes"), Exit.FAILED, "no file"),
@@ -349,7 +364,7 @@ def answered(*words: str, answers: list[str]) -> str:
     """What a person sees who gives these answers, one to each question."""
     main, other = pty.openpty()
     command = [sys.executable, "-m", "toolyard", *words]
-    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src"), "TERM": "dumb"}
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3] / "src"), "TERM": "dumb"}
     process = subprocess.Popen(command, stdin=other, stdout=other, stderr=other, env=env)
     os.close(other)
     seen = ""

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from tests.clients.files import json_file, toml_file
-from toolyard.clients.formats import put, raw_entry, read, remove
-from toolyard.clients.known import BY_NAME, CLIENTS, Client
-from toolyard.clients.toml import remove_table, set_table
+from tests.features.clients.files import json_file, toml_file
 from toolyard.core.errors import ConfigError
 from toolyard.core.model import Command, Endpoint, Url
+from toolyard.features.clients.formats import put, raw_entry, read, remove
+from toolyard.features.clients.known import BY_NAME, CLIENTS, Client
+from toolyard.features.clients.toml import remove_table, set_table
 
 STDIO = Command(("/opt/run", "stdio", "a b"), (("FOO", "bar"),))
 BARE = Command(("run",))

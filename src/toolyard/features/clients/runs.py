@@ -15,12 +15,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
-from toolyard.clients.change import read_file
-from toolyard.clients.delivery import Delivery, Merge
-from toolyard.clients.formats import remove
-from toolyard.clients.known import BY_NAME
-from toolyard.clients.places import Place, refuse_links
 from toolyard.core.errors import ToolyardError
+from toolyard.features.clients.change import read_file
+from toolyard.features.clients.delivery import Delivery, Merge
+from toolyard.features.clients.formats import remove
+from toolyard.features.clients.known import BY_NAME
+from toolyard.features.clients.places import Place, refuse_links
 from toolyard.records.files import locked, write_atomic
 
 NOTE: Final = "merged.json"
@@ -50,7 +50,7 @@ def run_folder(runs: Path, delivery: Delivery, id_: str) -> Iterator[tuple[Path,
 
 def put_back_leftovers(runs: Path) -> list[str]:
     """Put back what runs left that were killed; give these runs."""
-    folders = [each for each in sorted(runs.glob("*-*")) if not _is_alive(each)]
+    folders = [folder for folder in sorted(runs.glob("*-*")) if not _is_alive(folder)]
     for folder in folders:
         put_back(folder)
     return [folder.name for folder in folders]
@@ -63,7 +63,7 @@ def put_back(folder: Path) -> str:
     with suppress(OSError, ValueError, ToolyardError), locked(folder.parent / "runs"):
         note = _note(folder)
         path = note["path"]
-        others = [each for each in folder.parent.glob("*-*") if _shares(each, folder, path)]
+        others = [other for other in folder.parent.glob("*-*") if _shares(other, folder, path)]
         if others:
             _hand_over(note, others[0])
         else:
@@ -76,7 +76,9 @@ def _merge(folder: Path, merge: Merge) -> None:
     place = merge.place
     refuse_links(place)
     with locked(folder.parent / "runs"):
-        shared = [e for e in folder.parent.glob("*-*") if _shares(e, folder, str(place.path))]
+        shared = [
+            other for other in folder.parent.glob("*-*") if _shares(other, folder, str(place.path))
+        ]
         now = read_file(place)
         after = merge.apply(now or b"")
         first = _note(shared[0]) if shared else None
@@ -130,7 +132,7 @@ def _note(folder: Path) -> Note:
 
 
 def _shares(other: Path, folder: Path, path: str) -> bool:
-    """Whether another run that goes on has its servers in that file."""
+    """Return whether another run that goes on has its servers in that file."""
     if other == folder or not _is_alive(other):
         return False
     with suppress(OSError, ValueError):
@@ -139,7 +141,7 @@ def _shares(other: Path, folder: Path, path: str) -> bool:
 
 
 def _is_alive(folder: Path) -> bool:
-    """Whether the process that made a run's folder still runs; its name begins with the pid."""
+    """Return whether the process of a run's folder still runs; its name begins with the pid."""
     try:
         os.kill(int(folder.name.partition("-")[0]), 0)
     except ProcessLookupError:

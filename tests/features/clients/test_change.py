@@ -12,15 +12,16 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from tests.clients.files import json_file, toml_file
-from toolyard.clients.change import Changes
-from toolyard.clients.journal import Journal
-from toolyard.clients.known import BY_NAME, CLIENTS, Client
-from toolyard.clients.places import Place, Surroundings, one_place
+from tests.features.clients.files import json_file, toml_file
 from toolyard.core.errors import ConfigError, NotOursError, TakenError, ToolyardError
 from toolyard.core.model import Command, Url
+from toolyard.features.clients.change import Changes
+from toolyard.features.clients.journal import Journal
+from toolyard.features.clients.known import BY_NAME, CLIENTS, FORMER_IDS, Client
+from toolyard.features.clients.places import Place, Surroundings, one_place
 
 OURS = Command(("/opt/bin/toolyard", "mcp"))
 OTHER = Command(("/usr/bin/toolyard", "mcp", "--agent", "codex"))
@@ -344,6 +345,20 @@ def test_a_journal_of_an_older_version_is_read_and_is_older(home: Path) -> None:
 
     assert second is not None
     assert [record.id for record in changes.journal.records()] == [second.id, first.id]
+
+
+@pytest.mark.parametrize(("former", "name"), FORMER_IDS.items())
+def test_a_change_under_a_former_id_is_undone(
+    home: Path, changes: Changes, former: str, name: str
+) -> None:
+    place = place_for(home, name, b'{"mcpServers": {}}  // mine')
+    record = changes.apply(changes.plan_connect(place, OURS))
+    assert record is not None
+    changes.journal.write(msgspec.structs.replace(record, client=former))
+
+    changes.undo(*changes.plan_undo(record.id))
+
+    assert place.path.read_bytes() == b'{"mcpServers": {}}  // mine'
 
 
 def test_a_damaged_backup_is_not_put_back(home: Path, changes: Changes) -> None:

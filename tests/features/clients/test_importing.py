@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from toolyard.clients.formats import put
-from toolyard.clients.known import BY_NAME, CLIENTS, Client
-from toolyard.clients.places import Surroundings, is_installed, one_place, user_places
-from toolyard.clients.taking import Gathered, gather, places_to_read
 from toolyard.core.model import Command, Endpoint, Url
+from toolyard.features.clients.formats import put
+from toolyard.features.clients.importing import Gathered, gather, places_to_read
+from toolyard.features.clients.known import BY_NAME, CLIENTS, Client
+from toolyard.features.clients.places import Surroundings, is_installed, one_place, user_places
 from toolyard.stores.servers import ServersFile
 
 FILES = Command(("npx", "-y", "files", "/srv"), (("KEY", "v"),))
@@ -36,7 +36,7 @@ def look(home: Path, project: Any = None, **present: Any) -> Gathered:
 
 
 def named(gathered: Gathered) -> dict[str, Any]:
-    return {each.name: [p.client.name for p in each.places] for each in gathered.found}
+    return {each.name: [p.client.name for p in each.places] for each in gathered.servers}
 
 
 def test_what_runs_the_same_is_found_once_whatever_it_is_called(home: Path) -> None:
@@ -64,7 +64,7 @@ def test_our_own_entries_and_what_the_yard_has_are_left_out(home: Path) -> None:
     give(home, "cursor", toolyard=own, yard=Command(("python", "-P", "-m", "toolyard", "mcp")))
     give(home, "codex", toolyard=door, files=FILES)
 
-    (found,) = look(home, mine=FILES).found
+    (found,) = look(home, mine=FILES).servers
 
     assert (found.name, found.present) == ("files", "mine")
 
@@ -80,11 +80,11 @@ def test_a_projects_command_means_the_same_from_anywhere(home: Path) -> None:
     project.mkdir()
     give(home, "cursor", project, run=Command(("./run", "${workspaceFolder}/x")))
 
-    (found,) = look(home, project).found
+    (found,) = look(home, project).servers
 
     assert found.is_shared
     assert found.endpoint == Command(("./run", f"{project}/x"), (), str(project))
-    assert look(home).found == ()
+    assert look(home).servers == ()
 
 
 def test_what_the_users_own_file_says_for_a_project_is_found_there_alone(home: Path) -> None:
@@ -93,10 +93,10 @@ def test_what_the_users_own_file_says_for_a_project_is_found_there_alone(home: P
     said = {"projects": {str(project): {"mcpServers": {"s": {"command": "run"}}}}}
     (home / ".claude.json").write_text(json.dumps(said))
 
-    (found,) = look(home, project).found
+    (found,) = look(home, project).servers
 
     assert (found.name, found.is_shared) == ("s", False)
-    assert look(home).found == ()
+    assert look(home).servers == ()
 
 
 def test_a_broken_file_is_a_problem_and_costs_no_other(home: Path) -> None:
@@ -116,14 +116,14 @@ def test_a_broken_file_is_a_problem_and_costs_no_other(home: Path) -> None:
 )
 def test_what_is_taken_in_is_the_same_in_the_yard(home: Path, endpoint: Endpoint) -> None:
     give(home, "claude-code", s=endpoint)
-    (found,) = look(home).found
+    (found,) = look(home).servers
     file = ServersFile(home / "servers.json")
 
     file.put(found.name, found.entry())
 
     (server,) = file.load().servers
     assert (server.endpoint, server.enabled) == (endpoint, True)
-    assert look(home, **{server.id.name: server.endpoint}).found[0].present == "s"
+    assert look(home, **{server.id.name: server.endpoint}).servers[0].present == "s"
 
 
 UNTAKEN: list[tuple[str, dict[str, Any], list[str], list[str]]] = [
@@ -151,7 +151,7 @@ def test_what_is_not_taken_over_is_named(
 ) -> None:
     write_entry(home, name, {"command": "run", **extra})
 
-    (found,) = look(home).found
+    (found,) = look(home).servers
 
     assert [lost.key for lost in found.untaken if lost.opens] == opening
     assert [lost.key for lost in found.untaken if not lost.opens] == others
@@ -185,7 +185,7 @@ def test_a_timeout_is_taken_in_the_unit_of_its_client(
     home: Path, name: str, key: str, value: int, written: float | None, seconds: float | None
 ) -> None:
     write_entry(home, name, {"command": "run", key: value})
-    (found,) = look(home).found
+    (found,) = look(home).servers
     file = ServersFile(home / "servers.json")
 
     file.put("s", found.entry())
@@ -199,7 +199,7 @@ def test_what_one_of_two_clients_had_restricted_stays_named(home: Path) -> None:
     write_entry(home, "gemini", {"command": "run", "excludeTools": ["rm"], "timeout": 9000})
     write_entry(home, "qwen", {"command": "run", "timeout": 5000, "description": "Files"})
 
-    (found,) = look(home).found
+    (found,) = look(home).servers
 
     assert [(lost.client, lost.key) for lost in found.untaken] == [("gemini", "excludeTools")]
     assert (found.timeout, found.title) == (9.0, "Files")
@@ -222,7 +222,7 @@ def test_what_a_file_says_of_a_server_elsewhere_is_named(
 ) -> None:
     write_entry(home, name, {"command": ["run"]}, **whole)
 
-    (found,) = look(home).found
+    (found,) = look(home).servers
 
     assert [(lost.key, lost.opens) for lost in found.untaken] == [(key, True) for key in keys]
 

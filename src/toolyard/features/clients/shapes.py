@@ -1,4 +1,4 @@
-"""How a client writes one server down, and how what it wrote is understood.
+"""The shape in which a client writes one server down, read and written.
 
 A shape says in which words: all clients mean the same two things, a command or an address.
 """
@@ -10,11 +10,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
-from toolyard.clients.untaken import Untaken, nothing_else, untaken_keys, untaken_references
 from toolyard.core.endpoint_fields import LONGEST_CALL
 from toolyard.core.errors import ConfigError
 from toolyard.core.model import Command, Endpoint, Pairs
 from toolyard.core.transports import TRANSPORT_KEYS
+from toolyard.features.clients.untaken import (
+    Untaken,
+    nothing_else,
+    untaken_keys,
+    untaken_references,
+)
 from toolyard.stores.entries import LAUNCH_KEYS, SWITCH_KEYS, TITLE_KEYS, read_entry
 
 Raw = dict[str, Any]
@@ -37,7 +42,7 @@ def _as_it_is(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ClientEntry:
     """One server of a client's file."""
 
     name: str
@@ -50,16 +55,16 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class FileShape:
     """The words of one client, or of several that use the same."""
 
     top: str = "mcpServers"
     """The key under which servers stand."""
     syntax: Syntax = "json"
     fixed: tuple[tuple[str, Any], ...] = ()
-    """What every entry begins with."""
+    """The keys that every entry begins with."""
     words: Mapping[str, str] = field(default_factory=dict)
-    """What `type` says, by stdio, http and sse; without a word there is no `type`."""
+    """The value of `type`, by stdio, http and sse; without one there is no `type`."""
     addresses: Mapping[str, str] = field(default_factory=dict)
     """The key of the address, by http and sse; what is missing the client cannot take."""
     one_list: bool = False
@@ -78,7 +83,7 @@ class Shape:
     """Finds what the whole file says of a server outside of its entry."""
 
     def takes(self, kind: str) -> bool:
-        """Whether the client can be given an address of that kind."""
+        """Return whether the client can be given an address of that kind."""
         return kind in self.addresses
 
     def write(self, endpoint: Endpoint) -> Raw:
@@ -109,7 +114,7 @@ class Shape:
         raw |= _filled(self.env, command.env)
         return raw | ({"cwd": command.cwd} if command.cwd else {})
 
-    def read(self, name: str, raw: object) -> Entry:
+    def read(self, name: str, raw: object) -> ClientEntry:
         """Understand an entry.
 
         Raises:
@@ -124,7 +129,7 @@ class Shape:
         endpoint = change_texts(entry.endpoint, self.refer)
         untaken = (*self._untaken(fields), *untaken_references(endpoint))
         seconds = self._seconds(fields)
-        return Entry(name, endpoint, entry.enabled, entry.title, seconds, untaken)
+        return ClientEntry(name, endpoint, entry.enabled, entry.title, seconds, untaken)
 
     def _seconds(self, raw: Raw) -> float | None:
         key, unit = self.timeout or ("", 0.0)

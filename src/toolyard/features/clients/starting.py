@@ -1,4 +1,4 @@
-"""How this very Toolyard is started again, however it was installed.
+"""The command that starts this very Toolyard again, however it was installed.
 
 The same words in every process of one installation: the command line and the hub's page must
 write the same entry.
@@ -27,8 +27,8 @@ _CACHE: Final = re.compile(r"(?:archive|environments|builds)-v\d+")
 
 
 @dataclass(frozen=True, slots=True)
-class Installation:
-    """Where a Toolyard is, and where it came from."""
+class OwnInstallation:
+    """The place of a Toolyard, and its origin."""
 
     python: str
     script: str = ""
@@ -39,7 +39,7 @@ class Installation:
 
     @property
     def is_fleeting(self) -> bool:
-        """Whether it may be gone tomorrow."""
+        """True if it may be gone tomorrow."""
         return any(_CACHE.fullmatch(part) for part in Path(self.python).parts)
 
     @property
@@ -50,33 +50,33 @@ class Installation:
         return (self.script,) if self.script else (self.python, "-P", "-m", NAME)
 
 
-def this_installation(env: Mapping[str, str] = os.environ) -> Installation:
+def this_installation(env: Mapping[str, str] = os.environ) -> OwnInstallation:
     """The one this process runs from."""
     try:
-        found = metadata.distribution(NAME)
+        package = metadata.distribution(NAME)
     except metadata.PackageNotFoundError:
-        return Installation(sys.executable)
-    return Installation(sys.executable, _script(found), _origin(found), _uvx(env))
+        return OwnInstallation(sys.executable)
+    return OwnInstallation(sys.executable, _script(package), _origin(package), _uvx(env))
 
 
 def fleeting_note() -> str:
-    """What to tell who runs from a cache; empty for all others."""
+    """The note for those who run from a cache; empty for all others."""
     return FLEETING if this_installation().is_fleeting else ""
 
 
-def _script(found: metadata.Distribution) -> str:
+def _script(package: metadata.Distribution) -> str:
     """The command that was installed with the package."""
-    for file in found.files or ():
+    for file in package.files or ():
         if file.name in (NAME, f"{NAME}.exe") and file.parent.name in ("bin", "Scripts"):
-            path = os.path.abspath(str(found.locate_file(file)))
+            path = os.path.abspath(str(package.locate_file(file)))
             return path if os.access(path, os.X_OK) else ""
     return ""
 
 
-def _origin(found: metadata.Distribution) -> str:
+def _origin(package: metadata.Distribution) -> str:
     """The address it was installed from, as installers note it."""
     try:
-        return str(json.loads(found.read_text("direct_url.json") or "{}").get("url", ""))
+        return str(json.loads(package.read_text("direct_url.json") or "{}").get("url", ""))
     except ValueError:
         return ""
 

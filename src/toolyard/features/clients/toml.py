@@ -48,11 +48,11 @@ def parse_toml(data: bytes) -> dict[str, Any]:
         raise ConfigError(f"text that is not UTF-8 at line {line}", "save it as UTF-8") from error
     except tomllib.TOMLDecodeError as error:
         # It says "... (at line 3, column 4)" or "... (at end of document)".
-        said, _, where = str(error).rpartition(" (at ")
+        fault, _, where = str(error).rpartition(" (at ")
         if "line" not in where:
             last = data.rstrip().count(b"\n") + 1
             where = f"line {last}, the end)"
-        text = f"{said[:1].lower()}{said[1:]} at {where.removesuffix(')')}"
+        text = f"{fault[:1].lower()}{fault[1:]} at {where.removesuffix(')')}"
         raise ConfigError(text, "correct it there") from error
 
 
@@ -62,18 +62,18 @@ def set_table(data: bytes, path: Keys, value: Mapping[str, Any]) -> bytes:
     Raises:
         ConfigError: It cannot be read, or what it has there cannot be changed.
     """
-    said = parse_toml(data)
+    before = parse_toml(data)
     text = data.decode("utf-8")
     newline = "\r\n" if "\r\n" in text else "\n"
-    mine = [each for each in _statements(text) if each.path[: len(path)] == path]
+    mine = [part for part in _statements(text) if part.path[: len(path)] == path]
     block = newline.join(_render(path, value)) + newline
-    place = next((each for each in mine if each.is_header), None)
+    place = next((part for part in mine if part.is_header), None)
     text = _cut(text, mine, place, block)
     if place is None:
         gap = newline if text.strip(BOM) else ""
         gap += gap if not text.endswith("\n") else ""
         text = f"{text}{gap}{block}"
-    return _checked(text, _with(said, path, dict(value)), path)
+    return _checked(text, _with(before, path, dict(value)), path)
 
 
 def remove_table(data: bytes, path: Keys) -> bytes:
@@ -82,12 +82,12 @@ def remove_table(data: bytes, path: Keys) -> bytes:
     Raises:
         ConfigError: It cannot be read, or what it has there cannot be taken out.
     """
-    said = parse_toml(data)
-    if not _has(said, path):
+    before = parse_toml(data)
+    if not _has(before, path):
         return data
     text = data.decode("utf-8")
-    mine = [each for each in _statements(text) if each.path[: len(path)] == path]
-    return _checked(_cut(text, mine), _with(said, path, None), path)
+    mine = [part for part in _statements(text) if part.path[: len(path)] == path]
+    return _checked(_cut(text, mine), _with(before, path, None), path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ def _keys(text: str, at: int) -> tuple[Keys, int]:
 
 
 def _line_end(text: str, at: int) -> int:
-    """Where the statement that `at` is in ends, its line end included."""
+    """The end of the statement that `at` is in, its line end included."""
     depth = 0
     for match in _PIECE.finditer(text, at):
         piece = match.group()
@@ -152,39 +152,39 @@ def _cut(
     text: str, statements: list[_Statement], place: _Statement | None = None, block: str = ""
 ) -> str:
     """Take statements out, with an empty line before a header; `block` comes where `place` was."""
-    for each in reversed(statements):
-        start, new = each.start, block if each is place else ""
-        if each.is_header and not new and (empty := _EMPTY_LINE.search(text, 0, start)):
+    for statement in reversed(statements):
+        start, new = statement.start, block if statement is place else ""
+        if statement.is_header and not new and (empty := _EMPTY_LINE.search(text, 0, start)):
             start = empty.start()
-        text = text[:start] + new + text[each.end :]
+        text = text[:start] + new + text[statement.end :]
     return text
 
 
-def _has(said: Any, path: Keys) -> bool:
+def _has(table: Any, path: Keys) -> bool:
     for key in path:
-        if not isinstance(said, dict) or key not in said:
+        if not isinstance(table, dict) or key not in table:
             return False
-        said = said[key]
+        table = table[key]
     return True
 
 
-def _with(said: Mapping[str, Any], path: Keys, value: object) -> dict[str, Any]:
+def _with(table: Mapping[str, Any], path: Keys, value: object) -> dict[str, Any]:
     """The same with another value at `path`, or without it for None; empty tables do not count."""
     key, rest = path[0], path[1:]
-    inner = said.get(key, {})
+    inner = table.get(key, {})
     if rest:
         value = _with(inner if isinstance(inner, dict) else {}, rest, value) or None
-    kept = {each: inner for each, inner in said.items() if each != key}
-    return kept if value is None else {**kept, key: value}
+    others = {name: inner for name, inner in table.items() if name != key}
+    return others if value is None else {**others, key: value}
 
 
-def _checked(text: str, wanted: dict[str, Any], path: Keys) -> bytes:
+def _checked(text: str, expected: dict[str, Any], path: Keys) -> bytes:
     data = text.encode("utf-8")
     try:
-        found = parse_toml(data)
+        after = parse_toml(data)
     except ConfigError:
-        found = None
-    if found is None or _without_empty(found, path[0]) != _without_empty(wanted, path[0]):
+        after = None
+    if after is None or _without_empty(after, path[0]) != _without_empty(expected, path[0]):
         shown = ".".join(path)
         raise ConfigError(
             f"'{shown}' cannot be changed in the way it is written there",
@@ -193,19 +193,19 @@ def _checked(text: str, wanted: dict[str, Any], path: Keys) -> bytes:
     return data
 
 
-def _without_empty(said: dict[str, Any], key: str) -> dict[str, Any]:
-    return {each: value for each, value in said.items() if each != key or value != {}}
+def _without_empty(table: dict[str, Any], key: str) -> dict[str, Any]:
+    return {name: value for name, value in table.items() if name != key or value != {}}
 
 
 def _render(path: Keys, value: Mapping[str, Any]) -> list[str]:
     """The lines of a table: first what is plain, then the tables in it."""
     lines = [f"[{'.'.join(map(_name, path))}]"]
     inner: list[str] = []
-    for key, each in value.items():
-        if isinstance(each, dict):
-            inner += ["", *_render((*path, key), each)]
+    for key, content in value.items():
+        if isinstance(content, dict):
+            inner += ["", *_render((*path, key), content)]
         else:
-            lines.append(f"{_name(key)} = {_value(each)}")
+            lines.append(f"{_name(key)} = {_value(content)}")
     return lines + inner
 
 

@@ -1,4 +1,4 @@
-"""What a run of an agent is handed: words for its command line, variables, files of its own.
+"""The servers handed to a run of an agent: by words on its command line, variables or files.
 
 Nothing of the user's is touched; only clients without a flag or variable for it get their servers
 in the project's file, which is put back afterwards.
@@ -13,11 +13,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from toolyard.clients.formats import put
-from toolyard.clients.known import BY_NAME
-from toolyard.clients.places import Place, Surroundings, one_place
-from toolyard.clients.shapes import Shape
 from toolyard.core.model import Command, Endpoint, Url
+from toolyard.features.clients.formats import put
+from toolyard.features.clients.known import BY_NAME
+from toolyard.features.clients.places import Place, Surroundings, one_place
+from toolyard.features.clients.shapes import FileShape
 from toolyard.stores.mask import is_secret_name
 
 CLIENT_OF: Final[Mapping[str, str]] = {
@@ -30,7 +30,7 @@ CLIENT_OF: Final[Mapping[str, str]] = {
 }
 """The client whose words an agent understands."""
 VARIABLE: Final = "TOOLYARD_MCP_CONFIG"
-"""Where an agent that nobody knows finds its file, in the words that most understand."""
+"""The variable that names the file of an agent that is not known, in the most common words."""
 _BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
 _BEARER: Final = "Bearer "
 Servers = Mapping[str, Endpoint]
@@ -56,7 +56,7 @@ class Merge:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """How the servers of one run reach the agent."""
+    """The way in which the servers of one run reach the agent."""
 
     how: str
     """In words for people."""
@@ -96,8 +96,8 @@ def deliver(
     return Delivery(f"a file named by {VARIABLE}", env=env, files=(("mcp.json", data),))
 
 
-def _written(shape: Shape, servers: Servers) -> bytes:
-    body = {shape.top: {name: shape.write(each) for name, each in servers.items()}}
+def _written(shape: FileShape, servers: Servers) -> bytes:
+    body = {shape.top: {name: shape.write(endpoint) for name, endpoint in servers.items()}}
     return json.dumps(body, indent=2, ensure_ascii=False).encode() + b"\n"
 
 
@@ -119,7 +119,7 @@ def _by_project(agent: str, servers: Servers, around: Surroundings, project: Pat
     """Clients that know neither: the project's file, merged and put back."""
     client = BY_NAME[CLIENT_OF[agent]]
     place = one_place(client, around, project)
-    entries = tuple((name, client.shape.write(each)) for name, each in servers.items())
+    entries = tuple((name, client.shape.write(endpoint)) for name, endpoint in servers.items())
     return Delivery(f"the project's {client.project[0]}", merge=Merge(place, entries))
 
 
@@ -158,22 +158,22 @@ def _codex_env(command: Command, env: dict[str, str]) -> dict[str, Any]:
             passed.append(name)
         else:
             plain[name] = value
-    made: dict[str, Any] = {"env": plain} if plain else {}
-    return made | ({"env_vars": passed} if passed else {})
+    fields: dict[str, Any] = {"env": plain} if plain else {}
+    return fields | ({"env_vars": passed} if passed else {})
 
 
 def _codex_headers(url: Url, env: dict[str, str]) -> dict[str, Any]:
     named: dict[str, str] = {}
-    made: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for name, value in url.headers:
         variable = f"TOOLYARD_HEADER_{len(env)}"
         if name.lower() == "authorization" and value.startswith(_BEARER):
             env[variable] = value.removeprefix(_BEARER)
-            made["bearer_token_env_var"] = variable
+            fields["bearer_token_env_var"] = variable
         else:
             env[variable] = value
             named[name] = variable
-    return made | ({"env_http_headers": named} if named else {})
+    return fields | ({"env_http_headers": named} if named else {})
 
 
 def _setting(server: str, key: str, value: Any) -> str:
@@ -184,6 +184,6 @@ def _setting(server: str, key: str, value: Any) -> str:
 def _toml(value: Any) -> str:
     """A value as TOML has it; its strings are those of JSON."""
     if isinstance(value, dict):
-        pairs = (f"{json.dumps(key)} = {_toml(each)}" for key, each in value.items())
+        pairs = (f"{json.dumps(key)} = {_toml(inner)}" for key, inner in value.items())
         return "{" + ", ".join(pairs) + "}"
     return json.dumps(value, ensure_ascii=True)

@@ -1,4 +1,4 @@
-"""What we changed in clients' files: one record each, with what the file held before.
+"""The journal of our changes in clients' files: a record of each, with the file as it was.
 
 A folder in our own state: `ID.json` says what was done, `ID.before` is the file as it was. Both
 are for their owner alone, because clients' files hold secrets.
@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, Protocol, TypeVar
 
 import msgspec
 
-from toolyard.core.errors import StoreError, UnknownNameError
+from toolyard.core.errors import ConfigError, StoreError, UnknownNameError
 from toolyard.records.files import locked, read_bounded, write_atomic
 from toolyard.stores.places import make_private
 
@@ -53,7 +53,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     made: tuple[str, ...] = ()
     """Folders that were made for it, the outermost first."""
     undone: str = ""
-    """When it was undone."""
+    """The time at which it was undone."""
     number: int = 0
     """Counts the changes: two may fall into one millisecond, and clocks are set back. Records
     without one are older than all that have one."""
@@ -85,11 +85,11 @@ class Journal:
 
     def records(self) -> list[Record]:
         """All changes, the newest first; what cannot be read is left out."""
-        found = []
+        records = []
         for file in self.folder.glob("*.json") if self.folder.is_dir() else ():
             with suppress(OSError, StoreError, msgspec.DecodeError):
-                found.append(msgspec.json.decode(read_bounded(file), type=Record))
-        return sorted(found, key=lambda record: (record.number, record.id), reverse=True)
+                records.append(msgspec.json.decode(read_bounded(file), type=Record))
+        return sorted(records, key=lambda record: (record.number, record.id), reverse=True)
 
     def get(self, id_: str) -> Record:
         """One change.
@@ -97,15 +97,15 @@ class Journal:
         Raises:
             UnknownNameError: There is none of that id.
         """
-        for each in self.records():
-            if each.id == id_:
-                return each
+        for record in self.records():
+            if record.id == id_:
+                return record
         raise UnknownNameError(
             f"there is no change {id_[:80]!r}", "see them with: toolyard undo --list"
         )
 
     def backup(self, record: Record) -> bytes | None:
-        """What the file held before a change; None if there was no file.
+        """The bytes of the file before a change; None if there was no file.
 
         Raises:
             StoreError: The backup is gone or damaged.
@@ -122,7 +122,7 @@ class Journal:
         return data
 
     def backup_file(self, record: Record) -> Path:
-        """Where the backup of a change is."""
+        """The file that holds the backup of a change."""
         return self.folder / f"{record.id}.before"
 
     def add(self, record: Record, before: bytes | None) -> Record:
@@ -163,6 +163,38 @@ class Journal:
                 (self.folder / f"{record.id}.{ending}").unlink()
 
 
+class PastChange(Protocol):
+    """A change of the past, as the journal or an answer has it."""
+
+    @property
+    def undone(self) -> str:
+        """The time at which it was undone; empty if it stands."""
+        ...
+
+    @property
+    def batch(self) -> str:
+        """The order it was part of, if that changed several files."""
+        ...
+
+
+Past = TypeVar("Past", bound=PastChange)
+
+
+def last_order(changes: Sequence[Past]) -> list[Past]:
+    """The changes of the last order that was not undone; all are given the newest first.
+
+    Raises:
+        ConfigError: There is none.
+    """
+    standing = [change for change in changes if not change.undone]
+    if not standing:
+        raise ConfigError("there is no change to undo", "see them with: toolyard undo --list")
+    newest = standing[0]
+    if not newest.batch:
+        return [newest]
+    return [change for change in standing if change.batch == newest.batch]
+
+
 def hash_of(data: bytes | None) -> str:
-    """What tells one content from another; empty for no file."""
+    """The mark that tells one content from another; empty for no file."""
     return "" if data is None else hashlib.sha256(data).hexdigest()

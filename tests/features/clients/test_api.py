@@ -55,3 +55,41 @@ async def test_what_cannot_be_done_is_said_with_its_status(home: Path) -> None:
         assert odd.status == 422
         file.write_bytes(b'{"mcpServers": {"toolyard": {"command": "other"}}}')
         assert (await send(doors, "POST", f"{TOP}/cursor/connect", {})).status == 409
+
+
+async def test_only_the_change_that_was_previewed_is_written(home: Path) -> None:
+    file = home / ".cursor" / "mcp.json"
+    file.parent.mkdir()
+    file.write_bytes(BEFORE)
+    path = f"{TOP}/cursor/connect"
+    async with open_doors(home) as doors:
+        tried = (await send(doors, "POST", path, {"dry_run": True})).json()
+        other = BEFORE.replace(b'"a"', b'"b"')
+        file.write_bytes(other)
+        late = await send(doors, "POST", path, {"difference": tried["difference"]})
+        assert late.status == 422 and "meanwhile" in late.json()["detail"]
+        assert file.read_bytes() == other
+
+        file.write_bytes(BEFORE)
+        done = await send(doors, "POST", path, {"difference": tried["difference"]})
+        assert done.status == 200 and file.read_bytes() != BEFORE
+        id_ = done.json()["id"]
+        undo = f"{TOP}/changes/{id_}/undo"
+        assert (await send(doors, "POST", undo, {"difference": "another"})).status == 422
+        assert (await send(doors, "POST", undo, {})).status == 200
+        assert file.read_bytes() == BEFORE
+
+
+async def test_the_file_of_a_project_is_changed_where_one_is_named(home: Path) -> None:
+    project = home / "work"
+    project.mkdir()
+    order = {"project": str(project)}
+    async with open_doors(home) as doors:
+        assert (await send(doors, "POST", f"{TOP}/vscode/connect", order)).status == 200
+        assert (project / ".vscode" / "mcp.json").exists()
+        rows = (await send(doors, "GET", f"{TOP}?project={project}")).json()["clients"]
+        assert [row["client"] for row in rows if row["connected"]] == ["vscode"]
+        assert (await send(doors, "POST", f"{TOP}/vscode/disconnect", order)).status == 200
+        for odd in ("work", str(home / "none"), "x" * 300, "/a\0b"):
+            answer = await send(doors, "POST", f"{TOP}/vscode/connect", {"project": odd})
+            assert answer.status == 422, odd

@@ -1,4 +1,4 @@
-"""Where the clients' files are on this machine, and which clients are here."""
+"""The places of clients' files on this machine, and the clients that are here."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from toolyard.clients.known import Client
 from toolyard.core.errors import ConfigError, NotOursError
+from toolyard.features.clients.known import Client
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What decides where files are: the environment, the home directory and the system."""
+    """All that decides where files are: the environment, the home directory and the system."""
 
     env: Mapping[str, str] = field(repr=False)
     home: Path
@@ -29,8 +29,8 @@ class Surroundings:
 
     def named(self, variable: str) -> Path | None:
         """The folder that a variable names; blank counts as unset."""
-        said = self.env.get(variable, "").strip()
-        return Path(os.path.abspath(os.path.join(self.home, said))) if said else None
+        folder = self.env.get(variable, "").strip()
+        return Path(os.path.abspath(os.path.join(self.home, folder))) if folder else None
 
     def folder(self, client: Client) -> tuple[Path, str]:
         """The folder a client's files are below, and the way from there."""
@@ -53,11 +53,11 @@ class Place:
     project: str = ""
     """The project it is for; empty for the user's own file."""
     keys: tuple[str, ...] = ()
-    """Where in the file the servers stand, if not at the usual key."""
+    """The way to the servers within the file, if not the usual key."""
 
     @property
     def is_shared(self) -> bool:
-        """Whether it lies in a project, so that others may have written it."""
+        """True if it lies in a project, so that others may have written it."""
         return bool(self.project) and not self.keys
 
 
@@ -67,18 +67,17 @@ def user_places(client: Client, around: Surroundings) -> list[Place]:
     if client.moved and moved:
         return [Place(client, moved, moved / client.moved[1])]
     base, way = around.folder(client)
-    return _there([Place(client, base, base / way / file) for file in client.files])
+    return _existing([Place(client, base, base / way / file) for file in client.files])
 
 
 def project_places(client: Client, around: Surroundings, project: Path) -> list[Place]:
     """All files of a client for a project; empty if it has no such thing."""
-    told = str(project)
-    places = [Place(client, project, project / file, told) for file in client.project]
-    return _there(places)
+    places = [Place(client, project, project / file, str(project)) for file in client.project]
+    return _existing(places)
 
 
 def local_places(client: Client, around: Surroundings, project: Path) -> list[Place]:
-    """What the user's own file says for one project alone."""
+    """The part of the user's own file that is for one project alone."""
     if not client.local:
         return []
     keys = ("projects", str(project), client.shape.top)
@@ -103,7 +102,7 @@ def one_place(client: Client, around: Surroundings, project: Path | None = None)
 
 
 def is_installed(client: Client, around: Surroundings) -> bool:
-    """Whether the client seems to be here: its file, its folder, or its program."""
+    """Return whether the client seems to be here: its file, its folder, or its program."""
     for place in user_places(client, around):
         if place.path.exists() or (place.path.parent != place.base and place.path.parent.is_dir()):
             return True
@@ -135,5 +134,18 @@ def refuse_links(place: Place) -> None:
         raise ConfigError(f"'{place.path}' is not a regular file", "move it away")
 
 
-def _there(places: list[Place]) -> list[Place]:
-    return [each for each in places if os.path.lexists(each.path)] or places[:1]
+def project_folder(project: str) -> Path | None:
+    """The folder of a project that an order names; None if it names none.
+
+    Raises:
+        ConfigError: There is no such folder.
+    """
+    if not project:
+        return None
+    if not os.path.isabs(project) or not os.path.isdir(project):
+        raise ConfigError(f"there is no folder {project[:200]!r}", "give its absolute path")
+    return Path(project)
+
+
+def _existing(places: list[Place]) -> list[Place]:
+    return [place for place in places if os.path.lexists(place.path)] or places[:1]

@@ -1,6 +1,7 @@
-"""The clients that are known: what their files look like, and where they are.
+"""The clients whose files are known: the shape of these, and where they are.
 
-To add one, add it here; the tests go through this table.
+Ids and titles are those of `core/known_clients.py`. To add a client, add it there and here; the
+tests go through both tables.
 """
 
 from __future__ import annotations
@@ -8,9 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from toolyard.clients.shapes import (
+from toolyard.core.errors import UnknownNameError
+from toolyard.core.known_clients import KNOWN_CLIENTS
+from toolyard.core.names import closest
+from toolyard.features.clients.shapes import (
     BY_VARIABLE,
-    Shape,
+    FileShape,
     bare_url_is_sse,
     from_braces,
     from_shell,
@@ -18,9 +22,7 @@ from toolyard.clients.shapes import (
     literal,
     nested_command,
 )
-from toolyard.clients.untaken import server_lists, tool_patterns
-from toolyard.core.errors import UnknownNameError
-from toolyard.core.names import closest
+from toolyard.features.clients.untaken import server_lists, tool_patterns
 
 Folder = Literal["home", "config", "support"]
 """The home directory, that for configuration (XDG), or that for data of applications."""
@@ -31,8 +33,8 @@ class Client:
     """A program that uses MCP servers, and keeps a list of them in a file."""
 
     name: str
-    title: str
-    shape: Shape
+    """Its id, under which its quirks are known too."""
+    shape: FileShape
     files: tuple[str, ...]
     """Its file for the user, below `folder`; of several the first that exists, else the first."""
     folder: Folder = "home"
@@ -46,7 +48,13 @@ class Client:
     local: bool = False
     """Its own file holds servers for single projects too."""
 
+    @property
+    def title(self) -> str:
+        """The name by which people know it."""
+        return _TITLES[self.name]
 
+
+_TITLES: Final = {client.name: client.title for client in KNOWN_CLIENTS}
 _WEB: Final = {"http": "url", "sse": "url"}
 _TYPES: Final = {"http": "http", "sse": "sse"}
 _SAID: Final = {"stdio": "stdio", **_TYPES}
@@ -56,8 +64,7 @@ _SECONDS: Final = ("timeout", 1.0)
 CLIENTS: Final[tuple[Client, ...]] = (
     Client(
         "claude-code",
-        "Claude Code",
-        Shape(words=_SAID, addresses=_WEB, timeout=_MILLISECONDS),
+        FileShape(words=_SAID, addresses=_WEB, timeout=_MILLISECONDS),
         (".claude.json",),
         moved=("CLAUDE_CONFIG_DIR", ".claude.json"),
         project=(".mcp.json",),
@@ -67,23 +74,20 @@ CLIENTS: Final[tuple[Client, ...]] = (
     ),
     Client(
         "claude-desktop",
-        "Claude Desktop",
-        Shape(refer=literal),
+        FileShape(refer=literal),
         ("Claude/claude_desktop_config.json",),
         folder="support",
     ),
     Client(
         "cursor",
-        "Cursor",
-        Shape(addresses=_WEB),
+        FileShape(addresses=_WEB),
         (".cursor/mcp.json",),
         project=(".cursor/mcp.json",),
         programs=("cursor", "cursor-agent"),
     ),
     Client(
         "vscode",
-        "VS Code",
-        Shape("servers", words=_SAID, addresses=_WEB),
+        FileShape("servers", words=_SAID, addresses=_WEB),
         ("Code/User/mcp.json",),
         folder="support",
         project=(".vscode/mcp.json",),
@@ -91,8 +95,7 @@ CLIENTS: Final[tuple[Client, ...]] = (
     ),
     Client(
         "codex",
-        "Codex",
-        Shape(
+        FileShape(
             "mcp_servers",
             "toml",
             addresses={"http": "url"},
@@ -108,8 +111,7 @@ CLIENTS: Final[tuple[Client, ...]] = (
     ),
     Client(
         "gemini",
-        "Gemini CLI",
-        Shape(
+        FileShape(
             words=_TYPES,
             addresses=_WEB,
             refer=from_shell,
@@ -123,8 +125,7 @@ CLIENTS: Final[tuple[Client, ...]] = (
     ),
     Client(
         "qwen",
-        "Qwen Code",
-        Shape(
+        FileShape(
             addresses={"http": "httpUrl", "sse": "url"},
             mend=bare_url_is_sse,
             refer=from_shell,
@@ -138,8 +139,7 @@ CLIENTS: Final[tuple[Client, ...]] = (
     ),
     Client(
         "opencode",
-        "opencode",
-        Shape(
+        FileShape(
             "mcp",
             words={"stdio": "local", "http": "remote", "sse": "remote"},
             addresses=_WEB,
@@ -155,15 +155,13 @@ CLIENTS: Final[tuple[Client, ...]] = (
     ),
     Client(
         "windsurf",
-        "Windsurf",
-        Shape(addresses={"http": "serverUrl", "sse": "serverUrl"}),
+        FileShape(addresses={"http": "serverUrl", "sse": "serverUrl"}),
         (".codeium/windsurf/mcp_config.json",),
         programs=("windsurf",),
     ),
     Client(
         "zed",
-        "Zed",
-        Shape(
+        FileShape(
             "context_servers",
             fixed=(("source", "custom"),),
             words=_TYPES,
@@ -178,8 +176,7 @@ CLIENTS: Final[tuple[Client, ...]] = (
     ),
     Client(
         "copilot",
-        "Copilot CLI",
-        Shape(
+        FileShape(
             fixed=(("tools", ["*"]),),
             words={"stdio": "local", **_TYPES},
             addresses=_WEB,
@@ -191,7 +188,9 @@ CLIENTS: Final[tuple[Client, ...]] = (
         programs=("copilot",),
     ),
 )
-BY_NAME: Final = {each.name: each for each in CLIENTS}
+BY_NAME: Final = {client.name: client for client in CLIENTS}
+FORMER_IDS: Final = {"gemini-cli": "gemini", "qwen-code": "qwen", "copilot-cli": "copilot"}
+"""Other ids that clients had once; a journal may hold them."""
 
 
 def find_client(name: str) -> Client:

@@ -8,12 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from toolyard.clients.shapes import Entry, Raw, Shape
-from toolyard.clients.toml import parse_toml, remove_table, set_table
 from toolyard.core.errors import ConfigError
 from toolyard.core.fields import FaultsError
 from toolyard.core.model import Problem
 from toolyard.core.problems import ProblemCode
+from toolyard.features.clients.shapes import ClientEntry, FileShape, Raw
+from toolyard.features.clients.toml import parse_toml, remove_table, set_table
 from toolyard.records.edit import remove_member, set_member
 from toolyard.records.jsonc import Document, Member, parse
 
@@ -21,14 +21,14 @@ Keys = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
-    """What a client's file says of servers."""
+class ClientFile:
+    """The servers in a client's file."""
 
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[ClientEntry, ...] = ()
     problems: tuple[Problem, ...] = ()
 
 
-def read(shape: Shape, data: bytes, keys: Keys = ()) -> Read:
+def read(shape: FileShape, data: bytes, keys: Keys = ()) -> ClientFile:
     """Read every server; an entry that cannot be used becomes a problem.
 
     Raises:
@@ -36,7 +36,7 @@ def read(shape: Shape, data: bytes, keys: Keys = ()) -> Read:
     """
     entries, problems = [], []
     whole = _whole(shape, data)
-    for name, (raw, line) in _found(shape, data, keys or (shape.top,)).items():
+    for name, (raw, line) in _entries(shape, data, keys or (shape.top,)).items():
         try:
             entry = shape.read(name, raw)
             untaken = (*entry.untaken, *shape.elsewhere(whole, name))
@@ -45,19 +45,19 @@ def read(shape: Shape, data: bytes, keys: Keys = ()) -> Read:
             where = f"line {line}" if line else ""
             text = f"server '{name}' cannot be used: {error}"
             problems.append(Problem(ProblemCode.CLIENT_ENTRY, text, error.hint, where))
-    return Read(tuple(entries), tuple(problems))
+    return ClientFile(tuple(entries), tuple(problems))
 
 
-def raw_entry(shape: Shape, data: bytes, name: str, keys: Keys = ()) -> Any:
+def raw_entry(shape: FileShape, data: bytes, name: str, keys: Keys = ()) -> Any:
     """Give an entry in plain values, all of it; None if there is none.
 
     Raises:
         ConfigError: The file cannot be read.
     """
-    return _found(shape, data, keys or (shape.top,)).get(name, (None, 0))[0]
+    return _entries(shape, data, keys or (shape.top,)).get(name, (None, 0))[0]
 
 
-def put(shape: Shape, data: bytes, name: str, raw: Raw, keys: Keys = ()) -> bytes:
+def put(shape: FileShape, data: bytes, name: str, raw: Raw, keys: Keys = ()) -> bytes:
     """Give the file with this entry in it.
 
     Raises:
@@ -67,7 +67,7 @@ def put(shape: Shape, data: bytes, name: str, raw: Raw, keys: Keys = ()) -> byte
     return set_table(data, path, raw) if shape.syntax == "toml" else set_member(data, path, raw)
 
 
-def remove(shape: Shape, data: bytes, name: str, keys: Keys = ()) -> bytes:
+def remove(shape: FileShape, data: bytes, name: str, keys: Keys = ()) -> bytes:
     """Give the file without that entry; unchanged if there is none.
 
     Raises:
@@ -77,7 +77,7 @@ def remove(shape: Shape, data: bytes, name: str, keys: Keys = ()) -> bytes:
     return remove_table(data, path) if shape.syntax == "toml" else remove_member(data, path)
 
 
-def _whole(shape: Shape, data: bytes) -> Raw:
+def _whole(shape: FileShape, data: bytes) -> Raw:
     """The whole file in plain values; empty if it is no object."""
     if shape.syntax == "toml":
         return parse_toml(data)
@@ -86,16 +86,16 @@ def _whole(shape: Shape, data: bytes) -> Raw:
     return plain if isinstance(plain, dict) else {}
 
 
-def _found(shape: Shape, data: bytes, keys: Keys) -> dict[str, tuple[Any, int]]:
+def _entries(shape: FileShape, data: bytes, keys: Keys) -> dict[str, tuple[Any, int]]:
     """Every entry in plain values, with its line where that is known."""
     if shape.syntax == "toml":
-        said: Any = parse_toml(data)
+        table: Any = parse_toml(data)
         for key in keys:
-            said = said.get(key, {}) if isinstance(said, dict) else {}
-        return {name: (raw, 0) for name, raw in said.items()} if isinstance(said, dict) else {}
+            table = table.get(key, {}) if isinstance(table, dict) else {}
+        return {name: (raw, 0) for name, raw in table.items()} if isinstance(table, dict) else {}
     document = parse(data)
     members = _members(document, keys)
-    return {each.key: (each.node.plain(), document.line(each)) for each in members}
+    return {member.key: (member.node.plain(), document.line(member)) for member in members}
 
 
 def _members(document: Document, keys: Keys) -> tuple[Member, ...]:

@@ -29,8 +29,8 @@ def difference(path: Path, before: bytes | None, after: bytes | None) -> str:
             learn(Command(words), mask)
     old, new = (_lines(mask, data) for data in (before, after))
     was, is_ = ("/dev/null" if data is None else str(path) for data in (before, after))
-    found = difflib.unified_diff(old, new, was, is_, lineterm="")
-    return "\n".join(_shortened(line) for line in found)
+    lines = difflib.unified_diff(old, new, was, is_, lineterm="")
+    return "\n".join(_shortened(line) for line in lines)
 
 
 def _lines(mask: Mask, data: bytes | None) -> list[str]:
@@ -70,8 +70,8 @@ def _texts(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
     if isinstance(value, str):
         yield name, value
     elif isinstance(value, dict):
-        for key, each in value.items():
-            yield from _texts(each, str(key))
+        for key, inner in value.items():
+            yield from _texts(inner, str(key))
     elif isinstance(value, list):
-        for each in value:
-            yield from _texts(each, name)
+        for inner in value:
+            yield from _texts(inner, name)

@@ -1,1 +1,0 @@
-"""The clients' own configuration files: read, previewed, written, and put back as they were."""

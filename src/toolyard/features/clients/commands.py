@@ -1,0 +1,266 @@
+"""`clients`, `connect`, `disconnect`, `undo`: the hub in the files of your clients."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from toolyard.console.context import CliContext, Decorated, config_option, json_option
+from toolyard.console.errors import CommandError
+from toolyard.console.exits import Exit
+from toolyard.console.terminal import clean
+from toolyard.features.clients.confirming import (
+    change_files,
+    describe_change,
+    describe_undo,
+    dry_option,
+    yes_option,
+)
+from toolyard.features.quirks.commands import describe_limits, quirks_command, read_quirks
+
+if TYPE_CHECKING:
+    from toolyard.features.clients.operations import ClientChangeRow, ClientList
+
+TITLES = ("client", "installed", "connected", "limits", "file")
+CLOSING = "to take it back: toolyard undo; clients read their file when they start"
+CHANGE_TITLES = ("id", "client", "what", "file", "undone")
+
+project_option = click.option(
+    "--project",
+    is_flag=False,
+    flag_value=".",
+    metavar="[DIR]",
+    help="The file of this project, or of the one here, instead of your own.",
+)
+
+
+def _choice(command: Decorated) -> Decorated:
+    """Add the clients, and `--all`."""
+    every = click.option("--all", "every", is_flag=True, help="All clients that are installed.")
+    names = click.argument("names", nargs=-1, metavar="[CLIENT]...", shell_complete=_complete)
+    return names(every(command))
+
+
+def _complete(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    from toolyard.features.clients.known import BY_NAME
+
+    return [name for name in BY_NAME if name.startswith(incomplete)]
+
+
+@click.group("clients", invoke_without_command=True)
+@project_option
+@json_option
+@click.pass_context
+def clients_command(ctx: click.Context, project: str | None) -> None:
+    """Show which clients are here, and which of them use the hub.
+
+    See their limits in full, and set them, with: toolyard clients quirks
+    """
+    if ctx.invoked_subcommand is None:
+        context = ctx.ensure_object(CliContext)
+        limits = {row.name: describe_limits(row) for row in read_quirks(context).passports}
+        rows = _client_rows(_list_clients(context, project), limits)
+        context.terminal.answer({"clients": rows}, lambda: _show(context, rows))
+
+
+clients_command.add_command(quirks_command)
+
+
+def _list_clients(context: CliContext, project: str | None = None) -> ClientList:
+    from toolyard.features.clients.operations import ClientsOfProject, list_clients
+
+    return context.run_here(list_clients, ClientsOfProject(find_folder(project)))
+
+
+def _client_rows(answer: ClientList, limits: dict[str, str]) -> list[dict[str, Any]]:
+    import msgspec
+
+    return [
+        {**msgspec.to_builtins(row), "limits": limits.get(row.client, "")} for row in answer.clients
+    ]
+
+
+def _show(context: CliContext, rows: list[dict[str, Any]]) -> None:
+    cells = [
+        [
+            row["client"],
+            "yes" if row["installed"] else "no",
+            row["how"] or ("?" if row["problem"] else "no"),
+            row["limits"],
+            row["file"],
+        ]
+        for row in rows
+    ]
+    context.terminal.table(TITLES, cells)
+    for row in rows:
+        if row["problem"]:
+            context.terminal.note(f"note: {clean(row['problem'])}")
+
+
+@click.command("connect")
+@_choice
+@project_option
+@click.option("--http", is_flag=True, help="By address and a token of its own, not by command.")
+@click.option("--agent", default="", metavar="NAME", help="Connect it as this agent.")
+@dry_option
+@yes_option
+@config_option
+@json_option
+@click.pass_obj
+def connect_command(
+    context: CliContext,
+    /,
+    names: tuple[str, ...],
+    every: bool,
+    project: str | None,
+    http: bool,
+    agent: str,
+    dry_run: bool,
+    yes: bool,
+) -> None:
+    """Put the hub into the files of clients.
+
+    Shows the difference and asks. All else in the file stays as it is; `toolyard undo` puts back
+    every byte.
+
+    \b
+    toolyard connect cursor codex
+    toolyard connect --all --dry-run
+    toolyard connect vscode --project .
+    """
+    from toolyard.core.agentfiles import NAME, NAME_HINT
+    from toolyard.features.clients.operations import ConnectClient, connect_client
+
+    if agent and not NAME.fullmatch(agent):
+        raise CommandError(f"{agent[:80]!r} cannot name an agent", NAME_HINT, Exit.USAGE)
+    folder, chosen = find_folder(project), _chosen(context, names, every)
+    batch = _new_batch(chosen)
+    orders = {
+        name: ConnectClient(name=name, http=http, agent=agent, project=folder, batch=batch)
+        for name in chosen
+    }
+    change_files(
+        context,
+        connect_client,
+        orders,
+        describe_change,
+        closing=CLOSING,
+        dry_run=dry_run,
+        yes=yes,
+    )
+
+
+@click.command("disconnect")
+@_choice
+@project_option
+@dry_option
+@yes_option
+@json_option
+@click.pass_obj
+def disconnect_command(
+    context: CliContext,
+    names: tuple[str, ...],
+    every: bool,
+    project: str | None,
+    dry_run: bool,
+    yes: bool,
+) -> None:
+    """Take the hub out of the files of clients.
+
+    A file that nobody changed since it was connected becomes what it was before, every byte.
+    """
+    from toolyard.features.clients.operations import DisconnectClient, disconnect_client
+
+    folder, chosen = find_folder(project), _chosen(context, names, every)
+    batch = _new_batch(chosen)
+    orders = {name: DisconnectClient(name=name, project=folder, batch=batch) for name in chosen}
+    change_files(
+        context,
+        disconnect_client,
+        orders,
+        describe_change,
+        closing=CLOSING,
+        dry_run=dry_run,
+        yes=yes,
+    )
+
+
+@click.command("undo")
+@click.argument("id_", metavar="[ID]", required=False)
+@click.option("--list", "listed", is_flag=True, help="List the changes, the newest first.")
+@dry_option
+@yes_option
+@json_option
+@click.pass_obj
+def undo_command(
+    context: CliContext, id_: str | None, listed: bool, dry_run: bool, yes: bool
+) -> None:
+    """Undo the last change of a client's file, or the one named.
+
+    What one command changed in the files of several clients is undone together. A file that was
+    changed since keeps these changes: only the hub's entry is put back.
+    """
+    from toolyard.features.clients.journal import last_order
+    from toolyard.features.clients.operations import UndoChange, list_changes, undo_change
+    from toolyard.operation import NoInput
+
+    changes = context.run_here(list_changes, NoInput()).changes
+    if listed:
+        _list_past(context, changes)
+        return
+    clients = {change.id: change.client for change in changes}
+    ids = [id_] if id_ else [change.id for change in last_order(changes)]
+    orders = {clients.get(change, change): UndoChange(id=change) for change in ids}
+    change_files(context, undo_change, orders, describe_undo, dry_run=dry_run, yes=yes)
+
+
+def _list_past(context: CliContext, changes: Sequence[ClientChangeRow]) -> None:
+    keys = ("id", "at", "client", "what", "file", "undone")
+    rows = [{key: getattr(change, key) for key in keys} for change in changes]
+
+    def show() -> None:
+        if not rows:
+            context.terminal.say("no client's file was changed")
+            return
+        context.terminal.table(CHANGE_TITLES, [[row[key] for key in CHANGE_TITLES] for row in rows])
+
+    context.terminal.answer({"changes": rows}, show)
+
+
+def find_folder(project: str | None) -> str:
+    """The folder of the project that was named; empty if none was.
+
+    Raises:
+        CommandError: There is no such folder.
+    """
+    if project is None:
+        return ""
+    path = Path(project).expanduser().resolve()
+    if not path.is_dir():
+        raise CommandError(f"there is no folder '{path}'", "correct the path", Exit.NOT_FOUND)
+    return str(path)
+
+
+def _chosen(context: CliContext, names: Sequence[str], every: bool) -> list[str]:
+    if bool(names) == every:
+        raise click.UsageError("name clients, or give --all, and not both")
+    if names:
+        return list(dict.fromkeys(names))
+    installed = [row.client for row in _list_clients(context).clients if row.installed]
+    if not installed:
+        raise CommandError(
+            "no client was found on this machine",
+            "name one: toolyard connect cursor",
+            Exit.NOT_FOUND,
+        )
+    return installed
+
+
+def _new_batch(names: Sequence[str]) -> str:
+    """One for all changes of a command, so that one undo takes all of them back."""
+    import uuid
+
+    return uuid.uuid4().hex if len(names) > 1 else ""

@@ -1,0 +1,255 @@
+"""`import`: the servers of your clients, taken into the yard."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from toolyard.console.context import CliContext, config_option, json_option
+from toolyard.console.terminal import clean, visible
+from toolyard.features.clients.commands import find_folder
+from toolyard.features.clients.confirming import CANNOT_ASK, dry_option
+
+if TYPE_CHECKING:
+    from toolyard.core.model import Endpoint, Pairs
+    from toolyard.features.clients.importing import FoundServer, Gathered
+    from toolyard.features.clients.untaken import Untaken
+
+TITLES = ("name", "runs", "with", "from")
+
+
+@dataclass(frozen=True, slots=True)
+class Consent:
+    """The servers that may come in unasked."""
+
+    own: bool
+    project: bool
+    unrestricted: bool
+
+    def covers(self, server: FoundServer) -> bool:
+        """Return whether a server may."""
+        is_trusted = self.project if server.is_shared else self.own
+        return is_trusted and (self.unrestricted or not server.opens)
+
+
+@click.command("import")
+@click.argument("names", nargs=-1, metavar="[CLIENT]...")
+@click.option("--project", metavar="DIR", help="Read the files of this project too.")
+@dry_option
+@click.option("--yes", "-y", is_flag=True, help="Take in what your own files name, unasked.")
+@click.option("--yes-project", is_flag=True, help="Also take in what only project files name.")
+@click.option("--yes-unrestricted", is_flag=True, help="Also take in what a client had restricted.")
+@config_option
+@json_option
+@click.pass_obj
+def import_command(
+    context: CliContext,
+    names: tuple[str, ...],
+    project: str | None,
+    dry_run: bool,
+    yes: bool,
+    yes_project: bool,
+    yes_unrestricted: bool,
+) -> None:
+    """Take the servers of your clients into the yard.
+
+    Without names, from every client that has a file. What runs the same is taken once, whatever
+    it is called. What only a project's file names is confirmed one by one, because others may have
+    written it.
+
+    Keys that the yard has no place for are named. A server whose tools a client had filtered is
+    confirmed by itself: in the yard, all of them can be used.
+    """
+    gathered = _gather(context, names, project)
+    for problem in gathered.problems if not context.terminal.as_json else ():
+        context.terminal.note(f"note: {clean(problem.text)}")
+    new = [server for server in gathered.servers if not server.present]
+    taken: list[FoundServer] = []
+    if not dry_run:
+        taken = _confirmed(context, new, Consent(yes, yes_project, yes_unrestricted))
+        _take(context, taken)
+    answer = _plain(gathered, taken, dry_run)
+    context.terminal.answer(answer, lambda: _tell(context, gathered, new, taken, dry_run))
+
+
+def _gather(context: CliContext, names: Sequence[str], project: str | None) -> Gathered:
+    from toolyard.features.clients.importing import gather, places_to_read
+    from toolyard.features.clients.known import CLIENTS, find_client
+    from toolyard.features.clients.places import Surroundings, project_folder
+
+    clients = [find_client(name) for name in names] or CLIENTS
+    folder = project_folder(find_folder(project))
+    places = places_to_read(clients, Surroundings.here(), folder)
+    servers = context.servers_file.load().servers
+    return gather(places, {server.id.name: server.endpoint for server in servers})
+
+
+def _confirmed(context: CliContext, new: list[FoundServer], consent: Consent) -> list[FoundServer]:
+    """The servers that may come in.
+
+    Raises:
+        click.UsageError: There is no terminal to ask at.
+    """
+    covered = [server for server in new if consent.covers(server)]
+    others = [server for server in new if not consent.covers(server)]
+    if not (sys.stdin.isatty() and sys.stdout.isatty()) or context.terminal.as_json:
+        if not consent.own and not all(server.is_shared for server in others):
+            raise click.UsageError(CANNOT_ASK)
+        _name_left(context, others, consent)
+        return covered
+    together = [server for server in others if not (server.is_shared or server.opens)]
+    if together:
+        _table(context, together)
+        click.confirm(f"Take these {len(together)} in?", abort=True)
+    alone = [server for server in others if server.is_shared or server.opens]
+    return covered + together + [server for server in alone if _approved(context, server)]
+
+
+def _name_left(context: CliContext, left: list[FoundServer], consent: Consent) -> None:
+    """Name the servers that were not taken in, and the flags that would take them in."""
+    if not consent.project and any(server.is_shared for server in left):
+        context.terminal.note("note: what only project files name was left; see --yes-project")
+    for server in left:
+        if server.opens and not consent.unrestricted:
+            lost = _listed(part for part in server.untaken if part.opens)
+            context.terminal.note(
+                f"note: '{server.name}' was left: without {clean(lost)} more could be done with it;"
+                " see --yes-unrestricted"
+            )
+
+
+def _approved(context: CliContext, server: FoundServer) -> bool:
+    """Show one server in full, and have it confirmed."""
+    context.terminal.say()
+    context.terminal.say(f"'{server.name}' of {_sources(server)} would run:")
+    for word in _words(server):
+        context.terminal.say(f"  {_on_one_line(word)}")
+    for variable in _variables(server):
+        context.terminal.say(f"  with {_on_one_line(variable)}")
+    _name_untaken(context, server)
+    return click.confirm("Take it in?", default=False)
+
+
+def _on_one_line(text: str) -> str:
+    """Every character of a text that somebody else wrote, so that nothing looks like our words."""
+    return visible(text).replace("\n", "\\n").replace("\t", "\\t")
+
+
+def _take(context: CliContext, taken: list[FoundServer]) -> None:
+    from toolyard.cli.servers import is_noticed
+
+    for server in taken:
+        context.servers_file.put(server.name, server.entry())
+    if taken and not is_noticed(context, taken[-1].name, True):
+        context.terminal.note("note: the running hub has not noticed; does it read another file?")
+
+
+def _tell(
+    context: CliContext,
+    gathered: Gathered,
+    new: list[FoundServer],
+    taken: list[FoundServer],
+    dry_run: bool,
+) -> None:
+    if not new:
+        count = len(gathered.servers)
+        text = f"the yard has all {count} of them already" if count else "no servers were found"
+        context.terminal.say(text)
+        return
+    _table(context, new if dry_run else taken)
+    if not dry_run:
+        amount = f"{len(taken)} server{'s' * (len(taken) != 1)}"
+        context.terminal.say(f"took {amount} into {context.settings.config_file}")
+        if taken:
+            context.terminal.note("your clients still have them too; take them out there")
+
+
+def _table(context: CliContext, servers: list[FoundServer]) -> None:
+    rows = [
+        [server.name, " ".join(_words(server)), ", ".join(_variables(server)), _sources(server)]
+        for server in servers
+    ]
+    if rows:
+        context.terminal.table(TITLES, rows)
+    for server in servers:
+        _name_untaken(context, server)
+
+
+def _name_untaken(context: CliContext, server: FoundServer) -> None:
+    if opening := _listed(part for part in server.untaken if part.opens):
+        context.terminal.say(f"'{server.name}' loses what restricts it: {clean(opening)}")
+    if others := _listed(part for part in server.untaken if not part.opens):
+        context.terminal.say(f"'{server.name}' comes without {clean(others)}")
+    if any(part.key.startswith("${") for part in server.untaken):
+        context.terminal.say("  hint: toolyard secret set NAME, and write ${keyring:NAME} instead")
+
+
+def _listed(untaken: Iterator[Untaken]) -> str:
+    return ", ".join(f"{part.key} ({part.client})" for part in untaken)
+
+
+def _words(server: FoundServer) -> Sequence[str]:
+    """The command that would be run, or the address that would be reached.
+
+    Of a project's file every character, because somebody else may have hidden something in it.
+    """
+    from toolyard.core.model import Command
+    from toolyard.stores.plain_secrets import without_secrets
+
+    endpoint: Endpoint = server.endpoint
+    endpoint = endpoint if server.is_shared else without_secrets(endpoint)
+    return endpoint.argv if isinstance(endpoint, Command) else (endpoint.url,)
+
+
+def _variables(server: FoundServer) -> list[str]:
+    """The names of its variables or headers; of a project's file with their values.
+
+    Those of the user's own files may be secrets. What a project's file has can be read by all who
+    have the project, and a value such as `LD_PRELOAD` decides what is run.
+    """
+    if server.is_shared:
+        return [f"{name}={value}" for name, value in _pairs(server)]
+    return [name for name, _ in _pairs(server)]
+
+
+def _pairs(server: FoundServer) -> Pairs:
+    from toolyard.core.model import Command
+
+    endpoint = server.endpoint
+    return endpoint.env if isinstance(endpoint, Command) else endpoint.headers
+
+
+def _sources(server: FoundServer) -> str:
+    return ", ".join(f"{place.client.name} ({place.path})" for place in server.places)
+
+
+def _plain(gathered: Gathered, taken: list[FoundServer], dry_run: bool) -> dict[str, Any]:
+    names = {server.name for server in taken}
+    return {
+        "dry_run": dry_run,
+        "servers": [
+            {
+                "name": server.present or server.name,
+                "runs": list(_words(server)),
+                "with": [name for name, _ in _pairs(server)],
+                "values": dict(_pairs(server)) if server.is_shared else {},
+                "from": [
+                    {"client": place.client.name, "file": str(place.path)}
+                    for place in server.places
+                ],
+                "project": server.is_shared,
+                "present": bool(server.present),
+                "taken": not server.present and server.name in names,
+                "not_taken": [
+                    {"client": part.client, "key": part.key, "opens": part.opens}
+                    for part in server.untaken
+                ],
+            }
+            for server in gathered.servers
+        ],
+        "problems": [{"text": problem.text, "hint": problem.hint} for problem in gathered.problems],
+    }

@@ -1,0 +1,250 @@
+"""Questions and orders about clients and their files.
+
+A client's files are where the environment of its user says. The command line therefore carries
+these out in its own process, also beside a running hub; the hub carries them out for its page.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from toolyard.operation import Needs, NoInput, operation
+from toolyard.yard import Yard
+
+if TYPE_CHECKING:  # most hubs never change a client's file, and none does on its way up
+    from toolyard.features.clients.change import ChangePlan
+    from toolyard.features.clients.connecting import ClientState, Connecting
+    from toolyard.features.clients.journal import Record
+
+TOP = "/api/v1/clients"
+ONE = "/api/v1/clients/{name}"
+CHANGES = "/api/v1/clients/changes"
+ERRORS = (404, 409, 422)
+Folder = Annotated[str, Meta(max_length=4096)]
+Batch = Annotated[str, Meta(max_length=64)]
+
+
+class ClientsOfProject(Struct, frozen=True):
+    """The files that are meant: the user's own, or those of a project."""
+
+    project: Folder = ""
+    """The project's folder, as an absolute path."""
+
+
+class KnownClientRow(Struct, frozen=True):
+    """One client, and how it stands to the hub."""
+
+    client: str
+    title: str
+    installed: bool
+    connected: bool
+    how: str
+    file: str
+    problem: str
+
+
+class OwnEntry(Struct, frozen=True):
+    """The hub as most clients write a server down."""
+
+    command: str
+    args: list[str]
+    env: dict[str, str] | UnsetType = UNSET
+
+
+class ClientList(Struct, frozen=True):
+    """Every client that is known, and the entry for one that is not."""
+
+    clients: list[KnownClientRow]
+    entry: OwnEntry
+
+
+class ConnectClient(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A client to connect; with `dry_run` nothing is written."""
+
+    name: str
+    http: bool = False
+    agent: Annotated[str, Meta(pattern=r"^([A-Za-z0-9_][A-Za-z0-9_.-]{0,63})?$")] = ""
+    dry_run: bool = False
+    project: Folder = ""
+    """The folder of the project whose file is meant, instead of the user's own."""
+    difference: str | None = None
+    """The change as it was previewed; nothing is written if it would be another by now."""
+    batch: Batch = ""
+    """Changes with the same one are undone together."""
+
+
+class DisconnectClient(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A client to disconnect; with `dry_run` nothing is written."""
+
+    name: str
+    dry_run: bool = False
+    project: Folder = ""
+    """The folder of the project whose file is meant, instead of the user's own."""
+    difference: str | None = None
+    """The change as it was previewed; nothing is written if it would be another by now."""
+    batch: Batch = ""
+    """Changes with the same one are undone together."""
+
+
+class UndoChange(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A change to undo; with `dry_run` nothing is written."""
+
+    id: str
+    dry_run: bool = False
+    difference: str | None = None
+    """The change as it was previewed; nothing is written if it would be another by now."""
+
+
+class ChangeAnswer(Struct, frozen=True):
+    """A change that was made, or would be; `difference` holds no secrets."""
+
+    client: str
+    file: str
+    what: str
+    changed: bool
+    difference: str
+    id: str
+    dry_run: bool
+    token_ended: str
+    """The token that does not work any more."""
+    note: str = ""
+
+
+class ClientChangeRow(Struct, frozen=True, omit_defaults=True):
+    """A change of the past."""
+
+    id: str
+    at: str
+    client: str
+    what: str
+    file: str
+    undone: str
+    batch: str = ""
+    """The order it was part of, if that changed several files."""
+
+
+class ChangeList(Struct, frozen=True):
+    """Every change that is remembered, the newest first."""
+
+    changes: list[ClientChangeRow]
+
+
+@operation("GET", TOP, needs=Needs.FILES)
+async def list_clients(yard: Yard, order: ClientsOfProject) -> ClientList:
+    """All clients."""
+    connecting = _open_connecting(yard)
+    rows = await asyncio.to_thread(_rows, connecting, order.project)
+    return ClientList(rows, msgspec.convert(connecting.entry(), OwnEntry))
+
+
+@operation("GET", CHANGES, needs=Needs.FILES)
+async def list_changes(yard: Yard, order: NoInput) -> ChangeList:
+    """Changes of their files."""
+    records = await asyncio.to_thread(_open_connecting(yard).changes.journal.records)
+    return ChangeList([_change_row(record) for record in records])
+
+
+@operation("POST", f"{ONE}/connect", needs=Needs.FILES, errors=ERRORS)
+async def connect_client(yard: Yard, order: ConnectClient) -> ChangeAnswer:
+    """Put the hub in."""
+    return await asyncio.to_thread(_connect, _open_connecting(yard), order)
+
+
+@operation("POST", f"{ONE}/disconnect", needs=Needs.FILES, errors=ERRORS)
+async def disconnect_client(yard: Yard, order: DisconnectClient) -> ChangeAnswer:
+    """Take it out."""
+    return await asyncio.to_thread(_disconnect, _open_connecting(yard), order)
+
+
+@operation("POST", f"{CHANGES}/{{id}}/undo", needs=Needs.FILES, errors=ERRORS)
+async def undo_change(yard: Yard, order: UndoChange) -> ChangeAnswer:
+    """Undo a change."""
+    return await asyncio.to_thread(_undo, _open_connecting(yard), order)
+
+
+def _open_connecting(yard: Yard) -> Connecting:
+    from toolyard.features.clients.opening import open_connecting
+
+    return open_connecting(yard)
+
+
+def _rows(connecting: Connecting, project: str) -> list[KnownClientRow]:
+    from toolyard.features.clients.places import project_folder
+
+    return [_client_row(state) for state in connecting.rows(project_folder(project))]
+
+
+def _connect(connecting: Connecting, order: ConnectClient) -> ChangeAnswer:
+    from toolyard.features.clients.connecting import ConnectOptions
+    from toolyard.features.clients.places import project_folder
+
+    options = ConnectOptions(project_folder(order.project), order.http, order.agent)
+    plan = connecting.plan(order.name, options)
+    plan.check_previewed(order.difference)
+    plan = replace(plan, batch=order.batch)
+    record = None if order.dry_run else connecting.connect(plan, options)
+    ended = record.ended if record else ""
+    return _answer(plan, record, order.dry_run, ended, connecting.note(options))
+
+
+def _disconnect(connecting: Connecting, order: DisconnectClient) -> ChangeAnswer:
+    from toolyard.features.clients.places import project_folder
+
+    plan = connecting.plan_disconnect(order.name, project_folder(order.project))
+    plan.check_previewed(order.difference)
+    record = None if order.dry_run else connecting.disconnect(replace(plan, batch=order.batch))
+    return _answer(plan, record, order.dry_run, record.ended if record else "")
+
+
+def _undo(connecting: Connecting, order: UndoChange) -> ChangeAnswer:
+    record, plan = connecting.changes.plan_undo(order.id)
+    plan.check_previewed(order.difference)
+    ended = "" if order.dry_run else connecting.undo(record, plan)
+    return _answer(plan, record, order.dry_run, ended)
+
+
+def _client_row(state: ClientState) -> KnownClientRow:
+    client = state.client
+    return KnownClientRow(
+        client.name,
+        client.title,
+        state.installed,
+        bool(state.how),
+        state.how,
+        str(state.path),
+        state.problem,
+    )
+
+
+def _change_row(record: Record) -> ClientChangeRow:
+    return ClientChangeRow(
+        record.id,
+        record.at,
+        record.client,
+        record.what,
+        record.path,
+        record.undone,
+        record.batch,
+    )
+
+
+def _answer(
+    plan: ChangePlan, record: Record | None, dry_run: bool, ended: str, note: str = ""
+) -> ChangeAnswer:
+    place = plan.place
+    return ChangeAnswer(
+        place.client.name,
+        str(place.path),
+        plan.what,
+        plan.changes,
+        plan.difference,
+        record.id if record else "",
+        dry_run,
+        ended,
+        note,
+    )
