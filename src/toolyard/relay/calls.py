@@ -15,6 +15,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Raw
 
+from toolyard.core.addresses import check_address
 from toolyard.core.errors import LinkError, ToolyardError
 from toolyard.core.model import ServerId
 from toolyard.links.http import SessionLostError
@@ -131,6 +132,11 @@ class Calls:
             return view.wrapped(server, uri)
 
         return change
+
+    def route_uri(self, request: ClientRequest, view: View, uri: str) -> Route | None:
+        """Look up where an address leads: as it is listed, or as a server gave it to the client."""
+        check_address(uri)
+        return view.route_uri(uri, self.given.server(request.session.principal, uri))
 
     async def link_for(
         self, route: Route, session: Session, capabilities: dict[str, Any] | None = None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
-from functools import partial
 from typing import Any, Final
 
 from msgspec import Raw
@@ -13,13 +12,12 @@ from msgspec import Raw
 from toolyard.core.addresses import check_address
 from toolyard.core.errors import ToolyardError, UnknownNameError
 from toolyard.core.model import Server, ServerId
-from toolyard.core.names import check_name, quoted
+from toolyard.core.names import check_name
 from toolyard.core.plans import Resolution
 from toolyard.hub import Hub
 from toolyard.links.instances import Instance
 from toolyard.links.keeper import LISTS
 from toolyard.links.link import Link
-from toolyard.links.listening import RESOURCES, TASKS, Topic
 from toolyard.relay.answers import (
     Answers,
     unknown,
@@ -28,12 +26,13 @@ from toolyard.relay.answers import (
     withheld_prompt,
 )
 from toolyard.relay.calls import Calls, ClientRefusedError, Record
-from toolyard.relay.extensions import knows_tasks, without_tasks
+from toolyard.relay.extensions import knows_tasks
 from toolyard.relay.folders import Folders
-from toolyard.relay.instructions import instructions
+from toolyard.relay.following import Following
 from toolyard.relay.news import News
 from toolyard.relay.offers import OWN
 from toolyard.relay.own import AppHubs, OwnAnswers
+from toolyard.relay.own_methods import OwnMethods
 from toolyard.relay.quirks import QuirkFitter
 from toolyard.relay.replies import (
     error_reply,
@@ -45,13 +44,12 @@ from toolyard.relay.replies import (
 )
 from toolyard.relay.results import PREFIX
 from toolyard.relay.routes import CACHED, Route
-from toolyard.relay.session import LEVELS, ClientRequest, Responder, Session, agent_of
+from toolyard.relay.session import ClientRequest, Responder, Session
 from toolyard.relay.subscriptions import (
     CHANGED,
     TASK_CHANGED,
     Subscriptions,
     place_of_instance,
-    until_told,
 )
 from toolyard.relay.tasks import TaskTable, missing_tasks
 from toolyard.relay.view import View, make_view
@@ -69,7 +67,6 @@ _LISTS: Final = {
 }
 VIEWS: Final = 100
 """Ways to see one picture that are kept, where nobody is connected who sees it so."""
-_EMPTY: Final = Message(result=Raw(b"{}"))
 
 Resolve = Callable[[str, str], Resolution]
 Answer = Callable[[ClientRequest], Awaitable[Message]]
@@ -103,6 +100,19 @@ class Relay:
         self.subscriptions = Subscriptions(hub.pool, hub.instances, self.calls.link_for, sessions)
         self.quirks = QuirkFitter(hub, view_key)
         self.news = News(hub.board, self.subscriptions, self.view, self._refit)
+        self.following = Following(
+            hub.board, self.view, self.calls, self.tasks, self.subscriptions, self.news
+        )
+        own = OwnMethods(
+            hub.pool,
+            hub.instances,
+            self.view,
+            self._own_answers,
+            self.folders,
+            self.quirks,
+            self.subscriptions,
+            self.news,
+        )
         self._views: dict[ViewKey, View] = {}
         self._usual: View | None = None
         self._swept_at = -1
@@ -114,19 +124,19 @@ class Relay:
             "completion/complete": self._complete,
         }
         self._legacy: dict[str, Answer] = {
-            "initialize": self._initialize,
-            "ping": self._ping,
-            "logging/setLevel": self._set_level,
-            "resources/subscribe": self._subscribe,
-            "resources/unsubscribe": self._unsubscribe,
+            "initialize": own.initialize,
+            "ping": own.ping,
+            "logging/setLevel": own.set_level,
+            "resources/subscribe": self.following.subscribe,
+            "resources/unsubscribe": self.following.unsubscribe,
             "tasks/get": self._follow_task,
             "tasks/result": self._follow_task,
             "tasks/cancel": self._follow_task,
             "tasks/list": self._list_tasks,
         }
         self._modern: dict[str, Answer] = {
-            "server/discover": self._discover,
-            "subscriptions/listen": self._listen,
+            "server/discover": own.discover,
+            "subscriptions/listen": self.following.listen,
             "tasks/get": self._follow_task,
             "tasks/update": self._follow_task,
             "tasks/cancel": self._follow_task,
@@ -176,6 +186,13 @@ class Relay:
         if app not in self._app_answers:
             self._app_answers[app] = self._app_hubs.answers(app, self.calls, self.view)
         return self._app_answers[app]
+
+    def _refit(self) -> None:
+        """Let what the user says of clients reach those that are there."""
+        for session in self.quirks.refit(self.subscriptions.sessions):
+            self.news.expect(session.view_key)
+            if session.ready:
+                session.push(jsonrpc.notification(CHANGED["tools"][0]))
 
     # Requests, as doors bring them.
 
@@ -299,7 +316,7 @@ class Relay:
 
     async def _read(self, request: ClientRequest) -> Message:
         view = self.view(request.session.view_key)
-        uri = _text(request.params.get("uri"))
+        uri = request.text("uri")
         check_address(uri)
         if uri.startswith(PREFIX):
             result = self.quirks.results.read(request.session.principal, uri)
@@ -308,7 +325,7 @@ class Relay:
                     uri, "this result is not kept any more; call again", modern=request.is_modern
                 )
             return self._signed(request, Message(result=Raw(result)), CACHED)
-        route = self._route_uri(request, view, uri)
+        route = self.calls.route_uri(request, view, uri)
         if route is None:
             return unknown_uri(
                 uri, unknown_resource(self._board.snapshot, view, uri), modern=request.is_modern
@@ -327,7 +344,7 @@ class Relay:
             key, route = "name", self._route(view, view.prompts, "prompt", ref)
         else:
             key, uri = "uri", _text(ref.get("uri"))
-            route = view.templates.get(uri) or self._route_uri(request, view, uri)
+            route = view.templates.get(uri) or self.calls.route_uri(request, view, uri)
             if route is None:
                 return error_reply(
                     era.INVALID_PARAMS, unknown_resource(self._board.snapshot, view, uri)
@@ -359,137 +376,7 @@ class Relay:
             raise reason
         raise UnknownNameError(unknown(kind, name, table))
 
-    def _route_uri(self, request: ClientRequest, view: View, uri: str) -> Route | None:
-        check_address(uri)
-        giver = self.calls.given.server(request.session.principal, uri)
-        return view.route_uri(uri, giver)
-
-    # The hub's own part of the protocol.
-
-    async def _initialize(self, request: ClientRequest) -> Message:
-        session, params = request.session, request.params
-        version = _text(params.get("protocolVersion"))
-        session.version = version if version in era.LEGACY_VERSIONS else era.LATEST_LEGACY
-        session.raw_capabilities = bytes(params.get("capabilities", b"{}"))
-        declared = jsonrpc.to_python(session.raw_capabilities)
-        session.capabilities = declared if isinstance(declared, dict) else {}
-        if knows_tasks(session.capabilities):
-            session.raw_capabilities = jsonrpc.encode(without_tasks(session.capabilities))
-        info = bytes(params.get("clientInfo", b""))
-        session.agent = agent_of(info)
-        self.quirks.apply(session, info)
-        self.subscriptions.sessions.add(session)
-        self.folders.reconsider()
-        self.news.expect(session.view_key)
-        result = {
-            "protocolVersion": session.version,
-            "capabilities": self._capabilities(session, modern=False),
-            "serverInfo": self._own_answers(session).identity,
-            **self._instructions(session),
-        }
-        return Message(result=Raw(jsonrpc.encode(result)))
-
-    def _instructions(self, session: Session) -> dict[str, str]:
-        """The member that tells a client of the hub, of its own limits, and what servers say."""
-        view = self.view(session.view_key)
-        own = self._own_answers(session).introduction(view) + self.quirks.hints(session, view)
-        client = session.known_client
-        most = client.longest_instructions if client is not None else 0
-        text = instructions(view, own, most)
-        return {"instructions": text} if text else {}
-
-    def _refit(self) -> None:
-        """Let what the user says of clients reach those that are there."""
-        for session in self.quirks.refit(self.subscriptions.sessions):
-            self.news.expect(session.view_key)
-            if session.ready:
-                session.push(jsonrpc.notification(CHANGED["tools"][0]))
-
-    def _capabilities(self, session: Session, *, modern: bool) -> dict[str, Any]:
-        view = self.view(session.view_key)
-        out: dict[str, Any] = {
-            "tools": {"listChanged": True},
-            "prompts": {"listChanged": True},
-            "resources": {"listChanged": True, "subscribe": True},
-            "completions": {},
-            "logging": {},
-        }
-        foreign = view.filter.profile is None
-        return out | view.extensions.capabilities(modern=modern, foreign=foreign)
-
-    async def _discover(self, request: ClientRequest) -> Message:
-        result = {
-            "supportedVersions": [era.MODERN],
-            "capabilities": self._capabilities(request.session, modern=True),
-            **self._instructions(request.session),
-        }
-        return self._signed(request, Message(result=Raw(jsonrpc.encode(result))), CACHED)
-
-    async def _ping(self, request: ClientRequest) -> Message:
-        return _EMPTY
-
-    async def _set_level(self, request: ClientRequest) -> Message:
-        level = _text(request.params.get("level"))
-        if level not in LEVELS:
-            return error_reply(
-                era.INVALID_PARAMS, f"unknown level {quoted(level)}; there are: {', '.join(LEVELS)}"
-            )
-        request.session.log_level = level
-        keepers = self.hub.pool.keepers.values()
-        tellings = [self.subscriptions.set_level(k.link) for k in keepers if k.link is not None]
-        for instance in self.hub.instances.of(request.session.principal):
-            if instance.keeper.link is not None:
-                only = {request.session}
-                tellings.append(self.subscriptions.set_level(instance.keeper.link, only))
-        await until_told(tellings)
-        return _EMPTY
-
-    async def _subscribe(self, request: ClientRequest) -> Message:
-        view, uri = self.view(request.session.view_key), _text(request.params.get("uri"))
-        route = self._route_uri(request, view, uri)
-        if route is None:
-            return unknown_uri(
-                uri, unknown_resource(self._board.snapshot, view, uri), modern=request.is_modern
-            )
-        session = request.session
-        if uri in session.watched:
-            return _EMPTY
-        self.subscriptions.check(session, 1)
-        session.watched[uri] = route
-        refused = await self.subscriptions.follow({(RESOURCES, uri): route}, session)
-        if refused:
-            self._unwatch(session, uri)
-            text = f"changes to {quoted(uri)} are not told: {refused[RESOURCES, uri]}"
-            return error_reply(era.SERVER_ERROR, text)
-        return _EMPTY
-
-    async def _unsubscribe(self, request: ClientRequest) -> Message:
-        self._unwatch(request.session, _text(request.params.get("uri")))
-        return _EMPTY
-
-    def _unwatch(self, session: Session, uri: str) -> None:
-        route = session.watched.pop(uri, None)
-        if route is not None:
-            self.subscriptions.unfollow({(RESOURCES, uri): route}, session)
-
-    async def _listen(self, request: ClientRequest) -> Message:
-        raw = request.params.get("notifications")
-        notifications = jsonrpc.to_python(raw) if raw is not None else {}
-        if not isinstance(notifications, dict):
-            return error_reply(era.INVALID_PARAMS, "notifications must be an object")
-        self.news.expect(request.session.view_key)
-        if notifications.get(TASKS) and not knows_tasks(request.capabilities):
-            return missing_tasks()
-        view = self.view(request.session.view_key)
-        await self.subscriptions.listen(request, notifications, partial(self._find, request, view))
-        return _EMPTY
-
-    def _find(self, request: ClientRequest, view: View, topic: Topic) -> Route | None:
-        """Find what a client wants to follow."""
-        member, name = topic
-        if member == TASKS:
-            return self.tasks.route(request.session.principal, name, view)
-        return self._route_uri(request, view, name)
+    # Tasks of servers.
 
     async def _follow_task(self, request: ClientRequest) -> Message:
         view = self.view(request.session.view_key)
@@ -533,8 +420,7 @@ class Relay:
         """A client is gone."""
         self.subscriptions.sessions.discard(session)
         self.folders.reconsider()
-        for uri in list(session.watched):
-            self._unwatch(session, uri)
+        self.following.leave(session)
         session.close()
         self.calls.leave(session.principal)
         self.tasks.leave(session.principal)

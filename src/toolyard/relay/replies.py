@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Raw
 
 from toolyard.core.errors import ConfigError, HeldError, ToolyardError, UnknownNameError
 from toolyard.wire import era, jsonrpc
 from toolyard.wire.jsonrpc import Message
+
+EMPTY: Final = Message(result=Raw(b"{}"))
+"""The result of what is done without anything to say."""
 
 
 def error_reply(code: int, text: str, details: Any = None) -> Message:

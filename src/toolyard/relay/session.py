@@ -219,6 +219,12 @@ class ClientRequest:
         level = jsonrpc.to_python(raw) if raw is not None else None
         return level if level in LEVELS else None
 
+    def text(self, key: str) -> str:
+        """Return a param that is a text; an empty one if it is none."""
+        raw = self.params.get(key)
+        value = jsonrpc.to_python(raw) if raw is not None else ""
+        return value if isinstance(value, str) else ""
+
     def abandon(self) -> None:
         """The client does not want the answer any more."""
         self.is_dropped = True

@@ -8,7 +8,11 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
+from toolyard.core.jsontypes import JsonObject
+
 Era = Literal["legacy", "modern"]
+Capabilities = JsonObject
+"""The capabilities that a client or a server declares: objects of any shape, by name."""
 
 MODERN: Final = "2026-07-28"
 LATEST_LEGACY: Final = "2025-11-25"
