@@ -16,10 +16,10 @@ from tests.features.apps.test_operations import define
 from tests.features.catalog.registry import Shop as Registry
 from tests.features.catalog.registry import shop as serving
 from tests.features.packages.shop import Shop
+from tests.fixtures.issuer import issuing
 from tests.fixtures.keyrings import InMemory
 from tests.fixtures.stub_run import running_http_stub
 from tests.golden.recorder import Recorder, Yard
-from tests.secrets.issuer import issuing
 from toolyard.announce import Announcements, describe, user_path
 
 CATALOG = "/api/v1/catalog"

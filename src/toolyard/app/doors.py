@@ -35,7 +35,6 @@ from toolyard.surfaces.control.bound import bind_operations
 from toolyard.surfaces.control.executors import ExecutorsDoor
 from toolyard.surfaces.control.openapi import described
 from toolyard.surfaces.control.parts import yard_parts
-from toolyard.surfaces.control.secrets import LoginsDoor
 from toolyard.surfaces.control.yard import Yard
 from toolyard.surfaces.metrics import Metrics
 
@@ -164,7 +163,6 @@ def _make_rest(house: House, sessions: PageSessions, link: Callable[[], str]) ->
     """The application of all doors but MCP's: the control API and the page."""
     yard = Yard(house.hub, house.stopping, link, house.stopping.order)
     operations = yard.operations()
-    operations += LoginsDoor(house.logins).operations()
     operations += ExecutorsDoor(house.executors, house.resolutions).operations()
     for feature in house.features:
         operations += bind_operations(feature.load_operations(), house.yard)

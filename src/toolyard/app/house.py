@@ -27,6 +27,8 @@ from toolyard.features.apps.answers import ScannedAppHubs
 from toolyard.features.apps.source import Apps
 from toolyard.features.apps.status import describe_apps
 from toolyard.features.apps.store import AppRecords
+from toolyard.features.auth.logins import Logins
+from toolyard.features.auth.store import Grants
 from toolyard.features.catalog.source import with_link
 from toolyard.features.catalog.store import Catalog
 from toolyard.features.history.call_log import CallLog
@@ -39,7 +41,6 @@ from toolyard.features.sharing.asking import AskingServers
 from toolyard.features.sharing.store import SharingStore
 from toolyard.hub import Hub
 from toolyard.hub.executors import Executors
-from toolyard.hub.logins import Logins
 from toolyard.hub.orders import Orders
 from toolyard.links.budget import RunningBudget
 from toolyard.links.credentials import Credentials
@@ -61,7 +62,6 @@ from toolyard.sources.listeners import read_ports
 from toolyard.stores.addresses import AddressStore
 from toolyard.stores.backups import Backups
 from toolyard.stores.expand import expand_server, find_secrets
-from toolyard.stores.grants import Grants
 from toolyard.stores.identity import hub_identity
 from toolyard.stores.offer_cache import OfferCache
 from toolyard.stores.servers import ServersFile
@@ -219,7 +219,7 @@ class House:
             installed=self.packages.installed,
             separator=settings.separator,
         )
-        self.logins = Logins(self.hub, self.grants)
+        self.logins = Logins(self.board, self.grants)
         self._build_agents()
         database = self.database if settings.history == "on" else None
         self.call_log = CallLog(database, bounds(settings))

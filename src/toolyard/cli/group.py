@@ -34,7 +34,6 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
         "executors",
         "Write the manifests of an agent's servers: sidecars for its pod, and what is shared.",
     ),
-    "auth": ("auth", "Log in at remote servers, and see where you are logged in."),
     "refresh": ("status", "Ask every server again for what it offers."),
     "version": ("shell", "Show the version."),
 }

@@ -19,10 +19,10 @@ def run_here(settings: Settings, operation: Operation[Order, Answer], order: Ord
 
 
 async def _run(settings: Settings, operation: Operation[Order, Answer], order: Order) -> Answer:
-    return await operation.run(_open_yard(settings, operation.package), order)
+    return await operation.run(open_yard(settings, operation.package), order)
 
 
-def _open_yard(settings: Settings, package: str) -> Yard:
+def open_yard(settings: Settings, package: str) -> Yard:
     """A yard of what one feature keeps and uses, whose picture is what that says now."""
     feature: Feature = importlib.import_module(package).FEATURE
     yard = Yard(Board(), Parts([settings, Follower()]), is_live=False)

@@ -12,6 +12,7 @@ from toolyard.features import (
     agents,
     approvals,
     apps,
+    auth,
     catalog,
     clients,
     history,
@@ -44,4 +45,5 @@ FEATURES: Final[tuple[Feature, ...]] = (
     sharing.FEATURE,
     tokens.FEATURE,
     secrets.FEATURE,
+    auth.FEATURE,
 )

@@ -19,6 +19,7 @@ from typing import Final, Protocol
 
 from toolyard.core.errors import LinkError, StoreError, ToolyardError
 from toolyard.core.model import Server, ServerId, Snapshot, Url
+from toolyard.links.grants import GrantStore, ListedGrant, OAuthGrant, server_key
 from toolyard.links.http import with_authorization
 from toolyard.links.keeper import Keeper
 from toolyard.links.link import Link
@@ -28,7 +29,6 @@ from toolyard.links.refusals import AuthNeededError, ScopeNeededError
 from toolyard.records.follow import Follower
 from toolyard.records.marks import Mark, mark_of
 from toolyard.stores.expand import find_secrets
-from toolyard.stores.grants import Grant, Grants, Listed, server_key
 from toolyard.wire.tasks import Tasks
 
 log = logging.getLogger(__name__)
@@ -61,7 +61,7 @@ class Credentials:
 
     def __init__(
         self,
-        grants: Grants,
+        grants: GrantStore,
         secrets: SecretIndex,
         keepers: Callable[[], Mapping[ServerId, Keeper]],
         picture: Callable[[], Snapshot],
@@ -71,15 +71,15 @@ class Credentials:
         self._secrets = secrets
         self._keepers = keepers
         self._picture = picture
-        self._listed: dict[str, Listed] = {}
+        self._listed: Mapping[str, ListedGrant] = {}
         self._secret_times: Mapping[str, float] = {}
         self._marks: tuple[Mark, Mark] = ((), ())
         self._changes = follower.follow(grants.index, secrets.index)
-        self._held: dict[str, Grant] = {}
+        self._held: dict[str, OAuthGrant] = {}
         self._servers: dict[str, set[ServerId]] = {}
         """Who was opened at an address, or tried to."""
         self._links: dict[str, set[Link]] = {}
-        self._renewals: dict[str, asyncio.Task[Grant | ToolyardError]] = {}
+        self._renewals: dict[str, asyncio.Task[OAuthGrant | ToolyardError]] = {}
         self._tries: dict[str, tuple[int, float]] = {}
         """How often a renewal failed, and when to try again."""
         self._tasks = Tasks()
@@ -124,13 +124,13 @@ class Credentials:
             grant = await self._renew_or(error, server_key(endpoint.url), grant)
         return await stack.enter_async_context(proceed(_with(opening, endpoint, grant)))
 
-    async def _renew_or(self, refusal: AuthNeededError, key: str, grant: Grant) -> Grant:
+    async def _renew_or(self, refusal: AuthNeededError, key: str, grant: OAuthGrant) -> OAuthGrant:
         try:
             return await self.renew(key, grant)
         except AuthNeededError as error:
             raise refusal from error
 
-    async def _grant(self, server: Server, endpoint: Url) -> Grant | None:
+    async def _grant(self, server: Server, endpoint: Url) -> OAuthGrant | None:
         """The login for an address, renewed if it has expired."""
         key = server_key(endpoint.url)
         if key not in self._listed:
@@ -146,7 +146,7 @@ class Credentials:
             return await self._renew_or(needed, key, grant)
         return grant
 
-    async def renew(self, key: str, old: Grant) -> Grant:
+    async def renew(self, key: str, old: OAuthGrant) -> OAuthGrant:
         """Give a newer grant than `old`; everybody who asks meanwhile gets the same.
 
         Raises:
@@ -165,7 +165,7 @@ class Credentials:
             raise outcome
         return outcome
 
-    async def _renew(self, key: str, old: Grant) -> Grant | ToolyardError:
+    async def _renew(self, key: str, old: OAuthGrant) -> OAuthGrant | ToolyardError:
         try:
             grant = await self._renewed(key, old)
         except AuthNeededError as error:
@@ -183,7 +183,7 @@ class Credentials:
         self._adopt(key, grant)
         return grant
 
-    async def _renewed(self, key: str, old: Grant) -> Grant:
+    async def _renewed(self, key: str, old: OAuthGrant) -> OAuthGrant:
         hold = self._grants.hold()
         await asyncio.to_thread(hold.__enter__)
         try:
@@ -198,12 +198,12 @@ class Credentials:
         finally:
             hold.__exit__(None, None, None)
 
-    def _hold(self, key: str, grant: Grant) -> None:
+    def _hold(self, key: str, grant: OAuthGrant) -> None:
         """Keep a grant in memory, and see when it is to be renewed."""
         self._held[key] = grant
         self._changes.tell()
 
-    def _adopt(self, key: str, grant: Grant) -> None:
+    def _adopt(self, key: str, grant: OAuthGrant) -> None:
         """Use a grant from now on, also on the links that are open."""
         self._hold(key, grant)
         for link in self._links.get(key, ()):
@@ -336,7 +336,7 @@ class Credentials:
             elif key not in self._renewals:
                 self._tasks.start(self._ahead(key, grant))
 
-    def _due(self, key: str, grant: Grant) -> float | None:
+    def _due(self, key: str, grant: OAuthGrant) -> float | None:
         """The time at which a grant needs attention; None if it never does, as far as is known."""
         if key not in self._listed or not self._keepers_at(key) or not grant.expires_at:
             return None
@@ -344,7 +344,7 @@ class Credentials:
             return grant.expires_at
         return max(grant.refresh_at, self._tries.get(key, (0, 0.0))[1])
 
-    def _is_ended(self, key: str, grant: Grant) -> bool:
+    def _is_ended(self, key: str, grant: OAuthGrant) -> bool:
         return self._listed[key].ended or not grant.refresh_token
 
     def _until_due(self) -> float | None:
@@ -359,7 +359,7 @@ class Credentials:
             if keeper.failing_since is None:
                 keeper.park(_needed(keeper.server.id.name))
 
-    async def _ahead(self, key: str, grant: Grant) -> None:
+    async def _ahead(self, key: str, grant: OAuthGrant) -> None:
         try:
             await self.renew(key, grant)
         except ToolyardError as error:
@@ -371,7 +371,7 @@ def _is_told(endpoint: Url) -> bool:
     return any(name.lower() == "authorization" for name, _ in endpoint.headers)
 
 
-def _with(opening: Opening, endpoint: Url, grant: Grant) -> Opening:
+def _with(opening: Opening, endpoint: Url, grant: OAuthGrant) -> Opening:
     value = f"Bearer {grant.access_token}"
     headers = with_authorization(endpoint.headers, value)
     return replace(opening, endpoint=replace(endpoint, headers=headers))

@@ -13,8 +13,8 @@ import msgspec
 
 from toolyard.core.errors import LinkError
 from toolyard.links.addresses import Reach
+from toolyard.links.grants import OAuthGrant
 from toolyard.links.refusals import AuthNeededError
-from toolyard.stores.grants import Grant
 from toolyard.wire.http1 import Address, Headers, Pool, parse_address
 from toolyard.wire.pieces import Pieces
 
@@ -51,7 +51,7 @@ class Answer:
             self.over.set_exception(LinkError(why))
 
 
-async def refresh(grant: Grant) -> Grant:
+async def refresh(grant: OAuthGrant) -> OAuthGrant:
     """Give the grant with new tokens.
 
     Raises:
@@ -70,7 +70,7 @@ async def refresh(grant: Grant) -> Grant:
     raise LinkError(f"{grant.issuer} could not renew a login (HTTP {status})")
 
 
-async def _send(grant: Grant, address: Address) -> tuple[int, bytes]:
+async def _send(grant: OAuthGrant, address: Address) -> tuple[int, bytes]:
     """Ask the issuer; gives the status and the body of its answer."""
     head, body = _request(grant, address.authority, address.target)
     pool, answer = Pool(address), Answer()
@@ -82,7 +82,7 @@ async def _send(grant: Grant, address: Address) -> tuple[int, bytes]:
         await pool.close()
 
 
-async def _judged(grant: Grant) -> Address:
+async def _judged(grant: OAuthGrant) -> Address:
     """The address to renew it at, judged anew: its name may lead elsewhere than at the login."""
     try:
         address = parse_address(grant.token_endpoint)
@@ -93,7 +93,7 @@ async def _judged(grant: Grant) -> Address:
     return address._replace(found=tuple(addresses))
 
 
-def _request(grant: Grant, authority: str, target: str) -> tuple[bytes, bytes]:
+def _request(grant: OAuthGrant, authority: str, target: str) -> tuple[bytes, bytes]:
     client = _client(grant)
     fields = {
         "grant_type": "refresh_token",
@@ -117,7 +117,7 @@ def _request(grant: Grant, authority: str, target: str) -> tuple[bytes, bytes]:
     return head.encode("latin-1"), body
 
 
-def _renewed(grant: Grant, reply: bytes) -> Grant:
+def _renewed(grant: OAuthGrant, reply: bytes) -> OAuthGrant:
     try:
         fields = msgspec.json.decode(reply)
     except msgspec.DecodeError:
@@ -139,7 +139,7 @@ def _renewed(grant: Grant, reply: bytes) -> Grant:
     )
 
 
-def _client(grant: Grant) -> dict[str, Any]:
+def _client(grant: OAuthGrant) -> dict[str, Any]:
     client = msgspec.json.decode(grant.client or "{}")
     return client if isinstance(client, dict) else {}
 
@@ -148,5 +148,5 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _ended(grant: Grant, status: int) -> AuthNeededError:
+def _ended(grant: OAuthGrant, status: int) -> AuthNeededError:
     return AuthNeededError(f"{grant.issuer} does not renew the login", status)

@@ -11,8 +11,8 @@ from tests.cli.conftest import Toolyard
 from tests.cli.stand_in import StandIn
 from tests.e2e.hub import PATIENCE, RunningHub, new_home, running_hub
 from tests.e2e.hub import toolyard as command
+from tests.features.auth.test_hub import NO_KEYRING, code, server, until
 from tests.fixtures.stub_run import running_http_stub
-from tests.secrets.test_hub_logins import NO_KEYRING, code, server, until
 
 
 def set_secret(hub: RunningHub, file: Path, value: str) -> None:

@@ -14,7 +14,6 @@ from toolyard.features.catalog.store import Catalog
 from toolyard.features.secrets.inventory import take_stock
 from toolyard.features.secrets.store import Secrets
 from toolyard.stores.expand import Lookup, expand, find_secrets, find_unset
-from toolyard.stores.grants import WANTED_LIMIT, Grant, Grants, server_key
 from toolyard.stores.keyring import NoKeyringError
 
 VALUE = "s3cr3t-value-0123"
@@ -176,13 +175,6 @@ def test_a_damaged_list_of_names_is_said_and_not_overwritten(
     assert secrets.index.read_text() == "{"
 
 
-def test_a_server_is_known_by_its_address_without_what_may_be_secret() -> None:
-    key = server_key("HTTPS://me:pw@Example.com:8443/mcp?token=x#y")
-
-    assert key == "https://example.com:8443/mcp"
-    assert server_key("http://h") == "http://h/"
-
-
 def test_the_catalog_says_where_to_get_what_is_missing(tmp_path: Path) -> None:
     catalog = Catalog(tmp_path / "catalog")
     definition = {
@@ -211,24 +203,3 @@ def test_the_catalog_says_where_to_get_what_is_missing(tmp_path: Path) -> None:
     )
     found = with_link(catalog, server, SecretError("the keyring has no secret 'KEY'", "set it"))
     assert found.hint == "get it at https://k.example/, then set it"
-
-
-@pytest.mark.usefixtures("no_keyring")
-def test_scopes_that_a_server_asks_for_are_kept_until_the_next_login_and_not_without_end(
-    tmp_path: Path,
-) -> None:
-    grants = Grants(tmp_path)
-    grant = Grant("http://x/mcp", "http://x", "http://x/token", "{}", "token-0123456789")
-    grants.want(grant.url, "nobody")
-    grants.write(grant)
-
-    for scope in ("a", "b a", "c"):
-        grants.want(grant.url, scope)
-    assert grants.listed()[grant.url].wanted == "a b c"
-
-    for number in range(8):
-        grants.want(grant.url, f"{number}" * 1000)
-        assert len(grants.listed()[grant.url].wanted) <= WANTED_LIMIT
-
-    grants.write(grant)
-    assert grants.listed()[grant.url].wanted == ""

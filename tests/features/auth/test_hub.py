@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 
 from tests.e2e.hub import PATIENCE, TOKEN, RunningHub, running_hub, toolyard
-from tests.secrets.issuer import Issuer, issuing
+from tests.fixtures.issuer import Issuer, issuing
 
-SDK = Path(__file__).parents[1] / "fixtures" / "sdk_login.py"
+SDK = Path(__file__).parents[2] / "fixtures" / "sdk_login.py"
 NO_KEYRING = {"PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring"}
 
 

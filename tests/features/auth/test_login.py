@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.fixtures.issuer import Issuer
 from tests.fixtures.keyrings import InMemory
-from tests.secrets.issuer import Issuer
 from toolyard.core.errors import LinkError
 from toolyard.core.model import Url
-from toolyard.links.callback import listening
-from toolyard.links.oauth import OAuthClient, login
+from toolyard.features.auth.callback import listening
+from toolyard.features.auth.oauth import OAuthClient, login
+from toolyard.features.auth.store import Grants
 from toolyard.links.refresh import refresh
 from toolyard.links.refusals import AuthNeededError
-from toolyard.stores.grants import Grants
 
 
 def visit(url: str) -> int:

@@ -11,6 +11,8 @@ import pytest
 from tests.fixtures.keyrings import InMemory
 from toolyard.cli.entry import run
 from toolyard.console.exits import Exit
+from toolyard.features.auth.store import Grants
+from toolyard.links.grants import OAuthGrant
 
 Said = tuple[int, str, str]
 
@@ -50,3 +52,18 @@ def test_logins_are_for_servers_with_an_address(
     assert shown == [
         {"server": "remote", "url": "https://example.com/mcp", "state": "not logged in"}
     ]
+
+
+@pytest.mark.usefixtures("no_keyring")
+def test_a_login_at_a_server_that_is_gone_is_still_shown(
+    toolyard: Callable[..., Said], home: Path
+) -> None:
+    grant = OAuthGrant(
+        "https://old.example/mcp", "https://id.example", "", "{}", "token-0123456789"
+    )
+    Grants(home / "ty" / "state").write(grant)
+
+    (shown,) = json.loads(toolyard("auth", "status", "--json")[1])["logins"]
+
+    assert (shown["server"], shown["url"]) == ("", "https://old.example/mcp")
+    assert (shown["state"], shown["kept_in"]) == ("logged in", "file")

@@ -1,4 +1,4 @@
-"""Logs in at remote servers and out again, on the order of a door."""
+"""Logs in at remote servers and out again."""
 
 from __future__ import annotations
 
@@ -6,32 +6,35 @@ import asyncio
 import logging
 import os
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from toolyard.board import Board
 from toolyard.core.errors import ConfigError, LinkError, ToolyardError
-from toolyard.core.model import Entry, Url
+from toolyard.core.lookup import find_entry
+from toolyard.core.model import Entry, Snapshot, Url
 from toolyard.core.problems import ProblemCode
-from toolyard.hub import Hub
-from toolyard.links.oauth import login
+from toolyard.features.auth.oauth import login
+from toolyard.features.auth.store import Grants
+from toolyard.links.grants import ListedGrant, server_key
 from toolyard.stores.expand import Lookup, expand
-from toolyard.stores.grants import Grants, Listed, server_key
 from toolyard.wire.tasks import Tasks
 
 log = logging.getLogger(__name__)
 
 PAGE_SECONDS: Final = 60.0
-"""Until the server has said where to log in."""
+"""The time for the server to say where to log in."""
 
 State = Literal["none", "needed", "logged-in", "ended"]
 
 
 @dataclass(frozen=True, slots=True)
 class LoginState:
-    """How one server is logged in to."""
+    """The login at one server."""
 
     server: str
-    """Its alias."""
+    """Its alias; empty if no server has the address any more."""
     url: str
     state: State
     issuer: str = ""
@@ -45,54 +48,50 @@ class LoginState:
 class Logins:
     """Every login, under way or done."""
 
-    def __init__(self, hub: Hub, grants: Grants) -> None:
-        self._hub = hub
+    def __init__(self, board: Board, grants: Grants) -> None:
+        self._board = board
         self._grants = grants
         self._tasks = Tasks()
         self._waiting: dict[str, asyncio.Task[None]] = {}
         self._attempts: dict[str, str] = {}
 
     async def states(self) -> list[LoginState]:
-        """How every server with an address is logged in to.
+        """Return the logins at all servers with an address, and those that no server has any more.
 
         Raises:
             StoreError: The logins cannot be read.
         """
-        listed = await asyncio.to_thread(self._grants.listed)
-        return [
-            self._state(entry, entry.server.endpoint, listed)
-            for entry in self._hub.snapshot.entries.values()
+        return await asyncio.to_thread(self._states, self._board.snapshot)
+
+    def _states(self, snapshot: Snapshot) -> list[LoginState]:
+        grants = self._grants.listed()
+        states = [
+            self._state(entry, entry.server.endpoint, grants)
+            for entry in snapshot.entries.values()
             if isinstance(entry.server.endpoint, Url)
         ]
+        used = {state.url for state in states}
+        return states + [_describe("", grant) for key, grant in grants.items() if key not in used]
 
-    def _state(self, entry: Entry, endpoint: Url, listed: dict[str, Listed]) -> LoginState:
+    def _state(self, entry: Entry, endpoint: Url, grants: Mapping[str, ListedGrant]) -> LoginState:
         key = _key(entry, endpoint)
-        grant = listed.get(key)
+        grant = grants.get(key)
         attempt = self._attempts.get(entry.alias, "")
         if grant is None:
             needed = entry.problem is not None and entry.problem.code == ProblemCode.AUTH_NEEDED
             return LoginState(entry.alias, key, "needed" if needed else "none", attempt=attempt)
-        return LoginState(
-            entry.alias,
-            key,
-            judge(grant),
-            grant.issuer,
-            grant.scope,
-            grant.place,
-            grant.expires_at,
-            attempt,
-        )
+        return _describe(entry.alias, grant, attempt)
 
     async def begin(self, alias: str) -> str:
-        """Begin a login; give the address of the page on which the person agrees.
+        """Begin a login; return the address of the page on which the person agrees.
 
         Raises:
             UnknownNameError: There is no such server.
             ConfigError: It is not one to log in to.
             LinkError: It cannot be logged in to.
         """
-        entry = self._hub.entry(alias)
-        url = await asyncio.to_thread(_address, entry)
+        entry = find_entry(self._board.snapshot, alias)
+        url = await asyncio.to_thread(address_of, entry)
         if (before := self._waiting.pop(entry.alias, None)) is not None:
             before.cancel()
         page: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -110,9 +109,9 @@ class Logins:
 
         self._attempts[entry.alias] = "waiting"
         try:
-            listed = await login(entry.server.id.name, url, self._grants, show)
+            grant = await login(entry.server.id.name, url, self._grants, show)
             self._attempts.pop(entry.alias, None)
-            if listed.place == "file":
+            if grant.place == "file":
                 log.warning("there is no keyring; the login is kept in %s", self._grants.folder)
         except ToolyardError as error:
             self._attempts[entry.alias] = str(error)
@@ -120,16 +119,16 @@ class Logins:
                 page.set_exception(error)
 
     async def logout(self, alias: str) -> bool:
-        """Forget a login; false if there was none.
+        """Delete a login; return False if there was none.
 
         Raises:
             UnknownNameError: There is no such server.
             SecretError: The keyring does not let go of it.
         """
-        entry = self._hub.entry(alias)
+        entry = find_entry(self._board.snapshot, alias)
         if not isinstance(entry.server.endpoint, Url):
             return False
-        key = _key(entry, entry.server.endpoint)
+        key = await asyncio.to_thread(_key, entry, entry.server.endpoint)
         return await asyncio.to_thread(self._grants.remove, key) is not None
 
     async def close(self) -> None:
@@ -137,25 +136,33 @@ class Logins:
         await self._tasks.close()
 
 
-def judge(grant: Listed) -> State:
-    """Whether a login still holds; one that expired is renewed when it is needed."""
-    over = bool(grant.expires_at) and time.time() >= grant.expires_at
-    return "ended" if grant.ended and over else "logged-in"
+def _describe(alias: str, grant: ListedGrant, attempt: str = "") -> LoginState:
+    """Describe a login; one that expired still holds, for it is renewed when it is needed."""
+    is_over = bool(grant.expires_at) and time.time() >= grant.expires_at
+    state: State = "ended" if grant.ended and is_over else "logged-in"
+    kept = grant.issuer, grant.scope, grant.place, grant.expires_at
+    return LoginState(alias, grant.url, state, *kept, attempt)
 
 
-def _address(entry: Entry) -> Url:
+def address_of(entry: Entry) -> Url:
+    """Return the address of a server with the values of its references. It blocks.
+
+    Raises:
+        ConfigError: It has none, or a reference stands for nothing.
+    """
     endpoint = entry.server.endpoint
     if not isinstance(endpoint, Url):
         raise ConfigError(f"{entry.alias!r} is a command, not an address", "it needs no login")
-    found = expand(endpoint, Lookup(os.environ, entry.server.folder))
-    assert isinstance(found, Url)
-    return found
+    url = expand(endpoint, Lookup(os.environ, entry.server.folder))
+    assert isinstance(url, Url)
+    return url
 
 
 def _key(entry: Entry, endpoint: Url) -> str:
+    """Return the key under which the login at a server is kept. It blocks."""
     try:
         if "${" in endpoint.url.split("?")[0]:
-            endpoint = _address(entry)
+            endpoint = address_of(entry)
     except ToolyardError:
-        pass  # what it stands for is not known, so nobody can have logged in there
+        pass  # without the value nobody can have logged in there
     return server_key(endpoint.url)

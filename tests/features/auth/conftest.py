@@ -1,4 +1,4 @@
-"""An issuer of logins, and keyrings."""
+"""An issuer of logins."""
 
 from __future__ import annotations
 
@@ -6,10 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.fixtures.keyrings import a_keyring, no_keyring
-from tests.secrets.issuer import Issuer, issuing
-
-__all__ = ["a_keyring", "no_keyring"]
+from tests.fixtures.issuer import Issuer, issuing
 
 
 @pytest.fixture

@@ -20,12 +20,12 @@ import msgspec
 
 from toolyard.core.errors import ConfigError, LinkError, ToolyardError
 from toolyard.core.model import Url
+from toolyard.features.auth.callback import Callback, listening
+from toolyard.features.auth.guarded import guarded_http
 from toolyard.links.addresses import check_link
-from toolyard.links.callback import Callback, listening
+from toolyard.links.grants import GrantStore, ListedGrant, OAuthGrant, join_scopes, server_key
 from toolyard.links.greeting import ENVELOPE
-from toolyard.links.guarded import guarded_http
 from toolyard.stores.extras import how_to_add
-from toolyard.stores.grants import Grant, Grants, Listed, join_scopes, server_key
 from toolyard.wire import era, jsonrpc
 
 if TYPE_CHECKING:
@@ -52,11 +52,11 @@ class OAuthClient:
 async def login(
     name: str,
     url: Url,
-    grants: Grants,
+    grants: GrantStore,
     show: Callable[[str], None],
     client: OAuthClient | None = None,
     seconds: float = LOGIN_SECONDS,
-) -> Listed:
+) -> ListedGrant:
     """Log in; `show` gets the address of the page on which the person agrees.
 
     Raises:
@@ -89,14 +89,14 @@ def _load() -> None:
         logging.getLogger(quiet).setLevel(logging.CRITICAL)
 
 
-def _read(grants: Grants, key: str) -> Grant | None:
+def _read(grants: GrantStore, key: str) -> OAuthGrant | None:
     try:
         return grants.read(key)
     except ToolyardError:
         return None  # what cannot be read is replaced
 
 
-def _wanted(grants: Grants, key: str, former: Grant | None) -> str:
+def _wanted(grants: GrantStore, key: str, former: OAuthGrant | None) -> str:
     """The scope to ask for beside what the server names: what it refused, and what we have."""
     listed = grants.listed().get(key)
     if former is None or listed is None or not listed.wanted:
@@ -104,7 +104,9 @@ def _wanted(grants: Grants, key: str, former: Grant | None) -> str:
     return join_scopes(former.scope, listed.wanted)
 
 
-async def _listen(stack: AsyncExitStack, former: Grant | None, client: OAuthClient) -> Callback:
+async def _listen(
+    stack: AsyncExitStack, former: OAuthGrant | None, client: OAuthClient
+) -> Callback:
     """Listen where we did the last time: some issuers compare the port too."""
     wished = client.port or _port_of(former)
     try:
@@ -115,20 +117,20 @@ async def _listen(stack: AsyncExitStack, former: Grant | None, client: OAuthClie
     return await stack.enter_async_context(listening())
 
 
-def _registration(former: Grant | None) -> dict[str, Any]:
+def _registration(former: OAuthGrant | None) -> dict[str, Any]:
     """The registration by which an issuer knows us, from the last login."""
     registration = msgspec.json.decode(former.client) if former is not None else {}
     return registration if isinstance(registration, dict) else {}
 
 
-def _port_of(former: Grant | None) -> int:
+def _port_of(former: OAuthGrant | None) -> int:
     registration = _registration(former)
     places = registration.get("redirect_uris") or [""]
     return urlsplit(str(places[0])).port or 0
 
 
 def _client_of(
-    former: Grant | None, callback: Callback, client: OAuthClient, scope: str
+    former: OAuthGrant | None, callback: Callback, client: OAuthClient, scope: str
 ) -> OAuthClientInformationFull | None:
     """The client that we are already, by the user or from before at this port, for this scope."""
     from mcp.shared.auth import OAuthClientInformationFull
@@ -185,7 +187,7 @@ class _Attempt:
         """The SDK's side of it."""
         from mcp.client.auth import OAuthClientProvider
 
-        from toolyard.links.negotiation import client_metadata
+        from toolyard.features.auth.negotiation import client_metadata
 
         metadata = client_metadata(self._callback.address, scope)
         try:
@@ -197,7 +199,7 @@ class _Attempt:
         return self._provider
 
     async def _redirect(self, url: str) -> None:
-        from toolyard.links.negotiation import complete
+        from toolyard.features.auth.negotiation import complete
 
         assert self._provider is not None
         complete(self._provider)
@@ -226,7 +228,7 @@ class _Attempt:
 
     def _as_expected(self, issuer: str | None) -> str | None:
         """The issuer that answered, spelled as in its metadata: the SDK compares every byte."""
-        from toolyard.links.negotiation import is_same_issuer
+        from toolyard.features.auth.negotiation import is_same_issuer
 
         assert self._provider is not None
         metadata = self._provider.context.oauth_metadata
@@ -239,7 +241,7 @@ async def _knock(name: str, url: Url, provider: OAuthClientProvider) -> int:
     import httpx2
     from mcp.client.auth import OAuthFlowError
 
-    from toolyard.links.negotiation import Negotiation
+    from toolyard.features.auth.negotiation import Negotiation
 
     params = {"jsonrpc": "2.0", "id": 1, "method": "server/discover", "params": {"_meta": ENVELOPE}}
     headers = {
@@ -274,7 +276,7 @@ def _cure(error: OAuthFlowError) -> str:
     return "start it again"
 
 
-def _grant(name: str, key: str, provider: OAuthClientProvider, status: int) -> Grant:
+def _grant(name: str, key: str, provider: OAuthClientProvider, status: int) -> OAuthGrant:
     context = provider.context
     tokens, client, metadata = context.current_tokens, context.client_info, context.oauth_metadata
     if tokens is None or client is None or metadata is None:
@@ -282,7 +284,7 @@ def _grant(name: str, key: str, provider: OAuthClientProvider, status: int) -> G
     if status in (401, 403):
         raise LinkError(f"{name!r} does not accept the login (HTTP {status})", "start it again")
     now = time.time()
-    return Grant(
+    return OAuthGrant(
         url=key,
         issuer=str(metadata.issuer),
         token_endpoint=str(metadata.token_endpoint),

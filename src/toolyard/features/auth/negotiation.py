@@ -15,7 +15,7 @@ from mcp.client.auth import OAuthClientProvider
 from mcp.shared.auth import OAuthClientMetadata, TokenEndpointAuthMethod
 from pydantic import AnyUrl
 
-from toolyard.stores.grants import join_scopes
+from toolyard.links.grants import join_scopes
 
 PREFERRED: Final[tuple[TokenEndpointAuthMethod, ...]] = (
     "none",

@@ -1,0 +1,23 @@
+"""Logins at remote servers: done once in the browser, renewed by the hub."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from toolyard.feature import Command, Feature, Heading
+from toolyard.features import catalog, secrets
+
+FEATURE: Final = Feature(
+    __name__,
+    parts="source:parts",
+    operations="operations",
+    commands=(
+        Command(
+            "auth",
+            "Log in at remote servers, and see where you are logged in.",
+            Heading.ACCESS,
+            "commands:auth_command",
+        ),
+    ),
+    uses=(catalog.FEATURE, secrets.FEATURE),
+)

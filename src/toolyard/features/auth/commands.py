@@ -1,0 +1,169 @@
+"""`auth`: log in at remote servers in the browser, once; the hub renews the login by itself."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import click
+
+from toolyard.console.context import CliContext, complete_servers, config_option, json_option
+from toolyard.console.errors import CommandError
+from toolyard.console.exits import Exit
+
+if TYPE_CHECKING:
+    from toolyard.features.auth.logins import LoginState
+    from toolyard.features.auth.oauth import OAuthClient
+    from toolyard.links.grants import ListedGrant
+
+TITLES = ("server", "state", "issuer", "expires", "kept in", "address")
+STATES = {
+    "none": "not logged in",
+    "needed": "not logged in",
+    "logged-in": "logged in",
+    "ended": "login needed",
+}
+
+
+@click.group("auth")
+@json_option
+def auth_command() -> None:
+    """Log in at remote servers, and see where you are logged in."""
+
+
+@auth_command.command("login")
+@click.argument("name", shell_complete=complete_servers)
+@click.option("--no-browser", is_flag=True, help="Only print the address to open.")
+@click.option("--client-id", default="", metavar="ID", help="As you registered it by hand.")
+@click.option("--client-secret", default="", metavar="NAME", help="The secret it has, by name.")
+@click.option("--client-page", default="", metavar="URL", help="An https page that describes us.")
+@click.option("--port", default=0, type=click.IntRange(0, 65535), help="Where the browser returns.")
+@config_option
+@json_option
+@click.pass_obj
+def login_command(
+    context: CliContext,
+    name: str,
+    no_browser: bool,
+    client_id: str,
+    client_secret: str,
+    client_page: str,
+    port: int,
+) -> None:
+    """Log in at a server in the browser."""
+    from toolyard.features.auth.oauth import OAuthClient
+    from toolyard.stores.keyring import read_keyring
+
+    secret = read_keyring(client_secret) if client_secret else ""
+    client = OAuthClient(client_id, secret, client_page, port)
+
+    def show(page: str) -> None:
+        context.terminal.note(f"open this page to log in at '{name}':\n\n  {page}\n")
+        if not no_browser and _has_browser():
+            _open(page)
+
+    grant = asyncio.run(_log_in(context, name, client, show))
+    answer = {"done": "logged-in", "server": name} | _told(grant)
+    text = f"logged in at '{name}', as {grant.issuer} says"
+    context.terminal.answer(answer, lambda: context.terminal.say(text))
+
+
+@auth_command.command("status")
+@config_option
+@json_option
+@click.pass_obj
+def status_command(context: CliContext) -> None:
+    """Show at which servers you are logged in, and until when."""
+    from toolyard.features.auth.operations import list_logins
+    from toolyard.operation import NoInput
+
+    logins = context.run(list_logins, NoInput()).logins
+    answer = [
+        {"server": login.server, "url": login.url, "state": STATES[login.state]}
+        | (_told(login) if login.issuer else {})
+        for login in logins
+    ]
+    rows = [
+        (
+            *(login.server, STATES[login.state], login.issuer),
+            *(_expiry(login) if login.issuer else "", login.place, login.url),
+        )
+        for login in logins
+    ]
+    context.terminal.answer({"logins": answer}, lambda: context.terminal.table(TITLES, rows))
+
+
+@auth_command.command("logout")
+@click.argument("name", shell_complete=complete_servers)
+@config_option
+@json_option
+@click.pass_obj
+def logout_command(context: CliContext, name: str) -> None:
+    """Delete the login at a server."""
+    from toolyard.features.auth.operations import LoginServer, log_out
+
+    if not context.run(log_out, LoginServer(name)).done:
+        raise CommandError(f"you are not logged in at '{name}'", "", Exit.NOT_FOUND)
+    answer = {"done": "logged-out", "server": name}
+    context.terminal.answer(answer, lambda: context.terminal.say(f"logged out of '{name}'"))
+
+
+async def _log_in(
+    context: CliContext, name: str, client: OAuthClient, show: Callable[[str], None]
+) -> ListedGrant:
+    """Log in here, also beside a running hub: the browser comes back to whoever waits for it."""
+    from toolyard.console.here import open_yard
+    from toolyard.core.lookup import find_entry
+    from toolyard.core.model import Url
+    from toolyard.features.auth.logins import address_of
+    from toolyard.features.auth.oauth import login
+    from toolyard.features.auth.store import Grants
+
+    yard = open_yard(context.settings, __package__)
+    entry, grants = find_entry(yard.snapshot, name), yard.part(Grants)
+    if not isinstance(entry.server.endpoint, Url):
+        text = f"'{name}' is a command, not an address, and has no login"
+        raise CommandError(text, "give it what it needs: toolyard secret --help", Exit.REFUSED)
+    grant = await login(entry.server.id.name, address_of(entry), grants, show, client)
+    if grant.place == "file":
+        context.terminal.note(
+            f"warning: there is no keyring, so the login is kept in {grants.folder},"
+            " in a file that only you can read"
+        )
+    return grant
+
+
+def _told(grant: ListedGrant | LoginState) -> dict[str, object]:
+    return {
+        "issuer": grant.issuer,
+        "scope": grant.scope,
+        "kept_in": grant.place,
+        "expires_at": grant.expires_at or None,
+    }
+
+
+def _expiry(login: LoginState) -> str:
+    if not login.expires_at:
+        return "never"
+    moment = time.strftime("%Y-%m-%d %H:%M", time.localtime(login.expires_at))
+    return moment if login.state == "ended" else f"{moment}, renewed before"
+
+
+def _has_browser() -> bool:
+    """Tell whether there is a screen; a browser inside the terminal would take it away from us."""
+    if sys.platform == "darwin":
+        return True
+    return any(os.environ.get(name) for name in ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY"))
+
+
+def _open(page: str) -> None:
+    """Hand an address to the browser, as one argument and without a shell."""
+    import webbrowser
+
+    from toolyard.links.addresses import check_link
+
+    webbrowser.open(check_link(page))

@@ -1,0 +1,105 @@
+"""Grants: what authorization servers issued to us, by the server it is for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Protocol
+from urllib.parse import urlsplit, urlunsplit
+
+from toolyard.stores.secret_files import SecretPlace
+
+AHEAD_MOST: Final = 300.0
+AHEAD_PART: Final = 0.25
+"""A token is renewed when a quarter of its life is left, and at most five minutes ahead."""
+
+
+@dataclass(frozen=True, slots=True)
+class OAuthGrant:
+    """The tokens that let us in at one server, and what it takes to renew them."""
+
+    url: str
+    """The server, as `server_key` gives it."""
+    issuer: str
+    token_endpoint: str
+    client: str = field(repr=False)
+    """Our registration with the issuer, as JSON."""
+    access_token: str = field(repr=False)
+    refresh_token: str = field(default="", repr=False)
+    resource: str = ""
+    scope: str = ""
+    issued_at: float = 0.0
+    expires_at: float = 0.0
+    """In seconds since 1970; 0 if nobody said."""
+
+    @property
+    def refresh_at(self) -> float:
+        """The time at which to renew it; 0 if it has no end."""
+        life = self.expires_at - self.issued_at
+        return self.expires_at - min(AHEAD_MOST, life * AHEAD_PART) if self.expires_at else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ListedGrant:
+    """A grant without its secrets."""
+
+    url: str
+    issuer: str
+    place: SecretPlace
+    expires_at: float = 0.0
+    scope: str = ""
+    ended: bool = False
+    """It cannot be renewed: a person has to log in again."""
+    changed_at: float = 0.0
+    wanted: str = ""
+    """The scope that its server asked for beyond this; the next login asks for both."""
+
+
+class GrantStore(Protocol):
+    """The grants of one user, by server. All of it blocks.
+
+    Each function raises `StoreError` or `SecretError` where the grants cannot be read or written.
+    """
+
+    @property
+    def index(self) -> Path:
+        """The file that is another as soon as a grant is."""
+        ...
+
+    def listed(self) -> Mapping[str, ListedGrant]:
+        """Return all grants without their secrets."""
+        ...
+
+    def hold(self) -> AbstractContextManager[None]:
+        """Be the only one who renews a grant: two that use one refresh token lose it."""
+        ...
+
+    def read(self, url: str) -> OAuthGrant | None:
+        """Return the grant for a server, if there is one."""
+        ...
+
+    def write(self, grant: OAuthGrant) -> ListedGrant:
+        """Keep a grant in the place of any other for its server."""
+        ...
+
+    def end(self, url: str) -> None:
+        """Note that a grant cannot be renewed."""
+        ...
+
+    def want(self, url: str, scope: str) -> None:
+        """Note that a server asks for more than its grant allows."""
+        ...
+
+
+def server_key(url: str) -> str:
+    """Return a server's address without what may be secret or differ by spelling."""
+    parts = urlsplit(url)
+    host = parts.netloc.rpartition("@")[2].lower()
+    return urlunsplit((parts.scheme.lower(), host, parts.path or "/", "", ""))
+
+
+def join_scopes(*scopes: str) -> str:
+    """Return all words of these scopes, each once, in the order they come."""
+    return " ".join(dict.fromkeys(" ".join(scopes).split()))
