@@ -121,9 +121,9 @@ class CallLog:
         waiting = self._bytes + self._given_bytes - self._written_bytes
         if waiting > WAITING_BYTES or self.database is None:
             return None
-        said = (answer.error or answer.result) if isinstance(answer, Message) else b""
+        body = (answer.error or answer.result) if isinstance(answer, Message) else b""
         arguments = bytes(asked) if len(asked) <= BODY_BYTES else None
-        result = bytes(said) if len(said) <= BODY_BYTES else None
+        result = bytes(body) if len(body) <= BODY_BYTES else None
         self._bytes += len(arguments or b"") + len(result or b"")
         return arguments, result
 

@@ -27,14 +27,14 @@ def read_arguments(words: Sequence[str], text: str, schema: Schema) -> dict[str,
         CommandError: A word or the text cannot be read, or a value is not of the wanted type.
     """
     arguments = _read_object(text) if text else {}
-    told: dict[str, list[str]] = {}
+    texts_of: dict[str, list[str]] = {}
     for word in words:
         key, equals, value = word.partition("=")
         if not equals or not key:
             raise _wrong(f"'{word}' is no argument", "write it as name=value")
-        told.setdefault(key, []).append(_from_file(value))
+        texts_of.setdefault(key, []).append(_from_file(value))
     properties = schema.get("properties")
-    for key, values in told.items():
+    for key, values in texts_of.items():
         wanted = properties.get(key, {}) if isinstance(properties, dict) else {}
         arguments[key] = _value(key, values, follow(wanted, schema), schema)
     return arguments
@@ -69,7 +69,7 @@ def _value(key: str, texts: list[str], wanted: Schema, root: Schema) -> Any:
     if "array" in types and (len(texts) > 1 or not texts[0].lstrip().startswith("[")):
         if len(texts) > 1 or "string" not in types:
             items = follow(wanted.get("items", {}), root)
-            return [_single(key, each, items, root) for each in texts]
+            return [_single(key, text, items, root) for text in texts]
     if len(texts) > 1:
         raise _wrong(f"'{key}' was given {len(texts)} times", "give it once; it is no list")
     return _single(key, texts[0], wanted, root)

@@ -11,17 +11,17 @@ PATIENCE = 1.0
 
 
 def complete_names(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    """The full names of tools that begin like this."""
+    """Return the full names of tools that begin like this."""
     return _ask(incomplete)
 
 
 def complete_targets(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """The full names of tools, and the names of servers, that begin like this."""
+    """Return the full names of tools, and the names of servers, that begin like this."""
     return [*_ask(incomplete), *complete_servers(ctx, param, incomplete)]
 
 
 def complete_words(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    """The tools of a server, after its name."""
+    """Return the tools of a server, after its name."""
     if ctx.params.get("words"):
         return []
     return _ask(incomplete, str(ctx.params.get("name") or ""))
@@ -29,10 +29,14 @@ def complete_words(ctx: click.Context, _param: click.Parameter, incomplete: str)
 
 def _ask(begin: str, server: str = "") -> list[str]:
     from toolyard.core.errors import ToolyardError
-    from toolyard.features.tools.operations import NamesQuery, list_names
 
     try:
         hub = CliContext().find_hub()
-        return hub.run(list_names, NamesQuery(begin, server), PATIENCE).names if hub else []
+        if hub is None:
+            return []
+        # Only now: with no hub to ask, nobody should wait for these to be imported.
+        from toolyard.features.tools.operations import NamesQuery, list_names
+
+        return hub.run(list_names, NamesQuery(begin, server), PATIENCE).names
     except ToolyardError:
         return []

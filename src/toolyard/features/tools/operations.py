@@ -87,7 +87,7 @@ class WatchedCallId(Struct, frozen=True):
 
 
 class PersonSaid(Struct, frozen=True):
-    """What a person answers to a question of the server."""
+    """A person's answer to a question of the server."""
 
     id: str
     question: int

@@ -63,16 +63,16 @@ class InputsFile:
         if len(json.dumps(arguments)) > LARGEST:
             raise ConfigError(f"the input is larger than {LARGEST} bytes", "save a smaller one")
         with locked(self.path):
-            known = self._read()
-            saved = known.setdefault(server, {}).setdefault(tool, {})
-            count = sum(len(inputs) for tools in known.values() for inputs in tools.values())
+            everything = self._read()
+            saved = everything.setdefault(server, {}).setdefault(tool, {})
+            count = sum(len(inputs) for tools in everything.values() for inputs in tools.values())
             if name not in saved and (len(saved) >= PER_TOOL or count >= MOST):
                 raise ConfigError(
                     f"there are {len(saved)} inputs for this tool and {count} in all",
                     f"delete some; {PER_TOOL} and {MOST} may be saved",
                 )
             saved[name] = arguments
-            self._write(known)
+            self._write(everything)
 
     def remove(self, server: str, tool: str, name: str) -> None:
         """Delete an input; all of the tool's without a name.
@@ -82,35 +82,35 @@ class InputsFile:
             StoreError: The file cannot be read or written.
         """
         with locked(self.path):
-            known = self._read()
-            saved = known.get(server, {}).get(tool, {})
+            everything = self._read()
+            saved = everything.get(server, {}).get(tool, {})
             if name and name not in saved:
                 raise _unknown(name, saved)
-            kept = {key: value for key, value in saved.items() if name and key != name}
-            known.setdefault(server, {})[tool] = kept
-            self._write(known)
+            rest = {key: value for key, value in saved.items() if name and key != name}
+            everything.setdefault(server, {})[tool] = rest
+            self._write(everything)
 
     def _read(self) -> _All:
         try:
-            said = json.loads(read_bounded(self.path, MOST * LARGEST))
+            document = json.loads(read_bounded(self.path, MOST * LARGEST))
         except FileNotFoundError:
             return {}
         except ValueError as error:
             raise _damaged(self.path, error) from error
-        tools = said.values() if isinstance(said, dict) else [None]
-        inputs = [each for tool in tools if isinstance(tool, dict) for each in tool.values()]
-        if not all(isinstance(each, dict) for each in [*tools, *inputs]):
+        tools = document.values() if isinstance(document, dict) else [None]
+        inputs = [saved for tool in tools if isinstance(tool, dict) for saved in tool.values()]
+        if not all(isinstance(table, dict) for table in [*tools, *inputs]):
             raise _damaged(self.path, "it holds something else")
-        known: _All = said
-        return known
+        everything: _All = document
+        return everything
 
-    def _write(self, known: _All) -> None:
-        kept = {
-            server: filled
-            for server, tools in known.items()
-            if (filled := {tool: inputs for tool, inputs in tools.items() if inputs})
+    def _write(self, everything: _All) -> None:
+        filled = {
+            server: inputs_of
+            for server, tools in everything.items()
+            if (inputs_of := {tool: inputs for tool, inputs in tools.items() if inputs})
         }
-        write_atomic(self.path, json.dumps(kept).encode())
+        write_atomic(self.path, json.dumps(filled).encode())
 
 
 def _damaged(path: Path, why: object) -> StoreError:

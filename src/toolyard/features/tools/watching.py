@@ -44,12 +44,12 @@ class WatchedCall:
         self.responder = Outlet(self._hear)
         self.cancelled = asyncio.Event()
 
-    def tell(self, kind: str, said: Any) -> None:
+    def tell(self, kind: str, data: Any) -> None:
         """Queue an event; one too many is left out, but never the last."""
         if self.events.full() and kind == "result":
             self.events.get_nowait()
         if not self.events.full():
-            self.events.put_nowait(_event(kind, jsonrpc.encode(said)))
+            self.events.put_nowait(_event(kind, jsonrpc.encode(data)))
 
     def wake(self) -> None:
         """Let whoever waits for an event look whether the call is over."""
@@ -79,8 +79,8 @@ class WatchedCall:
         """The server says something before its answer."""
         message = jsonrpc.decode(raw)
         if message.is_request:
-            said = {"question": message.id, "method": message.method, "params": message.params}
-            self.tell("question", said)
+            question = {"question": message.id, "method": message.method, "params": message.params}
+            self.tell("question", question)
         elif message.method in _KINDS:
             self.tell(_KINDS[message.method], message.params or Raw(b"{}"))
 
@@ -159,5 +159,5 @@ async def _end(wish: Awaitable[object], calling: asyncio.Task[None]) -> None:
     calling.cancel()
 
 
-def _event(kind: str, said: bytes) -> bytes:
-    return b"event: %b\ndata: %b\n\n" % (kind.encode(), said)
+def _event(kind: str, data: bytes) -> bytes:
+    return b"event: %b\ndata: %b\n\n" % (kind.encode(), data)
