@@ -32,7 +32,6 @@ from toolyard.settings import Settings, in_force
 from toolyard.stores.runfile import HubState, RunDir
 from toolyard.surfaces.control.api import make_app
 from toolyard.surfaces.control.bound import bind_operations
-from toolyard.surfaces.control.executors import ExecutorsDoor
 from toolyard.surfaces.control.openapi import described
 from toolyard.surfaces.control.parts import yard_parts
 from toolyard.surfaces.control.yard import Yard
@@ -163,7 +162,6 @@ def _make_rest(house: House, sessions: PageSessions, link: Callable[[], str]) ->
     """The application of all doors but MCP's: the control API and the page."""
     yard = Yard(house.hub, house.stopping, link, house.stopping.order)
     operations = yard.operations()
-    operations += ExecutorsDoor(house.executors, house.resolutions).operations()
     for feature in house.features:
         operations += bind_operations(feature.load_operations(), house.yard)
     operations.append(Metrics(house.hub, house.relay, house.call_log).operation())

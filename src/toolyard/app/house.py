@@ -31,6 +31,7 @@ from toolyard.features.auth.logins import Logins
 from toolyard.features.auth.store import Grants
 from toolyard.features.catalog.source import with_link
 from toolyard.features.catalog.store import Catalog
+from toolyard.features.executors.reach import ExecutorReach
 from toolyard.features.history.call_log import CallLog
 from toolyard.features.packages.installed import Packages
 from toolyard.features.packages.store import PackagesFolder
@@ -40,7 +41,6 @@ from toolyard.features.secrets.store import Secrets
 from toolyard.features.sharing.asking import AskingServers
 from toolyard.features.sharing.store import SharingStore
 from toolyard.hub import Hub
-from toolyard.hub.executors import Executors
 from toolyard.hub.orders import Orders
 from toolyard.links.budget import RunningBudget
 from toolyard.links.credentials import Credentials
@@ -241,8 +241,8 @@ class House:
     def _build_agents(self) -> None:
         """Build the records of agents, the plans made of them, and the executors of those."""
         self.agent_store = AgentStore(self.database, self.follower)
-        self.executors = Executors(self.hub, self.agent_store, self.sites)
-        self.resolutions = Resolutions(self.board, self.executors)
+        self.reach = ExecutorReach(self.board, self.sites, self.url)
+        self.resolutions = Resolutions(self.board, self.reach)
 
     def _build_features(self) -> None:
         """Add the parts of features, and their sources, whose first report stands at once."""
@@ -268,7 +268,7 @@ class House:
             self.grants,
             self.logins,
             self.agent_store,
-            self.executors,
+            self.reach,
             self.resolutions,
             self.packages,
             self.sharing,

@@ -29,11 +29,6 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "server": ("server", "Look after one server."),
     "activate": ("verification", "Start a server now, before a call needs it."),
     "deactivate": ("verification", "Let a server rest; the next call starts it again."),
-    "executor": ("executors", "Name the places where servers run, and try them."),
-    "render": (
-        "executors",
-        "Write the manifests of an agent's servers: sidecars for its pod, and what is shared.",
-    ),
     "refresh": ("status", "Ask every server again for what it offers."),
     "version": ("shell", "Show the version."),
 }

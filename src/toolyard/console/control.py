@@ -103,19 +103,6 @@ class Control:
             while line := response.readline():
                 yield line.decode("utf-8", "replace").rstrip("\r\n")
 
-    def test_executor(self, name: str, image: str, patience: float) -> dict[str, Any]:
-        """Have a place tried."""
-        path = f"/api/v1/executors/{quote(name, safe='')}/test"
-        return self._ask("POST", path, {"image": image}, patience)
-
-    def record(
-        self, method: str, path: str, body: object = None, match: str = ""
-    ) -> tuple[dict[str, Any], str]:
-        """Read or write a record, the latter if it still has the ETag `match`; it and its ETag."""
-        with self._request(method, path, body, PATIENCE, match) as response:
-            answer, tag = response.read(), response.headers.get("ETag", "")
-        return self._read(answer), tag
-
     def _ask(
         self, method: str, path: str, body: object = None, patience: float = PATIENCE
     ) -> dict[str, Any]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from toolyard.core.agents import spelled
 from toolyard.core.errors import UnknownNameError
 from toolyard.core.model import Entry, Snapshot
 from toolyard.core.names import closest, quoted
+from toolyard.core.sites import Site
 
 
 def find_entry(snapshot: Snapshot, alias: str) -> Entry:
@@ -19,3 +21,17 @@ def find_entry(snapshot: Snapshot, alias: str) -> Entry:
     known = [entry.alias for entry in snapshot.entries.values()]
     near = ", ".join(closest(alias, known) or known[:20]) or "none yet"
     raise UnknownNameError(f"unknown server {quoted(alias)}", f"there are: {near}")
+
+
+def find_executor(snapshot: Snapshot, name: str) -> Site:
+    """Return an executor that somebody named.
+
+    Raises:
+        UnknownNameError: Nobody named it.
+    """
+    sites = snapshot.roster.sites
+    site = sites.get(spelled(name))
+    if site is None:
+        near = ", ".join(closest(name, sites) or sorted(sites)) or "none yet"
+        raise UnknownNameError(f"unknown executor {name[:80]!r}", f"there are: {near}")
+    return site

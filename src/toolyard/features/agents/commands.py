@@ -19,7 +19,7 @@ from toolyard.features.agents.edit_commands import (
     set_command,
 )
 from toolyard.features.agents.options import agent_argument, executor_option
-from toolyard.features.agents.plan_commands import resolve_command, why_command
+from toolyard.features.agents.plan_commands import render_command, resolve_command, why_command
 from toolyard.features.agents.run_commands import run_command
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ agent_command.add_command(add_server_command)
 agent_command.add_command(remove_server_command)
 agent_command.add_command(resolve_command)
 agent_command.add_command(why_command)
+agent_command.add_command(render_command)
 agent_command.add_command(run_command)
 
 

@@ -13,6 +13,7 @@ from toolyard.core.agents import Agent, Roster
 from toolyard.core.agentwords import write_config, write_override
 from toolyard.core.errors import ConflictError, UnknownNameError
 from toolyard.core.fields import FaultsError
+from toolyard.core.lookup import find_executor
 from toolyard.features.agents.checks import Checked, check_config, check_override
 from toolyard.features.agents.codec import pair
 from toolyard.features.agents.explanation import explain
@@ -26,11 +27,13 @@ from toolyard.features.agents.orders import (
     OverrideKey,
     PutConfig,
     PutOverride,
+    RenderQuery,
     RunQuery,
     RunSession,
     WhyQuery,
 )
 from toolyard.features.agents.planrows import (
+    RenderRow,
     ResolutionRow,
     RunRow,
     StoryRow,
@@ -39,6 +42,7 @@ from toolyard.features.agents.planrows import (
     run_server,
     story_row,
 )
+from toolyard.features.agents.rendering import render_manifests
 from toolyard.features.agents.resolutions import Resolutions
 from toolyard.features.agents.rows import (
     AgentBody,
@@ -204,6 +208,16 @@ async def resolve_run(yard: Yard, order: RunQuery) -> ResolutionRow:
     resolutions = yard.part(Resolutions)
     await resolutions.prepare(order.executor)
     return resolution_row(resolutions.planned(order.agent, order.executor), order.session)
+
+
+@operation("GET", "/api/v1/render", tag="executors", errors=(404,))
+async def render_agent(yard: Yard, order: RenderQuery) -> RenderRow:
+    """Manifests of an agent's servers."""
+    site, resolutions = find_executor(yard.snapshot, order.executor), yard.part(Resolutions)
+    await resolutions.prepare(site.name)
+    made = resolutions.planned(order.agent, site.name)
+    args = (yard.snapshot, made, site, order.native)
+    return RenderRow(await asyncio.to_thread(render_manifests, *args))
 
 
 @operation("GET", "/api/v1/why", errors=(404,))

@@ -25,6 +25,14 @@ class ChangeConfig(Struct, frozen=True):
     executor: str = ""
 
 
+class RenderQuery(Struct, frozen=True):
+    """The agent and the cluster that manifests are for."""
+
+    agent: Name
+    executor: Name
+    native: bool = False
+
+
 class AgentId(Struct, frozen=True):
     """The agent that is meant."""
 

@@ -1,4 +1,4 @@
-"""`agent resolve` and `agent why`: the servers that a run of an agent gets, and the reasons."""
+"""`agent resolve`, `why` and `render`: the servers of a run, the reasons, the manifests."""
 
 from __future__ import annotations
 
@@ -61,6 +61,29 @@ def why_command(context: CliContext, agent: str, name: str, executor: str) -> No
 
     row = context.start_hub().run(explain_server, WhyQuery(name, agent, executor))
     context.terminal.answer(msgspec.to_builtins(row), lambda: _explain(context, row))
+
+
+@click.command("render")
+@agent_argument
+@click.option("--executor", required=True, metavar="EXECUTOR", help="The cluster it runs in.")
+@click.option("--native", is_flag=True, help="As sidecars of clusters since 1.29.")
+@json_option
+@click.pass_obj
+def render_command(context: CliContext, agent: str, executor: str, native: bool) -> None:
+    """Write the manifests of an agent's servers: sidecars for its pod, and what is shared.
+
+    Servers need a port for that; see docs/reference/executors/kubernetes.md.
+
+    \b
+    toolyard agent render codex --executor cluster
+    """
+    import msgspec
+
+    from toolyard.features.agents.operations import render_agent
+    from toolyard.features.agents.orders import RenderQuery
+
+    row = context.start_hub().run(render_agent, RenderQuery(agent, executor, native))
+    context.terminal.answer(msgspec.to_builtins(row), lambda: context.terminal.say(row.manifests))
 
 
 def _show(context: CliContext, row: ResolutionRow) -> None:

@@ -115,6 +115,12 @@ class RunRow(Struct, frozen=True):
     refusals: list[RefusalRow]
 
 
+class RenderRow(Struct, frozen=True):
+    """Manifests, in YAML."""
+
+    manifests: str
+
+
 def resolution_row(made: Resolution, session: str) -> ResolutionRow:
     """Return what a run gets."""
     return ResolutionRow(

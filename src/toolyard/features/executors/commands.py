@@ -1,9 +1,8 @@
-"""`executor`: places where servers run; `render`: manifests for those who run agents in pods."""
+"""`executor`: the places where servers run."""
 
 from __future__ import annotations
 
-from typing import Any
-from urllib.parse import quote, urlencode
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,7 +11,9 @@ from toolyard.console.errors import CommandError
 from toolyard.console.exits import Exit
 from toolyard.features.packages.commands import packages_command
 
-TOP = "/api/v1/executors"
+if TYPE_CHECKING:
+    from toolyard.features.executors.operations import ExecutorRow, TestRow
+
 TITLES = ("executor", "type", "host", "options", "limits", "policy of")
 LIMIT = "Instead of the hub's own setting; or none."
 TEST_SECONDS = 90.0
@@ -53,12 +54,13 @@ def add_command(
     toolyard executor add far --type docker --host tcp://box:2376 -o ca=ca.pem --memory-limit 4096
     toolyard executor add cluster --type kubernetes --host my-context -o namespace=agents
     """
-    pairs = dict(_pair(each) for each in options)
-    body: dict[str, Any] = {"type": type_, "host": host, "options": pairs}
-    body["running_limit"] = _limit("--running-limit", running_limit)
-    body["memory_limit"] = _limit("--memory-limit", memory_limit)
-    context.start_hub().record("PUT", _one(name), body)
-    answer = {"done": "named", "executor": name, **body}
+    from toolyard.features.executors.operations import PutExecutor, put_executor
+
+    fields: dict[str, Any] = {"type": type_, "host": host, "options": dict(map(_pair, options))}
+    fields["running_limit"] = _limit("--running-limit", running_limit)
+    fields["memory_limit"] = _limit("--memory-limit", memory_limit)
+    context.start_hub().run(put_executor, PutExecutor(name, **fields))
+    answer = {"done": "named", "executor": name, **fields}
 
     def say() -> None:
         context.terminal.say(f"named the executor '{name}'")
@@ -72,16 +74,20 @@ def add_command(
 @click.pass_obj
 def list_command(context: CliContext) -> None:
     """List the places that were named."""
-    found, _ = context.start_hub().record("GET", TOP)
+    from msgspec import to_builtins
+
+    from toolyard.features.executors.operations import list_executors
+    from toolyard.operation import NoInput
+
+    listed = context.start_hub().run(list_executors, NoInput())
 
     def say() -> None:
-        if not found["executors"]:
+        if not listed.executors:
             context.terminal.say("servers run on this machine; name another: toolyard executor add")
             return
-        rows = [_row(each) for each in found["executors"]]
-        context.terminal.table(TITLES, rows)
+        context.terminal.table(TITLES, [_cells(row) for row in listed.executors])
 
-    context.terminal.answer(found, say)
+    context.terminal.answer(to_builtins(listed), say)
 
 
 @executor_command.command("test")
@@ -91,19 +97,16 @@ def list_command(context: CliContext) -> None:
 @click.pass_obj
 def test_command(context: CliContext, name: str, image: str) -> None:
     """Start a tiny server at a place, call it, remove it, and say what failed."""
+    from msgspec import to_builtins
+
+    from toolyard.features.executors.operations import TestExecutor, test_executor
+
     hub = context.start_hub()
     context.terminal.note(f"trying {name}; this takes up to a minute")
-    made = hub.test_executor(name, image, TEST_SECONDS)
-
-    def say() -> None:
-        for step in made["steps"]:
-            context.terminal.say(f"{step['seconds']:6.2f} s  {step['text']}")
-        for note in made["notes"]:
-            context.terminal.say(f"          {note}")
-
-    context.terminal.answer(made, say)
-    if not made["ok"]:
-        raise CommandError(made["failed"], made["hint"], Exit.FAILED)
+    trial = hub.run(test_executor, TestExecutor(name, image), TEST_SECONDS)
+    context.terminal.answer(to_builtins(trial), lambda: _show_trial(context, trial))
+    if not trial.ok:
+        raise CommandError(trial.failed, trial.hint, Exit.FAILED)
 
 
 @executor_command.command("remove")
@@ -112,29 +115,18 @@ def test_command(context: CliContext, name: str, image: str) -> None:
 @click.pass_obj
 def remove_command(context: CliContext, name: str) -> None:
     """Forget a place; servers that are to run there fail from then on."""
-    context.start_hub().record("DELETE", _one(name))
+    from toolyard.features.executors.operations import ExecutorName, remove_executor
+
+    context.start_hub().run(remove_executor, ExecutorName(name))
     answer = {"done": "removed", "executor": name}
     context.terminal.answer(answer, lambda: context.terminal.say(f"forgot the executor '{name}'"))
 
 
-@click.command("render")
-@click.option("--agent", required=True, metavar="NAME", help="For which agent.")
-@click.option("--executor", required=True, metavar="NAME", help="For which cluster.")
-@click.option("--native", is_flag=True, help="As sidecars of clusters since 1.29.")
-@json_option
-@click.pass_obj
-def render_command(context: CliContext, agent: str, executor: str, native: bool) -> None:
-    """Write the manifests of an agent's servers: sidecars for its pod, and what is shared.
-
-    Servers need a port for that; see docs/reference/executors/kubernetes.md.
-    """
-    asked = {"agent": agent, "executor": executor, "native": "true" if native else "false"}
-    made, _ = context.start_hub().record("GET", f"/api/v1/render?{urlencode(asked)}")
-    context.terminal.answer(made, lambda: context.terminal.say(made["manifests"]))
-
-
-def _one(name: str) -> str:
-    return f"{TOP}/{quote(name, safe='')}"
+def _show_trial(context: CliContext, trial: TestRow) -> None:
+    for step in trial.steps:
+        context.terminal.say(f"{step.seconds:6.2f} s  {step.text}")
+    for note in trial.notes:
+        context.terminal.say(f"          {note}")
 
 
 def _pair(word: str) -> tuple[str, str]:
@@ -144,9 +136,9 @@ def _pair(word: str) -> tuple[str, str]:
     return key, value
 
 
-def _row(row: dict[str, Any]) -> list[str]:
-    options = ", ".join(f"{key}={value}" for key, value in row["options"].items())
-    return [row["name"], row["type"], row["host"], options, _limits(row), row["policy_of"]]
+def _cells(row: ExecutorRow) -> list[str]:
+    options = ", ".join(f"{key}={value}" for key, value in row.options.items())
+    return [row.name, row.type, row.host, options, _limits(row), row.policy_of]
 
 
 def _limit(option: str, word: str | None) -> int | None:
@@ -159,10 +151,10 @@ def _limit(option: str, word: str | None) -> int | None:
     return int(word)
 
 
-def _limits(row: dict[str, Any]) -> str:
-    said = [
+def _limits(row: ExecutorRow) -> str:
+    limits = [
         f"{most or 'any number of'} {unit}" if unit == "servers" else f"{most or 'any'} {unit}"
-        for most, unit in ((row["running_limit"], "servers"), (row["memory_limit"], "MB"))
+        for most, unit in ((row.running_limit, "servers"), (row.memory_limit, "MB"))
         if most is not None
     ]
-    return ", ".join(said)
+    return ", ".join(limits)
