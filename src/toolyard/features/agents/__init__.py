@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from toolyard.feature import Command, Feature, Heading
-from toolyard.features import clients, tokens
+from toolyard.features import clients, sharing, tokens
 
 FEATURE: Final = Feature(
     __name__,
@@ -19,5 +19,5 @@ FEATURE: Final = Feature(
             "commands:agent_command",
         ),
     ),
-    uses=(tokens.FEATURE, clients.FEATURE),
+    uses=(tokens.FEATURE, clients.FEATURE, sharing.FEATURE),
 )

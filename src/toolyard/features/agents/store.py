@@ -31,11 +31,11 @@ from toolyard.features.agents.codec import (
     split_key,
     stand_in,
 )
+from toolyard.features.sharing.store import read_asking, read_tried
 from toolyard.records.database import Database
 from toolyard.records.follow import Follower
 from toolyard.records.protocol import Kept
 from toolyard.records.sqlite import SqliteRecords
-from toolyard.stores.sharing import read_asking, read_tried
 
 NEVER: Final = -1
 """The revision of what could not be read yet."""

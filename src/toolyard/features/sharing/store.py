@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from typing import Any, Final
 
 import msgspec
 
 from toolyard.core.errors import StoreError
-from toolyard.core.sharing import Asking, Evidence
+from toolyard.core.sharing import Asking, Evidence, Tried
 from toolyard.records.database import Database
 from toolyard.records.sqlite import NEW_REVISION
+
+_SHAREABLE: Final = {"shareable": True, "not": False}
 
 
 class SharingStore:
@@ -53,3 +56,21 @@ class SharingStore:
         with self._database.change() as connection:
             connection.execute("INSERT OR REPLACE INTO asking VALUES (?, ?, ?, ?)", row)
             connection.execute(NEW_REVISION)
+
+
+def read_asking(database: Database) -> dict[str, Asking]:
+    """Return the questions of servers, by server; raises like `read_tried`."""
+    rows: list[Any] = database.read("SELECT server, launch, question, roots FROM asking")
+    return {
+        server: Asking(launch, question, bool(roots)) for server, launch, question, roots in rows
+    }
+
+
+def read_tried(database: Database) -> dict[str, Tried]:
+    """Return the verdicts on servers, by server.
+
+    Raises:
+        StoreError: They cannot be read.
+    """
+    rows: list[Any] = database.read("SELECT server, launch, verdict FROM sharing")
+    return {server: Tried(launch, _SHAREABLE.get(verdict)) for server, launch, verdict in rows}
