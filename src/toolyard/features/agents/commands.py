@@ -56,7 +56,7 @@ agent_command.add_command(run_command)
 @json_option
 @click.pass_obj
 def list_command(context: CliContext) -> None:
-    """List the agents, with the transports they take and the servers they get."""
+    """List the agents, their transports and their servers."""
     import msgspec
 
     from toolyard.features.agents.operations import list_agents

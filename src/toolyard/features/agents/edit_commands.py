@@ -88,9 +88,10 @@ def set_command(context: CliContext, agent: str, file: str, executor: str) -> No
 def add_server_command(
     context: CliContext, /, agent: str, name: str, force: bool, **flags: Any
 ) -> None:
-    """Put a server on an agent's list: a command after --, an address, or one of the yard.
+    """Put a server on an agent's list.
 
-    The first server of an agent also switches its list on.
+    Give a command after --, an address with --url, or a server of the yard with --server. The first
+    server of an agent also switches its list on.
 
     \b
     toolyard agent add-server codex git --server git

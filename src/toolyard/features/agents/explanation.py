@@ -17,7 +17,7 @@ Verdict = Literal["given", "refused", "disabled", "not-listed", "held", "failing
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why an agent is given something, or is not."""
+    """The reason why an agent is given something, or is not."""
 
     name: str
     agent: str
@@ -110,7 +110,7 @@ class _Explainer:
         return self._make("given", f"{self.title} is given {what} {how}{by}", **facts)
 
     def _state(self, entry: Entry | None, plan: Plan, tool: str) -> tuple[Verdict, str, str] | None:
-        """What keeps a server or tool that is given from being used, if anything does."""
+        """The trouble that keeps a server or tool that is given from being used, if any."""
         if entry is None:
             return None
         if tool and tool in entry.held.tools:

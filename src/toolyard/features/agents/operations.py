@@ -14,6 +14,8 @@ from toolyard.core.agentwords import write_config, write_override
 from toolyard.core.errors import ConflictError, UnknownNameError
 from toolyard.core.fields import FaultsError
 from toolyard.core.lookup import find_executor
+from toolyard.core.model import Snapshot
+from toolyard.core.plans import Plan
 from toolyard.features.agents.checks import Checked, check_config, check_override
 from toolyard.features.agents.codec import pair
 from toolyard.features.agents.explanation import explain
@@ -57,15 +59,7 @@ from toolyard.features.agents.rows import (
 )
 from toolyard.features.agents.store import AgentStore
 from toolyard.features.tokens.store import TokensFile
-from toolyard.operation import (
-    Done,
-    Guard,
-    NoInput,
-    Ordered,
-    Versioned,
-    fault_rows,
-    operation,
-)
+from toolyard.operation import Done, Guard, NoInput, Ordered, Versioned, fault_rows, operation
 from toolyard.relay.dismissals import Dismissals
 from toolyard.yard import Yard
 
@@ -78,7 +72,7 @@ RUNS = "/api/v1/runs"
 RUN_PREFIX: Final = "run-"
 """The names of the tokens of runs begin so."""
 TRIES: Final = 20
-"""How often a change of a part is tried again because somebody else was quicker."""
+"""Tries for a change of a part, as long as somebody else is quicker each time."""
 
 
 @operation("GET", SHORT, errors=(404,), invalid=400)
@@ -98,7 +92,7 @@ async def get_agent_config(yard: Yard, order: AgentQuery) -> Versioned[AgentConf
     says_success=True,
 )
 async def change_config(yard: Yard, order: ChangeConfig) -> Versioned[SavedConfig]:
-    """Write what is named of it."""
+    """Write the fields of a list that are named; the others stay as they are."""
     store, expected = yard.part(AgentStore), yard.expected
     for _ in range(TRIES):
         records = await asyncio.to_thread(store.load)
@@ -143,7 +137,7 @@ async def define_agent(yard: Yard, order: DefineAgent) -> Versioned[Ordered]:
 
 @operation("DELETE", ONE, guard=Guard.RECORD, errors=(409,))
 async def remove_agent(yard: Yard, order: AgentId) -> Ordered:
-    """Forget it."""
+    """Delete an agent that a user defined, with its list."""
     store = yard.part(AgentStore)
     id_ = store.records.roster.agent(order.id).id
     await asyncio.to_thread(store.remove_agent, id_, yard.expected)
@@ -156,19 +150,19 @@ async def remove_agent(yard: Yard, order: AgentId) -> Ordered:
 
 @operation("GET", CONFIG)
 async def get_config(yard: Yard, order: AgentId) -> Versioned[AgentConfigRow]:
-    """Its list."""
+    """The list of one agent."""
     return _config_row(yard, order.id)
 
 
 @operation("PUT", CONFIG, query=("executor",), guard=Guard.RECORD, shape=AgentConfigBody)
 async def put_config(yard: Yard, order: PutConfig) -> Versioned[SavedConfig]:
-    """Write its list."""
+    """Write the whole list of an agent."""
     return await _save_config(yard, order.id, order.body, order.executor, yard.expected)
 
 
 @operation("GET", OVERRIDE)
 async def get_override(yard: Yard, order: OverrideKey) -> Versioned[OverrideBody]:
-    """The differences with an executor."""
+    """The differences for an agent with an executor."""
     records = yard.part(AgentStore).records
     agent, executor = _find(records.roster, order.id, order.executor)
     override = records.roster.overrides.get((agent, executor))
@@ -181,7 +175,7 @@ async def get_override(yard: Yard, order: OverrideKey) -> Versioned[OverrideBody
 
 @operation("PUT", OVERRIDE, guard=Guard.RECORD, shape=OverrideBody)
 async def put_override(yard: Yard, order: PutOverride) -> Versioned[Ordered]:
-    """Write that."""
+    """Write the differences for an agent with an executor."""
     resolutions = yard.part(Resolutions)
     key = _find(resolutions.resolver.roster, order.id, order.executor)
     override = read_override(*key, order.body)
@@ -194,7 +188,7 @@ async def put_override(yard: Yard, order: PutOverride) -> Versioned[Ordered]:
 
 @operation("DELETE", OVERRIDE, guard=Guard.RECORD)
 async def remove_override(yard: Yard, order: OverrideKey) -> Ordered:
-    """No difference."""
+    """Delete the differences for an agent with an executor."""
     store = yard.part(AgentStore)
     key = _find(store.records.roster, order.id, order.executor)
     await asyncio.to_thread(store.remove_override, *key, yard.expected)
@@ -204,7 +198,7 @@ async def remove_override(yard: Yard, order: OverrideKey) -> Ordered:
 
 @operation("GET", "/api/v1/resolve", errors=(404,))
 async def resolve_run(yard: Yard, order: RunQuery) -> ResolutionRow:
-    """The servers a run gets."""
+    """The servers that a run of an agent gets, and those it does not."""
     resolutions = yard.part(Resolutions)
     await resolutions.prepare(order.executor)
     return resolution_row(resolutions.planned(order.agent, order.executor), order.session)
@@ -222,7 +216,7 @@ async def render_agent(yard: Yard, order: RenderQuery) -> RenderRow:
 
 @operation("GET", "/api/v1/why", errors=(404,))
 async def explain_server(yard: Yard, order: WhyQuery) -> StoryRow:
-    """The reason it does."""
+    """The reason why an agent gets a server or tool, or does not."""
     resolutions = yard.part(Resolutions)
     await resolutions.prepare(order.executor)
     made = resolutions.planned(order.agent, order.executor)
@@ -249,7 +243,7 @@ async def validate_config(yard: Yard, order: CheckConfig) -> CheckedConfig:
 
 @operation("POST", RUNS, status=201, errors=(404, 409))
 async def begin_run(yard: Yard, order: NewRun) -> RunRow:
-    """Begin a run."""
+    """Begin a run of an agent."""
     session = order.session or secrets.token_hex(8)
     resolutions = yard.part(Resolutions)
     await resolutions.prepare(order.executor)
@@ -257,24 +251,26 @@ async def begin_run(yard: Yard, order: NewRun) -> RunRow:
     limits = frozenset[str](), "", made.agent, made.executor
     create = yard.part(TokensFile).create
     token = await asyncio.to_thread(create, RUN_PREFIX + session, *limits)
-    entries = yard.snapshot.entries
-    servers = []
-    for plan in made.plans:
-        entry = entries.get(plan.server) if plan.server else None
-        servers.append(run_server(plan, (entry.server.folder or "") if entry else ""))
+    servers = [run_server(plan, _folder(yard.snapshot, plan)) for plan in made.plans]
     refusals = [refusal_row(refusal) for refusal in made.refusals]
     return RunRow(session, made.agent, made.executor, token, servers, refusals)
 
 
 @operation("DELETE", f"{RUNS}/{{session}}", errors=(404,))
 async def end_run(yard: Yard, order: RunSession) -> Done:
-    """End it."""
+    """End a run; its token is worthless from then on."""
     tokens, name = yard.part(TokensFile), RUN_PREFIX + order.session
     if await asyncio.to_thread(tokens.get, name) is None:
         raise UnknownNameError(f"there is no run {order.session[:80]!r}", "it has ended")
     token = await asyncio.to_thread(tokens.revoke, name)
     yard.part(Dismissals).dismiss(token.caller)
     return Done()
+
+
+def _folder(snapshot: Snapshot, plan: Plan) -> str:
+    """The folder that a server of the yard belongs to, if any."""
+    entry = snapshot.entries.get(plan.server) if plan.server else None
+    return (entry.server.folder or "") if entry else ""
 
 
 async def _save_config(

@@ -14,20 +14,25 @@ COMPLETION_SECONDS: Final = 2.0
 
 def complete_agents(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
     """Return the names of agents that begin like this: all the hub knows, if one is running."""
-    from toolyard.console.errors import CommandError
-    from toolyard.core.agents import KNOWN_AGENTS
-    from toolyard.features.agents.operations import list_agents
-    from toolyard.operation import NoInput
+    return [name for name in _names() if name.startswith(incomplete)]
 
-    hub = CliContext().find_hub()
-    names = list(KNOWN_AGENTS)
-    if hub is not None:
-        try:
-            answer = hub.run(list_agents, NoInput(), COMPLETION_SECONDS)
-            names = [row.id for row in answer.agents]
-        except CommandError:
-            pass  # nobody wants an error in the middle of a line
-    return [name for name in names if name.startswith(incomplete)]
+
+def _names() -> list[str]:
+    from toolyard.core.agents import KNOWN_AGENTS
+    from toolyard.core.errors import ToolyardError
+
+    try:
+        hub = CliContext().find_hub()
+        if hub is None:
+            return list(KNOWN_AGENTS)
+        # Only now: with no hub to ask, nobody should wait for these to be imported.
+        from toolyard.features.agents.operations import list_agents
+        from toolyard.operation import NoInput
+
+        answer = hub.run(list_agents, NoInput(), COMPLETION_SECONDS)
+    except ToolyardError:  # nobody wants to read of it in the middle of a line
+        return list(KNOWN_AGENTS)
+    return [row.id for row in answer.agents]
 
 
 agent_argument = click.argument("agent", shell_complete=complete_agents)

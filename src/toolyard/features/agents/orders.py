@@ -10,7 +10,7 @@ Name = Annotated[str, Meta(min_length=1, max_length=200)]
 
 
 class AgentQuery(Struct, frozen=True):
-    """Whose list."""
+    """The agent whose list is meant."""
 
     agent: Name
     executor: str = ""
@@ -18,7 +18,7 @@ class AgentQuery(Struct, frozen=True):
 
 
 class ChangeConfig(Struct, frozen=True):
-    """What to change of an agent's list, and the executor for which it is checked."""
+    """A change of an agent's list, and the executor for which it is checked."""
 
     agent: Name
     body: Any
@@ -72,7 +72,7 @@ class OverrideKey(Struct, frozen=True):
 
 
 class PutOverride(Struct, frozen=True):
-    """What is to differ for an agent with an executor."""
+    """The differences to write for an agent with an executor."""
 
     id: str
     executor: str
@@ -80,7 +80,7 @@ class PutOverride(Struct, frozen=True):
 
 
 class RunQuery(Struct, frozen=True):
-    """Which run; without an executor, one on this machine."""
+    """The run that is meant; without an executor, one on this machine."""
 
     agent: Name
     executor: str = ""
@@ -88,7 +88,7 @@ class RunQuery(Struct, frozen=True):
 
 
 class WhyQuery(Struct, frozen=True):
-    """Which server or tool, and for whom."""
+    """The server or tool that is meant, and the agent."""
 
     name: Name
     agent: Name
@@ -96,7 +96,7 @@ class WhyQuery(Struct, frozen=True):
 
 
 class NewRun(Struct, frozen=True, forbid_unknown_fields=True):
-    """Which agent is to run, where, and under which name."""
+    """The agent that is to run, where, and under which name."""
 
     agent: Name
     executor: str = ""

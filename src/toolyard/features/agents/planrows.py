@@ -34,7 +34,7 @@ class PlanEndpoint(Struct, frozen=True):
 
 
 class PlanRow(Struct, frozen=True):
-    """How one server will run for one agent; references stand for secrets."""
+    """A plan for one server of one agent; references stand for secrets."""
 
     name: str
     transport: Transport
@@ -49,7 +49,7 @@ class PlanRow(Struct, frozen=True):
 
 
 class RefusalRow(Struct, frozen=True):
-    """Why a server that was asked for is left out."""
+    """The reason why a server that was asked for is left out."""
 
     name: str
     code: str
@@ -60,7 +60,7 @@ class RefusalRow(Struct, frozen=True):
 
 
 class ResolutionRow(Struct, frozen=True):
-    """What one run gets."""
+    """The servers that one run gets, and those it does not."""
 
     agent: str
     executor: str
@@ -71,7 +71,7 @@ class ResolutionRow(Struct, frozen=True):
 
 
 class StoryRow(Struct, frozen=True):
-    """Why an agent is given a server or tool, or is not."""
+    """The reason why an agent is given a server or tool, or is not."""
 
     name: str
     agent: str
@@ -101,11 +101,11 @@ class RunServer(Struct, frozen=True, omit_defaults=True):
     url: str = ""
     headers: dict[str, str] = {}
     folder: str = ""
-    """What `${workspaceFolder}` stands for."""
+    """The value of `${workspaceFolder}`."""
 
 
 class RunRow(Struct, frozen=True):
-    """A run: what to hand over, and the token that stands for `${TOOLYARD_TOKEN}`."""
+    """A run: the servers to hand over, and the token that stands for `${TOOLYARD_TOKEN}`."""
 
     session: str
     agent: str

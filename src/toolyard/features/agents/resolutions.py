@@ -28,10 +28,10 @@ class HubReach(Protocol):
 
 
 class Resolutions:
-    """What agents are given, made once per picture.
+    """The plans of agents, made once per picture.
 
-    What is shown to people, handed to a run and let through a door comes from here, so it differs
-    only where the reach does.
+    Those that are shown to people, handed to a run and let through a door all come from here, so
+    they differ only where the reach does.
     """
 
     def __init__(self, board: Board, executors: HubReach) -> None:

@@ -17,7 +17,7 @@ class AgentServerBody(EndpointBody, frozen=True):
 
 
 class MetaBody(Struct, frozen=True, forbid_unknown_fields=True):
-    """What people see of a server on a list."""
+    """The description of a server on a list, for people."""
 
     name: str | UnsetType | None = UNSET
     description: str | UnsetType | None = UNSET
@@ -29,7 +29,7 @@ Servers = dict[str, AgentServerBody] | None
 
 
 class AgentConfigBody(Struct, frozen=True, forbid_unknown_fields=True):
-    """Which servers an agent is given; `mcpServers` is another word for `servers`."""
+    """The servers an agent is given; `mcpServers` is another word for `servers`."""
 
     enabled: bool
     servers: Servers | UnsetType = UNSET
@@ -38,7 +38,7 @@ class AgentConfigBody(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class AgentConfigChange(Struct, frozen=True, forbid_unknown_fields=True):
-    """What to write of an agent's list; what is not named, or null, stays as it is."""
+    """The parts of an agent's list to write; those not named, or null, stay as they are."""
 
     enabled: bool | UnsetType | None = UNSET
     servers: Servers | UnsetType = UNSET
@@ -47,7 +47,7 @@ class AgentConfigChange(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class OverrideBody(Struct, frozen=True, forbid_unknown_fields=True):
-    """What differs with one executor; a server that is null is left out there."""
+    """The differences with one executor; a server that is null is left out there."""
 
     enabled: bool | UnsetType | None = UNSET
     servers: dict[str, AgentServerBody | None] | UnsetType | None = UNSET
@@ -61,7 +61,7 @@ class AgentBody(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class AgentConfigRow(Struct, frozen=True):
-    """Which servers an agent is given."""
+    """The servers an agent is given."""
 
     agent_id: str
     enabled: bool
@@ -84,7 +84,7 @@ class AgentRow(Struct, frozen=True):
     title: str
     transports: list[Transport]
     own: bool
-    """Whether a user defined it."""
+    """A user defined it."""
     enabled: bool
     configured: bool
     servers: int
@@ -99,7 +99,7 @@ class AgentList(Struct, frozen=True):
 
 
 class CheckedConfig(Struct, frozen=True):
-    """What is wrong with a list; nothing was saved."""
+    """The faults of a list; nothing was saved."""
 
     valid: bool
     errors: list[FaultRow]

@@ -64,7 +64,7 @@ class AgentStore:
         self._lock = threading.Lock()
         self._rows: SqliteRecords[Value] | None = None
         self.records = AgentRecords()
-        """What is known; reading it costs nothing."""
+        """The latest that was read; looking at it costs nothing."""
         if database is None:
             return
         self._rows = SqliteRecords(database, AgentCodec(), KINDS, follower)
@@ -104,39 +104,39 @@ class AgentStore:
 
     # Orders. Each gives the record's new version.
 
-    def put_agent(self, agent: Agent, seen: frozenset[str] = ANY) -> int:
+    def put_agent(self, agent: Agent, expected: frozenset[str] = ANY) -> int:
         """Define an agent.
 
         Raises:
-            ConflictError: It is at none of the versions `seen`, if any are named.
+            ConflictError: It is at none of the expected versions, if any are named.
             StoreError: It cannot be written.
         """
-        return self._put(("agent", agent.id), agent, seen)
+        return self._put(("agent", agent.id), agent, expected)
 
-    def put_config(self, config: AgentConfig, seen: frozenset[str] = ANY) -> int:
+    def put_config(self, config: AgentConfig, expected: frozenset[str] = ANY) -> int:
         """Write an agent's list; raises like `put_agent`."""
-        return self._put(("config", config.agent), config, seen)
+        return self._put(("config", config.agent), config, expected)
 
-    def put_override(self, override: AgentOverride, seen: frozenset[str] = ANY) -> int:
+    def put_override(self, override: AgentOverride, expected: frozenset[str] = ANY) -> int:
         """Write what differs with one executor; raises like `put_agent`."""
-        return self._put(("override", pair(override.agent, override.executor)), override, seen)
+        return self._put(("override", pair(override.agent, override.executor)), override, expected)
 
-    def put_policy(self, executor: str, policy: Policy, seen: frozenset[str] = ANY) -> int:
+    def put_policy(self, executor: str, policy: Policy, expected: frozenset[str] = ANY) -> int:
         """Write the policy of an executor; raises like `put_agent`."""
-        return self._put(("policy", executor), policy, seen)
+        return self._put(("policy", executor), policy, expected)
 
-    def put_site(self, site: Site, seen: frozenset[str] = ANY) -> int:
+    def put_site(self, site: Site, expected: frozenset[str] = ANY) -> int:
         """Write an executor down; raises like `put_agent`."""
-        return self._put(("site", site.name), site, seen)
+        return self._put(("site", site.name), site, expected)
 
-    def remove_agent(self, agent: str, seen: frozenset[str] = ANY) -> None:
+    def remove_agent(self, agent: str, expected: frozenset[str] = ANY) -> None:
         """Forget an agent that a user defined, with its list and overrides.
 
         One that is known from the start is as it was again, and keeps its list.
 
         Raises:
             UnknownNameError, NotOursError: Nobody defined it.
-            ConflictError: It is at none of the versions `seen`, if any are named.
+            ConflictError: It is at none of the expected versions, if any are named.
             StoreError: It cannot be removed.
         """
         if agent in KNOWN_AGENTS and ("agent", agent) not in self.records.versions:
@@ -146,41 +146,41 @@ class AgentStore:
         if agent not in KNOWN_AGENTS:
             overrides = [key for key in self.records.versions if key[0] == "override"]
             also = [("config", agent), *(k for k in overrides if k[1].startswith(f"{agent} "))]
-        self._remove(("agent", agent), seen, also)
+        self._remove(("agent", agent), expected, also)
 
-    def remove_override(self, agent: str, executor: str, seen: frozenset[str] = ANY) -> None:
+    def remove_override(self, agent: str, executor: str, expected: frozenset[str] = ANY) -> None:
         """Let an agent be with an executor as with any other; raises like `remove_policy`."""
-        self._remove(("override", pair(agent, executor)), seen)
+        self._remove(("override", pair(agent, executor)), expected)
 
-    def remove_policy(self, executor: str, seen: frozenset[str] = ANY) -> None:
+    def remove_policy(self, executor: str, expected: frozenset[str] = ANY) -> None:
         """Let an executor be as its kind is.
 
         Raises:
             UnknownNameError: There is no such record.
-            ConflictError: It is at none of the versions `seen`, if any are named.
+            ConflictError: It is at none of the expected versions, if any are named.
             StoreError: It cannot be removed.
         """
-        self._remove(("policy", executor), seen)
+        self._remove(("policy", executor), expected)
 
-    def remove_site(self, name: str, seen: frozenset[str] = ANY) -> None:
+    def remove_site(self, name: str, expected: frozenset[str] = ANY) -> None:
         """Forget an executor; raises like `remove_policy`."""
-        self._remove(("site", name), seen)
+        self._remove(("site", name), expected)
 
-    def _put(self, key: Key, value: Value, seen: frozenset[str]) -> int:
+    def _put(self, key: Key, value: Value, expected: frozenset[str]) -> int:
         rows = self._open_rows()
         name = join_key(*key)
         try:
-            version = rows.write(name, value, expect=self._expected(key, seen))
+            version = rows.write(name, value, expect=self._expected(key, expected))
         except ConflictError as error:
             raise _conflict(key, self.load()) from error
         self.load()
         return version
 
-    def _remove(self, key: Key, seen: frozenset[str], also: Sequence[Key] = ()) -> None:
+    def _remove(self, key: Key, expected: frozenset[str], also: Sequence[Key] = ()) -> None:
         rows = self._open_rows()
         if key not in self.load().versions:
             raise self._unknown(key)
-        expect = self._expected(key, seen)
+        expect = self._expected(key, expected)
         gone = dict.fromkeys(join_key(*record) for record in (key, *also))
         try:
             rows.write_all(gone, expect={} if expect is None else {join_key(*key): expect})
@@ -194,12 +194,12 @@ class AgentStore:
             raise StoreError(text, "see: toolyard doctor")
         return self._rows
 
-    def _expected(self, key: Key, seen: frozenset[str]) -> int | None:
-        """The version to write over: the present one, if it is among those that were seen."""
-        if not seen or "*" in seen:
+    def _expected(self, key: Key, expected: frozenset[str]) -> int | None:
+        """The version to write over: the present one, if it is among the expected ones."""
+        if not expected or "*" in expected:
             return None
         version = self.load().version(*key)
-        if version not in seen:
+        if version not in expected:
             raise _conflict(key, self.records)
         return int(version)
 

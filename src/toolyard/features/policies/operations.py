@@ -24,7 +24,7 @@ Table = dict[str, str] | None
 
 
 class PolicyBody(Struct, frozen=True, forbid_unknown_fields=True):
-    """What an executor allows and changes; what is left out is as usual."""
+    """The rules of an executor; those left out are as usual."""
 
     allow_stdio: bool | UnsetType | None = UNSET
     allow_http: bool | UnsetType | None = UNSET
@@ -61,12 +61,12 @@ class PreviewPolicy(Struct, frozen=True):
 
 
 class PolicyRow(Struct, frozen=True):
-    """What an executor allows and changes."""
+    """The rules that count for an executor."""
 
     executor: str
     kind: str
     policy_of: str
-    """Whose policy counts: its own, that of its kind, or the default."""
+    """The owner of the policy that counts: itself, its kind, or the default."""
     policy: PolicyBody
 
 
@@ -77,7 +77,7 @@ class PolicyList(Struct, frozen=True):
 
 
 class PlanChangeRow(Struct, frozen=True):
-    """How the plans of one agent with one executor would change."""
+    """The changes in the plans of one agent with one executor."""
 
     agent: str
     executor: str
@@ -87,7 +87,7 @@ class PlanChangeRow(Struct, frozen=True):
 
 
 class Preview(Struct, frozen=True):
-    """Whose plans would change."""
+    """The plans that would change."""
 
     executor: str
     changes: list[PlanChangeRow]
@@ -103,7 +103,7 @@ async def list_policies(yard: Yard, order: NoInput) -> PolicyList:
 
 @operation("GET", ONE)
 async def get_policy(yard: Yard, order: PolicyOf) -> Versioned[PolicyRow]:
-    """One policy."""
+    """The policy of one executor."""
     records = yard.part(AgentStore).records
     executor = records.roster.executor(order.executor)
     return Versioned(_row(records.roster, executor), records.version("policy", executor))
@@ -111,7 +111,7 @@ async def get_policy(yard: Yard, order: PolicyOf) -> Versioned[PolicyRow]:
 
 @operation("PUT", ONE, guard=Guard.RECORD, shape=PolicyBody)
 async def put_policy(yard: Yard, order: PutPolicy) -> Versioned[Ordered]:
-    """Write it."""
+    """Write the policy of an executor."""
     store = yard.part(AgentStore)
     executor, policy = store.records.roster.executor(order.executor), read_policy(order.body)
     version = await asyncio.to_thread(store.put_policy, executor, policy, yard.expected)
@@ -121,7 +121,7 @@ async def put_policy(yard: Yard, order: PutPolicy) -> Versioned[Ordered]:
 
 @operation("DELETE", ONE, guard=Guard.RECORD)
 async def reset_policy(yard: Yard, order: PolicyOf) -> Ordered:
-    """Take it back."""
+    """Delete the policy of an executor; that of its kind counts again."""
     store = yard.part(AgentStore)
     executor = store.records.roster.executor(order.executor)
     await asyncio.to_thread(store.remove_policy, executor, yard.expected)
@@ -131,7 +131,7 @@ async def reset_policy(yard: Yard, order: PolicyOf) -> Ordered:
 
 @operation("POST", f"{ONE}/preview", query=("reset",), shape=PolicyBody)
 async def preview_policy(yard: Yard, order: PreviewPolicy) -> Preview:
-    """The plans it would change."""
+    """The plans that a policy would change."""
     resolutions = yard.part(Resolutions)
     before = resolutions.resolver
     executor = before.roster.executor(order.executor)
