@@ -81,7 +81,7 @@ def _live(home: Path, tree: Path) -> None:
         run("call", "shop", "look", "what=shelf")
         run("call", "shop", "buy", must=False)  # ends in an error of the tool
         _say(script, look="looks", buy="buys a lot", sell="sells")
-        run("deactivate", "shop")
+        run("server", "stop", "shop")
         run("call", "shop", "look", "what=door")
         run("token", "create", "ci", "--servers", "shop")
         run("profile", "set", "review", "--hide", "shop/buy", *ENVIRONMENT, must=False)

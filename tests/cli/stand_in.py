@@ -29,14 +29,45 @@ SERVER = {
     "source": "configured",
     "alias": "files",
     "title": "",
+    "project": "",
     "enabled": True,
     "status": "ready",
     "transport": "stdio",
     "tools": 1,
     "prompts": 0,
     "resources": 2,
+    "era": "modern",
+    "protocol": "2026-07-28",
+    "server_version": "1.0",
+    "restarts": 0,
+    "pid": 4711,
     "problem": None,
     "held": [],
+    "held_also": [],
+    "asks": [],
+}
+INSTANCE = {
+    "server": "files",
+    "id": "files@configured",
+    "transport": "stdio",
+    "executor": "",
+    "where": "pid 4711",
+    "pid": 4711,
+    "since": None,
+    "memory": None,
+    "calls": 0,
+    "restarts": 0,
+    "unattributed": 0,
+    "note": "",
+    "error": None,
+    "stderr": [],
+    "mode": "shared",
+    "status": "ready",
+    "owner": "",
+    "client": "",
+    "agent": "",
+    "profile": "",
+    "leaving": False,
 }
 
 
@@ -52,6 +83,7 @@ class StandIn:
             "revision": 3,
             "servers": [SERVER],
             "problems": [],
+            "apps": [],
         }
         self.apps: list[dict[str, Any]] = []
         self.instances: list[dict[str, Any]] = []
@@ -60,6 +92,7 @@ class StandIn:
         self.lines = ["one", "two", "three"]
         self.asked: list[tuple[str, Any]] = []
         self.refuse: tuple[int, Any] | None = None
+        self.notices = True
         self.stopped = threading.Event()
         self.token = ""
         self._later: dict[int, Callable[[], None]] = {}
@@ -74,19 +107,23 @@ class StandIn:
         if self.refuse is not None:
             return self.refuse
         route, _, query = path.partition("?")
+        if route == "/api/v1/servers" and body is not None:
+            return 201, {"name": body["name"], "noticed": self.notices, "done": True}
         if route.startswith("/api/v1/servers/files/log"):
             return 200, "".join(f"{line}\n" for line in self.lines)
         answers: dict[str, Any] = {
             "/api/v1/status": self.status,
             "/api/v1/apps": {"apps": self.apps},
-            "/api/v1/instances": {"instances": self.instances, "revision": 3},
+            "/api/v1/instances": {"instances": self.instances},
             "/api/v1/tools": self._tools(dict(parse_qsl(query))),
             "/api/v1/tools/names": {"names": self._names(dict(parse_qsl(query)))},
+            "/api/v1/servers": {"revision": 3, "servers": self.status["servers"]},
+            "/api/v1/problems": {"revision": 3, "problems": self.status["problems"]},
             "/api/v1/servers/files": SERVER,
             "/api/v1/call": self.result,
             "/api/v1/link": {"link": "http://127.0.0.1/open?code=once"},
-            "/api/v1/refresh": {"refreshing": 1},
-            "/api/v1/stop": {"stopping": True},
+            "/api/v1/refresh": {"done": True},
+            "/api/v1/stop": {"done": True},
         }
         if route not in answers:
             return 404, {"title": "unknown server 'x'", "hint": "there are: files", "status": 404}
@@ -114,7 +151,8 @@ def standing_in() -> Iterator[StandIn]:
             self._reply(None)
 
         def do_POST(self) -> None:
-            self._reply(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            self._reply(json.loads(body or b"{}"))
 
         def _reply(self, body: Any) -> None:
             status, said = stand_in.answer(self.path, body)

@@ -1,17 +1,15 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tests.cli.conftest import Toolyard
-from tests.cli.stand_in import SERVER, StandIn
+from tests.cli.stand_in import INSTANCE, SERVER, StandIn
 from toolyard.console.exits import Exit
 
 BROKEN = {"code": "exited", "text": "it ended", "hint": "see its log", "subject": "bad@configured"}
 
 
-@pytest.mark.parametrize("command", ["status", "refresh", "down"])
+@pytest.mark.parametrize("command", ["status", "down"])
 def test_without_a_hub_there_is_a_sentence_a_hint_and_a_code(
     command: str, toolyard: Toolyard
 ) -> None:
@@ -63,12 +61,10 @@ def test_status_is_the_hubs_own_answer_as_json(toolyard: Toolyard, hub: StandIn)
 
 
 def test_memory_that_nobody_knows_is_said_to_be_unknown(toolyard: Toolyard, hub: StandIn) -> None:
-    row = {"server": "time", "mode": "shared", "status": "ready", "leaving": False, "since": None}
-    row |= {"restarts": 0, "note": "", "unattributed": 0, "error": None, "stderr": []}
-    there = {"executor": "cluster", "where": "pod yard/time", "memory": None}
-    hub.instances = [row | there, row | there | {"executor": "", "where": "https://x/mcp"}]
+    there = {**INSTANCE, "executor": "cluster", "where": "pod yard/time", "memory": None}
+    hub.instances = [there, {**there, "executor": "", "where": "https://x/mcp"}]
 
-    shown = toolyard("instances").out.splitlines()
+    shown = toolyard("status", "--instances").out.splitlines()
 
     assert "unknown" in shown[1]
     assert "unknown" not in shown[2]
@@ -83,60 +79,6 @@ def test_a_text_of_a_server_cannot_write_to_the_terminal(toolyard: Toolyard, hub
 
     assert "\x1b" not in done.out
     assert "\nstatus: fine" not in done.out
-
-
-def test_list_reads_the_file_when_no_hub_runs(toolyard: Toolyard) -> None:
-    toolyard("add", "notes", "--", "sh")
-    toolyard("add", "docs", "--disabled", "--url", "https://example.com/mcp")
-
-    servers = toolyard("list", "--json").json["servers"]
-
-    assert [(each["name"], each["transport"], each["enabled"]) for each in servers] == [
-        ("notes", "stdio", True),
-        ("docs", "http", False),
-    ]
-    assert "disabled" in toolyard("list").out
-
-
-def test_list_names_the_example_until_there_is_a_server(toolyard: Toolyard) -> None:
-    assert [each["name"] for each in toolyard("list", "--json").json["servers"]] == ["example"]
-
-
-def test_list_asks_the_hub_unless_a_file_is_named(
-    toolyard: Toolyard, hub: StandIn, tmp_path: Path
-) -> None:
-    mine = tmp_path / "mine.json"
-    mine.write_text('{"mcpServers": {"mine": {"command": "sh"}}}')
-
-    assert [each["name"] for each in toolyard("list", "--json").json["servers"]] == ["files"]
-    listed = toolyard("list", "--json", "--config", str(mine)).json
-    assert [each["name"] for each in listed["servers"]] == ["mine"]
-
-
-def test_list_shows_one_bad_entry_beside_the_good_ones(toolyard: Toolyard, tmp_path: Path) -> None:
-    mine = tmp_path / "mine.json"
-    mine.write_text('{"mcpServers": {"bad": {}, "good": {"command": "sh"}}}')
-
-    done = toolyard("list", "--config", str(mine))
-
-    assert done.code == Exit.OK
-    assert "good" in done.out
-    assert f"where: {mine}:1" in done.out
-
-
-def test_a_file_that_is_no_json_is_one_error(toolyard: Toolyard, tmp_path: Path) -> None:
-    mine = tmp_path / "mine.json"
-    mine.write_text("{nonsense")
-
-    done = toolyard("list", "--config", str(mine))
-
-    assert done.code == Exit.CONFIG
-    assert len(done.err.splitlines()) == 2
-
-
-def test_refresh_tells_the_hub(toolyard: Toolyard, hub: StandIn) -> None:
-    assert toolyard("refresh").code == Exit.OK
-    assert hub.asked == [("/api/v1/refresh", {})]
 
 
 def test_another_token_is_refused_with_what_to_do(

@@ -57,6 +57,21 @@ async def test_a_server_is_added_changed_and_removed(yard: Doors) -> None:
     assert "three" not in (yard.home / "servers.json").read_text()
 
 
+async def test_a_server_keeps_its_executor_unless_told_otherwise(yard: Doors) -> None:
+    async def change(**entry: Any) -> Any:
+        changed = await send(yard, "PUT", "/api/v1/servers/far", {"command": "true", **entry})
+        assert (changed.status, changed.json()["noticed"]) == (200, True), changed.json()
+        return json.loads((yard.home / "servers.json").read_text())["mcpServers"]["far"]
+
+    new = {"name": "far", "entry": {"command": "sh", "executor": "box", "title": "Far"}}
+    assert (await send(yard, "POST", "/api/v1/servers", new)).status == 201
+
+    assert await change() == {"command": "true", "executor": "box", "title": "Far"}
+    placed = {"name": "engine", "image": "mcp/time"}
+    assert (await change(executor=placed))["executor"] == placed
+    assert await change(executor=None, title=None) == {"command": "true"}
+
+
 @pytest.mark.parametrize("key", ["type", "transport"])
 @pytest.mark.parametrize(
     ("spelled", "kind"), [("streamableHttp", "http"), ("remote", "http"), ("sse", "sse")]

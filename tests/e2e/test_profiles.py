@@ -71,7 +71,11 @@ async def test_the_variables_of_a_profile_reach_programs_that_run_for_its_client
             assert sorted(row["profile"] for row in rows) == ["", "acme"]
             assert len({row["pid"] for row in rows}) == 2
             shown = await asyncio.to_thread(
-                subprocess.run, toolyard("instances"), env=hub.env, capture_output=True, text=True
+                subprocess.run,
+                toolyard("status", "--instances"),
+                env=hub.env,
+                capture_output=True,
+                text=True,
             )
             assert "the profile acme" in shown.stdout
 

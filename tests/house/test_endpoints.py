@@ -19,7 +19,7 @@ from toolyard.core.errors import ConfigError
 from toolyard.features.agents.codec import read_value, write_value
 from toolyard.features.catalog.reading import read_definition
 from toolyard.features.clients.shapes import FileShape
-from toolyard.stores.servers import ServersFile
+from toolyard.features.servers.store import ServersFile
 
 Said = dict[str, Any]
 Door = Callable[[Said], Endpoint | None]

@@ -29,11 +29,11 @@ async def test_the_command_line_shows_for_whom_what_runs(home: Path) -> None:
         yard.client(name="editor") as talk,
     ):
         pid = await pid_of(talk)
-        shown = await run(home, "instances")
+        shown = await run(home, "status", "--instances")
         row = next(line for line in shown.splitlines() if "editor" in line)
         assert f"pid {pid}" in row and f"({AGENT})" in row and "MB" in row
         assert "editor" in await run(home, "status")
-        said = json.loads(await run(home, "instances", "--json"))
+        said = json.loads(await run(home, "status", "--instances", "--json"))
         assert [each["pid"] for each in said["instances"] if each["client"]] == [pid]
 
 

@@ -169,7 +169,6 @@ def _make_rest(house: House, sessions: PageSessions, link: Callable[[], str]) ->
         house.hub,
         house.yard.part(History),
         house.settings,
-        house.orders,
         house.stopping,
         lambda: Counter(session.info for session in house.relay.subscriptions.sessions),
     )

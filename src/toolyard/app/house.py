@@ -10,7 +10,7 @@ from functools import partial
 
 from toolyard.app.keeping import back_up, close_state, keep_seen
 from toolyard.app.measures import bounds, limits, rules, view_key
-from toolyard.app.tending import tend, wait_for_others
+from toolyard.app.tending import tend
 from toolyard.board import Board
 from toolyard.core.model import Remembered, Report
 from toolyard.core.ports import Source
@@ -41,7 +41,6 @@ from toolyard.features.secrets.store import Secrets
 from toolyard.features.sharing.asking import AskingServers
 from toolyard.features.sharing.store import SharingStore
 from toolyard.hub import Hub
-from toolyard.hub.orders import Orders
 from toolyard.links.budget import RunningBudget
 from toolyard.links.credentials import Credentials
 from toolyard.links.departures import Departures
@@ -50,21 +49,19 @@ from toolyard.links.opening import Connect, FillIn, FindAgain, Opener, Recognise
 from toolyard.links.patience import Patience
 from toolyard.links.pool import LinkPool
 from toolyard.links.probe import probe
+from toolyard.links.readiness import Readiness
 from toolyard.links.sites import Sites
 from toolyard.links.weights import Weights
 from toolyard.records.follow import Follower
 from toolyard.relay.dismissals import Dismissals
 from toolyard.relay.relay import Relay
 from toolyard.settings import Settings
-from toolyard.sources.bundled import Bundled
-from toolyard.sources.configured import Configured
 from toolyard.sources.listeners import read_ports
 from toolyard.stores.addresses import AddressStore
 from toolyard.stores.backups import Backups
 from toolyard.stores.expand import expand_server, find_secrets
 from toolyard.stores.identity import hub_identity
 from toolyard.stores.offer_cache import OfferCache
-from toolyard.stores.servers import ServersFile
 from toolyard.stores.state import open_state
 from toolyard.yard import Parts, Stopping, Yard
 
@@ -105,14 +102,11 @@ class House:
         self._build_steps()
         self._build_links()
         self._build_hub()
-        self._build_files()
         self.announced = Announced(self.hub.projects, self.follower)
         self._build_features()
         self.sources: list[Source] = [
-            Configured(self.servers),
             self.announced,
             *self.feature_sources,
-            Bundled(wait_for_others(self.board, self.hub.is_complete)),
         ]
 
     def _build_places(self) -> None:
@@ -209,15 +203,15 @@ class House:
     def _build_hub(self) -> None:
         """Build the hub and the relay, and what they know of apps, logins and past calls."""
         settings = self.settings
+        expected = frozenset({"configured", "catalog", *self.apps.scans})
+        self.readiness = Readiness(self.board, expected)
         self.hub = Hub(
             self.board,
             self.pool,
             self.instances,
             lambda: describe_apps(self.apps, self.board.snapshot, self.pool.keepers),
             url=self.url,
-            expected=frozenset({"configured", "catalog", *self.apps.scans}),
-            installed=self.packages.installed,
-            separator=settings.separator,
+            readiness=self.readiness,
         )
         self.logins = Logins(self.board, self.grants)
         self._build_agents()
@@ -231,12 +225,6 @@ class House:
             ScannedAppHubs(self.apps, self.board, self.pool),
         )
         self.dismissals = Dismissals()
-
-    def _build_files(self) -> None:
-        """Build the files that the user keeps, and the orders that change them."""
-        settings = self.settings
-        self.servers = ServersFile(settings.config_file, os.environ, self.follower)
-        self.orders = Orders(self.hub, self.servers)
 
     def _build_agents(self) -> None:
         """Build the records of agents, the plans made of them, and the executors of those."""
@@ -257,13 +245,12 @@ class House:
             self.instances,
             self.open,
             self.local,
+            self.readiness,
             self.sites,
             self.apps,
             self.announced,
             self.approvals,
             self.catalog,
-            self.orders,
-            self.servers,
             self.secrets,
             self.grants,
             self.logins,

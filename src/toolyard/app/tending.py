@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Final
 
-from toolyard.board import Board
 from toolyard.core.errors import ToolyardError
-from toolyard.core.model import Event, Problem, Snapshot, SourceFailed
+from toolyard.core.model import Event, Problem, SourceFailed
 from toolyard.core.ports import Source
 from toolyard.core.problems import ProblemCode
 
@@ -46,21 +45,3 @@ async def tend(source: Source, post: Callable[[Event], None]) -> None:
             else min(pause * 2, LONGEST_PAUSE)
         )
         await asyncio.sleep(pause)
-
-
-def wait_for_others(
-    board: Board, is_complete: Callable[[Snapshot], bool]
-) -> Callable[[], Awaitable[bool]]:
-    """Tell the bundled source whether others have servers, once all of them have reported."""
-    revision = -1
-
-    async def wait() -> bool:
-        nonlocal revision
-        while True:
-            snapshot = await board.wait_after(revision)
-            revision = snapshot.revision
-            if is_complete(snapshot):
-                own = ("bundled", "agents")  # what agents list themselves is no reason to go
-                return any(id_.source not in own for id_ in snapshot.entries)
-
-    return wait

@@ -110,6 +110,8 @@ def _examine_state(context: CliContext) -> Iterator[Finding]:
 
 
 def _examine_file(context: CliContext) -> Iterator[Finding]:
+    from toolyard.features.servers.store import ServersFile
+
     file = context.settings.config_file
     if not file.exists():
         hint = "add a server with: toolyard add"
@@ -117,7 +119,7 @@ def _examine_file(context: CliContext) -> Iterator[Finding]:
             not context.told_config, f"there is no {file} yet", hint, ProblemCode.CONFIG_MISSING
         )
         return
-    loaded = context.servers_file.load()
+    loaded = ServersFile(file).load()
     for each in loaded.problems:
         yield Finding(False, each.text, each.hint, each.code, each.subject)
     if loaded.readable:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from toolyard.operation import Answer, Operation, Order
     from toolyard.settings import Settings
     from toolyard.stores.runfile import RunDir
-    from toolyard.stores.servers import ServersFile
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -60,13 +59,6 @@ class CliContext:
         if state is None or not state.config or self.told_config:
             return self.settings
         return replace(self.settings, config_file=Path(state.config))
-
-    @cached_property
-    def servers_file(self) -> ServersFile:
-        """The servers the user wrote down."""
-        from toolyard.stores.servers import ServersFile
-
-        return ServersFile(self.settings.config_file)
 
     def find_hub(self) -> Control | None:
         """Give the control door of the running hub, if there is one."""
@@ -200,6 +192,16 @@ config_option = setting_option(
 
 
 def complete_servers(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    """The names of servers that begin like this."""
-    servers = CliContext().servers_file.load().servers
-    return [server.id.name for server in servers if server.id.name.startswith(incomplete)]
+    """The names of servers in the servers file that begin like this."""
+    from toolyard.core.errors import ToolyardError
+    from toolyard.core.server_entries import TOP_KEYS
+    from toolyard.records.files import read_bounded
+    from toolyard.records.jsonc import parse
+
+    try:
+        root = parse(read_bounded(CliContext().settings.config_file)).root
+    except (OSError, ToolyardError):
+        return []
+    tops = [root.member(key) for key in TOP_KEYS] if root else []
+    names = [member.key for top in tops if top for member in top.node.members]
+    return [name for name in dict.fromkeys(names) if name.startswith(incomplete)]

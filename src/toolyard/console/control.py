@@ -68,22 +68,6 @@ class Control:
         """The whole yard."""
         return self._ask("GET", "/api/v1/status")
 
-    def instances(self) -> dict[str, Any]:
-        """All that runs."""
-        return self._ask("GET", "/api/v1/instances")
-
-    def server(self, server: str) -> dict[str, Any]:
-        """All that is known of one server."""
-        return self._ask("GET", _server(server))
-
-    def order(self, server: str, action: str, patience: float = PATIENCE) -> dict[str, Any]:
-        """Have a server started, rested or the like."""
-        return self._ask("POST", f"{_server(server)}/{action}", {}, patience)
-
-    def refresh(self) -> dict[str, Any]:
-        """Have every server asked again."""
-        return self._ask("POST", "/api/v1/refresh", {})
-
     def link(self) -> str:
         """A link that opens the hub's page in a browser, once; empty if the hub has none."""
         try:
@@ -148,10 +132,6 @@ class Control:
             raise CommandError(text, "run: toolyard restart", Exit.NO_HUB) from error
         finally:
             connection.close()
-
-
-def _server(alias: str) -> str:
-    return f"/api/v1/servers/{quote(alias, safe='')}"
 
 
 def _refusal(status: int, body: bytes) -> CommandError:

@@ -30,7 +30,7 @@ MEANINGS: dict[Exit, tuple[str, str]] = {
     Exit.OK: ("It was done.", ""),
     Exit.FAILED: ("It was tried and failed.", "`doctor` found a problem; a file was not written"),
     Exit.USAGE: ("The command line cannot be understood.", "an unknown flag; a missing argument"),
-    Exit.NO_HUB: ("No hub is running.", "`status`, `down` or `refresh` with nothing there"),
+    Exit.NO_HUB: ("No hub is running.", "`status` or `down` with nothing there"),
     Exit.NOT_FOUND: ("There is no such server or tool.", "`call files lst`; the closest are named"),
     Exit.REFUSED: ("It was refused.", "the tool answered with an error; `add` of a name in use"),
     Exit.CONFIG: ("What you configured cannot be used.", "`--config` names a file that is no JSON"),

@@ -350,7 +350,7 @@ class ProblemCode(StrEnum):
             "A server is ready, but did not list its tools, prompts or resources again after it "
             "announced a change. The previous lists stay in use."
         ),
-        "`toolyard logs NAME`, then `toolyard refresh`.",
+        "`toolyard logs NAME`, then `toolyard server refresh NAME`.",
     )
     SERVER_START = (
         "server-start",

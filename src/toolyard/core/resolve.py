@@ -144,7 +144,7 @@ class _Draft:
             raise _RefusedError("unknown-server", whose, text, hint)
         if not server.enabled:
             text = f"the yard's server {str(server.id)!r} is switched off"
-            hint = f"switch it on with: toolyard enable {server.id.name}"
+            hint = f"switch it on with: toolyard server enable {server.id.name}"
             raise _RefusedError("switched-off", str(server.id), text, hint)
         if server.trouble:
             raise _RefusedError("not-usable", str(server.id), server.trouble, server.hint)

@@ -24,12 +24,14 @@ from toolyard.features import (
     quirks,
     scan,
     secrets,
+    servers,
     sharing,
     tokens,
     tools,
 )
 
 FEATURES: Final[tuple[Feature, ...]] = (
+    servers.FEATURE,
     agents.FEATURE,
     approvals.FEATURE,
     apps.FEATURE,

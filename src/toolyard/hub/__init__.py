@@ -7,40 +7,20 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
-import msgspec
-
 from toolyard import __version__
 from toolyard.board import Board
 from toolyard.core.appstatus import AppStatus
 from toolyard.core.lookup import find_entry
-from toolyard.core.model import (
-    NO_OFFERS,
-    Command,
-    Entry,
-    Problem,
-    Server,
-    ServerId,
-    Snapshot,
-    Status,
-)
+from toolyard.core.model import Command, Entry, Problem, ServerId, Snapshot
 from toolyard.core.parts import spell
 from toolyard.core.problems import ProblemCode
-from toolyard.core.roster import asking_of, listed_by
+from toolyard.core.roster import asking_of
+from toolyard.core.rows import ServerRow, YardStatus, held_also, problem_row
 from toolyard.hub.addresses import address_problems
-from toolyard.hub.rows import (
-    InstalledVersion,
-    ListedBy,
-    ServerDetails,
-    ServerRow,
-    YardStatus,
-    held_also,
-    launch_row,
-    offer_names,
-    problem_row,
-)
 from toolyard.links.instances import Instances
 from toolyard.links.keeper import Keeper
 from toolyard.links.pool import LinkPool
+from toolyard.links.readiness import Readiness
 from toolyard.sources.projects import ProjectFolders
 
 NAMED: Final = 10
@@ -58,27 +38,20 @@ class Hub:
         apps: Callable[[], list[AppStatus]],
         *,
         url: str,
-        expected: frozenset[str],
-        installed: Callable[[Server], InstalledVersion | None],
-        separator: str,
+        readiness: Readiness,
     ) -> None:
         """Answer for a house.
 
         Args:
             apps: Returns what is known of every app.
             url: Its address; empty if it has no door but one client's stdin and stdout.
-            expected: The sources that must have reported until the picture is complete.
-            installed: Returns what is started in place of a server's launcher.
-            separator: Stands between server and tool in the names that clients see.
         """
         self.board = board
         self.pool = pool
         self.instances = instances
         self._apps = apps
         self.url = url
-        self._expected = expected
-        self._installed = installed
-        self._separator = separator
+        self.readiness = readiness
         self.projects = ProjectFolders()
         """Where those work who are attached."""
         self._started = time.monotonic()
@@ -97,85 +70,13 @@ class Hub:
             pid=os.getpid(),
             uptime_s=round(time.monotonic() - self._started, 1),
             revision=snapshot.revision,
-            servers=[self._row(entry) for entry in snapshot.entries.values()],
+            servers=[
+                server_row(snapshot, entry, self.pool.keepers.get(id_))
+                for id_, entry in snapshot.entries.items()
+            ],
             problems=[problem_row(problem) for problem in problems(snapshot)],
             apps=self._apps(),
         )
-
-    def describe(self, alias: str) -> ServerDetails:
-        """All that is known of one server; of variables and headers the names alone.
-
-        Raises:
-            UnknownNameError: There is no such server.
-        """
-        entry = self.entry(alias)
-        return ServerDetails(
-            **msgspec.structs.asdict(self._row(entry)),
-            launch=launch_row(entry.server.endpoint),
-            installed=self._installed(entry.server),
-            timeout_s=entry.server.timeout,
-            instructions=entry.peer.instructions if entry.peer else "",
-            agents=self._listed(entry),
-            profiles=self._profiles_apart(entry),
-            offers=offer_names(entry.offers),
-        )
-
-    def _row(self, entry: Entry) -> ServerRow:
-        asking = asking_of(self.snapshot.roster, entry.server)
-        keeper = self.pool.keepers.get(entry.server.id)
-        return _server_row(entry, keeper, list(asking.consequences) if asking else [])
-
-    def _listed(self, entry: Entry) -> list[ListedBy]:
-        roster = self.snapshot.roster
-        titles = {name: agent.title for name, agent in roster.agents.items()}
-        return [
-            ListedBy(name, titles.get(name, name), enabled)
-            for name, enabled in listed_by(roster, entry.server, entry.alias)
-        ]
-
-    def _profiles_apart(self, entry: Entry) -> list[str]:
-        """Return the profiles that show a server and set variables, so that it runs for them."""
-        if not isinstance(entry.server.endpoint, Command):
-            return []
-        names = entry.alias, str(entry.server.id)
-        return sorted(
-            profile.name
-            for profile in self.snapshot.profiles.values()
-            if profile.environment and profile.reaches(names, profile.separator or self._separator)
-        )
-
-    def is_complete(self, snapshot: Snapshot) -> bool:
-        """Whether all sources that have servers from the start have reported."""
-        return self._expected <= snapshot.sources.keys()
-
-    def is_settled(self) -> bool:
-        """Whether every server in use has been tried: its offers are known, or its problem is."""
-        waiting = (Status.KNOWN, Status.STARTING)
-        sources = self.snapshot.sources
-        return (
-            bool(sources)
-            and self.is_complete(self.snapshot)
-            and not any(
-                entry.status in waiting and entry.offers == NO_OFFERS
-                for entry in self.snapshot.entries.values()
-                if entry.server.enabled and entry.server.problem is None
-            )
-        )
-
-    async def wait_settled(self) -> None:
-        """Wait until every server in use has been tried."""
-        while not self.is_settled():
-            await self.board.wait_after(self.snapshot.revision)
-
-    async def activate(self, alias: str) -> Entry:
-        """Start a server now; return what it offers.
-
-        Raises:
-            UnknownNameError: There is no such server.
-            StartError, LinkError: It could not be started.
-        """
-        await self.pool.lease(self.entry(alias).server.id)
-        return self.entry(alias)
 
     def deactivate(self, alias: str) -> None:
         """Let a server rest once no call is under way; the next call starts it again.
@@ -184,21 +85,6 @@ class Hub:
             UnknownNameError: There is no such server.
         """
         self.pool.keeper(self.entry(alias).server.id).rest()
-
-    async def restart(self, alias: str) -> Entry:
-        """End a server and start it again, whatever it is doing.
-
-        Raises:
-            UnknownNameError: There is no such server, or it is not in use.
-            StartError, LinkError: It could not be started.
-        """
-        id_ = self.entry(alias).server.id
-        keeper = self.pool.keeper(id_)
-        if keeper.link is not None:
-            keeper.renew("it is restarted as ordered")
-            await keeper.wait_ended()
-        await self.pool.lease(id_)
-        return self.entry(alias)
 
     def refresh(self, ids: Iterable[ServerId] | None = None) -> None:
         """Ask servers again for what they offer; all of them if none is named."""
@@ -297,8 +183,10 @@ def _named(words: Iterable[str]) -> str:
     return ", ".join(names[:NAMED]) + more
 
 
-def _server_row(entry: Entry, keeper: Keeper | None, asks: list[str]) -> ServerRow:
+def server_row(snapshot: Snapshot, entry: Entry, keeper: Keeper | None) -> ServerRow:
+    """Return a server of the picture in short; `keeper` is that of its link, if it has one."""
     server, peer = entry.server, entry.peer
+    asking = asking_of(snapshot.roster, server)
     problem = server.problem or entry.problem or _waiting(entry) or _left_out(entry)
     return ServerRow(
         name=server.id.name,
@@ -320,5 +208,5 @@ def _server_row(entry: Entry, keeper: Keeper | None, asks: list[str]) -> ServerR
         problem=problem_row(problem) if problem and server.enabled else None,
         held=sorted(entry.held.tools),
         held_also=held_also(entry.held),
-        asks=asks,
+        asks=list(asking.consequences) if asking else [],
     )

@@ -17,9 +17,9 @@ from toolyard.core.errors import (
 )
 from toolyard.core.model import NO_OFFERS, Entry, Snapshot
 from toolyard.core.names import closest, quoted
+from toolyard.core.rows import YardStatus
 from toolyard.core.search import words
 from toolyard.hub import Hub
-from toolyard.hub.rows import YardStatus
 from toolyard.relay.calls import Calls
 from toolyard.relay.offers import SERVER, introduction
 from toolyard.relay.routes import Route

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from toolyard.hub.rows import ProblemRow, ServerRow, YardStatus
+from toolyard.core.rows import ProblemRow, ServerRow, YardStatus
 from toolyard.relay.view import View
 
 

@@ -12,8 +12,8 @@ from toolyard import __version__
 from toolyard.core.model import Status
 from toolyard.features.history.call_counters import BOUNDS, ServerCounters
 from toolyard.features.history.call_log import CallLog
+from toolyard.features.servers.instances import census
 from toolyard.hub import Hub, problems
-from toolyard.hub.running import census
 from toolyard.relay.relay import Relay
 from toolyard.surfaces.control.api import Call, Operation
 
@@ -68,7 +68,8 @@ class Metrics:
             yield _labels(status=status.value), counts[status]
 
     def _instances(self) -> Iterator[Sample]:
-        for (mode, status), count in sorted(census(self._hub).items()):
+        counts = census(self._hub.snapshot, self._hub.pool, self._hub.instances)
+        for (mode, status), count in sorted(counts.items()):
             yield _labels(mode=mode, status=status), count
 
     def _unattributed(self) -> Iterator[Sample]:

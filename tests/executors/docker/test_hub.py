@@ -64,7 +64,7 @@ def test_an_executor_s_own_memory_limit_lets_the_idle_one_rest_and_says_why(here
         assert "32 MB" in run(hub, "executor", "list")
         add(hub, "one")
         wait_for(hub, lambda seen: (seen.get("one", {}).get("memory") or 0) > 48 << 20)
-        shown = run(hub, "instances")
+        shown = run(hub, "status", "--instances")
         assert " MB " in shown and "unknown" not in shown
         assert rows(hub)["one"]["executor"] == "engine"
 

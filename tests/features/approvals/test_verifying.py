@@ -74,7 +74,7 @@ def test_what_is_not_there_or_not_in_use_is_said() -> None:
             unknown = command(home, "verify", "of")
             assert unknown.returncode == 1 and "there are: off" in unknown.stdout
             off = command(home, "verify", "off")
-            assert off.returncode == 1 and "toolyard enable off" in off.stdout
+            assert off.returncode == 1 and "toolyard server enable off" in off.stdout
             assert command(home, "verify").returncode == 2
             assert command(home, "verify", "off", "--all").returncode == 2
 
@@ -134,12 +134,12 @@ def test_a_server_is_started_and_rests_when_it_is_told() -> None:
         new_home() as home,
         running_hub({"shop": says(home, "shop", tool("look"))}, home=home) as hub,
     ):
-        done = command(home, "deactivate", "shop")
+        done = command(home, "server", "stop", "shop")
         assert (done.returncode, "rests" in done.stdout) == (0, True)
-        done = command(home, "activate", "shop")
+        done = command(home, "server", "start", "shop")
         assert (done.returncode, done.stdout) == (0, "'shop' is ready\n")
         assert hub.status()["servers"][0]["status"] == "ready"
-        assert command(home, "activate", "chop").returncode == 4
+        assert command(home, "server", "start", "chop").returncode == 4
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from toolyard.features.clients.formats import put
 from toolyard.features.clients.importing import Gathered, gather, places_to_read
 from toolyard.features.clients.known import BY_NAME, CLIENTS, Client
 from toolyard.features.clients.places import Surroundings, is_installed, one_place, user_places
-from toolyard.stores.servers import ServersFile
+from toolyard.features.servers.store import ServersFile
 
 FILES = Command(("npx", "-y", "files", "/srv"), (("KEY", "v"),))
 WEB = Url("https://example.com/mcp", "http", (("Authorization", "Bearer x"),))

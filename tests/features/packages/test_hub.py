@@ -77,9 +77,9 @@ def test_what_is_installed_is_seen_updated_and_removed(hub: RunningHub, shop: Sh
 def test_a_server_that_runs_as_installed_says_so_and_keeps_its_declared_launch(
     hub: RunningHub, shop: Shop
 ) -> None:
-    say(hub, "deactivate", "greeter")
+    say(hub, "server", "stop", "greeter")
     until(lambda: "pong" in say(hub, "call", "greeter", "ping"))
-    until(lambda: "as installed" in say(hub, "instances"))
+    until(lambda: "as installed" in say(hub, "status", "--instances"))
 
     row = json.loads(hub.get("/api/v1/servers/greeter")[1])
     assert row["launch"]["command"] == ["npx", "-y", "hello"]

@@ -13,11 +13,11 @@ from toolyard.core.lookup import find_entry
 from toolyard.core.model import NOTHING_HELD, Held, Kind, Part
 from toolyard.core.names import closest, quoted
 from toolyard.core.parts import INSTRUCTIONS, parts_of, spell
+from toolyard.core.rows import HeldPart, held_also
 from toolyard.features.approvals.changes import find_differences
 from toolyard.features.approvals.judging import Approvals
 from toolyard.features.approvals.model import Change
 from toolyard.features.approvals.verifying import SECONDS, verify
-from toolyard.hub.rows import HeldPart, held_also
 from toolyard.operation import operation
 from toolyard.yard import Yard
 

@@ -56,11 +56,13 @@ def show_waiting(context: CliContext, waiting: Waiting) -> None:
 
 
 def _show_launch(context: CliContext, server: str) -> None:
-    launch = context.need_hub().server(server)["launch"]
-    now = " ".join(launch.get("command", ())) or launch.get("url", "")
+    from toolyard.features.servers.operations import ServerAlias, get_server
+
+    launch = context.need_hub().run(get_server, ServerAlias(server)).launch
+    now = " ".join(launch.command or ()) or launch.url or ""
     context.terminal.say("it is started in another way than was approved; now it is:")
     context.terminal.say(f"  {clean(now)}")
-    if names := [*launch.get("env", ()), *launch.get("headers", ())]:
+    if names := [*(launch.env or ()), *(launch.headers or ())]:
         context.terminal.say(f"  with {', '.join(map(clean, names))}")
 
 

@@ -65,7 +65,7 @@ async def verify(yard: Yard, alias: str, seconds: float) -> Verified:
     """
     server, reached = await _find(yard, alias)
     if not server.enabled:
-        raise LinkError(f"{alias!r} is disabled", f"run: toolyard enable {alias}")
+        raise LinkError(f"{alias!r} is disabled", f"run: toolyard server enable {alias}")
     if server.problem is not None:
         raise LinkError(server.problem.text, server.problem.hint)
     compare, name = await _comparison(yard, server), server.id.name

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from toolyard.feature import Command, Feature, Heading
+from toolyard.features import servers
 
 FEATURE: Final = Feature(
     __name__,
@@ -19,4 +20,5 @@ FEATURE: Final = Feature(
             "commands:catalog_command",
         ),
     ),
+    uses=(servers.FEATURE,),
 )

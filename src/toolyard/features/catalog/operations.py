@@ -12,6 +12,7 @@ from msgspec import UNSET
 from toolyard.core.errors import UnknownNameError
 from toolyard.core.fold import alias_beside
 from toolyard.core.model import ServerId
+from toolyard.core.rows import problem_row
 from toolyard.features.catalog.importing import import_published
 from toolyard.features.catalog.model import SOURCE
 from toolyard.features.catalog.publisher import Publisher
@@ -44,11 +45,9 @@ from toolyard.features.catalog.server_json import to_server
 from toolyard.features.catalog.source import make_server
 from toolyard.features.catalog.store import Catalog, Shelf, Shelved
 from toolyard.features.catalog.summary import DefinitionSummary, find, summarise
-from toolyard.hub.rows import problem_row
+from toolyard.features.servers.store import ServersFile
 from toolyard.operation import Done, Needs, operation
 from toolyard.records.jsonc import parse
-from toolyard.settings import Settings
-from toolyard.stores.servers import ServersFile
 from toolyard.yard import Yard
 
 LISTED: Final = 1000
@@ -197,7 +196,7 @@ def _alias(yard: Yard, name: str) -> str:
 def _ids(yard: Yard) -> list[ServerId]:
     if yard.is_live:
         return list(yard.snapshot.entries)
-    written = ServersFile(yard.part(Settings).config_file, os.environ).load().servers
+    written = yard.part(ServersFile).load().servers
     return [server.id for server in written]
 
 

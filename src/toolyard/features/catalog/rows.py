@@ -7,8 +7,8 @@ from typing import Annotated, Final
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from toolyard.core.model import Command, Endpoint
+from toolyard.core.rows import ProblemRow
 from toolyard.features.catalog.summary import DefinitionSummary
-from toolyard.hub.rows import ProblemRow
 from toolyard.operation import OpenObject
 
 PAGE: Final = 30

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from toolyard.feature import Command, Feature, Heading
-from toolyard.features import quirks, tokens
+from toolyard.features import quirks, servers, tokens
 
 FEATURE: Final = Feature(
     __name__,
@@ -42,5 +42,5 @@ FEATURE: Final = Feature(
             "commands:clients_command",
         ),
     ),
-    uses=(tokens.FEATURE, quirks.FEATURE),
+    uses=(tokens.FEATURE, quirks.FEATURE, servers.FEATURE),
 )

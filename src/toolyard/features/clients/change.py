@@ -17,6 +17,7 @@ import msgspec
 from toolyard.core.errors import ConfigError, StoreError, TakenError
 from toolyard.core.fields import FaultsError
 from toolyard.core.model import Endpoint, Url
+from toolyard.core.server_entries import LAUNCH_KEYS, SWITCH_KEYS
 from toolyard.features.clients.difference import difference
 from toolyard.features.clients.formats import put, raw_entry, remove
 from toolyard.features.clients.journal import (
@@ -33,7 +34,6 @@ from toolyard.features.clients.places import Place, refuse_links
 from toolyard.features.clients.shapes import BY_VARIABLE
 from toolyard.features.clients.starting import NAME
 from toolyard.records.files import read_bounded, write_atomic
-from toolyard.stores.entries import LAUNCH_KEYS, SWITCH_KEYS
 
 OWN_MODE: Final = 0o600
 SHARED_MODE: Final = 0o644

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -80,11 +81,13 @@ def _gather(context: CliContext, names: Sequence[str], project: str | None) -> G
     from toolyard.features.clients.importing import gather, places_to_read
     from toolyard.features.clients.known import CLIENTS, find_client
     from toolyard.features.clients.places import Surroundings, project_folder
+    from toolyard.features.servers.store import ServersFile
+    from toolyard.features.servers.writing import servers_path
 
     clients = [find_client(name) for name in names] or CLIENTS
     folder = project_folder(find_folder(project))
     places = places_to_read(clients, Surroundings.here(), folder)
-    servers = context.servers_file.load().servers
+    servers = ServersFile(Path(servers_path(context))).load().servers
     return gather(places, {server.id.name: server.endpoint for server in servers})
 
 
@@ -140,12 +143,14 @@ def _on_one_line(text: str) -> str:
 
 
 def _take(context: CliContext, taken: list[FoundServer]) -> None:
-    from toolyard.cli.servers import is_noticed
+    from toolyard.features.servers.operations import AddServer, add_server
 
+    is_shown = True
     for server in taken:
-        context.servers_file.put(server.name, server.entry())
-    if taken and not is_noticed(context, taken[-1].name, True):
-        context.terminal.note("note: the running hub has not noticed; does it read another file?")
+        order = AddServer({"name": server.name, "entry": server.entry()})
+        is_shown = context.run(add_server, order).noticed
+    if not is_shown and context.hub_of_config:
+        context.terminal.note("note: the running hub does not show them yet; see: toolyard doctor")
 
 
 def _tell(
@@ -162,8 +167,10 @@ def _tell(
         return
     _table(context, new if dry_run else taken)
     if not dry_run:
+        from toolyard.features.servers.writing import servers_path
+
         amount = f"{len(taken)} server{'s' * (len(taken) != 1)}"
-        context.terminal.say(f"took {amount} into {context.settings.config_file}")
+        context.terminal.say(f"took {amount} into {servers_path(context)}")
         if taken:
             context.terminal.note("your clients still have them too; take them out there")
 

@@ -13,6 +13,7 @@ from typing import Any, Final, Literal
 from toolyard.core.endpoint_fields import LONGEST_CALL
 from toolyard.core.errors import ConfigError
 from toolyard.core.model import Command, Endpoint, Pairs
+from toolyard.core.server_entries import LAUNCH_KEYS, SWITCH_KEYS, TITLE_KEYS, read_entry
 from toolyard.core.transports import TRANSPORT_KEYS
 from toolyard.features.clients.untaken import (
     Untaken,
@@ -20,7 +21,6 @@ from toolyard.features.clients.untaken import (
     untaken_keys,
     untaken_references,
 )
-from toolyard.stores.entries import LAUNCH_KEYS, SWITCH_KEYS, TITLE_KEYS, read_entry
 
 Raw = dict[str, Any]
 """An entry as the client has it, in plain values."""

@@ -23,6 +23,7 @@ from toolyard.board import Board
 from toolyard.core.errors import LinkError, StartError, StoreError, ToolyardError, UnknownNameError
 from toolyard.core.model import Endpoint, Problem, Report, Server
 from toolyard.core.packages import start_installed
+from toolyard.core.rows import InstalledVersion
 from toolyard.executors.local import Local
 from toolyard.executors.local.installing import install, is_at_hand, path_with
 from toolyard.features.packages.launches import (
@@ -33,7 +34,6 @@ from toolyard.features.packages.launches import (
     read_launch,
 )
 from toolyard.features.packages.store import Installation, PackagesFolder, size_of
-from toolyard.hub.rows import InstalledVersion
 from toolyard.links.connecting import ProbeFatalError
 from toolyard.links.link import Link
 from toolyard.links.opening import Opening, Proceed

@@ -63,6 +63,8 @@ def adopt_command(
     executable and by what it calls itself, so it may change its port. Or NAME is what
     `toolyard scan announced` calls it; then what would be started or reached is shown first.
     """
+    from toolyard.features.servers.writing import servers_path, write_server
+
     is_port = name.isascii() and name.isdigit()
     announced = None if is_port else _find_announced(name)
     if announced is not None:
@@ -71,12 +73,9 @@ def adopt_command(
     else:
         server = _choose(_sweep(context, (int(name),) if is_port else ()), name)
         written, entry, place = alias or server.name, _entry(server), server.url.url
-    file = context.servers_file
-    if not force and any(present.id.name == written for present in file.load().servers):
-        hint = "use --as to call it otherwise, or --force to replace that one"
-        raise CommandError(f"there is a server '{written}' already", hint, Exit.REFUSED)
-    file.put(written, entry)
-    path = str(context.settings.config_file)
+    hint = "use --as to call it otherwise, or --force to replace that one"
+    write_server(context, written, entry, force=force, hint=hint)
+    path = servers_path(context)
     answer = {"done": "adopted", "server": written, "url": place, "file": path}
     text = f"adopted '{written}' at {place} in {path}"
     context.terminal.answer(answer, lambda: context.terminal.say(text))

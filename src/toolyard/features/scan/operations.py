@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from toolyard.core.model import Entry, ServerId
+from toolyard.core.rows import ProblemRow, problem_row
 from toolyard.features.scan.announced import SOURCE, Announced, AnnouncedServer, transports_of
-from toolyard.hub.rows import ProblemRow, problem_row
 from toolyard.operation import NoInput, OpenObject, operation
 from toolyard.yard import Yard
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from toolyard.feature import Command, Feature, Heading
-from toolyard.features import catalog
+from toolyard.features import catalog, servers
 
 FEATURE: Final = Feature(
     __name__,
     parts="source:parts",
-    sources="source:sources",
     operations="operations",
     commands=(
         Command(
@@ -20,5 +19,5 @@ FEATURE: Final = Feature(
             "commands:secret_command",
         ),
     ),
-    uses=(catalog.FEATURE,),
+    uses=(servers.FEATURE, catalog.FEATURE),
 )

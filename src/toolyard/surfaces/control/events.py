@@ -13,8 +13,8 @@ from starlette.responses import Response, StreamingResponse
 from toolyard.core.model import Entry, Snapshot
 from toolyard.features.history.call_log import CallLog
 from toolyard.features.history.model import LoggedCall, Outcome
+from toolyard.features.servers.instances import running
 from toolyard.hub import Hub, problems
-from toolyard.hub.running import running
 from toolyard.surfaces.control.api import Call, Operation
 from toolyard.wire import jsonrpc
 
@@ -187,9 +187,9 @@ def _event(snapshot: Snapshot) -> bytes:
 
 def _running(hub: Hub) -> list[InstanceNews]:
     """Return what runs apart, in short; the rest is on the picture."""
-    rows = (row for row in running(hub, {}) if row.agent)
+    rows = running(hub.snapshot, hub.pool, hub.instances, {})
     fields = InstanceNews.__struct_fields__
-    return [InstanceNews(*(getattr(row, field) for field in fields)) for row in rows]
+    return [InstanceNews(*(getattr(row, field) for field in fields)) for row in rows if row.agent]
 
 
 def _summary(snapshot: Snapshot) -> PictureNews:

@@ -13,11 +13,11 @@ import msgspec
 from msgspec import Meta, Raw
 
 from toolyard.core.parts import schema_tokens
+from toolyard.core.rows import HeldPart, held_also
 from toolyard.features.history.model import Call as Recorded
 from toolyard.features.history.model import Outcome, percentile
 from toolyard.features.history.store import History, Search
 from toolyard.hub import Hub
-from toolyard.hub.rows import HeldPart, held_also
 from toolyard.links.keeper import Keeper
 from toolyard.surfaces.control.api import Call, Operation
 

@@ -1,4 +1,4 @@
-"""What there is to read beside servers and tools: problems, settings."""
+"""The settings of the running hub, over the control API."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ from typing import Any, Literal
 import msgspec
 
 from toolyard.core.errors import ToolyardError
-from toolyard.hub import Hub
-from toolyard.hub.rows import ProblemRow
 from toolyard.settings import PREFIX, SETTINGS, Setting, Settings, read_settings
-from toolyard.surfaces.control.api import Call, Operation, Reply
+from toolyard.surfaces.control.api import Call, Operation
 
 Origin = Literal["default", "environment", "flag"]
 
@@ -36,30 +34,17 @@ class SettingList(msgspec.Struct, frozen=True):
     settings: list[SettingRow]
 
 
-class ProblemList(msgspec.Struct, frozen=True):
-    """All trouble on the picture."""
-
-    revision: int
-    problems: list[ProblemRow]
-
-
 class LookingDoor:
-    """Questions about the rest of the yard."""
+    """The question how the hub was started."""
 
-    def __init__(self, hub: Hub, settings: Settings) -> None:
-        self._hub = hub
+    def __init__(self, settings: Settings) -> None:
         self._settings = settings
 
     def operations(self) -> list[Operation]:
         """What this part of the API can do."""
         return [
-            Operation("GET", "/api/v1/problems", "All trouble", self._problems, ProblemList),
             Operation("GET", "/api/v1/settings", "How it was started", self._read, SettingList),
         ]
-
-    async def _problems(self, call: Call) -> Reply:
-        status = self._hub.status()
-        return Reply(ProblemList(status.revision, status.problems), etag=str(status.revision))
 
     async def _read(self, call: Call) -> SettingList:
         return SettingList([_row(each, self._settings, os.environ) for each in SETTINGS])

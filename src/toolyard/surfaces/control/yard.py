@@ -10,8 +10,8 @@ import msgspec
 from starlette.responses import Response, StreamingResponse
 
 from toolyard.core.errors import UnknownNameError
+from toolyard.core.rows import YardStatus
 from toolyard.hub import Hub
-from toolyard.hub.rows import YardStatus
 from toolyard.operation import Done
 from toolyard.surfaces.control.api import Call, Operation, Reply
 from toolyard.wire import jsonrpc
@@ -89,7 +89,6 @@ class Yard:
                 query=LogQuery,
                 media="text/plain",
             ),
-            Operation("POST", "/api/v1/refresh", "Ask all servers again", self._refresh, Done),
             Operation("POST", "/api/v1/stop", "Stop the hub", self._end, Done, body=StopOrder),
             Operation("POST", "/api/v1/link", "A link for a browser", self._give_link, PageLink),
         ]
@@ -98,7 +97,7 @@ class Yard:
         return Live(live=True)
 
     async def _ready(self, call: Call) -> Any:
-        ready = self._hub.is_settled()
+        ready = self._hub.readiness.is_settled()
         body = jsonrpc.encode(Ready(ready))
         return Response(body, 200 if ready else 503, media_type="application/json")
 
@@ -123,10 +122,6 @@ class Yard:
                 yield "".join(f"{line}\n" for line in _newer(seen, lines))
                 seen = lines
             await asyncio.sleep(FOLLOW_SECONDS)
-
-    async def _refresh(self, call: Call) -> Done:
-        self._hub.refresh()
-        return Done()
 
     async def _end(self, call: Call) -> Done:
         asyncio.get_running_loop().call_later(0.05, self._stop, call.body.comes_back)

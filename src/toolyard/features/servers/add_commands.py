@@ -1,32 +1,54 @@
-"""`add`, `remove`, `enable`, `disable`: the servers file, edited; the hub notices by itself."""
+"""`add`: write a server down."""
 
 from __future__ import annotations
 
 import os
 import shutil
-import threading
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from toolyard.console.context import CliContext, complete_servers, config_option, json_option
+from toolyard.console.context import CliContext, config_option, json_option
 from toolyard.console.errors import CommandError
 from toolyard.console.exits import Exit
 from toolyard.console.pairs import read_pairs
+from toolyard.core.server_entries import read_entry
 from toolyard.core.transports import TRANSPORTS, read_transport
 
-SOURCE = "configured"
-NOTICE = 2.0
-"""Seconds; a hub that reads this file notices within one."""
-PAUSE = 0.02
 
-name_argument = click.argument("name", shell_complete=complete_servers)
+class AddCommand(click.Command):
+    """A command that knows when its own options were mixed up with those of a server's command."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the command line; name the `--` that is missing.
+
+        Raises:
+            CommandError: A flag of the server's command stands before any `--`.
+        """
+        words = list(args)
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            name, program = self._before(ctx, words, error.option_name)
+            if not program:
+                raise
+            text = f"'{error.option_name}' is not an option of toolyard add"
+            hint = f"put -- before the server's command: toolyard add {name} -- {program} ..."
+            raise CommandError(text, hint, Exit.USAGE) from error
+
+    def _before(self, ctx: click.Context, words: list[str], option: str) -> tuple[str, str]:
+        """The name and the program that stand before an unknown option."""
+        at = next((i for i, word in enumerate(words) if word.startswith(option)), 0)
+        if "--" in words[:at]:
+            return "", ""
+        given, _, _ = self.make_parser(ctx).parse_args(words[:at])
+        name, command = given.get("name"), given.get("command")
+        return (str(name), command[0]) if isinstance(command, tuple) and command else ("", "")
 
 
-@click.command("add")
+@click.command("add", cls=AddCommand)
 @click.argument("name")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND [ARG]...]")
 @click.option("--url", metavar="URL", help="The server's address, instead of a command.")
@@ -49,7 +71,7 @@ name_argument = click.argument("name", shell_complete=complete_servers)
 @config_option
 @json_option
 @click.pass_obj
-def add_command(context: CliContext, /, name: str, force: bool, **said: Any) -> None:
+def add_command(context: CliContext, /, name: str, force: bool, **flags: Any) -> None:
     """Add a server: a command after --, an address with --url, or an image.
 
     \b
@@ -57,75 +79,17 @@ def add_command(context: CliContext, /, name: str, force: bool, **said: Any) -> 
     toolyard add docs --url https://example.com/mcp -H 'Authorization: Bearer ${TOKEN}'
     toolyard add time --executor engine --image mcp/time
     """
-    entry = _entry(**said)
-    file = context.servers_file
-    if not force and any(each.id.name == name for each in file.load().servers):
-        text, hint = f"there is a server '{name}' already", "use --force to replace it"
-        raise CommandError(text, hint, Exit.REFUSED)
-    file.put(name, entry)
-    _done(context, "added", name)
+    from toolyard.features.servers.writing import tell_written, write_server
+
+    entry = _entry(**flags)
+    read_entry(entry)  # so that what is wrong is known before anybody is asked
+    hint = "use --force to replace it"
+    ordered = write_server(context, name, entry, force=force, hint=hint)
+    tell_written(context, "added", name, ordered)
     if "command" in entry and not _is_found(entry):
         context.terminal.note(
             f"note: '{entry['command']}' is not found on the PATH; is it installed?"
         )
-
-
-@click.command("remove")
-@name_argument
-@config_option
-@json_option
-@click.pass_obj
-def remove_command(context: CliContext, name: str) -> None:
-    """Take a server out of the file."""
-    context.servers_file.remove(name)
-    _done(context, "removed", name)
-
-
-@click.command("enable")
-@name_argument
-@config_option
-@json_option
-@click.pass_obj
-def enable_command(context: CliContext, name: str) -> None:
-    """Use a server again."""
-    context.servers_file.set_enabled(name, True)
-    _done(context, "enabled", name)
-
-
-@click.command("disable")
-@name_argument
-@config_option
-@json_option
-@click.pass_obj
-def disable_command(context: CliContext, name: str) -> None:
-    """Keep a server in the file without using it."""
-    context.servers_file.set_enabled(name, False)
-    _done(context, "disabled", name)
-
-
-def _done(context: CliContext, what: str, name: str) -> None:
-    file = str(context.settings.config_file)
-    answer = {"done": what, "server": name, "file": file}
-    context.terminal.answer(answer, lambda: context.terminal.say(f"{what} '{name}' in {file}"))
-    if what in ("added", "removed") and not is_noticed(context, name, what == "added"):
-        context.terminal.note("note: the running hub has not noticed; does it read another file?")
-
-
-def is_noticed(context: CliContext, name: str, wanted: bool) -> bool:
-    """Wait until a running hub knows, so that the next command finds what this one did."""
-    hub = context.find_hub()
-    pause, deadline = threading.Event(), time.monotonic() + NOTICE
-    while hub is not None:
-        try:
-            known = {each["name"] for each in hub.status()["servers"] if each["source"] == SOURCE}
-        except CommandError:
-            return True  # it is leaving, and reads the file when it comes back
-        if (name in known) == wanted:
-            return True
-        if time.monotonic() > deadline:
-            return False
-        pause.wait(PAUSE)
-    return True
 
 
 def _entry(
@@ -140,6 +104,7 @@ def _entry(
     timeout: float | None,
     disabled: bool,
 ) -> dict[str, Any]:
+    """The entry that flags describe."""
     entry: dict[str, Any]
     if (url and command) or not (url or command or image):
         raise click.UsageError("give a command after --, or an address with --url, and not both")

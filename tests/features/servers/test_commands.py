@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Toolyard
-from tests.cli.stand_in import SERVER, StandIn
+from tests.cli.stand_in import StandIn
 from toolyard.console.exits import Exit
 from toolyard.core.errors import ConfigError
 from toolyard.core.transports import read_transport
@@ -96,22 +96,22 @@ def test_an_address_that_is_none_is_refused_as_everywhere(toolyard: Toolyard, fi
     assert not file.exists()
 
 
-def test_a_running_hub_has_noticed_before_the_command_ends(
-    toolyard: Toolyard, hub: StandIn
-) -> None:
-    added = [*hub.status["servers"], {**SERVER, "name": "new"}]
-    hub.after(3, lambda: hub.status.update(servers=added))
-
+def test_a_running_hub_is_asked_to_write(toolyard: Toolyard, hub: StandIn, file: Path) -> None:
     done = toolyard("add", "new", "--", "sh")
 
-    assert (done.code, done.err, len(hub.asked)) == (Exit.OK, "", 3)
+    assert (done.code, done.err) == (Exit.OK, "")
+    entry = {"command": "sh", "args": []}
+    assert hub.asked[-1] == ("/api/v1/servers", {"name": "new", "entry": entry})
+    assert not file.exists()
 
 
-def test_a_hub_that_reads_another_file_is_pointed_out(toolyard: Toolyard, hub: StandIn) -> None:
+def test_a_hub_that_does_not_show_it_is_pointed_out(toolyard: Toolyard, hub: StandIn) -> None:
+    hub.notices = False
+
     done = toolyard("add", "new", "--", "sh")
 
     assert done.code == Exit.OK
-    assert "does it read another file?" in done.err
+    assert "does not show it yet" in done.err
 
 
 def test_another_file_can_be_edited(toolyard: Toolyard, tmp_path: Path, file: Path) -> None:
@@ -180,20 +180,22 @@ def test_what_cannot_be_used_is_not_written(
 def test_a_server_is_switched_off_and_on_and_removed(toolyard: Toolyard, file: Path) -> None:
     toolyard("add", "a", "--", "sh")
 
-    assert toolyard("disable", "a").code == Exit.OK
+    assert toolyard("server", "disable", "a").code == Exit.OK
     assert entries(file)["a"]["disabled"] is True
-    assert toolyard("enable", "a").code == Exit.OK
+    assert toolyard("server", "enable", "a").code == Exit.OK
     assert not entries(file)["a"].get("disabled")
     done = toolyard("remove", "a", "--json")
     assert done.json == {"done": "removed", "server": "a", "file": str(file)}
     assert entries(file) == {}
 
 
-@pytest.mark.parametrize("command", ["remove", "enable", "disable"])
-def test_an_unknown_server_gets_the_closest_named(command: str, toolyard: Toolyard) -> None:
+@pytest.mark.parametrize("words", [("remove",), ("server", "enable"), ("server", "disable")])
+def test_an_unknown_server_gets_the_closest_named(
+    words: tuple[str, ...], toolyard: Toolyard
+) -> None:
     toolyard("add", "notes", "--", "sh")
 
-    done = toolyard(command, "nots")
+    done = toolyard(*words, "nots")
 
     assert done.code == Exit.NOT_FOUND
     assert "nots" in done.err.splitlines()[0]
@@ -209,3 +211,36 @@ def test_a_broken_file_is_left_as_it_is(toolyard: Toolyard, file: Path) -> None:
     assert done.code == Exit.CONFIG
     assert "line 1" in done.err
     assert file.read_text() == '{"mcpServers": {'
+
+
+@pytest.mark.parametrize(
+    "words", [("npx", "-y", "bar"), ("-e", "A=b", "npx", "--yes", "bar"), ("uvx", "x", "-y")]
+)
+def test_a_command_without_the_dashes_before_it_is_told_where_they_go(
+    words: tuple[str, ...], toolyard: Toolyard, file: Path
+) -> None:
+    done = toolyard("add", "foo", *words)
+
+    assert done.code == Exit.USAGE
+    assert "put -- before the server's command: toolyard add foo -- " in done.err
+    assert not file.exists()
+
+
+def test_an_option_that_is_misspelt_is_no_part_of_a_command(toolyard: Toolyard) -> None:
+    assert "put --" not in toolyard("add", "foo", "--evn", "A=b", "--", "sh").err
+    assert "put --" not in toolyard("add", "--evn", "A=b", "foo", "sh").err
+
+
+def test_a_bad_entry_can_be_taken_out(toolyard: Toolyard, file: Path) -> None:
+    file.parent.mkdir(parents=True)
+    file.write_text('{"mcpServers": {"bad": {"url": 5}, "good": {"command": "sh"}}}')
+
+    assert toolyard("remove", "bad").code == Exit.OK
+    assert list(entries(file)) == ["good"]
+
+
+def test_replacing_a_server_does_not_keep_where_it_ran(toolyard: Toolyard, file: Path) -> None:
+    toolyard("add", "a", "--executor", "engine", "--", "sh")
+
+    assert toolyard("add", "a", "--force", "--", "cat").code == Exit.OK
+    assert entries(file)["a"] == {"command": "cat", "args": []}

@@ -1,4 +1,4 @@
-"""What runs: every process and link, where it is, since when, for whom, and how it is doing."""
+"""Every process and link: where it runs, since when, for whom, and how it is doing."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Final, Literal
 
 import msgspec
 
-from toolyard.core.model import Command, Entry, Problem, Status
-from toolyard.hub import Hub
-from toolyard.hub.rows import Transport
-from toolyard.links.instances import Instance
+from toolyard.core.model import Command, Entry, Problem, Snapshot, Status
+from toolyard.core.rows import Transport
+from toolyard.links.instances import Instance, Instances
 from toolyard.links.keeper import Keeper
+from toolyard.links.pool import LinkPool
 
 WORDS: Final = 5
 """Lines of a server's stderr that are shown."""
 
 
 class LastError(msgspec.Struct, frozen=True):
-    """What was wrong last."""
+    """The last error of a server."""
 
     code: str
     text: str
@@ -63,30 +63,45 @@ class InstanceRow(msgspec.Struct, frozen=True):
     """Whether its session has left; it ends soon, unless the session comes back."""
 
 
-def pids(hub: Hub) -> list[int]:
+class InstanceList(msgspec.Struct, frozen=True):
+    """All that runs."""
+
+    instances: list[InstanceRow]
+
+
+def pids(pool: LinkPool, instances: Instances) -> list[int]:
     """Return the processes of all servers that run here."""
-    links = (keeper.link for keeper in _keepers(hub))
+    links = (keeper.link for keeper in _keepers(pool, instances))
     return [link.pid for link in links if link is not None and link.pid]
 
 
-def running(hub: Hub, memory: Mapping[int, int]) -> list[InstanceRow]:
+def running(
+    snapshot: Snapshot, pool: LinkPool, instances: Instances, memory: Mapping[int, int]
+) -> list[InstanceRow]:
     """Return all that runs, or was sent to rest, or failed; `memory` is in bytes by process."""
-    entries, rows = hub.snapshot.entries, []
-    for id_, keeper in hub.pool.keepers.items():
+    entries, rows = snapshot.entries, []
+    for id_, keeper in pool.keepers.items():
         entry = entries.get(id_)
         if entry is not None and (keeper.is_running or keeper.note or keeper.failing_since):
-            rows.append(_row(hub, entry, keeper, memory))
-    for instance in hub.instances:
+            rows.append(_row(pool, entry, keeper, memory))
+    for instance in instances:
         entry = entries.get(instance.apart.server)
         if entry is not None:
-            row = _row(hub, entry, instance.keeper, memory)
-            rows.append(_owned(row, instance, hub.instances.is_leaving(instance.owner.key)))
+            row = _row(pool, entry, instance.keeper, memory)
+            rows.append(_owned(row, instance, instances.is_leaving(instance.owner.key)))
     return sorted(rows, key=lambda row: (row.server, row.owner))
 
 
-def _keepers(hub: Hub) -> Iterable[Keeper]:
-    yield from hub.pool.keepers.values()
-    yield from (instance.keeper for instance in hub.instances)
+def census(snapshot: Snapshot, pool: LinkPool, instances: Instances) -> Counter[tuple[str, str]]:
+    """Count those that run or fail, by mode and status."""
+    resting = (Status.IDLE.value, Status.KNOWN.value)
+    rows = running(snapshot, pool, instances, {})
+    return Counter((row.mode, row.status) for row in rows if row.status not in resting)
+
+
+def _keepers(pool: LinkPool, instances: Instances) -> Iterable[Keeper]:
+    yield from pool.keepers.values()
+    yield from (instance.keeper for instance in instances)
 
 
 def _owned(row: InstanceRow, instance: Instance, leaving: bool) -> InstanceRow:
@@ -104,7 +119,7 @@ def _owned(row: InstanceRow, instance: Instance, leaving: bool) -> InstanceRow:
     )
 
 
-def _row(hub: Hub, entry: Entry, keeper: Keeper, memory: Mapping[int, int]) -> InstanceRow:
+def _row(pool: LinkPool, entry: Entry, keeper: Keeper, memory: Mapping[int, int]) -> InstanceRow:
     link, endpoint = keeper.link, keeper.server.endpoint
     return InstanceRow(
         server=entry.alias,
@@ -114,7 +129,7 @@ def _row(hub: Hub, entry: Entry, keeper: Keeper, memory: Mapping[int, int]) -> I
         where=(link.where or _address(keeper)) if link is not None else "",
         pid=link.pid if link is not None else 0,
         since=keeper.since or None,
-        memory=memory.get(link.pid) if link and link.pid else hub.pool.budget.weight(keeper),
+        memory=memory.get(link.pid) if link and link.pid else pool.budget.weight(keeper),
         calls=link.calls if link is not None else 0,
         restarts=keeper.restarts,
         unattributed=keeper.unattributed,
@@ -138,10 +153,3 @@ def _address(keeper: Keeper) -> str:
 
 def _last_error(problem: Problem | None) -> LastError | None:
     return LastError(problem.code, problem.text, problem.hint) if problem is not None else None
-
-
-def census(hub: Hub) -> Counter[tuple[str, str]]:
-    """Count those that run or fail, by mode and status."""
-    resting = (Status.IDLE.value, Status.KNOWN.value)
-    rows = (row for row in running(hub, {}) if row.status not in resting)
-    return Counter((row.mode, row.status) for row in rows)

@@ -8,8 +8,9 @@ import pytest
 
 from toolyard.core.errors import ConfigError, StoreError, UnknownNameError
 from toolyard.core.model import Command, Endpoint, Server, ServerId, Url
+from toolyard.features.servers.reading import LoadedServers
+from toolyard.features.servers.store import ServersFile
 from toolyard.records.jsonc import parse
-from toolyard.stores.servers import Loaded, ServersFile
 
 
 @pytest.fixture
@@ -17,7 +18,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "servers.json"
 
 
-def load(path: Path, text: str, env: dict[str, str] | None = None) -> Loaded:
+def load(path: Path, text: str, env: dict[str, str] | None = None) -> LoadedServers:
     path.write_text(text, encoding="utf-8", newline="")
     return ServersFile(path, env or {}).load()
 
@@ -208,7 +209,7 @@ def test_entries_outside_of_any_known_key_are_pointed_out(path: Path) -> None:
 
 
 def test_no_file_means_no_servers_and_no_problem(path: Path) -> None:
-    assert ServersFile(path).load() == Loaded()
+    assert ServersFile(path).load() == LoadedServers()
 
 
 @pytest.mark.parametrize(
@@ -329,7 +330,7 @@ def test_a_new_server_goes_where_the_others_are(path: Path) -> None:
 def test_a_removed_server_does_not_come_back_from_another_key(path: Path) -> None:
     path.write_text('{"mcpServers": {"a": {"command": "1"}}, "mcp": {"a": {"command": "2"}}}')
     ServersFile(path).remove("a")
-    assert ServersFile(path).load() == Loaded()
+    assert ServersFile(path).load() == LoadedServers()
 
 
 def test_an_unknown_name_is_refused_with_what_there_is_closest_first(path: Path) -> None:

@@ -11,8 +11,8 @@ import pytest
 
 from tests.fixtures.following import following
 from toolyard.core.model import Report
-from toolyard.sources.configured import Configured
-from toolyard.stores.servers import ServersFile
+from toolyard.features.servers.configured import Configured
+from toolyard.features.servers.store import ServersFile
 
 ONE = '{"mcpServers": {"a": {"command": "1"}}}'
 TWO = '{"mcpServers": {"a": {"command": "1"}, "b": {"command": "2"}}}'

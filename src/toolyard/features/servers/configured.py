@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Final
 
 from toolyard.core.model import Report, Server
-from toolyard.stores.servers import SOURCE, Loaded, ServersFile
+from toolyard.features.servers.reading import SOURCE, LoadedServers
+from toolyard.features.servers.store import ServersFile
 
 GONE_SECONDS: Final = 0.2
 """Editors that save by delete and create leave a gap, and it must stop no server."""
@@ -20,29 +21,30 @@ class Configured:
     slip of the pen must not stop what runs. A file that was deleted has no servers.
     """
 
+    name = SOURCE
+
     def __init__(self, file: ServersFile) -> None:
+        """Read the file for the first time."""
         self._file = file
         self._good: tuple[Server, ...] = ()
-
-    @property
-    def name(self) -> str:
-        """A short, stable name."""
-        return SOURCE
+        self._revision = file.revision()
+        self.report = self._tell(file.load())
+        """The latest report."""
 
     async def run(self, post: Callable[[Report], None]) -> None:
         """Post the first report, then a new one whenever the file says something else."""
-        posted: Report | None = None
+        post(self.report)
         while True:
-            revision = self._file.revision()
-            report = self._report(await asyncio.to_thread(self._file.load))
-            if report != posted:
-                posted = report
-                post(report)
-            await self._file.changed(revision)
+            await self._file.changed(self._revision)
             if not self._file.path.exists():
                 await asyncio.sleep(GONE_SECONDS)
+            self._revision = self._file.revision()
+            report = self._tell(await asyncio.to_thread(self._file.load))
+            if report != self.report:
+                self.report = report
+                post(report)
 
-    def _report(self, loaded: Loaded) -> Report:
+    def _tell(self, loaded: LoadedServers) -> Report:
         if loaded.readable:
             self._good = loaded.servers
         return Report(SOURCE, self._good, loaded.problems)

@@ -1,0 +1,40 @@
+"""Servers: those a user wrote down, and the picture of all of them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from toolyard.feature import Command, Feature, Heading
+from toolyard.features import packages, sharing
+
+FEATURE: Final = Feature(
+    __name__,
+    parts="source:parts",
+    sources="source:sources",
+    operations="operations",
+    commands=(
+        Command(
+            "add",
+            "Add a server: a command after --, an address with --url, or an image.",
+            Heading.SERVERS,
+            "add_commands:add_command",
+        ),
+        Command(
+            "edit",
+            "Edit a server's entry in your editor.",
+            Heading.SERVERS,
+            "edit_commands:edit_command",
+        ),
+        Command(
+            "remove", "Take a server out of the file.", Heading.SERVERS, "commands:remove_command"
+        ),
+        Command("list", "List the servers.", Heading.SERVERS, "commands:list_command"),
+        Command(
+            "server",
+            "Look at one server, switch it, start or stop it.",
+            Heading.SERVERS,
+            "commands:server_command",
+        ),
+    ),
+    uses=(packages.FEATURE, sharing.FEATURE),
+)

@@ -1,0 +1,29 @@
+"""The servers that a user wrote down, and the bundled one, on the picture."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+
+from toolyard.core.ports import RecordSource
+from toolyard.features.servers.bundled import Bundled
+from toolyard.features.servers.configured import Configured
+from toolyard.features.servers.store import ServersFile
+from toolyard.links.readiness import Readiness
+from toolyard.records.follow import Follower
+from toolyard.settings import Settings
+from toolyard.yard import Yard
+
+
+def parts(yard: Yard) -> Iterable[object]:
+    """The servers file."""
+    file = yard.part(Settings).config_file
+    yield ServersFile(file, os.environ, yard.part(Follower))
+
+
+def sources(yard: Yard) -> Sequence[RecordSource]:
+    """The source of the file, and that of the example; without a hub no other source is awaited."""
+    readiness = (
+        yard.part(Readiness) if Readiness in yard.parts else Readiness(yard.board, frozenset())
+    )
+    return [Configured(yard.part(ServersFile)), Bundled(yard.board, readiness.is_complete)]

@@ -1,0 +1,61 @@
+"""Writes servers for commands, with a running hub or without."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from toolyard.console.context import CliContext
+from toolyard.console.errors import CommandError
+from toolyard.console.exits import Exit
+from toolyard.features.servers.operations import (
+    AddServer,
+    ChangeServer,
+    add_server,
+    change_server,
+    full_name,
+    list_servers,
+)
+from toolyard.features.servers.reading import SOURCE
+from toolyard.operation import NoInput
+
+if TYPE_CHECKING:
+    from toolyard.operation import Ordered
+
+
+def write_server(
+    context: CliContext, name: str, entry: Mapping[str, Any], *, force: bool, hint: str
+) -> Ordered:
+    """Write a new server down, or over one of that name if `force`.
+
+    Raises:
+        CommandError: There is one of that name; `hint` says what to do then.
+        ConfigError: It cannot be used.
+    """
+    if not _is_written(context, name):
+        return context.run(add_server, AddServer({"name": name, "entry": dict(entry)}))
+    if not force:
+        raise CommandError(f"there is a server '{name}' already", hint, Exit.REFUSED)
+    # Where it ran before is not where the new one is to run.
+    anew = {"executor": None, **entry}
+    return context.run(change_server, ChangeServer(full_name(name), anew))
+
+
+def tell_written(context: CliContext, what: str, name: str, ordered: Ordered) -> None:
+    """Say what was done in the servers file, and whether a running hub shows it."""
+    file = servers_path(context)
+    answer = {"done": what, "server": name, "file": file}
+    context.terminal.answer(answer, lambda: context.terminal.say(f"{what} '{name}' in {file}"))
+    if not ordered.noticed and context.hub_of_config:
+        context.terminal.note("note: the running hub does not show it yet; see: toolyard doctor")
+
+
+def servers_path(context: CliContext) -> str:
+    """Return the path of the servers file: that of the running hub, unless another was named."""
+    settings = context.hub_settings if context.hub_of_config else context.settings
+    return str(settings.config_file)
+
+
+def _is_written(context: CliContext, name: str) -> bool:
+    servers = context.run(list_servers, NoInput()).servers
+    return any((server.name, server.source) == (name, SOURCE) for server in servers)
