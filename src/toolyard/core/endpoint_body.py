@@ -12,7 +12,7 @@ Spelling = Annotated[str, Meta(examples=["stdio", "http", "streamable-http", "ss
 
 
 class EndpointBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How a server is started (`command`) or reached (`url`), in any spelling that clients use."""
+    """The way a server is started (`command`) or reached (`url`), as any client spells it."""
 
     type: Spelling | UnsetType | None = UNSET
     transport: Spelling | UnsetType | None = UNSET

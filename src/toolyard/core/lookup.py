@@ -18,8 +18,8 @@ def find_entry(snapshot: Snapshot, alias: str) -> Entry:
     for entry in snapshot.entries.values():
         if alias in (entry.alias, str(entry.server.id)):
             return entry
-    known = [entry.alias for entry in snapshot.entries.values()]
-    near = ", ".join(closest(alias, known) or known[:20]) or "none yet"
+    aliases = [entry.alias for entry in snapshot.entries.values()]
+    near = ", ".join(closest(alias, aliases) or aliases[:20]) or "none yet"
     raise UnknownNameError(f"unknown server {quoted(alias)}", f"there are: {near}")
 
 

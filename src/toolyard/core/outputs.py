@@ -16,6 +16,8 @@ from urllib.parse import unquote
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
+from toolyard.core.jsontypes import JsonObject
+
 WRAPPED: Final = "result"
 """The member that holds what a tool returns, where that is no object."""
 LARGEST: Final = 1 << 16
@@ -39,7 +41,7 @@ def legacy_output(raw: bytes) -> tuple[bytes | None, bool]:
     return text if len(raw) <= LARGEST and _compiles(text) else None, wraps
 
 
-def _plain(schema: dict[str, Any]) -> dict[str, Any]:
+def _plain(schema: JsonObject) -> JsonObject:
     """The schema with an object for every property; the very same if it has them."""
     properties = schema.get("properties")
     if not isinstance(properties, dict):
@@ -47,16 +49,14 @@ def _plain(schema: dict[str, Any]) -> dict[str, Any]:
     flags = {name: value for name, value in properties.items() if isinstance(value, bool)}
     if not flags:
         return schema
-    objects: dict[str, Any] = {
-        name: {} if allowed else {"not": {}} for name, allowed in flags.items()
-    }
+    objects: JsonObject = {name: {} if allowed else {"not": {}} for name, allowed in flags.items()}
     return {**schema, "properties": {**properties, **objects}}
 
 
 # Something else than an object.
 
 
-def _wrapped(schema: dict[str, Any]) -> dict[str, Any]:
+def _wrapped(schema: JsonObject) -> JsonObject:
     dialect = {"$schema": schema["$schema"]} if "$schema" in schema else {}
     inner = _moved(schema, is_schema=True)
     return {**dialect, "type": "object", "properties": {WRAPPED: inner}, "required": [WRAPPED]}
@@ -82,7 +82,7 @@ def _moved_keyword(name: str, value: Any) -> Any:
     return value if name in _DATA else _moved(value, is_schema=name not in _MAPS)
 
 
-def _has_base(node: dict[str, Any]) -> bool:
+def _has_base(node: JsonObject) -> bool:
     """Tell whether references within point into this part, wherever it is."""
     base = node.get("$id")
     return isinstance(base, str) and not base.startswith("#")
@@ -170,7 +170,7 @@ def _compiles(raw: bytes) -> bool:
     return all(_is_sound(node) and _is_closed(node, root, anchors) for node in schemas)
 
 
-def _schemas(root: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _schemas(root: JsonObject) -> Iterator[JsonObject]:
     """A schema and all schemas within."""
     waiting: list[Any] = [root]
     while waiting:
@@ -193,7 +193,7 @@ _WITHIN: Final = frozenset(
 )
 
 
-def _is_sound(node: dict[str, Any]) -> bool:
+def _is_sound(node: JsonObject) -> bool:
     """Tell whether the doubtful keywords of a schema have values that will do."""
     patterns = [node["pattern"]] if "pattern" in node else []
     patterns += node.get("patternProperties", {})
@@ -206,7 +206,7 @@ def _is_sound(node: dict[str, Any]) -> bool:
     )
 
 
-def _is_closed(node: dict[str, Any], root: Any, anchors: set[Any]) -> bool:
+def _is_closed(node: JsonObject, root: Any, anchors: set[Any]) -> bool:
     """Tell whether a schema refers to its own document alone; nothing is ever fetched."""
     reference = node.get("$ref", "#")
     if not reference.startswith("#"):

@@ -12,6 +12,7 @@ import re
 from typing import Any, Final
 
 from toolyard.core.canonical import canonical
+from toolyard.core.jsontypes import JsonObject
 from toolyard.core.model import Offers, Part, Peer
 
 INSTRUCTIONS: Final[Part] = ("instructions", "")
@@ -53,7 +54,7 @@ def read_unique(raw: bytes) -> Any:
     return json.loads(raw, object_pairs_hook=_unique)
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique(pairs: list[tuple[str, Any]]) -> JsonObject:
     members = dict(pairs)
     if len(members) != len(pairs):
         raise ValueError("a name twice: who reads the first sees another tool")

@@ -285,7 +285,7 @@ def _link(name: str, patience: Patience, owner: Owner, where: str) -> Link:
         where=where,
         declares=declares,
         home=owner.home,
-        on_asked=owner.asked,
+        on_asked=owner.on_question,
     )
 
 

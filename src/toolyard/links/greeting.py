@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from typing import Any, Final
 
 from toolyard import __version__
 from toolyard.core.errors import LinkError
+from toolyard.core.jsontypes import JsonObject
 from toolyard.core.model import Peer
 from toolyard.links.link import Link, RequestRefusedError
 from toolyard.links.pending import PendingRequest
@@ -26,7 +28,9 @@ ENVELOPE: Final = {era.META_VERSION: era.MODERN, era.META_CLIENT: CLIENT, era.ME
 """What every modern request of the hub's own carries."""
 
 
-def own_params(link: Link, fields: dict[str, Any], able: dict[str, Any] | None = None) -> bytes:
+def own_params(
+    link: Link, fields: Mapping[str, object], able: era.Capabilities | None = None
+) -> bytes:
     """Params of a request of the hub's own, with the envelope where the era wants one."""
     envelope = {**ENVELOPE, era.META_CAPABILITIES: able or {}}
     return jsonrpc.encode({**fields, "_meta": envelope} if link.is_modern else fields)
@@ -81,7 +85,7 @@ def welcome(link: Link, message: Message) -> None:
     link.capabilities = _capabilities(result)
 
 
-def _peer(which: era.Era, version: str, result: dict[str, Any], info: Any) -> Peer:
+def _peer(which: era.Era, version: str, result: JsonObject, info: Any) -> Peer:
     info = info if isinstance(info, dict) else {}
     return Peer(
         era=which,
@@ -93,12 +97,12 @@ def _peer(which: era.Era, version: str, result: dict[str, Any], info: Any) -> Pe
     )
 
 
-def _capabilities(result: dict[str, Any]) -> dict[str, Any]:
+def _capabilities(result: JsonObject) -> era.Capabilities:
     capabilities = result.get("capabilities")
     return capabilities if isinstance(capabilities, dict) else {}
 
 
-def _object(raw: Any) -> dict[str, Any]:
+def _object(raw: Any) -> JsonObject:
     try:
         value = jsonrpc.to_python(raw)
     except jsonrpc.MalformedError:

@@ -18,7 +18,7 @@ from toolyard.links.link import Link
 from toolyard.links.pending import PendingRequest
 from toolyard.links.refusals import AuthNeededError, HttpStatusError, refusal
 from toolyard.wire import jsonrpc
-from toolyard.wire.http1 import Address, Connection, Headers, Pool, parse_address
+from toolyard.wire.http1 import Connection, Headers, HttpTarget, Pool, parse_address
 from toolyard.wire.pieces import Pieces
 from toolyard.wire.sse import Events, TooLongError
 
@@ -359,7 +359,7 @@ def header_lines(headers: Pairs) -> str:
     return "".join(f"{k}: {v}\r\n" for k, v in headers if k.lower() not in OWN and is_safe(k, v))
 
 
-def local_place(address: Address) -> tuple[str, int] | None:
+def local_place(address: HttpTarget) -> tuple[str, int] | None:
     """The host and port, if they are of this machine."""
     return (address.host, address.port) if is_loopback_name(address.host) else None
 

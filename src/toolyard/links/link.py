@@ -59,7 +59,7 @@ class Link:
         patience: float,
         *,
         where: str = "",
-        declares: dict[str, Any] | None = None,
+        declares: era.Capabilities | None = None,
         home: Requester | None = None,
         on_asked: QuestionHook = ignore_question,
     ) -> None:
@@ -68,7 +68,7 @@ class Link:
         self.where = where
         """The place where the server runs, for people; empty if nobody here started it."""
         self.peer = Peer(era="legacy", version="")
-        self.capabilities: dict[str, Any] = {}
+        self.capabilities: era.Capabilities = {}
         self.closed: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self.on_notice: Callable[[str, bytes], None] = _ignore
         self.on_unauthorized: Callable[[LinkError, bool], Awaitable[None]] = _give_up

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Final
 
+from toolyard.core.jsontypes import JsonObject
 from toolyard.links.greeting import own_params
 from toolyard.links.link import Link
 from toolyard.links.patience import Patience
@@ -101,22 +102,22 @@ class Listening:
             link.cancel(pending, "the subscription changed")
 
 
-def _members(topics: Topics) -> dict[str, Any]:
+def _members(topics: Topics) -> dict[str, bool | list[str]]:
     """A subscription to these, and to all lists."""
-    subscription: dict[str, Any] = dict.fromkeys(_LISTS, True)
+    subscription: dict[str, bool | list[str]] = dict.fromkeys(_LISTS, True)
     for member in (RESOURCES, TASKS):
         if names := sorted(name for kind, name in topics if kind == member):
             subscription[member] = names
     return subscription
 
 
-def _able(topics: Topics) -> dict[str, Any]:
+def _able(topics: Topics) -> era.Capabilities:
     """The capabilities to declare for following these."""
     follows_tasks = any(member == TASKS for member, _ in topics)
     return {"extensions": {era.TASKS: {}}} if follows_tasks else {}
 
 
-def _topics(notifications: dict[str, Any]) -> Topics:
+def _topics(notifications: JsonObject) -> Topics:
     return frozenset(
         (member, name)
         for member in (RESOURCES, TASKS)

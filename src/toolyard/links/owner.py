@@ -31,7 +31,7 @@ class Owner:
     """What its client can do; None stands for all that any client may be able to."""
     home: Requester | None = None
     """Who hears what the server says outside of calls."""
-    asked: QuestionHook = ignore_question
+    on_question: QuestionHook = ignore_question
     """Hears of questions that name no call."""
 
     @property

@@ -6,16 +6,17 @@ import asyncio
 import base64
 import time
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
 
 from toolyard.core.errors import LinkError
+from toolyard.core.jsontypes import JsonObject
 from toolyard.links.addresses import Reach
 from toolyard.links.grants import OAuthGrant
 from toolyard.links.refusals import AuthNeededError
-from toolyard.wire.http1 import Address, Headers, Pool, parse_address
+from toolyard.wire.http1 import Headers, HttpTarget, Pool, parse_address
 from toolyard.wire.pieces import Pieces
 
 SECONDS: Final = 20.0
@@ -70,7 +71,7 @@ async def refresh(grant: OAuthGrant) -> OAuthGrant:
     raise LinkError(f"{grant.issuer} could not renew a login (HTTP {status})")
 
 
-async def _send(grant: OAuthGrant, address: Address) -> tuple[int, bytes]:
+async def _send(grant: OAuthGrant, address: HttpTarget) -> tuple[int, bytes]:
     """Ask the issuer; gives the status and the body of its answer."""
     head, body = _request(grant, address.authority, address.target)
     pool, answer = Pool(address), Answer()
@@ -82,7 +83,7 @@ async def _send(grant: OAuthGrant, address: Address) -> tuple[int, bytes]:
         await pool.close()
 
 
-async def _judged(grant: OAuthGrant) -> Address:
+async def _judged(grant: OAuthGrant) -> HttpTarget:
     """The address to renew it at, judged anew: its name may lead elsewhere than at the login."""
     try:
         address = parse_address(grant.token_endpoint)
@@ -90,7 +91,7 @@ async def _judged(grant: OAuthGrant) -> Address:
         raise _ended(grant, 0) from error
     parts = urlsplit(grant.token_endpoint)
     addresses = await Reach(grant.url).addresses(parts.scheme, address.host, parts.port)
-    return address._replace(found=tuple(addresses))
+    return address._replace(resolved=tuple(addresses))
 
 
 def _request(grant: OAuthGrant, authority: str, target: str) -> tuple[bytes, bytes]:
@@ -139,7 +140,7 @@ def _renewed(grant: OAuthGrant, reply: bytes) -> OAuthGrant:
     )
 
 
-def _client(grant: OAuthGrant) -> dict[str, Any]:
+def _client(grant: OAuthGrant) -> JsonObject:
     client = msgspec.json.decode(grant.client or "{}")
     return client if isinstance(client, dict) else {}
 

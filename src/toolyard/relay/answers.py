@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Awaitable, Callable
-from typing import Any, Final
+from typing import Any, Final, Literal
 
-from msgspec import Raw
+from msgspec import UNSET, Raw, Struct
 
 from toolyard.core.errors import (
     ConfigError,
@@ -15,6 +15,7 @@ from toolyard.core.errors import (
     ToolyardError,
     UnknownNameError,
 )
+from toolyard.core.jsontypes import JsonObject
 from toolyard.core.model import NO_OFFERS, Entry, Snapshot
 from toolyard.core.names import closest, quoted
 from toolyard.core.rows import YardStatus
@@ -232,10 +233,10 @@ _DOCTOR: Final = (
 )
 
 
-def describe(view: View, name: str) -> dict[str, Any]:
+def describe(view: View, name: str) -> JsonObject:
     """A tool as `toolyard_tools` shows it: everything its server said, plus where it is."""
     route = view.tools[name]
-    fields: dict[str, Any] = dict(jsonrpc.fields(route.offer.raw))
+    fields = jsonrpc.fields(route.offer.raw)
     return {**fields, "name": name, "server": route.alias, "tool": route.key}
 
 
@@ -302,21 +303,37 @@ def unknown_resource(snapshot: Snapshot, view: View, uri: str) -> str:
     return f"unknown resource {quoted(uri)}{more}"
 
 
+class TextContent(Struct, frozen=True, kw_only=True):
+    """A block of text in a result."""
+
+    type: Literal["text"] = "text"
+    text: str
+
+
+class ToolResult(Struct, frozen=True, rename="camel"):
+    """The result of a tool of the hub's own."""
+
+    content: list[TextContent]
+    is_error: bool
+    structured_content: Any = UNSET
+
+
 def text_result(text: str, structured: Any = None) -> Message:
     """A tool result of plain text."""
-    body: dict[str, Any] = {"content": [{"type": "text", "text": text}], "isError": False}
-    if structured is not None:
-        body["structuredContent"] = structured
-    return Message(result=Raw(jsonrpc.encode(body)))
+    content = UNSET if structured is None else structured
+    return _result(ToolResult([TextContent(text=text)], is_error=False, structured_content=content))
 
 
 def error_result(text: str) -> Message:
     """A tool result that says what went wrong."""
-    body = {"content": [{"type": "text", "text": text}], "isError": True}
-    return Message(result=Raw(jsonrpc.encode(body)))
+    return _result(ToolResult([TextContent(text=text)], is_error=True))
 
 
-def _arguments(fields: Fields) -> dict[str, Any]:
+def _result(result: ToolResult) -> Message:
+    return Message(result=Raw(jsonrpc.encode(result)))
+
+
+def _arguments(fields: Fields) -> JsonObject:
     raw = fields.get("arguments")
     value = jsonrpc.to_python(raw) if raw is not None else {}
     return value if isinstance(value, dict) else {}

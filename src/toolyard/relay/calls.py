@@ -10,7 +10,7 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable
 from time import monotonic
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from msgspec import Raw
@@ -139,7 +139,7 @@ class Calls:
         return view.route_uri(uri, self.given.server(request.session.principal, uri))
 
     async def link_for(
-        self, route: Route, session: Session, capabilities: dict[str, Any] | None = None
+        self, route: Route, session: Session, capabilities: era.Capabilities | None = None
     ) -> Link:
         """The link that a route leads to for a session, opened first if need be.
 

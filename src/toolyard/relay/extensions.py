@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from toolyard.core.jsontypes import JsonObject
 from toolyard.core.model import Entry
 from toolyard.wire import era, jsonrpc
 
@@ -34,9 +35,9 @@ class Extensions:
     """The extensions that servers of one view declare."""
 
     def __init__(self) -> None:
-        self._declared: dict[str, dict[str, Any]] = {}
+        self._declared: dict[str, dict[str, JsonObject]] = {}
         """By extension, then by alias: the settings."""
-        self._experimental: dict[str, Any] = {}
+        self._experimental: era.Capabilities = {}
         self._tasks: set[era.Era] = set()
         """The eras in which some server has tasks."""
 
@@ -57,9 +58,9 @@ class Extensions:
         """Tell whether a server has tasks of an era; they do not cross from one to the other."""
         return ("modern" if modern else "legacy") in self._tasks
 
-    def capabilities(self, *, modern: bool, foreign: bool) -> dict[str, Any]:
+    def capabilities(self, *, modern: bool, foreign: bool) -> era.Capabilities:
         """Return what clients of an era are told; `foreign` if unknown methods are passed on."""
-        out: dict[str, Any] = {}
+        out: era.Capabilities = {}
         if extensions := dict(self._passed_on(modern, foreign)):
             out["extensions"] = extensions
         if self._experimental:
@@ -68,7 +69,7 @@ class Extensions:
             out["tasks"] = {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}
         return out
 
-    def _passed_on(self, modern: bool, foreign: bool) -> Iterator[tuple[str, Any]]:
+    def _passed_on(self, modern: bool, foreign: bool) -> Iterator[tuple[str, JsonObject]]:
         for name, by in self._declared.items():
             if name == era.TASKS:
                 if modern and self.has_tasks(modern=True):
@@ -105,7 +106,7 @@ def _nearness(extension: str, method: str) -> int:
     return int(namespace == maker and not extension.startswith(era.PREFIX))
 
 
-def _objects(declared: Any) -> dict[str, Any]:
+def _objects(declared: Any) -> dict[str, JsonObject]:
     """The members that are objects, as they all should be; clients fail of others."""
     members = declared.items() if isinstance(declared, dict) else ()
     return {name: settings for name, settings in members if isinstance(settings, dict)}
@@ -117,7 +118,7 @@ def knows_tasks(capabilities: Mapping[str, Any]) -> bool:
     return isinstance(extensions, dict) and era.TASKS in extensions
 
 
-def without_tasks(capabilities: dict[str, Any]) -> dict[str, Any]:
+def without_tasks(capabilities: era.Capabilities) -> era.Capabilities:
     """The capabilities of a legacy client for modern servers, whose tasks it could not follow."""
     extensions = {k: v for k, v in capabilities["extensions"].items() if k != era.TASKS}
     return {**capabilities, "extensions": extensions}

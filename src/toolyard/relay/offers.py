@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Any, Final, NotRequired, TypedDict
 
 from toolyard import __version__
+from toolyard.core.jsontypes import JsonObject
 from toolyard.core.model import Offer
 from toolyard.wire import jsonrpc
 
@@ -26,9 +28,20 @@ def introduction(separator: str, *, own_tools: bool) -> str:
     return INTRODUCTION + named + (GROWING if own_tools else CHANGING)
 
 
-def _tool(name: str, title: str, text: str, properties: dict[str, Any], **more: Any) -> Offer:
+class InputSchema(TypedDict):
+    """The JSON Schema of a tool's arguments."""
+
+    type: str
+    properties: Mapping[str, JsonObject]
+    additionalProperties: bool
+    required: NotRequired[list[str]]
+
+
+def _tool(
+    name: str, title: str, text: str, properties: Mapping[str, JsonObject], **more: Any
+) -> Offer:
     required = more.pop("required", [])
-    schema: dict[str, Any] = {
+    schema: InputSchema = {
         "type": "object",
         "properties": properties,
         "additionalProperties": False,

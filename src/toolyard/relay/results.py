@@ -17,6 +17,8 @@ from msgspec import Raw
 
 from toolyard.wire import jsonrpc
 
+TextBlock = dict[str, Raw | str]
+"""A block of text in a result, by its members."""
 PREFIX: Final = "toolyard://result/"
 KEPT: Final = 200
 KEPT_BYTES: Final = 64 << 20
@@ -116,13 +118,13 @@ class Results:
         pieces = _pieces(whole, max(most - other - _ROOM, _LEAST), most - _ROOM)
         if len(pieces) == 1 and not drops:
             return result  # what is large is no text
-        head: dict[str, Any] = {**(texts[0] if texts else {"type": "text"})}
+        head: TextBlock = {**texts[0]} if texts else {"type": "text"}
         rest = [block for block, part in zip(blocks, parts, strict=True) if not _is_text(part)]
         fields["content"] = Raw(jsonrpc.encode([*self._said(owner, version, head, pieces), *rest]))
         return jsonrpc.encode(fields)
 
     def _said(
-        self, owner: str, version: str, head: dict[str, Any], pieces: tuple[bytes, ...]
+        self, owner: str, version: str, head: TextBlock, pieces: tuple[bytes, ...]
     ) -> list[Any]:
         """The first piece, and where the others are."""
         if len(pieces) == 1:
@@ -175,7 +177,7 @@ def _mark(uri: str, pieces: tuple[bytes, ...]) -> bytes:
     return jsonrpc.encode(text)[1:-1]
 
 
-def _link(uri: str, count: int) -> dict[str, Any]:
+def _link(uri: str, count: int) -> dict[str, str]:
     return {
         "type": "resource_link",
         "uri": f"{uri}/2",

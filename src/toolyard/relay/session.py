@@ -78,9 +78,9 @@ class Session:
     is_stateless: bool = False
     """True if nothing proves that two requests of this principal are one client's."""
     agent: str = ""
-    capabilities: dict[str, Any] = field(default_factory=dict)
+    capabilities: era.Capabilities = field(default_factory=dict)
     raw_capabilities: bytes = b"{}"
-    asked: int = 0
+    questions_asked: int = 0
     """The number of questions it was asked, by the hubs before this one too."""
     view_key: ViewKey | None = field(init=False)
     """The view it has, once its client is known."""
@@ -116,13 +116,13 @@ class Session:
         Raises:
             LinkError: It did not answer in time, or is gone.
         """
-        self.asked += 1
-        key = b"%d" % self.asked
+        self.questions_asked += 1
+        key = b"%d" % self.questions_asked
         answer: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
         self.asks[key] = answer
         if b'"elicitationId"' in params:
             self._note_elicitation(params)
-        send(jsonrpc.request(self.asked, method, params))
+        send(jsonrpc.request(self.questions_asked, method, params))
         try:
             async with asyncio.timeout(ASK_SECONDS):
                 return await answer
@@ -178,7 +178,7 @@ class ClientRequest:
     """True if a question of its server may take the place of the answer."""
     questions: Questions | None = None
     """Those that it has raised so far."""
-    _capabilities: dict[str, Any] | None = None
+    _capabilities: era.Capabilities | None = None
     task: asyncio.Task[Any] | None = None
     """Serves it, once it is begun."""
     is_dropped: bool = False
@@ -200,7 +200,7 @@ class ClientRequest:
         return self if self.session.is_modern else self.client
 
     @property
-    def capabilities(self) -> dict[str, Any]:
+    def capabilities(self) -> era.Capabilities:
         """The client's capabilities: as this request says, or as its session did."""
         if not self.session.is_modern:
             return self.session.capabilities

@@ -12,6 +12,7 @@ from typing import Any, Final
 from msgspec import Raw
 
 from toolyard.core.errors import ConfigError, ToolyardError
+from toolyard.core.jsontypes import JsonObject
 from toolyard.core.model import Server, ServerId
 from toolyard.links.instances import Instance, Instances
 from toolyard.links.keeper import Keeper
@@ -54,6 +55,7 @@ Place = tuple[ServerId, str, str]
 """A running server: whose it is and how else it runs, if it is not the picture's."""
 Followers = Counter[tuple[str, str]]
 """Clients, each with the name by which it knows a thing, and how often it follows it."""
+Params = Mapping[str, object]
 Find = Callable[[Topic], Route | None]
 LinkFor = Callable[[Route, Session], Awaitable[Link]]
 
@@ -81,13 +83,13 @@ async def until_told(tellings: Iterable[Telling]) -> None:
 class ListenRequest:
     """A modern client's open `subscriptions/listen` request."""
 
-    def __init__(self, request: ClientRequest, notifications: dict[str, Any]) -> None:
+    def __init__(self, request: ClientRequest, notifications: JsonObject) -> None:
         self.request = request
         self.wanted = {field for _, field in CHANGED.values() if notifications.get(field) is True}
         self.topics = {
             topic for member in (RESOURCES, TASKS) for topic in _named(notifications, member)
         }
-        self._early: dict[tuple[str, str], dict[str, Any]] | None = {}
+        self._early: dict[tuple[str, str], Params] | None = {}
         """Changes from before the acknowledgement, the last of each thing; None after it."""
 
     @property
@@ -96,12 +98,12 @@ class ListenRequest:
         return {name for member, name in self.topics if member == RESOURCES}
 
     @property
-    def honoured(self) -> dict[str, Any]:
+    def honoured(self) -> dict[str, bool | list[str]]:
         """The changes that it will hear of."""
-        out: dict[str, Any] = dict.fromkeys(sorted(self.wanted), True)
+        names: dict[str, list[str]] = {}
         for member, name in sorted(self.topics):
-            out.setdefault(member, []).append(name)
-        return out
+            names.setdefault(member, []).append(name)
+        return {**dict.fromkeys(sorted(self.wanted), True), **names}
 
     def acknowledge(self) -> None:
         """Say what it will hear of, and then all of that which changed in the meantime.
@@ -116,17 +118,17 @@ class ListenRequest:
             if not name or name in names:
                 self._send(method, params)
 
-    def tell(self, method: str, params: dict[str, Any], name: str = "") -> None:
+    def tell(self, method: str, params: Params, name: str = "") -> None:
         """Tell of a change, to the thing of that name if it has one."""
         if self._early is None:
             self._send(method, params)
         else:
             self._early[method, name] = params
 
-    def _send(self, method: str, params: dict[str, Any]) -> None:
+    def _send(self, method: str, params: Params) -> None:
         """Send a notification marked with the id of the listening request."""
-        params["_meta"] = {era.META_SUBSCRIPTION: Raw(self.request.id)}
-        self.request.responder.emit(jsonrpc.notification(method, jsonrpc.encode(params)))
+        marked = {**params, "_meta": {era.META_SUBSCRIPTION: Raw(self.request.id)}}
+        self.request.responder.emit(jsonrpc.notification(method, jsonrpc.encode(marked)))
 
 
 class Subscriptions:
@@ -194,9 +196,7 @@ class Subscriptions:
                 has_followers = True
         return has_followers
 
-    async def listen(
-        self, request: ClientRequest, notifications: dict[str, Any], find: Find
-    ) -> None:
+    async def listen(self, request: ClientRequest, notifications: JsonObject, find: Find) -> None:
         """Serve a listening request until its client goes away; `find` knows where names lead.
 
         Raises:
@@ -422,7 +422,7 @@ async def _ask(link: Link, method: str, uri: str) -> str:
     return ""
 
 
-def _named(notifications: dict[str, Any], member: str) -> Iterator[Topic]:
+def _named(notifications: JsonObject, member: str) -> Iterator[Topic]:
     names = notifications.get(member)
     for name in names if isinstance(names, list) else ():
         if isinstance(name, str):

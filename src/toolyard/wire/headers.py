@@ -12,6 +12,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from toolyard.core.jsontypes import JsonObject
+
 _SENTINEL: Final = re.compile(r"=\?base64\?(.*)\?=", re.DOTALL)
 _PLAIN: Final = re.compile(r"[\x20-\x7e]*")
 _TOKEN: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
@@ -78,7 +80,7 @@ def param_headers(schema: Any) -> dict[Path, tuple[str, str]]:
     return marked
 
 
-def _positions(root: Any) -> Iterator[tuple[Path | None, dict[str, Any]]]:
+def _positions(root: Any) -> Iterator[tuple[Path | None, JsonObject]]:
     """Every place where a schema stands; its path is None off the chain of properties."""
     stack: list[tuple[Path | None, Any]] = [((), root)]
     while stack:

@@ -53,15 +53,15 @@ class Sink(Protocol):
         ...
 
 
-class Address(NamedTuple):
+class HttpTarget(NamedTuple):
     """The host and port to connect to, and the target to ask for."""
 
     host: str
     port: int
     secure: bool
     target: str
-    found: tuple[str, ...] = ()
-    """Where its host was found, if somebody has judged that; it is not looked up again then."""
+    resolved: tuple[str, ...] = ()
+    """The addresses of its host, if somebody has judged them; it is not looked up again then."""
 
     @property
     def authority(self) -> str:
@@ -71,7 +71,7 @@ class Address(NamedTuple):
         return host if self.port == usual else f"{host}:{self.port}"
 
 
-def parse_address(url: str) -> Address:
+def parse_address(url: str) -> HttpTarget:
     """Split an http or https URL.
 
     Raises:
@@ -84,7 +84,7 @@ def parse_address(url: str) -> Address:
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     if not target.isascii() or any(c <= " " for c in target):
         raise ValueError(f"{url!r} holds characters that must be percent-encoded")
-    return Address(parts.hostname, parts.port or (443 if secure else 80), secure, target)
+    return HttpTarget(parts.hostname, parts.port or (443 if secure else 80), secure, target)
 
 
 class Connection(asyncio.Protocol):
@@ -287,7 +287,7 @@ class Pool:
 
     def __init__(
         self,
-        address: Address,
+        address: HttpTarget,
         tls: ssl.SSLContext | None = None,
         idle_seconds: float = IDLE_SECONDS,
     ) -> None:
@@ -327,7 +327,7 @@ class Pool:
 
     async def _connect(self, connection: Connection) -> None:
         address = self._address
-        places = address.found or (address.host,)
+        places = address.resolved or (address.host,)
         for place in places:
             try:
                 await self.loop.create_connection(

@@ -68,7 +68,7 @@ class LineClient:
         # Not its address in memory: that of one that left may come back as another's.
         principal = f"line {next(_numbers)}"
         shown, questions = _view_key(relay.view_key, wish or {}), _number(wish or {}, "asked")
-        self._legacy = Session(principal, self.send, base=shown, asked=questions)
+        self._legacy = Session(principal, self.send, base=shown, questions_asked=questions)
         self._modern = Session(principal, self.send, base=shown, is_modern=True)
         self.feed = self._lines.feed
         self.holds = False

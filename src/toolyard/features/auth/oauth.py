@@ -13,12 +13,13 @@ import time
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qs, urlsplit
 
 import msgspec
 
 from toolyard.core.errors import ConfigError, LinkError, ToolyardError
+from toolyard.core.jsontypes import JsonObject
 from toolyard.core.model import Url
 from toolyard.features.auth.callback import Callback, listening
 from toolyard.features.auth.guarded import guarded_http
@@ -117,7 +118,7 @@ async def _listen(
     return await stack.enter_async_context(listening())
 
 
-def _registration(former: OAuthGrant | None) -> dict[str, Any]:
+def _registration(former: OAuthGrant | None) -> JsonObject:
     """The registration by which an issuer knows us, from the last login."""
     registration = msgspec.json.decode(former.client) if former is not None else {}
     return registration if isinstance(registration, dict) else {}

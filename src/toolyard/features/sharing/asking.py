@@ -64,7 +64,7 @@ class AskingServers:
         """Step: go on with somebody who hears questions, and use the link as they demand."""
         owner = opening.owner
         asked = partial(self._asked, opening.server, is_shared=owner == EVERYBODY)
-        async with proceed(replace(opening, owner=replace(owner, asked=asked))) as link:
+        async with proceed(replace(opening, owner=replace(owner, on_question=asked))) as link:
             await self._prepare(link, opening.server, owner)
             yield link
 
