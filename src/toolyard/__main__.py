@@ -11,9 +11,9 @@ def main() -> int:
     if words[:1] == ["mcp"]:
         from toolyard.cli import attach
 
-        wish = attach.parse(words[1:])
-        if wish is not None:
-            return attach.run(wish)
+        options = attach.parse(words[1:])
+        if options is not None:
+            return attach.run(options)
     from toolyard.cli.entry import run
 
     return run(words)

@@ -278,10 +278,10 @@ def test_what_needs_a_full_reading_is_left_to_it(words: list[str]) -> None:
 
 
 def test_what_is_understood_at_once() -> None:
-    wish = attach.parse(["--server=a", "--config", "b.json", "--standalone"])
+    options = attach.parse(["--server=a", "--config", "b.json", "--standalone"])
 
-    assert wish is not None
-    assert (wish.server, wish.config, wish.standalone) == ("a", "b.json", True)
+    assert options is not None
+    assert (options.server, options.config, options.standalone) == ("a", "b.json", True)
 
 
 def test_a_misspelt_flag_is_a_sentence_on_stderr_alone() -> None:

@@ -12,13 +12,13 @@ from toolyard.wire import jsonrpc
 @pytest.fixture
 def talk() -> Conversation:
     talk = Conversation({"version": 2})
-    talk.again()
+    talk.introduce()
     return talk
 
 
 def say(talk: Conversation, **message: Any) -> bytes:
     line = json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n"
-    talk.said(read(line), line)
+    talk.note_message(read(line), line)
     return line
 
 
@@ -31,9 +31,9 @@ def test_an_answer_is_known_whatever_the_id_looks_like(talk: Conversation, id_: 
     say(talk, id=id_, method="tools/call")
     raw = json.dumps(id_, ensure_ascii=False).encode()
 
-    assert talk.heard(jsonrpc.result(raw, b'{"a":{"id":9}}') + b"\n")
+    assert talk.note_hub_line(jsonrpc.result(raw, b'{"a":{"id":9}}') + b"\n")
 
-    assert talk.lost(repeats=True) == b""
+    assert talk.end_hub(repeats=True) == b""
 
 
 def test_an_error_is_an_answer_too_and_a_layout_of_another_version_as_well(
@@ -42,10 +42,10 @@ def test_an_error_is_an_answer_too_and_a_layout_of_another_version_as_well(
     for id_ in (1, 2):
         say(talk, id=id_, method="tools/call")
 
-    assert talk.heard(jsonrpc.error(b"1", jsonrpc.fault(-32000, "no")) + b"\n")
-    assert talk.heard(b'{ "id" : 2, "result" : {}, "jsonrpc" : "2.0" }\n')
+    assert talk.note_hub_line(jsonrpc.error(b"1", jsonrpc.fault(-32000, "no")) + b"\n")
+    assert talk.note_hub_line(b'{ "id" : 2, "result" : {}, "jsonrpc" : "2.0" }\n')
 
-    assert talk.lost(repeats=True) == b""
+    assert talk.end_hub(repeats=True) == b""
 
 
 @pytest.mark.parametrize(
@@ -58,8 +58,8 @@ def test_an_error_is_an_answer_too_and_a_layout_of_another_version_as_well(
 def test_calls_in_the_usual_layouts_are_noted_without_being_read(
     talk: Conversation, line: bytes
 ) -> None:
-    assert talk.is_said(line)
-    assert lines(talk.lost(repeats=True))[0]["id"] == 5
+    assert talk.note_call(line)
+    assert lines(talk.end_hub(repeats=True))[0]["id"] == 5
 
 
 @pytest.mark.parametrize(
@@ -71,67 +71,68 @@ def test_calls_in_the_usual_layouts_are_noted_without_being_read(
     ],
 )
 def test_what_is_not_certainly_a_call_is_read(talk: Conversation, line: bytes) -> None:
-    assert not talk.is_said(line)
+    assert not talk.note_call(line)
 
 
 def test_what_has_no_answer_gets_one_error_each(talk: Conversation) -> None:
     for id_ in (1, "two"):
         say(talk, id=id_, method="tools/call")
 
-    told = lines(talk.lost(repeats=True))
+    told = lines(talk.end_hub(repeats=True))
 
     assert [(each["id"], each["error"]["code"]) for each in told] == [(1, -32000), ("two", -32000)]
-    assert talk.lost(repeats=True) == b""
+    assert talk.end_hub(repeats=True) == b""
 
 
 def test_nobody_waits_for_the_answer_to_a_cancelled_request(talk: Conversation) -> None:
     say(talk, id=1, method="tools/call")
     say(talk, method="notifications/cancelled", params={"requestId": 1})
 
-    assert talk.lost(repeats=True) == b""
+    assert talk.end_hub(repeats=True) == b""
 
 
 def test_lists_are_asked_again_unless_the_client_has_left(talk: Conversation) -> None:
     line = say(talk, id=1, method="tools/list")
 
-    assert talk.lost(repeats=True) == b""
-    assert talk.again().endswith(line)
-    assert lines(talk.lost(repeats=False))[0]["id"] == 1
+    assert talk.end_hub(repeats=True) == b""
+    assert talk.introduce().endswith(line)
+    assert lines(talk.end_hub(repeats=False))[0]["id"] == 1
 
 
 def test_a_question_of_a_hub_that_ended_is_taken_back_and_its_number_not_used_again(
     talk: Conversation,
 ) -> None:
     for number in (1, 2, 3):
-        assert talk.heard(jsonrpc.request(number, "elicitation/create", b"{}") + b"\n")
+        assert talk.note_hub_line(jsonrpc.request(number, "elicitation/create", b"{}") + b"\n")
     say(talk, id=2, result={})
 
-    taken = [each["params"]["requestId"] for each in lines(talk.lost(repeats=True))]
+    taken = [each["params"]["requestId"] for each in lines(talk.end_hub(repeats=True))]
     assert taken == [1, 3]
-    assert lines(talk.again())[0]["toolyard"]["asked"] == 3
+    assert lines(talk.introduce())[0]["toolyard"]["asked"] == 3
 
 
 def test_a_greeting_that_was_not_answered_is_sent_as_it_was(talk: Conversation) -> None:
     line = say(talk, id=1, method="initialize", params={})
-    talk.lost(repeats=True)
+    talk.end_hub(repeats=True)
 
-    assert talk.again().splitlines(keepends=True)[1:] == [line]
+    assert talk.introduce().splitlines(keepends=True)[1:] == [line]
 
 
 def test_what_was_followed_and_is_not_any_more_is_not_followed_again(talk: Conversation) -> None:
     say(talk, id=1, method="initialize", params={})
-    talk.heard(jsonrpc.result(b"1", b"{}") + b"\n")
+    talk.note_hub_line(jsonrpc.result(b"1", b"{}") + b"\n")
     for id_, uri in enumerate("abc", 2):
         say(talk, id=id_, method="resources/subscribe", params={"uri": uri})
     say(talk, id=9, method="resources/unsubscribe", params={"uri": "b"})
     for id_ in (2, 3, 4, 9):
-        talk.heard(jsonrpc.result(b"%d" % id_, b"{}") + b"\n")
+        talk.note_hub_line(jsonrpc.result(b"%d" % id_, b"{}") + b"\n")
 
-    told = [each for each in lines(talk.again()) if each.get("method") == "resources/subscribe"]
+    told = [each for each in lines(talk.introduce()) if each.get("method") == "resources/subscribe"]
 
     assert [each["params"]["uri"] for each in told] == ["a", "c"]
     for each in told:
-        assert not talk.heard(jsonrpc.result(json.dumps(each["id"]).encode(), b"{}") + b"\n")
+        answer = jsonrpc.result(json.dumps(each["id"]).encode(), b"{}")
+        assert not talk.note_hub_line(answer + b"\n")
 
 
 def test_a_listening_request_is_acknowledged_once(talk: Conversation) -> None:
@@ -142,16 +143,16 @@ def test_a_listening_request_is_acknowledged_once(talk: Conversation) -> None:
 
     wanted = {"notifications": {"promptsListChanged": True}}
     first = say(talk, id=4, method="subscriptions/listen", params=wanted)
-    assert talk.heard(acknowledged(4))
-    talk.lost(repeats=True)
+    assert talk.note_hub_line(acknowledged(4))
+    talk.end_hub(repeats=True)
 
-    (news,) = lines(talk.changed())
+    (news,) = lines(talk.announce_changes())
     assert news["method"] == "notifications/prompts/list_changed"
-    assert talk.again().endswith(first)
+    assert talk.introduce().endswith(first)
     say(talk, id=5, method="subscriptions/listen", params=wanted)
-    assert talk.heard(acknowledged(5))
-    assert not talk.heard(acknowledged(4))
-    assert talk.heard(acknowledged(4))
+    assert talk.note_hub_line(acknowledged(5))
+    assert not talk.note_hub_line(acknowledged(4))
+    assert talk.note_hub_line(acknowledged(4))
 
 
 @pytest.mark.parametrize(
@@ -169,7 +170,7 @@ def test_a_listening_request_is_acknowledged_once(talk: Conversation) -> None:
 )
 def test_what_is_no_request_waits_for_no_answer(talk: Conversation, line: bytes) -> None:
     message = read(line)
-    talk.said(message, line)
+    talk.note_message(message, line)
 
     assert not is_request(message)
-    assert talk.lost(repeats=True) == b""
+    assert talk.end_hub(repeats=True) == b""

@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from typing import Any
 
 STATE_PATIENCE = 5.0
-"""Seconds in which a hub that can be reached must have said what it is."""
+"""Seconds within which a hub that can be reached must have described itself."""
 STATE_PAUSE = 0.1
 RUN_USER = "/run/user"
 FLAGS = ("--server", "--app", "--separator", "--profile", "--agent", "--executor", "--config")
 
 
-class Wish:
-    """What the command line asks for."""
+class McpOptions:
+    """The options of `toolyard mcp`."""
 
     def __init__(self) -> None:
         self.server = ""
@@ -46,37 +46,37 @@ class Wish:
         self.standalone = False
 
 
-def parse(words: list[str]) -> Wish | None:
-    """Read the words after `mcp`; None if there is anything that needs a full reading."""
-    wish = Wish()
+def parse(words: list[str]) -> McpOptions | None:
+    """Read the words after `mcp`; return None if only the full command line can read them."""
+    options = McpOptions()
     rest = iter(words)
     for word in rest:
         name, equals, value = word.partition("=")
         if word == "--standalone":
-            wish.standalone = True
+            options.standalone = True
         elif name in FLAGS:
             value = value if equals else next(rest, "")
             if not value or value.startswith("-"):
                 return None
-            setattr(wish, name[2:], value)
+            setattr(options, name[2:], value)
         else:
             return None
-    return wish
+    return options
 
 
-def run(wish: Wish) -> int:
-    """Serve the client on stdin and stdout until it leaves; give the exit code."""
+def run(options: McpOptions) -> int:
+    """Serve the client on stdin and stdout until it leaves; return the exit code."""
     try:
-        if wish.standalone:
-            return _standalone(wish)
-        entry = _Entry(wish)
+        if options.standalone:
+            return _standalone(options)
+        entry = _Entry(options)
         sock = entry.open()
     except ToolyardError as error:
         complain(str(error), error.hint)
         return int(getattr(error, "code", Exit.FAILED))
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
-    conversation = Conversation({"version": 2, "cwd": _cwd(), **wishes(wish)})
+    conversation = Conversation({"version": 2, "cwd": _cwd(), **view_options(options)})
     return Attached(conversation, entry.connect, entry.revive).run(sock)
 
 
@@ -87,15 +87,15 @@ def _cwd() -> str:
         return ""  # it was deleted under us
 
 
-def wishes(wish: Wish) -> dict[str, str]:
-    """What the hub must know of the wish: which part of the yard to show, and how."""
-    said = {"server": wish.server, "app": wish.app, "separator": wish.separator}
-    said |= {"profile": wish.profile, "agent": wish.agent, "executor": wish.executor}
-    return {key: value for key, value in said.items() if value or key == "server"}
+def view_options(options: McpOptions) -> dict[str, str]:
+    """Return the options for the hub: which part of the yard to show, and in which view."""
+    fields = {"server": options.server, "app": options.app, "separator": options.separator}
+    fields |= {"profile": options.profile, "agent": options.agent, "executor": options.executor}
+    return {key: value for key, value in fields.items() if value or key == "server"}
 
 
 def run_dir(env: os._Environ[str] | dict[str, str]) -> str:
-    """Where the hub's run directory is: what `read_settings` says, only faster."""
+    """Return the hub's run directory: what `read_settings` says, only faster."""
     if env.get("TOOLYARD_RUNTIME_DIR") or sys.platform == "darwin":
         from toolyard.settings import read_settings
 
@@ -113,29 +113,29 @@ def run_dir(env: os._Environ[str] | dict[str, str]) -> str:
 
 def _is_own(directory: str) -> bool:
     try:
-        seen = os.stat(directory)
+        status = os.stat(directory)
     except OSError:
         return False
-    private = stat.S_ISDIR(seen.st_mode) and not seen.st_mode & 0o022
-    return private and os.path.isabs(directory) and seen.st_uid == os.geteuid()
+    is_private = stat.S_ISDIR(status.st_mode) and not status.st_mode & 0o022
+    return is_private and os.path.isabs(directory) and status.st_uid == os.geteuid()
 
 
-def _standalone(wish: Wish) -> int:
-    if wish.server:
+def _standalone(options: McpOptions) -> int:
+    if options.server:
         raise ToolyardError(
             "--server and --standalone do not go together", "leave one out; see toolyard mcp --help"
         )
     from toolyard.cli.serving import serve_stdio
 
-    serve_stdio({"config_file": wish.config or None}, wishes(wish))
+    serve_stdio({"config_file": options.config or None}, view_options(options))
     return Exit.OK
 
 
 class _Entry:
-    """The ways from here to a hub."""
+    """Finds the hub, or starts one."""
 
-    def __init__(self, wish: Wish) -> None:
-        self._wish = wish
+    def __init__(self, options: McpOptions) -> None:
+        self._options = options
         self._directory = run_dir(os.environ)
         self._path = socket_path(self._directory)
 
@@ -144,26 +144,26 @@ class _Entry:
         sock = self.connect()
         if sock is None:
             return self._start(self._flags())
-        # Aside: a hub that is just starting says a little later what it was given.
+        # In a thread: a hub that is just starting writes its description a little later.
         aside(self._compare)
         return sock
 
     def _compare(self) -> None:
-        """Say what this client was given that the hub which runs has not taken."""
+        """Warn about what this client sets and the running hub does not use."""
         state = _read_state(self._directory)
-        if self._wish.config:
-            _check_config(state, self._wish.config)
+        if self._options.config:
+            _check_config(state, self._options.config)
         ignored = _ignored(state, os.environ)
         if ignored:
             complain(
-                f"the hub that is running has other values for {', '.join(ignored)}; "
-                "those of this client are not used",
+                f"the running hub has other values for {', '.join(ignored)}; "
+                "it ignores those of this client",
                 "set them in a terminal and run there: toolyard restart; "
                 "or give this client a hub of its own: toolyard mcp --standalone",
             )
 
     def revive(self) -> socket.socket:
-        """Start a hub like the one that has ended, unless somebody was quicker."""
+        """Start a hub like the one that has ended, unless another client has."""
         from toolyard.cli.flags import as_words, recall
 
         sock = self.connect()
@@ -185,12 +185,12 @@ class _Entry:
         return start_until(self._directory, flags, self.connect)
 
     def _flags(self) -> list[str]:
-        config = self._wish.config
+        config = self._options.config
         return ["--config", os.path.abspath(os.path.expanduser(config))] if config else []
 
 
 def _read_state(directory: str) -> dict[str, Any]:
-    """Give what the hub says of itself; nothing if it does not in time."""
+    """Return the hub's description of itself; empty if it writes none in time."""
     pause, deadline = threading.Event(), time.monotonic() + STATE_PATIENCE
     while time.monotonic() < deadline:
         try:
@@ -204,17 +204,17 @@ def _read_state(directory: str) -> dict[str, Any]:
 
 
 def _check_config(state: dict[str, Any], config: str) -> None:
-    """Say so if the hub that runs reads another file than the one that was asked for."""
-    has = str(state.get("config", ""))
-    if has and os.path.realpath(has) != os.path.realpath(os.path.expanduser(config)):
+    """Warn if the running hub reads another file than the one that this client names."""
+    file = str(state.get("config", ""))
+    if file and os.path.realpath(file) != os.path.realpath(os.path.expanduser(config)):
         complain(
-            f"the hub that is running reads '{has}', not '{config}'",
+            f"the running hub reads '{file}', not '{config}'",
             "run: toolyard restart, or set TOOLYARD_HOME for a hub of its own",
         )
 
 
 def _ignored(state: dict[str, Any], env: Mapping[str, str]) -> list[str]:
-    """Name the variables that are set here and have another value in the hub."""
+    """Return the variables that are set here and have another value in the hub."""
     variables = state.get("variables")
     if not isinstance(variables, dict):
         return []
@@ -230,5 +230,5 @@ def _ignored(state: dict[str, Any], env: Mapping[str, str]) -> list[str]:
         ours = in_force(read_settings({}, env))
     except ConfigError:
         return differing
-    # The same may be written in several ways.
+    # One value can be written in several ways.
     return [name for name in differing if ours.get(name) != variables[name]]

@@ -1,6 +1,6 @@
 """A client that stays attached while hubs come and go: lines both ways, and the change between.
 
-One thread takes what the client says to the hub. The other, the main one, takes what the hub says
+One thread carries the client's lines to the hub. The other, the main one, carries the hub's lines
 to the client, and finds the next hub when this one has ended.
 """
 
@@ -27,19 +27,19 @@ LONGEST = 64 * 1024 * 1024
 MOST_HELD = 32 * 1024 * 1024
 """Bytes of requests that wait for the next hub."""
 FAREWELL = 10.0
-"""Seconds the hub has to say its last words after the client has said its own."""
+"""Seconds that the hub has for its last answers after the client closed its side."""
 LOOK = 0.1
-"""Seconds between looks whether the client still reads them."""
+"""Seconds between two checks that the client still reads them."""
 RESTART_PATIENCE = 45.0
 """Seconds until a hub that is restarted must be back: what is under way ends, then its servers do,
 and then the new one starts."""
 CRASH_PATIENCE = (0.1, 1.0)
-"""Seconds, at random between these, that somebody else has to start the next hub after one that
-ended without a word: a service manager may, and of many clients one is enough."""
+"""Seconds, at random between these, in which somebody else may start the next hub after one that
+crashed: a service manager may, and of many clients one is enough."""
 FAILED_PAUSE = 5.0
 """Seconds after a start that failed in which requests get its error and no further start."""
 PAUSES = (0.05, 0.25, 1.0)
-"""Seconds between looks for a hub: at first, while one is expected, and while none is."""
+"""Seconds between two attempts to connect: at first, while a hub is expected, while none is."""
 FOREVER = float("inf")
 
 
@@ -52,24 +52,24 @@ class Attached:
         connect: Callable[[], socket.socket | None],
         start: Callable[[], socket.socket],
     ) -> None:
-        self._talk = conversation
+        self._conversation = conversation
         self._connect = connect
         self._start = start
         self._turn = threading.Condition()
         """Held while bytes go to the hub, and to change any of what follows."""
         self._sock: socket.socket | None = None
         self._first: list[bytes] = []
-        """What goes to a new hub before anything else."""
+        """The lines that a new hub gets before any other."""
         self._holds = False
-        """Whether requests wait for the next hub although this one is still there."""
+        """True while requests wait for the next hub although this one is still there."""
         self._held: list[bytes] = []
-        self._said_all = False
+        self._is_input_over = False
         self._why = ""
         self._failed_at = -FAILED_PAUSE
         self._output = threading.Lock()
 
     def run(self, sock: socket.socket) -> int:
-        """Pass lines until the client leaves; give the exit code."""
+        """Pass lines until the client leaves; return the exit code."""
         hub: socket.socket | None = sock
         self._enter(sock)
         aside(self._send)
@@ -89,33 +89,34 @@ class Attached:
     # From the hub to the client.
 
     def _enter(self, sock: socket.socket) -> None:
-        """Attach to a hub: it is told what the one before knew, and the client of the change."""
+        """Attach to a hub: tell it what the one before knew, and the client of the change."""
         with self._turn:
-            news = self._talk.changed()
-            self._first = [self._talk.again(), *self._held]
+            news = self._conversation.announce_changes()
+            self._first = [self._conversation.introduce(), *self._held]
             for line in self._held:
-                self._talk.said(read(line), line)
+                self._conversation.note_message(read(line), line)
             self._held.clear()
             self._holds, self._sock = False, sock
-        # The hub may answer before it has heard all: whoever receives must not be the one to send.
+        # The hub may answer before it has read all: the thread that receives must not send.
         aside(self._pass_on)
         self._tell(news)
 
     def _receive(self, sock: socket.socket) -> None:
-        """Take what the hub says until it ends."""
+        """Pass the hub's lines to the client until the hub ends."""
         cutter = _Cutter()
         while data := _take(sock):
-            self._tell(b"".join([line for line in cutter.cut(data) if self._talk.heard(line)]))
-            if self._talk.leaving == "restart" and not self._holds:
+            lines = [line for line in cutter.cut(data) if self._conversation.note_hub_line(line)]
+            self._tell(b"".join(lines))
+            if self._conversation.leaving == "restart" and not self._holds:
                 self._holds = True
                 aside(self._pass_on, HOLDING)
 
     def _lose(self, sock: socket.socket) -> None:
         """Tell the client that no answer will come, or wait for one of the next hub."""
-        _shut(sock, socket.SHUT_RDWR)  # which wakes the one who sends, so that it is our turn
+        _shut(sock, socket.SHUT_RDWR)  # which wakes the thread that sends, so that it is our turn
         with self._turn:
             self._sock = None
-            news = self._talk.lost(repeats=not self._said_all)
+            news = self._conversation.end_hub(repeats=not self._is_input_over)
         sock.close()
         self._tell(news)
 
@@ -127,11 +128,11 @@ class Attached:
     # From the client to the hub.
 
     def _send(self) -> None:
-        """Take what the client says until it has said all; its answers then get some time."""
+        """Pass the client's lines to the hub until they end; its answers then get some time."""
         cutter = _Cutter(LONGEST)
         while data := _read():
             self._pass_on(*cutter.cut(data))
-        self._said_all = True
+        self._is_input_over = True
         self._pass_on(cutter.rest())
         deadline = time.monotonic() + FAREWELL
         pause = threading.Event()
@@ -141,39 +142,39 @@ class Attached:
                 deadline = time.monotonic() + FAREWELL
         with self._turn:
             if self._sock is not None:
-                _shut(self._sock, socket.SHUT_RDWR)  # which wakes the one who receives
+                _shut(self._sock, socket.SHUT_RDWR)  # which wakes the thread that receives
 
     def _pass_on(self, *lines: bytes) -> None:
-        """Send lines to the hub; while it is away requests wait, and the rest is of no use."""
+        """Send lines to the hub; while it is away, requests wait and notifications are dropped."""
         with self._turn:
             going = [line for line in lines if line and self._goes(line)]
-            if self._said_all:
+            if self._is_input_over:
                 self._turn.notify()
             if self._sock is None:
                 return
             going, self._first = [*self._first, *going], []
             if not _has_sent(self._sock, b"".join(going)):
                 self._take_back(going)
-            elif self._said_all:
+            elif self._is_input_over:
                 _shut(self._sock, socket.SHUT_WR)
 
     def _goes(self, line: bytes) -> bool:
-        """Whether a line is for the hub that is there."""
+        """Note a line; return False if the hub that is there does not get it."""
         is_away = self._sock is None
-        if not is_away and not self._holds and self._talk.is_said(line):
+        if not is_away and not self._holds and self._conversation.note_call(line):
             return True
         message = read(line)
         if is_request(message) and (is_away or self._holds):
             self._hold(message, line)
             return False
-        self._talk.said(message, line)
+        self._conversation.note_message(message, line)
         return not is_away
 
     def _take_back(self, lines: list[bytes]) -> None:
-        """Keep the requests that the hub, which is gone, has certainly not got."""
+        """Keep the requests that the hub, which is gone, certainly did not get."""
         for line in lines:
             if is_request(message := read(line)):
-                self._talk.unsaid(message)
+                self._conversation.forget_request(message)
                 self._hold(message, line)
 
     def _hold(self, message: dict[str, object], line: bytes) -> None:
@@ -183,7 +184,7 @@ class Attached:
         elif time.monotonic() < self._failed_at + FAILED_PAUSE:
             self._tell(refusal(message, self._why))
         elif sum(map(len, self._held)) + len(line) > MOST_HELD:
-            self._tell(refusal(message, "too many requests wait for the hub, which is away"))
+            self._tell(refusal(message, "too many requests are waiting for the hub to come back"))
         else:
             self._held.append(line)
             self._turn.notify()
@@ -191,27 +192,27 @@ class Attached:
     # From one hub to the next.
 
     def _find_next(self) -> socket.socket | None:
-        """Give a connection to the next hub; None once the client has left."""
-        leaving, self._talk.leaving = self._talk.leaving, ""
+        """Return a connection to the next hub; None once the client has left."""
+        leaving, self._conversation.leaving = self._conversation.leaving, ""
         if leaving == "stop":
-            found = self._rest()
+            hub = self._rest()
         else:
-            found = self._look(RESTART_PATIENCE if leaving else _at_random(*CRASH_PATIENCE))
-        while found is None and not self._is_left():
+            hub = self._look(RESTART_PATIENCE if leaving else _at_random(*CRASH_PATIENCE))
+        while hub is None and not self._is_left():
             try:
-                found = self._start()
+                hub = self._start()
             except ToolyardError as error:
                 self._refuse(error)
-                found = self._rest()
-        return found
+                hub = self._rest()
+        return hub
 
     def _look(self, seconds: float, longest: float = PAUSES[1]) -> socket.socket | None:
-        """Wait for a hub that somebody else starts, so long at most."""
+        """Wait for a hub that somebody else starts, for so many seconds at most."""
         deadline, pause = time.monotonic() + seconds, PAUSES[0]
         while not self._is_left():
-            found = self._connect()
-            if found is not None or time.monotonic() > deadline:
-                return found
+            hub = self._connect()
+            if hub is not None or time.monotonic() > deadline:
+                return hub
             with self._turn:
                 if seconds == FOREVER and self._held:
                     return None
@@ -222,15 +223,15 @@ class Attached:
     def _rest(self) -> socket.socket | None:
         """Wait for a hub that somebody else starts, until the client asks for something.
 
-        Whoever stopped the hub wants it to stay so: an idle client does not start another.
+        Whoever stopped the hub wants it stopped: an idle client does not start another.
         """
         return self._look(FOREVER, PAUSES[2])
 
     def _is_left(self) -> bool:
-        return (self._said_all and not self._held) or not _is_read()
+        return (self._is_input_over and not self._held) or not _is_read()
 
     def _refuse(self, error: ToolyardError) -> None:
-        """Answer what waits for a hub that could not be started; the next request tries again."""
+        """Refuse the requests that wait: no hub could be started; the next one tries again."""
         complain(str(error), error.hint)
         self._why = f"there is no hub: {error}" + (f"; {error.hint}" if error.hint else "")
         with self._turn:
@@ -249,7 +250,7 @@ class _Cutter:
         self._size = 0
 
     def cut(self, data: bytes) -> list[bytes]:
-        """Give the lines that these bytes complete, with their ends."""
+        """Return the lines that these bytes complete, with their ends."""
         end = data.rfind(b"\n") + 1
         if not end:
             self._keep(data)
@@ -264,7 +265,7 @@ class _Cutter:
         return lines
 
     def rest(self) -> bytes:
-        """Give what is not yet a line."""
+        """Return what is not yet a line."""
         whole = b"".join(self._parts)
         self._parts, self._size = [], 0
         return whole
@@ -275,12 +276,12 @@ class _Cutter:
 
 
 def complain(text: str, hint: str) -> None:
-    """Say on stderr what went wrong; stdout belongs to MCP."""
+    """Write on stderr what went wrong; stdout belongs to MCP."""
     print(f"toolyard: {text}" + (f"\nhint: {hint}" if hint else ""), file=sys.stderr, flush=True)
 
 
 def aside(work: Callable[..., None], *args: bytes) -> None:
-    """Do something beside what waits here, for as long as the process lives."""
+    """Run a function in a thread of its own, for as long as the process lives."""
     threading.Thread(target=work, args=args, daemon=True).start()
 
 
@@ -296,9 +297,9 @@ def _shut(sock: socket.socket, how: int) -> None:
 
 
 def _has_sent(sock: socket.socket, data: bytes) -> bool:
-    """Send all; false if the other side was gone before the first byte.
+    """Send all; return False if the other side was gone before the first byte.
 
-    If it goes meanwhile, nobody knows how much it got; whoever receives finds out that it is gone.
+    If it goes meanwhile, nobody knows how much it got; the thread that receives notices.
     """
     sent = 0
     try:
@@ -311,7 +312,7 @@ def _has_sent(sock: socket.socket, data: bytes) -> bool:
 
 
 def _is_read() -> bool:
-    """Whether somebody still reads our answers: a client that was killed does not."""
+    """Tell whether somebody still reads our answers: a client that was killed does not."""
     poll = select.poll()
     poll.register(1, 0)  # errors are always told
     return not poll.poll(0)

@@ -57,17 +57,17 @@ _ACKNOWLEDGED = b'{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowl
 _LISTS = {"tools": "toolsListChanged", "prompts": "promptsListChanged"} | {
     "resources": "resourcesListChanged"
 }
-"""Lists that may have changed, and how a modern client says that it wants to hear of it."""
+"""The lists that may have changed, and the field by which a modern client subscribes to each."""
 
 
 class Conversation:
-    """One client's requests under way, the hub's questions, and all that was said to last."""
+    """One client's requests under way, the hub's questions, and all that lasts longer."""
 
     def __init__(self, hello: Json) -> None:
         self._hello = hello
         self._hubs = 0
         self.leaving = ""
-        """Why the hub is about to end, once it has said so: `restart` or `stop`."""
+        """The reason for which the hub is about to end, once it said: `restart` or `stop`."""
         self._under_way: dict[bytes, bytes] = {}
         """The client's requests, by id; with their line if they may be repeated."""
         self._questions: dict[bytes, None] = {}
@@ -79,19 +79,19 @@ class Conversation:
         self._level: Json | None = None
         self._followed: dict[str, Json] = {}
         self._unacknowledged: set[bytes] = set()
-        """Listening requests that were repeated: the client has heard of them already."""
+        """Listening requests that were repeated: the client has their acknowledgement already."""
 
-    def is_said(self, line: bytes) -> bool:
-        """Note a line that is a call as most clients write it, which needs no reading."""
+    def note_call(self, line: bytes) -> bool:
+        """Note a line if it is a call as most clients write it, which need not be parsed."""
         if line.startswith(_CALL_FIRST):
-            found = _ID_LAST.search(line, max(0, len(line) - _ID_LONGEST))
+            match = _ID_LAST.search(line, max(0, len(line) - _ID_LONGEST))
         else:
-            found = _CALL.match(line)
-        if found is not None:
-            self._under_way[found[1]] = b""
-        return found is not None
+            match = _CALL.match(line)
+        if match is not None:
+            self._under_way[match[1]] = b""
+        return match is not None
 
-    def said(self, message: Json, line: bytes) -> None:
+    def note_message(self, message: Json, line: bytes) -> None:
         """Note a message of the client that is sent to the hub."""
         method = message.get("method")
         if is_request(message):
@@ -105,26 +105,26 @@ class Conversation:
         elif method is None:
             self._questions.pop(_key(message.get("id")), None)
 
-    def unsaid(self, message: Json) -> None:
+    def forget_request(self, message: Json) -> None:
         """Forget a request that the hub did not get."""
         self._under_way.pop(_key(message["id"]), None)
 
-    def heard(self, line: bytes) -> bool:
-        """Note a line of the hub; false if it is not for the client."""
+    def note_hub_line(self, line: bytes) -> bool:
+        """Note a line of the hub; return False if it is not for the client."""
         if line.startswith(_RESULT):
             # The hub writes the id of a result last; see `wire.jsonrpc.result`.
             return self._answered(line[line.rfind(b',"id":') + 6 :].rstrip()[:-1])
         if line.startswith(_NOTICE):
-            return not (self._unacknowledged and self._is_known(line))
+            return not (self._unacknowledged and self._is_repeated(line))
         head = _WITH_ID.match(line)
         if head is not None:
             return self._asks(head[1]) if head[2] == b"method" else self._answered(head[1])
-        return self._heard_otherwise(line)
+        return self._note_other_line(line)
 
-    def lost(self, *, repeats: bool) -> bytes:
-        """Give what the client is to be told now that the hub has ended.
+    def end_hub(self, *, repeats: bool) -> bytes:
+        """Return what to tell the client now that the hub has ended.
 
-        No answer will come to what was under way, unless it is repeated, and none is waited for.
+        Requests under way get an error unless they are repeated, and questions are withdrawn.
         """
         lines = [
             b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%b,'
@@ -138,8 +138,8 @@ class Conversation:
         self._unacknowledged.clear()
         return b"".join([*lines, *(_error(key, LOST) for key in ended)])
 
-    def again(self) -> bytes:
-        """Give what the next hub is to be told first, as the client told the one before."""
+    def introduce(self) -> bytes:
+        """Return the first lines for the next hub: what the client told the one before."""
         # Questions are never numbered twice: a late answer must not be taken for another's.
         returning = {"again": True, "asked": self._asked} if self._hubs else {}
         lines = [_line({"toolyard": {**self._hello, **returning}})]
@@ -150,8 +150,8 @@ class Conversation:
         self._unacknowledged = {key for key, method in methods.items() if method == LISTEN}
         return b"".join([*lines, *self._under_way.values()])
 
-    def changed(self) -> bytes:
-        """Give what the client is told of a hub that knows nothing of the one before."""
+    def announce_changes(self) -> bytes:
+        """Return what to tell the client of a new hub: any list may have changed."""
         lines = [_news(kind, {}) for kind in _LISTS] if self._is_ready else []
         for line in list(self._under_way.values()):
             message = read(line)
@@ -176,9 +176,11 @@ class Conversation:
         requests = [("initialize", self._greeting), ("logging/setLevel", self._level)]
         requests += [("resources/subscribe", params) for params in self._followed.values()]
         lines = [
-            _line({"jsonrpc": "2.0", "id": f"toolyard:again:{n}", "method": method, "params": said})
-            for n, (method, said) in enumerate(requests)
-            if said is not None
+            _line(
+                {"jsonrpc": "2.0", "id": f"toolyard:again:{n}", "method": method, "params": params}
+            )
+            for n, (method, params) in enumerate(requests)
+            if params is not None
         ]
         if self._is_ready:
             lines.insert(1, _line({"jsonrpc": "2.0", "method": "notifications/initialized"}))
@@ -196,16 +198,16 @@ class Conversation:
             self._asked = max(self._asked, int(raw))
         return True
 
-    def _is_known(self, line: bytes) -> bool:
-        """Whether the hub acknowledges what the one before had acknowledged."""
+    def _is_repeated(self, line: bytes) -> bool:
+        """Tell whether a line acknowledges what the hub before had acknowledged."""
         if not line.startswith(_ACKNOWLEDGED):
             return False
         key = _key(_subscription(read(line)))
-        known = key in self._unacknowledged
+        is_repeated = key in self._unacknowledged
         self._unacknowledged.discard(key)
-        return known
+        return is_repeated
 
-    def _heard_otherwise(self, line: bytes) -> bool:
+    def _note_other_line(self, line: bytes) -> bool:
         """Note a line in a layout that hubs of this version do not write for clients."""
         message = read(line)
         if line.startswith(_OUR_LINE):
@@ -216,7 +218,7 @@ class Conversation:
 
 
 def read(line: bytes) -> Json:
-    """Give one message; nothing if it is none, which the hub will say better than we."""
+    """Return one message; empty if it is none, for which the hub has the better error."""
     try:
         message = json.loads(line)
     except (ValueError, RecursionError):
@@ -225,29 +227,29 @@ def read(line: bytes) -> Json:
 
 
 def is_request(message: Json) -> bool:
-    """Whether the hub will answer it by its id."""
+    """Tell whether a message is a request, which is answered by its id."""
     id_ = message.get("id")
     is_id = isinstance(id_, str | int | float) and not isinstance(id_, bool)
     return is_id and isinstance(message.get("method"), str)
 
 
 def refusal(message: Json, text: str) -> bytes:
-    """The answer to a request that no hub will get."""
+    """Return the answer to a request that no hub will get."""
     return _error(_key(message["id"]), text)
 
 
 def pong(message: Json) -> bytes:
-    """The answer to a ping: the client asks whether we are there."""
+    """Return the answer to a ping: the client asks whether we are there."""
     return b'{"jsonrpc":"2.0","id":%b,"result":{}}\n' % _key(message["id"])
 
 
 def _key(id_: object) -> bytes:
-    """An id in one spelling."""
+    """Return an id in one spelling."""
     return json.dumps(id_).encode()
 
 
 def _spelt(raw: bytes) -> bytes:
-    """The same spelling of an id as it came."""
+    """Return an id that came as bytes in that spelling."""
     return raw if raw.isdigit() else _key(read(b'{"id":%b}' % raw).get("id"))
 
 
@@ -261,8 +263,8 @@ def _error(key: bytes, text: str) -> bytes:
 
 
 def _news(kind: str, params: Json) -> bytes:
-    said = {"jsonrpc": "2.0", "method": f"notifications/{kind}/list_changed"}
-    return _line({**said, "params": params} if params else said)
+    notice = {"jsonrpc": "2.0", "method": f"notifications/{kind}/list_changed"}
+    return _line({**notice, "params": params} if params else notice)
 
 
 def _modern_news(listening: Json) -> list[bytes]:
@@ -284,7 +286,7 @@ def _subscription(message: Json) -> object:
 
 
 def _within(value: object, *keys: str) -> object:
-    """What stands at the end of a path of keys, if anything does."""
+    """Return the value at the end of a path of keys, if there is one."""
     for key in keys:
         value = value.get(key) if isinstance(value, dict) else None
     return value

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 
 def find_holder(port: int) -> str:
-    """Give the program on a local TCP port as `name (pid N)`; empty if it cannot be told.
+    """Return the program on a local TCP port as `name (pid N)`; empty if it is unknown.
 
-    Only Linux tells, and only about processes of this user.
+    Only Linux says, and only about processes of this user.
     """
     from toolyard.sources.holders import find_holders
     from toolyard.sources.listeners import read_listeners

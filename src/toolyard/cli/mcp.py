@@ -1,4 +1,4 @@
-"""`mcp`: the stdio entry, for those who ask for its help or misspell it; see `attach`."""
+"""`mcp`: the full command line of the stdio entry, for its help and errors; see `attach`."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from toolyard.cli import attach
 )
 @click.option("--config", default="", metavar="FILE", help="The servers file, if a hub is started.")
 @click.option("--standalone", is_flag=True, help="Be a hub of its own instead of sharing one.")
-def mcp_command(standalone: bool, **wished: str) -> None:
+def mcp_command(standalone: bool, **values: str) -> None:
     """Serve one MCP client on stdin and stdout.
 
     This is what clients start. It attaches to the running hub, starting one in the background if
     there is none, stays when the hub is restarted, and leaves when its stdin closes.
     """
-    wish = attach.Wish()
-    wish.standalone = standalone
-    for name, value in wished.items():
-        setattr(wish, name, value)
-    sys.exit(attach.run(wish))
+    options = attach.McpOptions()
+    options.standalone = standalone
+    for name, value in values.items():
+        setattr(options, name, value)
+    sys.exit(attach.run(options))

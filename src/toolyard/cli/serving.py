@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 def serve(settings: Settings, ready: Callable[[str], None]) -> None:
-    """Be the hub until told to stop; `ready` gets its address once the doors are open.
+    """Run the hub until it is told to stop; `ready` gets its address once the doors are open.
 
     Raises:
-        AlreadyRunningError: This user has one already.
+        AlreadyRunningError: A hub of this user is running.
         CommandError: The port is in use.
         ConfigError: The address cannot be used.
     """
@@ -41,8 +41,8 @@ def serve(settings: Settings, ready: Callable[[str], None]) -> None:
         raise _port_taken(settings.host, settings.port) from error
 
 
-def serve_stdio(flags: Mapping[str, object], wish: Mapping[str, str]) -> None:
-    """Be a hub for one client on stdin and stdout, until it leaves.
+def serve_stdio(flags: Mapping[str, object], view: Mapping[str, str]) -> None:
+    """Run a hub for one client on stdin and stdout, until it leaves.
 
     Raises:
         ConfigError: A setting cannot be used.
@@ -51,7 +51,7 @@ def serve_stdio(flags: Mapping[str, object], wish: Mapping[str, str]) -> None:
 
     settings = read_settings(flags, os.environ)
     _prepare(settings)
-    _run(app.run(settings, stdio=wish))
+    _run(app.run(settings, stdio=view))
 
 
 def _port_taken(host: str, port: int) -> CommandError:
@@ -69,7 +69,7 @@ def _prepare(settings: Settings) -> None:
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
     )
     install_mask()
-    # It tells of every change to every file, ours among them.
+    # It logs every change to every file, ours among them.
     logging.getLogger("watchfiles").setLevel(logging.WARNING)
 
 
@@ -78,7 +78,7 @@ def _run(job: Coroutine[None, None, None]) -> None:
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             runner.run(job)
     except BaseExceptionGroup as group:
-        # One sentence for what went wrong on purpose; anything else is a bug and shows as one.
+        # An error of ours is one sentence; anything else is a bug, and keeps its traceback.
         ours = group.subgroup(ToolyardError)
         if ours is None:
             raise

@@ -27,13 +27,13 @@ PATIENCE = 20.0
 PAUSE = 0.02
 FAREWELL = 5.0
 RETRY = 1.0
-"""Seconds until the next start, if a hub that was just leaving stood in the way of this one."""
+"""Seconds until the next start, if a hub that was just stopping was in the way of this one."""
 
 Found = TypeVar("Found")
 
 
 class HubEndedError(StartError):
-    """The hub ended while it was waited for; `code` is what it ended with."""
+    """The hub ended while it was waited for; `code` is its exit code."""
 
     def __init__(self, text: str, hint: str, code: int) -> None:
         super().__init__(text, hint)
@@ -43,7 +43,7 @@ class HubEndedError(StartError):
 def start_until(
     run_dir: str, flags: Sequence[str], look: Callable[[], Found | None], patience: float = PATIENCE
 ) -> Found:
-    """Start a hub and wait until `look` gives something; of several started at once, one stays.
+    """Start a hub and wait until `look` returns something; of several started at once, one stays.
 
     Raises:
         HubEndedError: It ended at once.
@@ -60,7 +60,7 @@ def start_until(
             start.go_on()
             pause.wait(PAUSE)
     text = f"the hub did not answer within {patience:g} s"
-    raise StartError(text, f"look into its log: {start.log}")
+    raise StartError(text, f"read its log: {start.log}")
 
 
 class _Start:
@@ -83,7 +83,7 @@ class _Start:
         self._stack.close()
 
     def go_on(self) -> None:
-        """Start a hub if it is our turn, and see that it lives.
+        """Start a hub if it is our turn, and check that it lives.
 
         Raises:
             HubEndedError: It has ended.
@@ -103,17 +103,18 @@ class _Start:
             try:
                 self._stack.enter_context(locked(self._lock, 0.0))
             except StoreError as error:
-                if error.__cause__ is None:  # somebody has it; else there can be no lock here
+                # Another process holds it; any other failure means that there can be no lock here.
+                if error.__cause__ is None:
                     return False
             self._is_alone = True
         return True
 
 
 def _dismiss(process: Popen[bytes] | None, run_dir: str, deadline: float) -> None:
-    """End the hub we started if another was quicker.
+    """Stop the hub we started if another was quicker.
 
-    It would end by itself; but should the other be stopped just before it looks, it would take
-    its place, and whoever stopped the one would find another.
+    It would end by itself; but if the other were stopped just before it looks, it would take its
+    place, and whoever stopped the one would find another.
     """
     from toolyard.stores.runfile import RunDir
 
@@ -131,7 +132,7 @@ def _dismiss(process: Popen[bytes] | None, run_dir: str, deadline: float) -> Non
 
 
 def _start(log: str, flags: Sequence[str]) -> tuple[Popen[bytes], int]:
-    """Start one hub in a session of its own; give it and where its words in the log begin."""
+    """Start one hub in a session of its own; return it, and where its output begins in the log."""
     with suppress(OSError):
         if os.stat(log).st_size > LOG_LARGEST:
             os.replace(log, f"{log}.1")
@@ -150,7 +151,7 @@ def _start(log: str, flags: Sequence[str]) -> tuple[Popen[bytes], int]:
             )
             return process, begin
     except OSError as error:
-        raise StartError(f"no hub could be started: {error.strerror}", "") from error
+        raise StartError(f"cannot start a hub: {error.strerror}", "") from error
 
 
 def _somewhere() -> str:
@@ -169,6 +170,6 @@ def _ended(log: str, begin: int, code: int) -> HubEndedError:
     lines = [line.strip() for line in output if line.strip()]
     error = next((line for line in lines if line.startswith("toolyard: ")), "")
     hint = next((line for line in lines if line.startswith("hint: ")), "")
-    text = error.removeprefix("toolyard: ") or (lines[-1] if lines else "it said nothing")
-    advice = hint.removeprefix("hint: ") or f"look into {log}"
+    text = error.removeprefix("toolyard: ") or (lines[-1] if lines else "it printed nothing")
+    advice = hint.removeprefix("hint: ") or f"read its log: {log}"
     return HubEndedError(f"the hub ended at once: {text}", advice, code)

@@ -61,7 +61,7 @@ class CliContext:
         return replace(self.settings, config_file=Path(state.config))
 
     def find_hub(self) -> Control | None:
-        """Give the control door of the running hub, if there is one."""
+        """Return the control door of the running hub, if there is one."""
         from toolyard.console.control import Control
 
         state = self.run_dir.read()
@@ -70,7 +70,7 @@ class CliContext:
         return Control(state.url, self.settings.token or self.run_dir.token())
 
     def need_hub(self) -> Control:
-        """Give the control door of the running hub.
+        """Return the control door of the running hub.
 
         Raises:
             CommandError: There is none.
@@ -124,7 +124,7 @@ class CliContext:
         return self.find_hub()
 
     def start_hub(self) -> Control:
-        """Give the control door of the hub; start one in the background if there is none.
+        """Return the control door of the hub; start one in the background if there is none.
 
         Raises:
             StartError: It could not be started.

@@ -1,4 +1,4 @@
-"""The words of a command: for people, or as JSON for programs; colour only where it helps."""
+"""The output of a command: for people, or as JSON for programs; colour only where it helps."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COLOURS = {
     "failing": "red",
     "disabled": "bright_black",
 }
-"""By the word that is shown."""
+"""The colour of each word of a status."""
 _CONTROL = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]|\r(?!\n)"
 """All that moves the cursor, changes the terminal or cannot be written; not tabs and line ends."""
 _UNSEEN = (
@@ -42,7 +42,7 @@ class Terminal:
         self.as_json = as_json
 
     def answer(self, value: Any, show: Callable[[], None]) -> None:
-        """Give the answer of a command: `value` as JSON, or shown to a person."""
+        """Write the answer of a command: `value` as JSON, or shown to a person."""
         if self.as_json:
             print(json.dumps(value, ensure_ascii=False, indent=2))
         else:
@@ -53,11 +53,11 @@ class Terminal:
         print(_harmless(text, sys.stdout))
 
     def note(self, text: str) -> None:
-        """Tell what happens beside the answer."""
+        """Write a line beside the answer, to stderr."""
         print(_harmless(text, sys.stderr), file=sys.stderr, flush=True)
 
     def fail(self, text: str, hint: str, exit_: Exit) -> None:
-        """Say in one sentence what went wrong, and what to do next."""
+        """Write in one sentence what went wrong, and what to do next."""
         if self.as_json:
             print(json.dumps({"error": {"code": exit_.code, "text": text, "hint": hint}}))
             return
@@ -67,7 +67,7 @@ class Terminal:
             self.note(f"{self.paint('hint:', 'cyan', sys.stderr)} {hint}")
 
     def problem(self, text: str, hint: str = "", subject: str = "") -> None:
-        """Show a problem with what it is about and what to do about it."""
+        """Show a problem, its subject and what to do about it."""
         self.say()
         self.say(f"{self.paint('problem:', 'red')} {clean(text)}")
         if subject:
@@ -76,11 +76,11 @@ class Terminal:
             self.say(f"  hint:  {clean(hint)}")
 
     def paint(self, text: str, colour: str, stream: TextIO | None = None) -> str:
-        """Give the text in a colour, if it goes to a terminal that wants colours."""
+        """Return the text in a colour, if it goes to a terminal that wants colours."""
         return click.style(text, fg=colour) if is_colourful(stream or sys.stdout) else text
 
     def word(self, text: str) -> str:
-        """Give a word such as `ready` in its colour."""
+        """Return a word such as `ready` in its colour."""
         return self.paint(text, COLOURS[text]) if text in COLOURS else text
 
     def table(self, titles: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
@@ -102,29 +102,29 @@ def is_colourful(stream: TextIO) -> bool:
 
 
 def clean(text: str) -> str:
-    """Give the text on one line and without control characters: a server chose it, not we."""
+    """Return the text on one line and without control characters: a server chose it, not we."""
     return "".join(character if character.isprintable() else " " for character in text).strip()
 
 
 def visible(text: str, stream: TextIO | None = None) -> str:
-    """Give a text that a server chose so that it is only read: what controls a terminal is spelled.
+    """Return a text that a server chose, with whatever controls a terminal escaped.
 
-    On a terminal also what cannot be seen there; a pipe gets these characters as they are.
+    On a terminal, invisible characters are escaped too; a pipe gets them as they are.
     """
     pattern = _ON_TERMINALS if (stream or sys.stdout).isatty() else _IN_PIPES
-    return pattern.sub(lambda match: _spelled(match[0]), text)
+    return pattern.sub(lambda match: _escaped(match[0]), text)
 
 
 def _harmless(text: str, stream: TextIO) -> str:
-    """Let what we write ourselves have colours; a server may have had a say in all the rest."""
+    """Keep our own colours, and escape the rest: a server may have chosen it."""
     if not is_colourful(stream):
         return visible(text, stream)
     return _BESIDE_COLOURS.sub(
-        lambda match: match[0] if len(match[0]) > 1 else _spelled(match[0]), text
+        lambda match: match[0] if len(match[0]) > 1 else _escaped(match[0]), text
     )
 
 
-def _spelled(character: str) -> str:
+def _escaped(character: str) -> str:
     code = ord(character)
     if code < 0x100:
         return f"\\x{code:02x}"
