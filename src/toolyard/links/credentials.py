@@ -77,11 +77,11 @@ class Credentials:
         self._changes = follower.follow(grants.index, secrets.index)
         self._held: dict[str, OAuthGrant] = {}
         self._servers: dict[str, set[ServerId]] = {}
-        """Who was opened at an address, or tried to."""
+        """The servers that were opened at an address, or were to be."""
         self._links: dict[str, set[Link]] = {}
         self._renewals: dict[str, asyncio.Task[OAuthGrant | ToolyardError]] = {}
         self._tries: dict[str, tuple[int, float]] = {}
-        """How often a renewal failed, and when to try again."""
+        """The number of failed renewals, and when to try again."""
         self._tasks = Tasks()
         self._reread()
 
@@ -147,7 +147,7 @@ class Credentials:
         return grant
 
     async def renew(self, key: str, old: OAuthGrant) -> OAuthGrant:
-        """Give a newer grant than `old`; everybody who asks meanwhile gets the same.
+        """Return a newer grant than `old`; everybody who asks meanwhile gets the same.
 
         Raises:
             AuthNeededError: Nobody renews it.

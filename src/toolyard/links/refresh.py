@@ -53,7 +53,7 @@ class Answer:
 
 
 async def refresh(grant: OAuthGrant) -> OAuthGrant:
-    """Give the grant with new tokens.
+    """Return the grant with new tokens.
 
     Raises:
         AuthNeededError: The issuer refuses: a person has to log in again.

@@ -36,7 +36,7 @@ def _ignore(*_: object) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """What references are resolved with."""
+    """The values that references are resolved with."""
 
     env: Mapping[str, str] = field(repr=False)
     folder: str | None = None
@@ -56,12 +56,12 @@ class Unset:
 
 
 def expand_server(env: Mapping[str, str], server: Server) -> Endpoint:
-    """Give how a server is started or reached, with values; raises and blocks like `expand`."""
+    """Return the endpoint of a server with values; raises and blocks like `expand`."""
     return expand(server.endpoint, Lookup(env, server.folder))
 
 
 def expand(endpoint: Endpoint, lookup: Lookup) -> Endpoint:
-    """Give the endpoint with every reference replaced by what it stands for.
+    """Return the endpoint with every reference replaced by what it stands for.
 
     May ask the keyring, which may wait for the user: on an event loop, call it in a thread.
     What it resolves is hidden in logs from then on.
@@ -75,7 +75,7 @@ def expand(endpoint: Endpoint, lookup: Lookup) -> Endpoint:
     if isinstance(endpoint, Command):
         cwd = None if endpoint.cwd is None else _text(endpoint.cwd, lookup, "cwd")
         command = Command(
-            argv=tuple(_text(each, lookup, "the command") for each in endpoint.argv),
+            argv=tuple(_text(word, lookup, "the command") for word in endpoint.argv),
             env=_pairs(endpoint.env, lookup, "variable"),
             cwd=None if cwd is None else _place(cwd, lookup),
         )
@@ -90,29 +90,29 @@ def expand(endpoint: Endpoint, lookup: Lookup) -> Endpoint:
 
 
 def missing(endpoint: Endpoint, lookup: Lookup) -> tuple[str, ...]:
-    """Give the names of references that stand for nothing; no secret is asked for."""
-    return tuple(dict.fromkeys(each.name for each in find_unset(endpoint, lookup)))
+    """Return the names of references that stand for nothing; no secret is asked for."""
+    return tuple(dict.fromkeys(unset.name for unset in find_unset(endpoint, lookup)))
 
 
 def find_unset(endpoint: Endpoint, lookup: Lookup) -> tuple[Unset, ...]:
-    """Give the references that stand for nothing, each with its place; no secret is asked for."""
+    """Return the references that stand for nothing, each with its place; no secret is asked for."""
     # Whoever only looks must neither wake the keyring nor hold a secret.
     careful = replace(lookup, keyring=lambda name: name, file=lambda path: path)
-    found: list[Unset] = []
+    unset: list[Unset] = []
     for where, text in _parts(endpoint):
         names: list[str] = []
         _resolve(text, careful, names.append, 0)
-        found.extend(Unset(name, where) for name in names)
-    return tuple(dict.fromkeys(found))
+        unset.extend(Unset(name, where) for name in names)
+    return tuple(dict.fromkeys(unset))
 
 
 def find_secrets(endpoint: Endpoint, folder: str | None = None) -> tuple[str, ...]:
-    """Give the references to the keyring and to files, such as `keyring:name`; none is read."""
-    found: list[str] = []
+    """Return the references to the keyring and to files, such as `keyring:name`; none is read."""
+    keys: list[str] = []
 
     def note(kind: str) -> Callable[[str], str]:
         def noted(name: str) -> str:
-            found.append(f"{kind}:{name}")
+            keys.append(f"{kind}:{name}")
             return ""
 
         return noted
@@ -120,7 +120,7 @@ def find_secrets(endpoint: Endpoint, folder: str | None = None) -> tuple[str, ..
     looking = Lookup({}, folder, note("keyring"), note("file"))
     for _, text in _parts(endpoint):
         _resolve(text, looking, _ignore, 0)
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(keys))
 
 
 def _remember(name: str, value: str) -> None:
@@ -129,8 +129,8 @@ def _remember(name: str, value: str) -> None:
 
 
 def explain(unset: tuple[Unset, ...]) -> tuple[str, str]:
-    """Give text and hint on references that stand for nothing."""
-    places = ", ".join(f"'{each.name}' (in {each.where})" for each in unset)
+    """Return text and hint on references that stand for nothing."""
+    places = ", ".join(f"'{missing.name}' (in {missing.where})" for missing in unset)
     first = unset[0].name
     if first.startswith("${"):
         hint = "write a reference as ${NAME}, and a literal ${ as $${"
@@ -145,7 +145,7 @@ def explain(unset: tuple[Unset, ...]) -> tuple[str, str]:
 
 def _parts(endpoint: Endpoint) -> Iterator[tuple[str, str]]:
     if isinstance(endpoint, Command):
-        yield from (("the command", each) for each in endpoint.argv)
+        yield from (("the command", word) for word in endpoint.argv)
         yield from ((f"variable '{name}'", value) for name, value in endpoint.env)
         if endpoint.cwd is not None:
             yield "cwd", endpoint.cwd

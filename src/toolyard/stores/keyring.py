@@ -21,7 +21,7 @@ class NoKeyringError(SecretError):
 
 
 def find_keyring() -> Any:
-    """The module `keyring`, if it has a place that keeps secrets as such.
+    """Return the module `keyring`, if it has a place that keeps secrets as such.
 
     Raises:
         NoKeyringError: There is none; one that writes plain text does not count.
@@ -39,7 +39,7 @@ def find_keyring() -> Any:
 
 
 def has_keyring() -> bool:
-    """Whether this system has a keyring that can keep a secret."""
+    """Tell whether this system has a keyring that can keep a secret."""
     try:
         find_keyring()
     except NoKeyringError:
@@ -48,7 +48,7 @@ def has_keyring() -> bool:
 
 
 def read_keyring(name: str) -> str:
-    """Give a secret of the system's keyring.
+    """Return a secret of the system's keyring.
 
     Raises:
         SecretError: There is no keyring, it does not open, or has no such secret.

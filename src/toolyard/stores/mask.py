@@ -58,8 +58,8 @@ class Mask:
             return
         # Of a key that has several lines, a log may show each alone.
         parts = [line for line in secret.splitlines() if len(line) >= LINE_SHORTEST]
-        found = [form for text in {secret, *parts} for form in _forms(text)]
-        forms = {**self._forms, **dict.fromkeys(found)}
+        added = [form for text in {secret, *parts} for form in _forms(text)]
+        forms = {**self._forms, **dict.fromkeys(added)}
         self._forms = dict(list(forms.items())[-FORMS_LIMIT:])
         # The longest first: what is left of a long one, when a part of it went, tells too much.
         self._texts = tuple(sorted(self._forms, key=len, reverse=True))
@@ -81,7 +81,7 @@ class Mask:
         return text
 
     def begun(self, text: bytes) -> int:
-        """How many bytes at the end of a text may be the beginning of a secret."""
+        """Return how many bytes at the end of a text may be the beginning of a secret."""
         if not self._sorted:
             return 0
         line = len(text) - text.rfind(b"\n") - 1  # no line end is in a secret that is logged
@@ -102,11 +102,11 @@ class Veil:
 
     @property
     def is_holding(self) -> bool:
-        """Whether something waits."""
+        """True while something waits."""
         return bool(self._rest)
 
     def add(self, chunk: bytes) -> bytes:
-        """What can be shown now."""
+        """Return what can be shown now."""
         # Hidden first: what is left of it cannot be taken for the beginning of another.
         text = self._mask.hide_bytes(self._rest + chunk)
         end = len(text) - self._mask.begun(text)
@@ -114,13 +114,13 @@ class Veil:
         return text[:end]
 
     def end(self) -> bytes:
-        """What waited, when no more is to come."""
+        """Return what waited, when no more is to come."""
         rest, self._rest = self._rest, b""
         return rest
 
 
 MASK: Final = Mask()
-"""What this process must not show."""
+"""The secrets that this process must not show."""
 
 
 def learn(endpoint: Endpoint, mask: Mask = MASK) -> None:
@@ -141,35 +141,35 @@ def learn(endpoint: Endpoint, mask: Mask = MASK) -> None:
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether a secret is likely to stand under this name."""
+    """Tell whether a secret is likely to stand under this name."""
     plain = name.lower().replace("_", "").replace("-", "")
     return any(part in plain for part in NAMES) or plain in ("key", "pat") or plain.endswith("key")
 
 
 def looks_random(value: str) -> bool:
-    """Whether a value is more likely a key than a word, a path or an address."""
+    """Tell whether a value is more likely a key than a word, a path or an address."""
     kinds = (any(map(str.isdigit, value)), any(map(str.isalpha, value)))
-    plain = not any(each.isspace() or each in "\\,{" for each in value)
+    plain = not any(letter.isspace() or letter in "\\,{" for letter in value)
     return (
         len(value) >= 16 and all(kinds) and plain and value[0] not in "/~." and "://" not in value
     )
 
 
 def is_reference(value: str) -> bool:
-    """Whether it is one reference without a default, perhaps after a word such as `Bearer`."""
+    """Tell whether it is one reference without a default, perhaps after a word such as `Bearer`."""
     return _REFERENCE.fullmatch(value.strip()) is not None
 
 
 def hide_in_addresses(text: str) -> str:
     """The text without passwords and keys in the addresses in it; references stay."""
     text = _USERINFO.sub(
-        lambda found: found[0] if is_reference(found[2]) else f"{found[1]}:{HIDDEN}@", text
+        lambda match: match[0] if is_reference(match[2]) else f"{match[1]}:{HIDDEN}@", text
     )
     return _PARAMETER.sub(
-        lambda found: (
-            f"{found[1]}{HIDDEN}"
-            if is_secret_name(found[2]) and not is_reference(found[3])
-            else found[0]
+        lambda match: (
+            f"{match[1]}{HIDDEN}"
+            if is_secret_name(match[2]) and not is_reference(match[3])
+            else match[0]
         ),
         text,
     )
@@ -192,8 +192,8 @@ def _hidden_word(word: str, flag: str) -> str:
     if flag and is_secret_name(flag) and not word.startswith("--"):
         return HIDDEN
     for mark in ("=", ": "):
-        name, found, value = word.partition(mark)
-        is_name = bool(found) and "/" not in name
+        name, separator, value = word.partition(mark)
+        is_name = bool(separator) and "/" not in name
         if is_name and is_secret_name(name) and not is_reference(value):
             return f"{name}{mark}{HIDDEN}"
     return hide_in_addresses(word)
@@ -246,7 +246,7 @@ def _forms(secret: str) -> Iterator[str]:
 
 
 def _in_base64(raw: bytes, before: int) -> Iterator[str]:
-    """What base64 makes of it after so many other bytes, without the characters these touch."""
+    """Return its base64 after so many other bytes, without the characters these touch."""
     start = (0, 2, 3)[before]
     end = (before + len(raw)) * 8 // 6
     for encode in (base64.b64encode, base64.urlsafe_b64encode):

@@ -1,4 +1,4 @@
-"""Secrets in clear text where a reference could stand: found, and kept out of what is shown."""
+"""Secrets in plain text where a reference could stand: found, and kept out of what is shown."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ _PACKAGE: Final = re.compile(r"@[\w.-]+/[\w.-]+(?:@[\w.^~-]+)?|[\w.-]+(?:==|@)\d
 """With a scope or a version, which no key has."""
 
 
-def is_clear_secret(name: str, value: str) -> bool:
-    """Whether a value under this name is likely to be a secret, and no reference to one."""
+def is_plain_secret(name: str, value: str) -> bool:
+    """Tell whether a value under this name is likely to be a secret, and no reference to one."""
     if not value.strip() or is_reference(value):
         return False
     return is_secret_name(name) or looks_random(value)
 
 
-def clear_secrets(endpoint: Endpoint) -> Iterator[tuple[str, str]]:
-    """The fields of an endpoint that hold a secret in clear text: `env` or `headers`, and name."""
+def find_plain_secrets(endpoint: Endpoint) -> Iterator[tuple[str, str]]:
+    """Return the fields that hold a secret in plain text: `env` or `headers`, and the name."""
     field, pairs = (
         ("env", endpoint.env) if isinstance(endpoint, Command) else ("headers", endpoint.headers)
     )
-    yield from ((field, name) for name, value in pairs if is_clear_secret(name, value))
+    yield from ((field, name) for name, value in pairs if is_plain_secret(name, value))
 
 
 def without_secrets(endpoint: Endpoint) -> Endpoint:
@@ -62,7 +62,7 @@ def without_passwords(endpoint: Endpoint) -> Endpoint:
 
 def pairs_without_secrets(pairs: Pairs) -> Pairs:
     """Names and values, without values that look like secrets."""
-    return tuple((k, HIDDEN if is_clear_secret(k, v) else v) for k, v in pairs)
+    return tuple((k, HIDDEN if is_plain_secret(k, v) else v) for k, v in pairs)
 
 
 def _word(word: str, mask: Mask) -> str:

@@ -10,7 +10,7 @@ from toolyard.core.agents import AgentConfig, AgentOverride, AgentServer
 from toolyard.core.fields import FaultsError, FieldFault
 from toolyard.core.plans import Refusal, Resolution
 from toolyard.features.agents.resolutions import Resolutions
-from toolyard.stores.plain_secrets import clear_secrets
+from toolyard.stores.plain_secrets import find_plain_secrets
 
 FIELDS: Final = {
     "shared-stdio": "mode",
@@ -66,7 +66,7 @@ def _check(servers: Sequence[AgentServer], made: Resolution) -> Checked:
     refusals = [refusal for refusal in made.refusals if refusal.name in names]
     errors = tuple(_fault(refusal) for refusal in refusals if refusal.code in ERRORS)
     warnings = tuple(_fault(refusal) for refusal in refusals if refusal.code not in ERRORS)
-    clear = (fault for server in servers for fault in _clear_secrets(server))
+    clear = (fault for server in servers for fault in _find_plain_secrets(server))
     return Checked(errors, (*warnings, *clear))
 
 
@@ -74,10 +74,10 @@ def _fault(refusal: Refusal) -> FieldFault:
     return FieldFault(refusal.name, FIELDS.get(refusal.code, "name"), refusal.text, refusal.hint)
 
 
-def _clear_secrets(server: AgentServer) -> Iterator[FieldFault]:
+def _find_plain_secrets(server: AgentServer) -> Iterator[FieldFault]:
     if server.endpoint is None:
         return
-    for field, name in clear_secrets(server.endpoint):
+    for field, name in find_plain_secrets(server.endpoint):
         key = f"{server.name}-{name}".lower().replace("_", "-")
         text = f"{name!r} in '{field}' is a secret in clear text"
         hint = f"keep it with: toolyard secret set {key}; and write ${{keyring:{key}}}"

@@ -99,7 +99,7 @@ class Callback:
 
 @asynccontextmanager
 async def listening(port: int = 0) -> AsyncIterator[Callback]:
-    """Give a callback that can be reached; leaving closes it.
+    """Open a callback that can be reached; leaving closes it.
 
     Raises:
         OSError: The port is taken.

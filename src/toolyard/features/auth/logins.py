@@ -140,8 +140,8 @@ def _describe(alias: str, grant: ListedGrant, attempt: str = "") -> LoginState:
     """Describe a login; one that expired still holds, for it is renewed when it is needed."""
     is_over = bool(grant.expires_at) and time.time() >= grant.expires_at
     state: State = "ended" if grant.ended and is_over else "logged-in"
-    kept = grant.issuer, grant.scope, grant.place, grant.expires_at
-    return LoginState(alias, grant.url, state, *kept, attempt)
+    details = grant.issuer, grant.scope, grant.place, grant.expires_at
+    return LoginState(alias, grant.url, state, *details, attempt)
 
 
 def address_of(entry: Entry) -> Url:

@@ -22,10 +22,10 @@ PREFERRED: Final[tuple[TokenEndpointAuthMethod, ...]] = (
     "client_secret_post",
     "client_secret_basic",
 )
-"""How a client proves to an issuer who it is: a program on the user's machine keeps no secret, so
-it has none where that is allowed."""
+"""The ways to prove to an issuer who a client is, best first: a program on the user's machine keeps
+no secret, so it has none where that is allowed."""
 DEFAULT: Final = ("client_secret_basic",)
-"""What an issuer offers that does not say (RFC 8414, section 2)."""
+"""The ways of an issuer that names none (RFC 8414, section 2)."""
 
 
 def choose_method(offered: object, *, has_secret: bool = False) -> TokenEndpointAuthMethod | None:
@@ -48,7 +48,7 @@ def is_same_issuer(one: str, other: str) -> bool:
 def client_metadata(callback: str, scope: str) -> OAuthClientMetadata:
     """The client that we are, asking for this scope beside the one that the server names."""
 
-    class Wish(OAuthClientMetadata):
+    class ScopedMetadata(OAuthClientMetadata):
         """Keeps its scope whatever the SDK finds out."""
 
         def __setattr__(self, name: str, value: Any) -> None:
@@ -56,7 +56,7 @@ def client_metadata(callback: str, scope: str) -> OAuthClientMetadata:
                 value = join_scopes(value or "", scope) or None
             super().__setattr__(name, value)
 
-    return Wish(
+    return ScopedMetadata(
         client_name="Toolyard",
         redirect_uris=[AnyUrl(callback)],
         grant_types=["authorization_code", "refresh_token"],
