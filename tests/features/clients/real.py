@@ -17,10 +17,10 @@ import pytest
 
 from tests.fixtures.stub_run import stub_command
 from toolyard.core.model import Command, Endpoint, Url
-from toolyard.features.clients.change import read_file
 from toolyard.features.clients.formats import put, read
 from toolyard.features.clients.known import BY_NAME
 from toolyard.features.clients.places import Place, Surroundings, one_place
+from toolyard.features.clients.plan import read_file
 from toolyard.features.clients.shapes import ClientEntry
 
 BOX = Path(os.environ.get("REAL_CLIENTS", "no clients"))

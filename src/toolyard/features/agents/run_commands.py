@@ -111,10 +111,10 @@ def _endpoint(server: RunServer, token: str) -> Endpoint:
 def _others() -> tuple[str, ...]:
     """The servers of the user's own file, which the run is not to have."""
     from toolyard.core.errors import ToolyardError
-    from toolyard.features.clients.change import read_file
     from toolyard.features.clients.formats import read
     from toolyard.features.clients.known import find_client
     from toolyard.features.clients.places import Surroundings, user_places
+    from toolyard.features.clients.plan import read_file
 
     client = find_client("codex")
     names: list[str] = []

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import stat
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, TypeGuard
+from typing import Any
 
 import msgspec
 
@@ -18,10 +15,8 @@ from toolyard.core.errors import ConfigError, StoreError, TakenError
 from toolyard.core.fields import FaultsError
 from toolyard.core.model import Endpoint, Url
 from toolyard.core.server_entries import LAUNCH_KEYS, SWITCH_KEYS
-from toolyard.features.clients.difference import difference
 from toolyard.features.clients.formats import put, raw_entry, remove
 from toolyard.features.clients.journal import (
-    LARGEST,
     Journal,
     Record,
     What,
@@ -30,58 +25,19 @@ from toolyard.features.clients.journal import (
 )
 from toolyard.features.clients.known import FORMER_IDS, find_client
 from toolyard.features.clients.ours import is_ours
-from toolyard.features.clients.places import Place, refuse_links
+from toolyard.features.clients.places import Place
+from toolyard.features.clients.plan import (
+    ChangePlan,
+    is_narrowing,
+    missing_folders,
+    mode_of,
+    narrowed,
+    read_file,
+    remove_folders,
+    write_plan,
+)
 from toolyard.features.clients.shapes import BY_VARIABLE
 from toolyard.features.clients.starting import NAME
-from toolyard.records.files import read_bounded, write_atomic
-
-OWN_MODE: Final = 0o600
-SHARED_MODE: Final = 0o644
-"""Of a new file in a project, which is for everybody who works on it."""
-
-
-@dataclass(frozen=True, slots=True)
-class ChangePlan:
-    """A change that was not made yet."""
-
-    place: Place
-    what: What
-    before: bytes | None
-    """The bytes of the file; None if there is none."""
-    after: bytes | None
-    """The bytes it is to hold; None if it is to go."""
-    modes: tuple[int, int] | None = None
-    """The mode it has and the one it is to get, if another."""
-    ended: str = ""
-    """The token that will not work any more."""
-    batch: str = ""
-    """The order it is part of, if that changes several files."""
-
-    @property
-    def changes(self) -> bool:
-        """True if there is anything to do."""
-        return self.before != self.after or self.modes is not None
-
-    @property
-    def difference(self) -> str:
-        """The change as a unified difference, without secrets; empty if there is none."""
-        lines = difference(self.place.path, self.before, self.after)
-        if self.modes is None:
-            return lines
-        old, new = self.modes
-        why = "it holds a token" if _is_narrowing(self.modes) else "as it was before"
-        return f"mode {old:04o} -> {new:04o}: {why}\n{lines}"
-
-    def check_previewed(self, difference: str | None) -> None:
-        """See that this is the change that was previewed, if one was.
-
-        Raises:
-            ConfigError: It is another.
-        """
-        if difference is not None and difference != self.difference:
-            raise ConfigError(
-                f"'{self.place.path}' was changed meanwhile, and was left alone", "try again"
-            )
 
 
 class Changes:
@@ -109,7 +65,7 @@ class Changes:
                 )
             raw = raw | _added_keys(present) if present else raw
             after = before if present == raw else _put(place, before or b"", raw)
-        modes = _narrowed(place) if _holds_secret(endpoint) else self._former_modes(place)
+        modes = narrowed(place) if _holds_secret(endpoint) else self._former_modes(place)
         return ChangePlan(place, "connected", before, after, modes)
 
     def plan_disconnect(self, place: Place) -> ChangePlan:
@@ -138,9 +94,9 @@ class Changes:
     def _former_modes(self, place: Place) -> tuple[int, int] | None:
         """The mode a file has and had, if we took it from others and nobody changed it since."""
         for record in self.journal.records():
-            if record.path == str(place.path) and not record.undone and _is_narrowing(record.modes):
+            if record.path == str(place.path) and not record.undone and is_narrowing(record.modes):
                 old, new = record.modes
-                return (new, old) if _mode(place) == new else None
+                return (new, old) if mode_of(place) == new else None
         return None
 
     def _earlier(self, place: Place, data: bytes) -> tuple[bool, bytes | None]:
@@ -174,7 +130,7 @@ class Changes:
                 return None
             record = self.journal.add(self._record(plan), plan.before)
             try:
-                _write(plan)
+                write_plan(plan)
             except StoreError:
                 self.journal.forget(record)
                 raise
@@ -202,7 +158,7 @@ class Changes:
         was = self.journal.backup(record)
         what: What = "disconnected" if record.what == "connected" else "connected"
         old, new = record.modes or (None, None)
-        modes = (new, old) if old and new and _mode(place) == new else None
+        modes = (new, old) if old and new and mode_of(place) == new else None
         if hash_of(now) == record.after:
             return record, ChangePlan(place, what, now, was, modes)
         with _about(place):
@@ -236,9 +192,9 @@ class Changes:
             if read_file(plan.place) != plan.before:
                 raise ConfigError(f"'{plan.place.path}' was changed meanwhile", "try again")
             if plan.changes:
-                _write(plan)
+                write_plan(plan)
             if plan.after is None:
-                _remove_folders(record.made)
+                remove_folders(record.made)
             now = datetime.now(UTC).isoformat(timespec="seconds")
             self.journal.write(msgspec.structs.replace(record, undone=now))
 
@@ -256,7 +212,7 @@ class Changes:
             entry=_hash_entry(_entry(place, plan.after)),
             base=str(place.base),
             project=place.project,
-            made=tuple(map(str, _missing_folders(place.path.parent))),
+            made=tuple(map(str, missing_folders(place.path.parent))),
             modes=plan.modes,
             ended=plan.ended,
             batch=plan.batch,
@@ -271,20 +227,6 @@ class Changes:
                 )
             return record
         return self.last()[0]
-
-
-def read_file(place: Place) -> bytes | None:
-    """The bytes of a client's file; None if there is none.
-
-    Raises:
-        ConfigError: A link leads to it, or it is no file.
-        StoreError: It cannot be read.
-    """
-    refuse_links(place)
-    try:
-        return read_bounded(place.path, LARGEST)
-    except FileNotFoundError:
-        return None
 
 
 def place_of(record: Record) -> Place:
@@ -339,52 +281,5 @@ def _hash_entry(raw: Any) -> str:
     return hash_of(json.dumps(raw, sort_keys=True, default=str).encode())
 
 
-def _missing_folders(folder: Path) -> list[Path]:
-    missing = [path for path in (folder, *folder.parents) if not path.exists()]
-    return missing[::-1]
-
-
-def _mode(place: Place) -> int | None:
-    """The mode of a file; None if there is none."""
-    try:
-        return stat.S_IMODE(place.path.stat().st_mode) & 0o777
-    except OSError:
-        return None  # a new one is for its owner alone
-
-
-def _narrowed(place: Place) -> tuple[int, int] | None:
-    """The mode of a file that others may read, and the one without them."""
-    mode = _mode(place)
-    return (mode, mode & OWN_MODE) if mode is not None and mode & 0o077 else None
-
-
-def _is_narrowing(modes: tuple[int, int] | None) -> TypeGuard[tuple[int, int]]:
-    return modes is not None and modes[1] & ~modes[0] == 0
-
-
 def _holds_secret(endpoint: Endpoint) -> bool:
     return isinstance(endpoint, Url) and bool(endpoint.headers)
-
-
-def _write(plan: ChangePlan) -> None:
-    place, data = plan.place, plan.after
-    if data is None:
-        try:
-            place.path.unlink()
-        except OSError as error:
-            raise StoreError(
-                f"cannot remove '{place.path}': {error.strerror}", "remove it by hand"
-            ) from error
-        return
-    if place.is_shared:
-        with suppress(OSError):  # writing says what is wrong
-            place.path.parent.mkdir(parents=True, exist_ok=True)
-    usual = SHARED_MODE if place.is_shared else OWN_MODE
-    mode = plan.modes[1] if plan.modes else usual
-    write_atomic(place.path, data, mode, keep_mode=plan.modes is None)
-
-
-def _remove_folders(folders: tuple[str, ...]) -> None:
-    for folder in reversed(folders):
-        with suppress(OSError):  # somebody put something into it
-            os.rmdir(folder)

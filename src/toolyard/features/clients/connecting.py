@@ -10,12 +10,13 @@ from typing import Any, Final
 
 from toolyard.core.errors import ConfigError, ToolyardError
 from toolyard.core.model import Command, Endpoint, Url
-from toolyard.features.clients.change import ChangePlan, Changes, read_file
+from toolyard.features.clients.change import Changes
 from toolyard.features.clients.formats import read
 from toolyard.features.clients.journal import Journal, Record
 from toolyard.features.clients.known import CLIENTS, Client, find_client
 from toolyard.features.clients.ours import is_ours, own_address, own_command, own_entry
 from toolyard.features.clients.places import Place, Surroundings, is_installed, one_place
+from toolyard.features.clients.plan import ChangePlan, read_file
 from toolyard.features.clients.starting import NAME, fleeting_note
 from toolyard.features.tokens.model import PREFIX, AgentToken, hash_of, new_token
 from toolyard.features.tokens.store import TokensFile

@@ -17,9 +17,9 @@ from toolyard.operation import Needs, NoInput, operation
 from toolyard.yard import Yard
 
 if TYPE_CHECKING:  # most hubs never change a client's file, and none does on its way up
-    from toolyard.features.clients.change import ChangePlan
     from toolyard.features.clients.connecting import ClientState, Connecting
     from toolyard.features.clients.journal import Record
+    from toolyard.features.clients.plan import ChangePlan
 
 TOP = "/api/v1/clients"
 ONE = "/api/v1/clients/{name}"

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from toolyard.core.errors import ToolyardError
-from toolyard.features.clients.change import read_file
 from toolyard.features.clients.delivery import Delivery, Merge
 from toolyard.features.clients.formats import remove
 from toolyard.features.clients.known import BY_NAME
 from toolyard.features.clients.places import Place, refuse_links
+from toolyard.features.clients.plan import read_file
 from toolyard.records.files import locked, write_atomic
 
 NOTE: Final = "merged.json"
