@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from toolyard.feature import Command, Feature, Heading
-from toolyard.features import catalog
+from toolyard.features import catalog, servers
 
 FEATURE: Final = Feature(
     __name__,
@@ -24,5 +24,5 @@ FEATURE: Final = Feature(
             "commands:approve_command",
         ),
     ),
-    uses=(catalog.FEATURE,),
+    uses=(servers.FEATURE, catalog.FEATURE),
 )

@@ -95,7 +95,11 @@ def _wait_read(hub: Control, names: Sequence[str]) -> None:
 
 
 def _enabled(hub: Control) -> list[str]:
-    return [server["alias"] for server in hub.status()["servers"] if server["enabled"]]
+    from toolyard.features.servers.operations import list_servers
+    from toolyard.operation import NoInput
+
+    servers = hub.run(list_servers, NoInput()).servers
+    return [server.alias for server in servers if server.enabled]
 
 
 def _verify(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from toolyard.feature import Command, Feature, Heading
-from toolyard.features import approvals, catalog
+from toolyard.features import approvals, catalog, servers
 
 FEATURE: Final = Feature(
     __name__,
@@ -18,5 +18,5 @@ FEATURE: Final = Feature(
             "commands:lock_command",
         ),
     ),
-    uses=(approvals.FEATURE, catalog.FEATURE),
+    uses=(servers.FEATURE, catalog.FEATURE, approvals.FEATURE),
 )

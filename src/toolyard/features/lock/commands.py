@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from toolyard.console.exits import Exit
 from toolyard.console.settling import find_settled
 
 if TYPE_CHECKING:
-    from toolyard.console.control import Control
+    from toolyard.core.rows import ServerRow
     from toolyard.features.lock.store import LockFile
 
 
@@ -36,13 +37,14 @@ def lock_command(context: CliContext, check: bool, path: Path) -> None:
     and of its instructions. Starts a hub in the background if none is running.
     """
     from toolyard.features.lock.operations import get_lock
+    from toolyard.features.servers.operations import list_servers
     from toolyard.operation import NoInput
 
     hub = find_settled(context)
     if check:
         _check(context, hub.run(get_lock, NoInput()), path)
         return
-    _refuse_unclear(hub)
+    _refuse_unclear(hub.run(list_servers, NoInput()).servers)
     _write(context, hub.run(get_lock, NoInput()), path)
 
 
@@ -68,19 +70,19 @@ def _check(context: CliContext, file: LockFile, path: Path) -> None:
         raise click.exceptions.Exit(Exit.FAILED)
 
 
-def _refuse_unclear(hub: Control) -> None:
+def _refuse_unclear(servers: Iterable[ServerRow]) -> None:
     """Refuse to lock what waits for approval, or what nobody has seen.
 
     Raises:
         CommandError: There is something of that kind.
     """
-    for server in hub.status()["servers"]:
-        if not server["enabled"]:
+    for server in servers:
+        if not server.enabled:
             continue
-        name = server["alias"]
-        if server["held"] or server["held_also"]:
+        name = server.alias
+        if server.held or server.held_also:
             text = f"something of '{name}' waits for approval"
             raise CommandError(text, f"run: toolyard approve {name}", Exit.REFUSED)
-        if server["status"] == "failing" or (server["problem"] and not server["tools"]):
+        if server.status == "failing" or (server.problem and not server.tools):
             text = f"'{name}' is not ready, so what it offers is not known"
             raise CommandError(text, f"run: toolyard verify {name}", Exit.REFUSED)
