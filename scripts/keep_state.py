@@ -1,6 +1,6 @@
 """Keeps a state directory as an older commit writes it, as text, for the tests of upgrades.
 
-    python scripts/keep_state.py COMMIT tests/stores/states/NAME
+    python scripts/keep_state.py COMMIT tests/records/states/NAME
 
 Checks the commit out beside this tree, runs its hub in a home of its own, does there what leaves
 something behind (calls, approvals, a tool that waits, a token, an agent's list, a profile), and

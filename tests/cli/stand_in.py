@@ -11,8 +11,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl
 
+from toolyard.records.runfile import HubState, RunDir
 from toolyard.settings import read_settings
-from toolyard.stores.runfile import HubState, RunDir
 
 TOOL = {
     "name": "files__read",

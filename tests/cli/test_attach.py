@@ -15,8 +15,8 @@ import pytest
 import toolyard as package
 from toolyard.cli import attach, attached
 from toolyard.console.exits import Exit
+from toolyard.records.directories import make_private
 from toolyard.settings import read_settings
-from toolyard.stores.places import make_private
 
 SOURCE = str(Path(package.__file__).parents[1])
 

@@ -16,8 +16,8 @@ from tests.cli.conftest import Toolyard
 from tests.cli.stand_in import StandIn
 from toolyard.cli.holder import find_holder
 from toolyard.console.exits import Exit
+from toolyard.records.runfile import RunDir
 from toolyard.settings import read_settings
-from toolyard.stores.runfile import RunDir
 
 SOURCE = str(Path(package.__file__).parents[1])
 
@@ -143,7 +143,7 @@ def test_a_hub_that_ends_at_once_is_explained(toolyard: Toolyard, busy: int) -> 
 STUBBORN = """
 import os, pathlib, signal, sys
 from toolyard.settings import read_settings
-from toolyard.stores.runfile import HubState, RunDir
+from toolyard.records.runfile import HubState, RunDir
 place = RunDir(read_settings({}, os.environ).runtime_dir)
 place.write(HubState.of_this_process("http://127.0.0.1:9", 9))
 print("here", flush=True)

@@ -20,7 +20,7 @@ from tests.e2e.hub import TOKEN, environment, new_home, toolyard
 from tests.e2e.talk import ALL, ANSWERS, Json, LineTalk
 from tests.fixtures.ports import free_port
 from tests.fixtures.stub_run import recorded
-from toolyard.stores.runfile import HubState, RunDir
+from toolyard.records.runfile import HubState, RunDir
 
 PATIENCE = 60.0
 

@@ -20,7 +20,7 @@ from typing import Any
 
 from tests.fixtures.ports import free_port
 from tests.fixtures.stub_run import recorded, stub_command
-from toolyard.stores.places import socket_path
+from toolyard.records.directories import socket_path
 
 TOKEN = "only-for-these-tests-0123456789"
 PATIENCE = 60.0

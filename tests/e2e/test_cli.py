@@ -22,8 +22,8 @@ import pytest
 import toolyard as package
 from tests.fixtures.ports import free_port
 from toolyard.console.exits import Exit
+from toolyard.records.runfile import HubState, RunDir
 from toolyard.settings import read_settings
-from toolyard.stores.runfile import HubState, RunDir
 
 SOURCE = str(Path(package.__file__).parents[1])
 TOOLYARD = [sys.executable, "-m", "toolyard"]

@@ -17,9 +17,9 @@ from tests.surfaces.doors import Doors, Json, open_doors
 from toolyard.core.agentfiles import read_agent, read_config, read_policy
 from toolyard.features.agents.store import AgentStore
 from toolyard.records.database import Database
+from toolyard.records.directories import socket_path
+from toolyard.records.schema import MIGRATIONS
 from toolyard.settings import read_settings
-from toolyard.stores.places import socket_path
-from toolyard.stores.schema import MIGRATIONS
 
 AGENT = "codex"
 

@@ -24,8 +24,8 @@ from toolyard.records.document import DocumentFile, DocumentRecords
 from toolyard.records.folder import FolderRecords
 from toolyard.records.follow import Follower
 from toolyard.records.protocol import ABSENT, Records, amend
+from toolyard.records.schema import MIGRATIONS
 from toolyard.records.sqlite import SqliteRecords
-from toolyard.stores.schema import MIGRATIONS
 
 
 @dataclass(frozen=True, slots=True)

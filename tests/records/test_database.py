@@ -14,7 +14,7 @@ OPENER = """
 import sys
 from pathlib import Path
 from toolyard.records.database import Database
-from toolyard.stores.schema import MIGRATIONS
+from toolyard.records.schema import MIGRATIONS
 
 print("here", flush=True)
 for line in sys.stdin:

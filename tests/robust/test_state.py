@@ -14,7 +14,7 @@ import pytest
 
 from tests.e2e.hub import RunningHub, new_home, running_hub
 from tests.features.approvals.yard import ask, command, described, order, says, tool
-from toolyard.stores.backups import KEPT, Backups
+from toolyard.records.backups import KEPT, Backups
 
 Json = dict[str, Any]
 AGENT = "/api/mcp-config?agent=codex"

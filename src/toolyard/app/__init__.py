@@ -15,8 +15,8 @@ from toolyard.doors.stdio.lines import serve_stdio
 from toolyard.feature import Feature
 from toolyard.features import FEATURES
 from toolyard.links.patience import Patience
+from toolyard.records.runfile import RunDir
 from toolyard.settings import Settings
-from toolyard.stores.runfile import RunDir
 
 __all__ = ["House", "run"]
 

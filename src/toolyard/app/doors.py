@@ -28,8 +28,8 @@ from toolyard.doors.page.web import Pages, PageSessions
 from toolyard.doors.stdio.lines import SocketDoor
 from toolyard.features.history.store import History
 from toolyard.features.tokens.store import TokensFile
+from toolyard.records.runfile import HubState, RunDir
 from toolyard.settings import Settings, in_force
-from toolyard.stores.runfile import HubState, RunDir
 from toolyard.surfaces.control.api import make_app
 from toolyard.surfaces.control.bound import bind_operations
 from toolyard.surfaces.control.openapi import described

@@ -15,6 +15,7 @@ from toolyard.board import Board
 from toolyard.core.model import Remembered, Report
 from toolyard.core.ports import Source
 from toolyard.executors.local import Local
+from toolyard.executors.local.listeners import read_ports
 from toolyard.executors.local.usage import memory_of
 from toolyard.executors.making import make_executor
 from toolyard.feature import Feature
@@ -52,17 +53,16 @@ from toolyard.links.probe import probe
 from toolyard.links.readiness import Readiness
 from toolyard.links.sites import Sites
 from toolyard.links.weights import Weights
+from toolyard.records.addresses import AddressStore
+from toolyard.records.backups import Backups
 from toolyard.records.follow import Follower
+from toolyard.records.identity import hub_identity
+from toolyard.records.offer_cache import OfferCache
+from toolyard.records.secrets.expand import expand_server, find_secrets
+from toolyard.records.state import open_state
 from toolyard.relay.dismissals import Dismissals
 from toolyard.relay.relay import Relay
 from toolyard.settings import Settings
-from toolyard.sources.listeners import read_ports
-from toolyard.stores.addresses import AddressStore
-from toolyard.stores.backups import Backups
-from toolyard.stores.expand import expand_server, find_secrets
-from toolyard.stores.identity import hub_identity
-from toolyard.stores.offer_cache import OfferCache
-from toolyard.stores.state import open_state
 from toolyard.yard import Parts, Stopping, Yard
 
 

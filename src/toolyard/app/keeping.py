@@ -7,10 +7,10 @@ from typing import Final
 
 from toolyard.board import Board
 from toolyard.core.model import Status
-from toolyard.stores.addresses import AddressStore
-from toolyard.stores.backups import Backups
-from toolyard.stores.offer_cache import OfferCache
-from toolyard.stores.state import State
+from toolyard.records.addresses import AddressStore
+from toolyard.records.backups import Backups
+from toolyard.records.offer_cache import OfferCache
+from toolyard.records.state import State
 
 BACKUP_SECONDS: Final = 86400.0
 

@@ -18,7 +18,7 @@ from toolyard.cli.attached import Attached, aside, complain
 from toolyard.cli.conversation import Conversation
 from toolyard.console.exits import Exit
 from toolyard.core.errors import ToolyardError
-from toolyard.stores.places import socket_path
+from toolyard.records.directories import socket_path
 
 TYPE_CHECKING = False  # checkers know this name; to import it would cost what is saved here
 if TYPE_CHECKING:

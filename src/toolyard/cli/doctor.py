@@ -87,7 +87,7 @@ def _settled(hub: Control) -> dict[str, Any]:
 
 
 def _examine_places(context: CliContext) -> Iterator[Finding]:
-    from toolyard.stores.places import make_private
+    from toolyard.records.directories import make_private
 
     try:
         make_private(str(context.run_dir.path))
@@ -101,7 +101,7 @@ def _examine_places(context: CliContext) -> Iterator[Finding]:
 def _examine_state(context: CliContext) -> Iterator[Finding]:
     """What a hub would say of the files it keeps."""
     from toolyard.features.tokens.store import open_tokens
-    from toolyard.stores.state import examine
+    from toolyard.records.state import examine
 
     folder = context.settings.state_dir
     for each in (examine(folder), *open_tokens(folder / "tokens.json").read().problems[:1]):

@@ -110,7 +110,7 @@ def _exit_of(error: ToolyardError) -> Exit:
 
 def _exit_of_hub(error: ToolyardError) -> Exit:
     from toolyard.console.background import HubEndedError
-    from toolyard.stores.runfile import AlreadyRunningError
+    from toolyard.records.runfile import AlreadyRunningError
 
     if isinstance(error, AlreadyRunningError):
         return Exit.RUNNING

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Final
 
 from toolyard.core.errors import StoreError
+from toolyard.records.directories import make_private
 from toolyard.records.files import read_bounded, write_atomic
 from toolyard.settings import SETTINGS
-from toolyard.stores.places import make_private
 
 FILE: Final = "flags.json"
 """Its name in the run directory."""

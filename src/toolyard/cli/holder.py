@@ -8,8 +8,8 @@ def find_holder(port: int) -> str:
 
     Only Linux says, and only about processes of this user.
     """
-    from toolyard.sources.holders import find_holders
-    from toolyard.sources.listeners import read_listeners
+    from toolyard.executors.local.holders import find_holders
+    from toolyard.executors.local.listeners import read_listeners
 
     listeners = read_listeners() or ()
     inodes = frozenset(listener.inode for listener in listeners if listener.port == port)

@@ -24,7 +24,7 @@ from toolyard.console.exits import Exit
 from toolyard.core.problems import ProblemCode
 
 if TYPE_CHECKING:
-    from toolyard.stores.runfile import HubState
+    from toolyard.records.runfile import HubState
 
 STOP_PATIENCE = 20.0
 """Seconds; the hub itself gives its servers 15."""
@@ -73,7 +73,7 @@ def up_command(context: CliContext, detach: bool) -> None:
         _detach(context)
         return
     from toolyard.cli.serving import serve
-    from toolyard.stores.runfile import AlreadyRunningError
+    from toolyard.records.runfile import AlreadyRunningError
 
     state = context.run_dir.read()
     if state is not None:
@@ -128,7 +128,7 @@ def restore_command(context: CliContext, day: str, lists: bool, anew: bool) -> N
     of the last seven days on which a hub ran; without DAY (as in 2026-01-31) the newest is taken,
     and what is there now is put aside. A hub that is running is restarted.
     """
-    from toolyard.stores.backups import Backups, day_of
+    from toolyard.records.backups import Backups, day_of
 
     if not context.flags:
         context.flags.update(_recall())
@@ -167,7 +167,7 @@ def _check_config(context: CliContext) -> None:
 
     And it must be the user's own: a hub without its servers is not what was asked for.
     """
-    from toolyard.stores.ownership import refuse_shared
+    from toolyard.records.ownership import refuse_shared
 
     if not context.told_config:
         return

@@ -14,8 +14,8 @@ from toolyard.cli.holder import find_holder
 from toolyard.console.errors import CommandError
 from toolyard.console.exits import Exit
 from toolyard.core.errors import ConfigError, ToolyardError
+from toolyard.records.secrets.mask import install as install_mask
 from toolyard.settings import Settings, read_settings
-from toolyard.stores.mask import install as install_mask
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine

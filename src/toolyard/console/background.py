@@ -17,8 +17,8 @@ from typing import TypeVar
 
 from toolyard.console.exits import Exit
 from toolyard.core.errors import StartError, StoreError
+from toolyard.records.directories import make_private
 from toolyard.records.files import locked
-from toolyard.stores.places import make_private
 
 LOG = "hub.log"
 LOG_LARGEST = 5 * 1024 * 1024
@@ -116,7 +116,7 @@ def _dismiss(process: Popen[bytes] | None, run_dir: str, deadline: float) -> Non
     It would end by itself; but if the other were stopped just before it looks, it would take its
     place, and whoever stopped the one would find another.
     """
-    from toolyard.stores.runfile import RunDir
+    from toolyard.records.runfile import RunDir
 
     place, pause = RunDir(Path(run_dir)), threading.Event()
     while process is not None and process.poll() is None and time.monotonic() < deadline:

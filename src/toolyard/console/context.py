@@ -17,8 +17,8 @@ from toolyard.console.terminal import Terminal
 if TYPE_CHECKING:
     from toolyard.console.control import Control
     from toolyard.operation import Answer, Operation, Order
+    from toolyard.records.runfile import RunDir
     from toolyard.settings import Settings
-    from toolyard.stores.runfile import RunDir
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -45,7 +45,7 @@ class CliContext:
     @cached_property
     def run_dir(self) -> RunDir:
         """The directory in which the hub can be found."""
-        from toolyard.stores.runfile import RunDir
+        from toolyard.records.runfile import RunDir
 
         return RunDir(self.settings.runtime_dir)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import cast
 
 from toolyard.executors.tail import LogFile, Tail, neutral
-from toolyard.stores.mask import MASK, Veil
+from toolyard.records.secrets.mask import MASK, Veil
 
 _EARLY_BYTES = 1024 * 1024  # what may wait for `connect` before reading is paused
 _GRACE = 1.0  # end of output and end of process come as two events; the second is waited for

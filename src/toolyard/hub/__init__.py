@@ -20,8 +20,8 @@ from toolyard.hub.addresses import address_problems
 from toolyard.links.instances import Instances
 from toolyard.links.keeper import Keeper
 from toolyard.links.pool import LinkPool
+from toolyard.links.projects import ProjectFolders
 from toolyard.links.readiness import Readiness
-from toolyard.sources.projects import ProjectFolders
 
 NAMED: Final = 10
 """How many tools a sentence names."""

@@ -28,7 +28,7 @@ from toolyard.links.refresh import refresh
 from toolyard.links.refusals import AuthNeededError, ScopeNeededError
 from toolyard.records.follow import Follower
 from toolyard.records.marks import Mark, mark_of
-from toolyard.stores.expand import find_secrets
+from toolyard.records.secrets.expand import find_secrets
 from toolyard.wire.tasks import Tasks
 
 log = logging.getLogger(__name__)

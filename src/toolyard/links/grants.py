@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final, Protocol
 from urllib.parse import urlsplit, urlunsplit
 
-from toolyard.stores.secret_files import SecretPlace
+from toolyard.records.secrets.secret_files import SecretPlace
 
 AHEAD_MOST: Final = 300.0
 AHEAD_PART: Final = 0.25

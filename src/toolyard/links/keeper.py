@@ -23,7 +23,7 @@ from toolyard.links.listening import Listening
 from toolyard.links.listing import KINDS, list_offers
 from toolyard.links.patience import Patience
 from toolyard.links.refusals import AuthNeededError
-from toolyard.stores.mask import MASK
+from toolyard.records.secrets.mask import MASK
 from toolyard.wire import era
 
 log = logging.getLogger(__name__)

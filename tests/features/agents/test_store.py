@@ -21,7 +21,7 @@ from toolyard.features.agents.source import AgentsSource
 from toolyard.features.agents.store import AgentStore
 from toolyard.records.database import Database
 from toolyard.records.follow import Follower
-from toolyard.stores.schema import MIGRATIONS
+from toolyard.records.schema import MIGRATIONS
 
 GIT = {"command": "git-mcp", "args": ["--repo", "."], "env": {"A": "${B}"}, "mode": "shared"}
 LIST = read_config("codex", {"enabled": True, "servers": {"git": GIT, "yard": {"server": "x"}}})

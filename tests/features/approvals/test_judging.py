@@ -33,8 +33,8 @@ from toolyard.features.approvals.model import differences
 from toolyard.features.approvals.store import RESOURCES, ApprovalStore
 from toolyard.hub import problems
 from toolyard.records.database import Database
-from toolyard.stores.launch_approvals import LaunchApprovals
-from toolyard.stores.schema import MIGRATIONS
+from toolyard.records.launch_approvals import LaunchApprovals
+from toolyard.records.schema import MIGRATIONS
 
 TOOL: Part = ("tools", "t")
 FILES = Server(ServerId("files", "configured"), Command(("files",)))

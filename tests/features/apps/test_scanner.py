@@ -18,8 +18,8 @@ from tests.fixtures.stub_run import recorded
 from toolyard.core.apps import App
 from toolyard.core.errors import StartError
 from toolyard.core.model import Peer, Url
-from toolyard.sources import listeners
-from toolyard.sources.listeners import on_port, read_listeners
+from toolyard.executors.local import listeners
+from toolyard.executors.local.listeners import on_port, read_listeners
 
 NOBODY = 65534
 

@@ -17,7 +17,7 @@ from toolyard.features.history.call_log import Bounds, CallLog
 from toolyard.features.history.store import History, Search
 from toolyard.records import database as database_module
 from toolyard.records.database import Database
-from toolyard.stores.schema import MIGRATIONS
+from toolyard.records.schema import MIGRATIONS
 from toolyard.wire import jsonrpc
 from toolyard.wire.jsonrpc import Message
 

@@ -17,7 +17,7 @@ from toolyard.announce import Announcements
 from toolyard.core.model import Command, Report, ServerId, Url
 from toolyard.core.problems import ProblemCode
 from toolyard.features.scan.announced import Announced
-from toolyard.sources.projects import ProjectFolders
+from toolyard.links.projects import ProjectFolders
 
 ROOT = Path(__file__).resolve().parents[3]
 SERVING = ROOT / "tests" / "announce" / "serving.py"

@@ -13,8 +13,8 @@ from toolyard.features.catalog.source import make_report, with_link
 from toolyard.features.catalog.store import Catalog
 from toolyard.features.secrets.inventory import take_stock
 from toolyard.features.secrets.store import Secrets
-from toolyard.stores.expand import Lookup, expand, find_secrets, find_unset
-from toolyard.stores.keyring import NoKeyringError
+from toolyard.records.secrets.expand import Lookup, expand, find_secrets, find_unset
+from toolyard.records.secrets.keyring import NoKeyringError
 
 VALUE = "s3cr3t-value-0123"
 

@@ -8,11 +8,11 @@ from typing import Any
 from toolyard.core.errors import ConfigError, StartError
 from toolyard.core.placement import Run
 from toolyard.core.sites import Site
+from toolyard.executors.extras import how_to_add
 from toolyard.executors.kubernetes import manifests
 from toolyard.executors.kubernetes.container import Manifest, container, pod_security, volumes
 from toolyard.executors.kubernetes.manifests import Ownership, slug
 from toolyard.executors.kubernetes.options import Options, read
-from toolyard.stores.extras import how_to_add
 
 
 def render(agent: str, runs: Sequence[Run], site: Site, *, native: bool = False) -> str:

@@ -10,7 +10,7 @@ from toolyard.core.agents import AgentConfig, AgentOverride, AgentServer
 from toolyard.core.fields import FaultsError, FieldFault
 from toolyard.core.plans import Refusal, Resolution
 from toolyard.features.agents.resolutions import Resolutions
-from toolyard.stores.plain_secrets import find_plain_secrets
+from toolyard.records.secrets.plain_secrets import find_plain_secrets
 
 FIELDS: Final = {
     "shared-stdio": "mode",

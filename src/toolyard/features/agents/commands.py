@@ -205,7 +205,7 @@ def _server_cells(name: str, server: AgentServerBody) -> list[str]:
 
     from toolyard.core.endpoint_fields import read_endpoint
     from toolyard.core.model import Url
-    from toolyard.stores.plain_secrets import without_secrets
+    from toolyard.records.secrets.plain_secrets import without_secrets
 
     if server.server:
         return [name, "of the yard", str(server.mode), server.server]

@@ -12,7 +12,7 @@ from toolyard.core.agents import Mode, Transport
 from toolyard.core.model import Command, Endpoint
 from toolyard.core.plans import Plan, Refusal, Resolution, Step
 from toolyard.features.agents.explanation import Explanation
-from toolyard.stores.plain_secrets import pairs_without_secrets, without_secrets
+from toolyard.records.secrets.plain_secrets import pairs_without_secrets, without_secrets
 
 
 class StepRow(Struct, frozen=True):

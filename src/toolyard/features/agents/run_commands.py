@@ -95,7 +95,7 @@ def _delivery(run: RunRow) -> Delivery:
 def _endpoint(server: RunServer, token: str) -> Endpoint:
     """A server with every reference resolved: here, where the agent starts."""
     from toolyard.core.model import Command, Url
-    from toolyard.stores.expand import Lookup, expand
+    from toolyard.records.secrets.expand import Lookup, expand
 
     endpoint: Endpoint
     if server.url:

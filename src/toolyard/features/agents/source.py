@@ -11,7 +11,7 @@ from toolyard.core.model import Problem, Report, Server
 from toolyard.core.problems import ProblemCode
 from toolyard.core.roster import SOURCE, declared
 from toolyard.features.agents.store import AgentRecords, AgentStore
-from toolyard.stores.expand import Lookup, explain, find_unset
+from toolyard.records.secrets.expand import Lookup, explain, find_unset
 from toolyard.yard import Yard
 
 

@@ -10,7 +10,7 @@ from typing import Final
 from toolyard.core.model import Part
 from toolyard.core.parts import LOOSE, loose_hash, part_hash, words_hash
 from toolyard.records.database import Database
-from toolyard.stores.launch_approvals import LaunchApprovals
+from toolyard.records.launch_approvals import LaunchApprovals
 
 TURNS: Final = 2
 """Returns to an earlier text after which a part is called restless."""

@@ -18,7 +18,7 @@ from toolyard.core.errors import StartError, ToolyardError
 from toolyard.core.model import Peer, Problem, Report, Server, ServerId, Url
 from toolyard.core.problems import ProblemCode
 from toolyard.core.watches import Variant, Watch
-from toolyard.sources.listeners import Listener, on_port, read_listeners
+from toolyard.executors.local.listeners import Listener, on_port, read_listeners
 
 PROBE_SECONDS: Final = 3.0
 JITTER: Final = 0.2

@@ -56,7 +56,7 @@ def login_command(
 ) -> None:
     """Log in at a server in the browser."""
     from toolyard.features.auth.oauth import OAuthClient
-    from toolyard.stores.keyring import read_keyring
+    from toolyard.records.secrets.keyring import read_keyring
 
     secret = read_keyring(client_secret) if client_secret else ""
     client = OAuthClient(client_id, secret, client_page, port)

@@ -18,7 +18,7 @@ from toolyard.core.problems import ProblemCode
 from toolyard.features.auth.oauth import login
 from toolyard.features.auth.store import Grants
 from toolyard.links.grants import ListedGrant, server_key
-from toolyard.stores.expand import Lookup, expand
+from toolyard.records.secrets.expand import Lookup, expand
 from toolyard.wire.tasks import Tasks
 
 log = logging.getLogger(__name__)

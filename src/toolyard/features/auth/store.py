@@ -19,9 +19,14 @@ import msgspec
 from toolyard.core.errors import SecretError, StoreError
 from toolyard.links.grants import ListedGrant, OAuthGrant, join_scopes
 from toolyard.records.files import locked, read_bounded, write_atomic
-from toolyard.stores.keyring import NoKeyringError, delete_keyring, read_keyring, write_keyring
-from toolyard.stores.mask import MASK
-from toolyard.stores.secret_files import read_secret_file
+from toolyard.records.secrets.keyring import (
+    NoKeyringError,
+    delete_keyring,
+    read_keyring,
+    write_keyring,
+)
+from toolyard.records.secrets.mask import MASK
+from toolyard.records.secrets.secret_files import read_secret_file
 
 HOLD_SECONDS: Final = 30.0
 """A refresh takes a second; whoever holds the lock longer than this waits for a dead server."""

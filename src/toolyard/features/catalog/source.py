@@ -18,8 +18,8 @@ from toolyard.features.catalog.additions import Addition
 from toolyard.features.catalog.model import FOLDERS, SOURCE, Definition
 from toolyard.features.catalog.store import Catalog, Shelf
 from toolyard.records.follow import Follower
+from toolyard.records.secrets.expand import Lookup, find_unset
 from toolyard.settings import Settings
-from toolyard.stores.expand import Lookup, find_unset
 from toolyard.yard import Yard
 
 # Not one that is written with two dollars, for that is a literal.
@@ -41,8 +41,8 @@ def sources(yard: Yard) -> Sequence[Added]:
 def _approve_launch(settings: Settings, server: str, launch: str) -> None:
     """Note what is written without a hub as approved, so that the next hub does not ask again."""
     from toolyard.records.database import Database
-    from toolyard.stores.launch_approvals import LaunchApprovals
-    from toolyard.stores.schema import MIGRATIONS
+    from toolyard.records.launch_approvals import LaunchApprovals
+    from toolyard.records.schema import MIGRATIONS
 
     with closing(Database(settings.state_dir / "toolyard.db", MIGRATIONS)) as database:
         LaunchApprovals(database).approve(server, launch)

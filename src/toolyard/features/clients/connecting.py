@@ -20,8 +20,8 @@ from toolyard.features.clients.plan import ChangePlan, read_file
 from toolyard.features.clients.starting import NAME, fleeting_note
 from toolyard.features.tokens.model import PREFIX, AgentToken, hash_of, new_token
 from toolyard.features.tokens.store import TokensFile
+from toolyard.records.secrets.mask import HIDDEN
 from toolyard.settings import Settings
-from toolyard.stores.mask import HIDDEN
 
 FOLDER: Final = "clients"
 """Below our state: what was changed, and how to undo it."""

@@ -18,7 +18,7 @@ from toolyard.features.clients.formats import put
 from toolyard.features.clients.known import BY_NAME
 from toolyard.features.clients.places import Place, Surroundings, one_place
 from toolyard.features.clients.shapes import FileShape
-from toolyard.stores.mask import is_secret_name
+from toolyard.records.secrets.mask import is_secret_name
 
 CLIENT_OF: Final[Mapping[str, str]] = {
     "codex": "codex",

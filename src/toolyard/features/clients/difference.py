@@ -11,7 +11,13 @@ from typing import Any, Final
 from toolyard.core.errors import ConfigError
 from toolyard.core.model import Command
 from toolyard.records.jsonc import parse
-from toolyard.stores.mask import Mask, hide_in_addresses, is_secret_name, learn, looks_random
+from toolyard.records.secrets.mask import (
+    Mask,
+    hide_in_addresses,
+    is_secret_name,
+    learn,
+    looks_random,
+)
 
 LONGEST_LINE: Final = 400
 """Characters; a file on one line would fill the screen with what did not change."""

@@ -205,7 +205,7 @@ def _words(server: FoundServer) -> Sequence[str]:
     Of a project's file every character, because somebody else may have hidden something in it.
     """
     from toolyard.core.model import Command
-    from toolyard.stores.plain_secrets import without_secrets
+    from toolyard.records.secrets.plain_secrets import without_secrets
 
     endpoint: Endpoint = server.endpoint
     endpoint = endpoint if server.is_shared else without_secrets(endpoint)

@@ -17,8 +17,8 @@ from typing import Final, Literal, Protocol, TypeVar
 import msgspec
 
 from toolyard.core.errors import ConfigError, StoreError, UnknownNameError
+from toolyard.records.directories import make_private
 from toolyard.records.files import locked, read_bounded, write_atomic
-from toolyard.stores.places import make_private
 
 KEPT: Final = 500
 """Changes; older ones are forgotten with their backups."""

@@ -10,9 +10,9 @@ from toolyard.features.clients.places import Surroundings
 from toolyard.features.tokens.operations import TokenName, revoke_token
 from toolyard.features.tokens.store import TokensFile
 from toolyard.hub import Hub
+from toolyard.records.runfile import RunDir
 from toolyard.relay.dismissals import Dismissals
 from toolyard.settings import Settings
-from toolyard.stores.runfile import RunDir
 from toolyard.yard import Yard
 
 

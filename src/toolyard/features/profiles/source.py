@@ -9,9 +9,9 @@ from toolyard.core.model import Report
 from toolyard.core.profiles import Profile
 from toolyard.features.profiles.store import ProfileRecords
 from toolyard.records.follow import Follower
+from toolyard.records.followed import Followed
 from toolyard.records.protocol import Kept
 from toolyard.settings import Settings
-from toolyard.sources.followed import Followed
 from toolyard.yard import Yard
 
 SOURCE: Final = "profiles"

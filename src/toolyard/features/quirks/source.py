@@ -9,10 +9,10 @@ from toolyard.core.model import Report
 from toolyard.core.quirks import MOST_CLIENTS, ClientQuirk
 from toolyard.features.quirks.store import FILE, QuirkRecords
 from toolyard.records.follow import Follower
+from toolyard.records.followed import Followed
 from toolyard.records.protocol import Kept
 from toolyard.relay.quirks import SOURCE
 from toolyard.settings import Settings
-from toolyard.sources.followed import Followed
 from toolyard.yard import Yard
 
 

@@ -29,10 +29,10 @@ from toolyard.announce import (
 )
 from toolyard.core.model import Command, Endpoint, Problem, Report, Server, ServerId, Url
 from toolyard.core.problems import ProblemCode
+from toolyard.executors.local.holders import holds
+from toolyard.executors.local.listeners import Listener, read_listeners
+from toolyard.links.projects import ProjectFolders
 from toolyard.records.follow import ChangeSignal, Follower
-from toolyard.sources.holders import holds
-from toolyard.sources.listeners import Listener, read_listeners
-from toolyard.sources.projects import ProjectFolders
 
 SOURCE = "announced"
 SILENT = "nobody listens on port"

@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 
 from toolyard.core.errors import SourceError, StartError, ToolyardError
 from toolyard.core.model import Identity, Peer, Url
+from toolyard.executors.local.holders import Holder, find_holders
+from toolyard.executors.local.listeners import ONLY_V6, Listener, read_listeners
 from toolyard.links.probe import inspect, probe
-from toolyard.sources.holders import Holder, find_holders
-from toolyard.sources.listeners import ONLY_V6, Listener, read_listeners
 
 PATHS: Final[tuple[tuple[str, Literal["http", "sse"]], ...]] = (
     ("/mcp", "http"),

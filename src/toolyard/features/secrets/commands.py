@@ -101,7 +101,7 @@ def remove_command(context: CliContext, name: str) -> None:
 def _keep_in_keyring(context: CliContext, name: str) -> KeptSecret:
     from toolyard.features.secrets.model import KeptSecret
     from toolyard.features.secrets.operations import NewSecret, put_secret
-    from toolyard.stores.keyring import find_keyring
+    from toolyard.records.secrets.keyring import find_keyring
 
     find_keyring()  # before somebody types a secret for nothing
     context.run(put_secret, NewSecret(name, _read(name)))

@@ -10,9 +10,9 @@ from toolyard.core.errors import SecretError
 from toolyard.core.model import Server
 from toolyard.features.secrets.model import KeptSecret
 from toolyard.features.secrets.store import Secrets
-from toolyard.stores.expand import find_secrets
-from toolyard.stores.keyring import read_keyring
-from toolyard.stores.secret_files import read_secret_file
+from toolyard.records.secrets.expand import find_secrets
+from toolyard.records.secrets.keyring import read_keyring
+from toolyard.records.secrets.secret_files import read_secret_file
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from toolyard.core.errors import SecretError
-from toolyard.stores.mask import MASK
-from toolyard.stores.secret_files import SECRET_BYTES, SecretPlace
+from toolyard.records.secrets.mask import MASK
+from toolyard.records.secrets.secret_files import SECRET_BYTES, SecretPlace
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 

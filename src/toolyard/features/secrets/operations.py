@@ -10,8 +10,8 @@ from msgspec import Meta, Struct
 from toolyard.features.secrets.inventory import SecretRow, take_stock
 from toolyard.features.secrets.store import Secrets
 from toolyard.operation import Done, Needs, NoInput, operation
-from toolyard.stores.keyring import has_keyring
-from toolyard.stores.secret_files import SECRET_BYTES
+from toolyard.records.secrets.keyring import has_keyring
+from toolyard.records.secrets.secret_files import SECRET_BYTES
 from toolyard.yard import Yard
 
 TOP = "/api/v1/secrets"

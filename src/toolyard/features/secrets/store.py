@@ -16,8 +16,8 @@ from toolyard.core.errors import SecretError, StoreError, UnknownNameError
 from toolyard.core.names import closest
 from toolyard.features.secrets.model import KeptSecret, check_secret_name, check_value
 from toolyard.records.files import locked, read_bounded, write_atomic
-from toolyard.stores.keyring import delete_keyring, read_keyring, write_keyring
-from toolyard.stores.secret_files import check_private, read_secret_file
+from toolyard.records.secrets.keyring import delete_keyring, read_keyring, write_keyring
+from toolyard.records.secrets.secret_files import check_private, read_secret_file
 
 
 class Secrets:

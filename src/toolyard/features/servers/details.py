@@ -11,8 +11,8 @@ from toolyard.core.rows import InstalledVersion, ServerRow
 from toolyard.features.packages.installed import Packages
 from toolyard.hub import server_row
 from toolyard.links.pool import LinkPool
+from toolyard.records.secrets.plain_secrets import without_passwords
 from toolyard.settings import Settings
-from toolyard.stores.plain_secrets import without_passwords
 from toolyard.yard import Yard
 
 

@@ -12,7 +12,7 @@ from toolyard.core.model import Problem, Server, ServerId
 from toolyard.core.problems import ProblemCode
 from toolyard.core.server_entries import LAUNCH_KEYS, TOP_KEYS, read_entry
 from toolyard.records.jsonc import Document, Member, Node
-from toolyard.stores.expand import Lookup, explain, find_unset
+from toolyard.records.secrets.expand import Lookup, explain, find_unset
 
 SOURCE = "configured"
 DUPLICATES_TOLD = 20

@@ -30,7 +30,7 @@ from toolyard.records.document import DocumentFile, set_changed
 from toolyard.records.edit import remove_member, set_member
 from toolyard.records.follow import Follower
 from toolyard.records.jsonc import Document, JsoncError, Member, parse
-from toolyard.stores.ownership import refuse_shared
+from toolyard.records.ownership import refuse_shared
 
 Entry = Mapping[str, Any]
 """A server as its entry has it: whatever JSON a person wrote."""

@@ -9,10 +9,10 @@ from toolyard.core.model import Report
 from toolyard.features.tokens.model import AgentToken
 from toolyard.features.tokens.store import TokensFile
 from toolyard.records.follow import Follower
+from toolyard.records.followed import Followed
 from toolyard.records.protocol import Kept
 from toolyard.relay.dismissals import Dismissals
 from toolyard.settings import Settings
-from toolyard.sources.followed import Followed
 from toolyard.yard import Yard
 
 SOURCE: Final = "tokens"

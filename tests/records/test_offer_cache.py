@@ -17,7 +17,7 @@ from toolyard.core.model import (
     ServerId,
     Snapshot,
 )
-from toolyard.stores.offer_cache import OfferCache
+from toolyard.records.offer_cache import OfferCache
 
 ENDPOINT = Command(("npx", "-y", "thing"), (("B", "ü"), ("A", "${T}")), "/d")
 SERVER = Server(ServerId("a", "configured"), ENDPOINT)

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from toolyard.records import sqlite
+from toolyard.records import addresses, sqlite
+from toolyard.records.call_migrations import unpack_calls
 from toolyard.records.database import Migration
-from toolyard.stores import addresses
-from toolyard.stores.call_migrations import unpack_calls
 
 # Calls that are over as they were kept once, many to a row: `rows` and `bodies` are MessagePack,
 # ids run on from `first`. The last word on them is `unpack_calls`.
@@ -59,7 +58,7 @@ CREATE TABLE asking (
 )
 """
 
-# By which a database and its copies are known again; see stores/state.py.
+# By which a database and its copies are known again; see records/state.py.
 _IDENTITY: Final = """
 CREATE TABLE identity (id TEXT NOT NULL);
 INSERT INTO identity VALUES (lower(hex(randomblob(16))))

@@ -16,8 +16,8 @@ from typing import Any
 
 from toolyard import __version__
 from toolyard.core.errors import StoreError, ToolyardError
+from toolyard.records.directories import make_private, socket_path
 from toolyard.records.files import locked, read_bounded, write_atomic
-from toolyard.stores.places import make_private, socket_path
 
 TOKEN_BYTES = 32
 TOKEN_SHORTEST = 32

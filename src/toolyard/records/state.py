@@ -16,7 +16,7 @@ from toolyard.core.model import Problem
 from toolyard.core.problems import ProblemCode
 from toolyard.records.database import READ_ONLY_HINT, Database
 from toolyard.records.files import read_bounded, write_atomic
-from toolyard.stores.schema import MIGRATIONS
+from toolyard.records.schema import MIGRATIONS
 
 log = logging.getLogger(__name__)
 

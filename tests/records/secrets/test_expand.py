@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from toolyard.core.errors import ConfigError
 from toolyard.core.model import Command, Url
-from toolyard.stores.expand import Lookup, expand, find_unset, missing
+from toolyard.records.secrets.expand import Lookup, expand, find_unset, missing
 
 
 def no_keyring(name: str) -> str:

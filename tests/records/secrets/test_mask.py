@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolyard.core.model import Command, Url
-from toolyard.stores import mask
-from toolyard.stores.mask import (
+from toolyard.records.secrets import mask
+from toolyard.records.secrets.mask import (
     HIDDEN,
     Mask,
     Masked,

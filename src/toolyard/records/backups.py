@@ -13,8 +13,8 @@ from typing import Final
 from toolyard.core.errors import StoreError, UnknownNameError
 from toolyard.records.database import Database
 from toolyard.records.files import locked, write_atomic
-from toolyard.stores.schema import MIGRATIONS
-from toolyard.stores.state import DATABASE, MARK, identity, read_mark, write_mark
+from toolyard.records.schema import MIGRATIONS
+from toolyard.records.state import DATABASE, MARK, identity, read_mark, write_mark
 
 log = logging.getLogger(__name__)
 

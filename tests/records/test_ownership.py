@@ -9,7 +9,7 @@ import pytest
 
 from toolyard.core.errors import ConfigError
 from toolyard.features.servers.store import ServersFile
-from toolyard.stores.ownership import refuse_shared
+from toolyard.records.ownership import refuse_shared
 
 STRANGER = 65534
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")

@@ -22,9 +22,9 @@ from pathlib import Path
 from toolyard.core.endpoint import Command, Endpoint, Pairs, is_address
 from toolyard.core.errors import ConfigError
 from toolyard.core.model import Server
-from toolyard.stores.keyring import read_keyring
-from toolyard.stores.mask import MASK, is_secret_name, learn, looks_random
-from toolyard.stores.secret_files import read_secret_file
+from toolyard.records.secrets.keyring import read_keyring
+from toolyard.records.secrets.mask import MASK, is_secret_name, learn, looks_random
+from toolyard.records.secrets.secret_files import read_secret_file
 
 DEPTH_LIMIT = 8
 """Defaults inside defaults; nobody needs more than two."""

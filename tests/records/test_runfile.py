@@ -14,9 +14,9 @@ import pytest
 
 import toolyard
 from toolyard.core.errors import StoreError
-from toolyard.stores import places
-from toolyard.stores.places import SOCKET_LONGEST, make_private, socket_path
-from toolyard.stores.runfile import AlreadyRunningError, HubState, RunDir, process_start
+from toolyard.records import directories as places
+from toolyard.records.directories import SOCKET_LONGEST, make_private, socket_path
+from toolyard.records.runfile import AlreadyRunningError, HubState, RunDir, process_start
 
 SOURCE = str(Path(toolyard.__file__).parents[1])
 URL = "http://127.0.0.1:7420"
@@ -43,7 +43,7 @@ def another_process(script: str, *words: str) -> subprocess.Popen[str]:
 
 HOLDER = """
 import sys, pathlib
-from toolyard.stores.runfile import HubState, RunDir
+from toolyard.records.runfile import HubState, RunDir
 place = RunDir(pathlib.Path(sys.argv[1]))
 with place.hold():
     place.write(HubState.of_this_process("http://127.0.0.1:7420", 7420))

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from toolyard.core.model import Command, Endpoint, Pairs
-from toolyard.stores.mask import (
+from toolyard.records.secrets.mask import (
     HIDDEN,
     Mask,
     hide_in_addresses,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from toolyard.core.owners import NO_OWNERS
+from toolyard.records.addresses import AddressStore
 from toolyard.records.database import Database
-from toolyard.stores.addresses import AddressStore
-from toolyard.stores.schema import MIGRATIONS
+from toolyard.records.schema import MIGRATIONS
 
 HERE = frozenset({"a@x", "b@x"})
 

@@ -1,1 +1,0 @@
-"""What we keep: locked, atomic, versioned files."""
