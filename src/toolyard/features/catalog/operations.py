@@ -11,7 +11,6 @@ from msgspec import UNSET
 
 from toolyard.core.errors import UnknownNameError
 from toolyard.core.fold import alias_beside
-from toolyard.core.model import ServerId
 from toolyard.core.rows import problem_row
 from toolyard.features.catalog.importing import import_published
 from toolyard.features.catalog.model import SOURCE
@@ -45,7 +44,6 @@ from toolyard.features.catalog.server_json import to_server
 from toolyard.features.catalog.source import make_server
 from toolyard.features.catalog.store import Catalog, Shelf, Shelved
 from toolyard.features.catalog.summary import DefinitionSummary, find, summarise
-from toolyard.features.servers.store import ServersFile
 from toolyard.operation import Done, Needs, operation
 from toolyard.records.jsonc import parse
 from toolyard.yard import Yard
@@ -189,15 +187,8 @@ async def _published(yard: Yard, name: str) -> PublishedEntry:
 
 def _alias(yard: Yard, name: str) -> str:
     """Return the name it has in the yard, or would get beside what is there."""
-    others = ((id_.name, id_.source) for id_ in _ids(yard))
+    others = ((id_.name, id_.source) for id_ in yard.snapshot.entries)
     return alias_beside(others, (name, SOURCE))
-
-
-def _ids(yard: Yard) -> list[ServerId]:
-    if yard.is_live:
-        return list(yard.snapshot.entries)
-    written = yard.part(ServersFile).load().servers
-    return [server.id for server in written]
 
 
 def _summary(shelved: Shelved, shelf: Shelf) -> DefinitionSummary:
