@@ -123,7 +123,10 @@ class Relay:
             "resources/read": self._read,
             "completion/complete": self._complete,
         }
-        self._legacy: dict[str, Answer] = {
+        self._legacy, self._modern = self._legacy_methods(own), self._modern_methods(own)
+
+    def _legacy_methods(self, own: OwnMethods) -> dict[str, Answer]:
+        return {
             "initialize": own.initialize,
             "ping": own.ping,
             "logging/setLevel": own.set_level,
@@ -134,7 +137,9 @@ class Relay:
             "tasks/cancel": self._follow_task,
             "tasks/list": self._list_tasks,
         }
-        self._modern: dict[str, Answer] = {
+
+    def _modern_methods(self, own: OwnMethods) -> dict[str, Answer]:
+        return {
             "server/discover": own.discover,
             "subscriptions/listen": self.following.listen,
             "tasks/get": self._follow_task,
