@@ -13,31 +13,31 @@ FEATURE: Final = Feature(
     commands=(
         Command(
             "import",
-            "Take the servers of your clients into the yard.",
+            "Import the servers of your clients.",
             Heading.CLIENTS,
             "import_command:import_command",
         ),
         Command(
             "connect",
-            "Put the hub into the files of clients.",
+            "Add the hub to the configuration of your clients.",
             Heading.CLIENTS,
             "commands:connect_command",
         ),
         Command(
             "disconnect",
-            "Take the hub out of the files of clients.",
+            "Remove the hub from the configuration of your clients.",
             Heading.CLIENTS,
             "commands:disconnect_command",
         ),
         Command(
             "undo",
-            "Undo the last change of a client's file, or the one named.",
+            "Undo the last change to a client's file, or the one you name.",
             Heading.CLIENTS,
             "commands:undo_command",
         ),
         Command(
             "clients",
-            "Show which clients are here, and which of them use the hub.",
+            "List the clients on this machine, and which of them use the hub.",
             Heading.CLIENTS,
             "commands:clients_command",
         ),

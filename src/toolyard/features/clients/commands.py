@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from toolyard.features.clients.operations import ClientChangeRow, ClientList
 
 TITLES = ("client", "installed", "connected", "limits", "file")
-CLOSING = "to take it back: toolyard undo; clients read their file when they start"
+CLOSING = "restart the clients to apply this; undo it with: toolyard undo"
 CHANGE_TITLES = ("id", "client", "what", "file", "undone")
 
 project_option = click.option(
@@ -33,7 +33,7 @@ project_option = click.option(
     is_flag=False,
     flag_value=".",
     metavar="[DIR]",
-    help="The file of this project, or of the one here, instead of your own.",
+    help="Use the file of this project (default: the current folder), not your own.",
 )
 
 
@@ -55,9 +55,9 @@ def _complete(ctx: click.Context, _param: click.Parameter, incomplete: str) -> l
 @json_option
 @click.pass_context
 def clients_command(ctx: click.Context, project: str | None) -> None:
-    """Show which clients are here, and which of them use the hub.
+    """List the clients on this machine, and which of them use the hub.
 
-    See their limits in full, and set them, with: toolyard clients quirks
+    Show and set their limits with: toolyard clients quirks
     """
     if ctx.invoked_subcommand is None:
         context = ctx.ensure_object(CliContext)
@@ -103,7 +103,7 @@ def _show(context: CliContext, rows: list[dict[str, Any]]) -> None:
 @click.command("connect")
 @_choice
 @project_option
-@click.option("--http", is_flag=True, help="By address and a token of its own, not by command.")
+@click.option("--http", is_flag=True, help="By address, with a token of its own, not by command.")
 @click.option("--agent", default="", metavar="NAME", help="Connect it as this agent.")
 @dry_option
 @yes_option
@@ -121,10 +121,10 @@ def connect_command(
     dry_run: bool,
     yes: bool,
 ) -> None:
-    """Put the hub into the files of clients.
+    """Add the hub to the configuration of your clients.
 
-    Shows the difference and asks. All else in the file stays as it is; `toolyard undo` puts back
-    every byte.
+    Shows the difference and asks before it writes. Everything else in the file stays as it is, and
+    `toolyard undo` restores every byte.
 
     \b
     toolyard connect cursor codex
@@ -168,9 +168,9 @@ def disconnect_command(
     dry_run: bool,
     yes: bool,
 ) -> None:
-    """Take the hub out of the files of clients.
+    """Remove the hub from the configuration of your clients.
 
-    A file that nobody changed since it was connected becomes what it was before, every byte.
+    A file that has not changed since it was connected is restored byte for byte.
     """
     from toolyard.features.clients.operations import DisconnectClient, disconnect_client
 
@@ -198,10 +198,10 @@ def disconnect_command(
 def undo_command(
     context: CliContext, id_: str | None, listed: bool, dry_run: bool, yes: bool
 ) -> None:
-    """Undo the last change of a client's file, or the one named.
+    """Undo the last change to a client's file, or the one you name.
 
-    What one command changed in the files of several clients is undone together. A file that was
-    changed since keeps these changes: only the hub's entry is put back.
+    All files that one command changed are restored together. If a file has changed since, these
+    changes stay, and only the hub's entry is restored.
     """
     from toolyard.features.clients.journal import last_order
     from toolyard.features.clients.operations import UndoChange, list_changes, undo_change
@@ -223,7 +223,7 @@ def _list_past(context: CliContext, changes: Sequence[ClientChangeRow]) -> None:
 
     def show() -> None:
         if not rows:
-            context.terminal.say("no client's file was changed")
+            context.terminal.say("no client's file has been changed")
             return
         context.terminal.table(CHANGE_TITLES, [[row[key] for key in CHANGE_TITLES] for row in rows])
 
@@ -246,7 +246,7 @@ def find_folder(project: str | None) -> str:
 
 def _chosen(context: CliContext, names: Sequence[str], every: bool) -> list[str]:
     if bool(names) == every:
-        raise click.UsageError("name clients, or give --all, and not both")
+        raise click.UsageError("name clients or give --all, not both")
     if names:
         return list(dict.fromkeys(names))
     installed = [row.client for row in _list_clients(context).clients if row.installed]

@@ -142,7 +142,7 @@ def _tell(
         if line := describe(change):
             context.terminal.say(line)
         if change.token_ended:
-            context.terminal.say(f"the token {change.token_ended} works no more")
+            context.terminal.say(f"the token {change.token_ended} no longer works")
 
 
 def describe_change(change: ChangeAnswer) -> str:
@@ -165,7 +165,7 @@ def _as_refusal(error: ToolyardError) -> CommandError:
 
 
 def _name_failures(context: CliContext, failures: Failures) -> None:
-    """Say for each client what could not be done, and end with that if there is one."""
+    """Say for each client what failed, and end with an error if any did."""
     for client, error in failures if not context.terminal.as_json else ():
         context.terminal.note(f"{client}: {clean(str(error))}")
         context.terminal.note(f"hint: {clean(error.hint)}")

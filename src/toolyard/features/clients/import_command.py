@@ -41,9 +41,9 @@ class Consent:
 @click.argument("names", nargs=-1, metavar="[CLIENT]...")
 @click.option("--project", metavar="DIR", help="Read the files of this project too.")
 @dry_option
-@click.option("--yes", "-y", is_flag=True, help="Take in what your own files name, unasked.")
-@click.option("--yes-project", is_flag=True, help="Also take in what only project files name.")
-@click.option("--yes-unrestricted", is_flag=True, help="Also take in what a client had restricted.")
+@click.option("--yes", "-y", is_flag=True, help="Import what your own files name without asking.")
+@click.option("--yes-project", is_flag=True, help="Also import what only project files name.")
+@click.option("--yes-unrestricted", is_flag=True, help="Also import what a client had restricted.")
 @config_option
 @json_option
 @click.pass_obj
@@ -56,14 +56,14 @@ def import_command(
     yes_project: bool,
     yes_unrestricted: bool,
 ) -> None:
-    """Take the servers of your clients into the yard.
+    """Import the servers of your clients.
 
-    Without names, from every client that has a file. What runs the same is taken once, whatever
-    it is called. What only a project's file names is confirmed one by one, because others may have
-    written it.
+    Without names, imports from every client that has a file. Servers that run the same are imported
+    once, whatever they are called. Servers that only a project's file names are confirmed one by
+    one, because others may have written that file.
 
-    Keys that the yard has no place for are named. A server whose tools a client had filtered is
-    confirmed by itself: in the yard, all of them can be used.
+    Lists the keys that cannot be imported. A server whose tools a client had filtered is confirmed
+    on its own, because all of its tools can be used here.
     """
     gathered = _gather(context, names, project)
     for problem in gathered.problems if not context.terminal.as_json else ():
@@ -107,7 +107,7 @@ def _confirmed(context: CliContext, new: list[FoundServer], consent: Consent) ->
     together = [server for server in others if not (server.is_shared or server.opens)]
     if together:
         _table(context, together)
-        click.confirm(f"Take these {len(together)} in?", abort=True)
+        click.confirm(f"Import {_amount(together)}?", abort=True)
     alone = [server for server in others if server.is_shared or server.opens]
     return covered + together + [server for server in alone if _approved(context, server)]
 
@@ -115,13 +115,15 @@ def _confirmed(context: CliContext, new: list[FoundServer], consent: Consent) ->
 def _name_left(context: CliContext, left: list[FoundServer], consent: Consent) -> None:
     """Name the servers that were not taken in, and the flags that would take them in."""
     if not consent.project and any(server.is_shared for server in left):
-        context.terminal.note("note: what only project files name was left; see --yes-project")
+        context.terminal.note(
+            "note: servers that only project files name were not imported; add --yes-project"
+        )
     for server in left:
         if server.opens and not consent.unrestricted:
             lost = _listed(part for part in server.untaken if part.opens)
             context.terminal.note(
-                f"note: '{server.name}' was left: without {clean(lost)} more could be done with it;"
-                " see --yes-unrestricted"
+                f"note: '{server.name}' was not imported: it would lose its restrictions"
+                f" ({clean(lost)}); add --yes-unrestricted"
             )
 
 
@@ -134,7 +136,7 @@ def _approved(context: CliContext, server: FoundServer) -> bool:
     for variable in _variables(server):
         context.terminal.say(f"  with {_on_one_line(variable)}")
     _name_untaken(context, server)
-    return click.confirm("Take it in?", default=False)
+    return click.confirm("Import it?", default=False)
 
 
 def _on_one_line(text: str) -> str:
@@ -162,17 +164,20 @@ def _tell(
 ) -> None:
     if not new:
         count = len(gathered.servers)
-        text = f"the yard has all {count} of them already" if count else "no servers were found"
+        text = f"all {count} servers are in the yard already" if count else "no servers were found"
         context.terminal.say(text)
         return
     _table(context, new if dry_run else taken)
     if not dry_run:
         from toolyard.features.servers.writing import servers_path
 
-        amount = f"{len(taken)} server{'s' * (len(taken) != 1)}"
-        context.terminal.say(f"took {amount} into {servers_path(context)}")
+        context.terminal.say(f"imported {_amount(taken)} into {servers_path(context)}")
         if taken:
-            context.terminal.note("your clients still have them too; take them out there")
+            context.terminal.note("your clients still start them too; remove them there")
+
+
+def _amount(servers: Sequence[FoundServer]) -> str:
+    return f"{len(servers)} server{'s' * (len(servers) != 1)}"
 
 
 def _table(context: CliContext, servers: list[FoundServer]) -> None:
@@ -188,9 +193,9 @@ def _table(context: CliContext, servers: list[FoundServer]) -> None:
 
 def _name_untaken(context: CliContext, server: FoundServer) -> None:
     if opening := _listed(part for part in server.untaken if part.opens):
-        context.terminal.say(f"'{server.name}' loses what restricts it: {clean(opening)}")
+        context.terminal.say(f"'{server.name}' loses its restrictions: {clean(opening)}")
     if others := _listed(part for part in server.untaken if not part.opens):
-        context.terminal.say(f"'{server.name}' comes without {clean(others)}")
+        context.terminal.say(f"'{server.name}' is imported without {clean(others)}")
     if any(part.key.startswith("${") for part in server.untaken):
         context.terminal.say("  hint: toolyard secret set NAME, and write ${keyring:NAME} instead")
 
