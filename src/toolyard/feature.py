@@ -35,7 +35,7 @@ class Heading(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class CliCommand:
     """A command of the command line: its name, its sentence, and where it is."""
 
     name: str
@@ -59,7 +59,7 @@ class Feature:
     """A function that builds, on what there is, what the feature needs besides."""
     sources: str = ""
     """A function that gives the feature's sources."""
-    commands: tuple[Command, ...] = ()
+    commands: tuple[CliCommand, ...] = ()
     uses: tuple[Feature, ...] = ()
     """Features whose parts it works with; they are built before it."""
 

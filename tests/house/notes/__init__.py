@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from toolyard.feature import Command, Feature, Heading
+from toolyard.feature import CliCommand, Feature, Heading
 
 FEATURE: Final = Feature(
     __name__,
     parts="wall:parts",
     sources="wall:sources",
     operations="operations",
-    commands=(Command("note", "Pin a note to the wall.", Heading.TEAM, "commands:note_command"),),
+    commands=(
+        CliCommand("note", "Pin a note to the wall.", Heading.TEAM, "commands:note_command"),
+    ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from toolyard.feature import Command, Feature, Heading
+from toolyard.feature import CliCommand, Feature, Heading
 from toolyard.features import clients, sharing, tokens
 
 FEATURE: Final = Feature(
@@ -12,7 +12,7 @@ FEATURE: Final = Feature(
     sources="source:sources",
     operations="operations",
     commands=(
-        Command(
+        CliCommand(
             "agent",
             "Set which servers each agent gets, show why, and start one.",
             Heading.AGENTS,

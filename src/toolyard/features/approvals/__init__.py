@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import Final
 
-from toolyard.feature import Command, Feature, Heading
+from toolyard.feature import CliCommand, Feature, Heading
 from toolyard.features import catalog, servers
 
 FEATURE: Final = Feature(
     __name__,
     operations="operations",
     commands=(
-        Command(
+        CliCommand(
             "verify",
             "Start or reach servers and see what they really offer.",
             Heading.SERVERS,
             "commands:verify_command",
         ),
-        Command(
+        CliCommand(
             "approve",
             "Approve what a server offers now, or only some of it.",
             Heading.SERVERS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from toolyard.feature import Command, Feature, Heading
+from toolyard.feature import CliCommand, Feature, Heading
 from toolyard.features import catalog, secrets, servers
 
 FEATURE: Final = Feature(
@@ -12,7 +12,7 @@ FEATURE: Final = Feature(
     parts="source:parts",
     operations="operations",
     commands=(
-        Command(
+        CliCommand(
             "auth",
             "Log in at remote servers, and see where you are logged in.",
             Heading.ACCESS,

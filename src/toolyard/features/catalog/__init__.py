@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from toolyard.feature import Command, Feature, Heading
+from toolyard.feature import CliCommand, Feature, Heading
 from toolyard.features import servers
 
 FEATURE: Final = Feature(
@@ -13,7 +13,7 @@ FEATURE: Final = Feature(
     sources="source:sources",
     operations="operations",
     commands=(
-        Command(
+        CliCommand(
             "catalog",
             "Choose servers from the catalog, add your own, check and import.",
             Heading.FIND,

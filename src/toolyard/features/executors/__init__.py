@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from toolyard.feature import Command, Feature, Heading
+from toolyard.feature import CliCommand, Feature, Heading
 from toolyard.features import agents, packages
 
 FEATURE: Final = Feature(
     __name__,
     operations="operations",
     commands=(
-        Command(
+        CliCommand(
             "executor",
             "Name the places where servers run, and try them.",
             Heading.AGENTS,

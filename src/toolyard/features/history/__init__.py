@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from toolyard.feature import Command, Feature, Heading
+from toolyard.feature import CliCommand, Feature, Heading
 
 FEATURE: Final = Feature(
     __name__,
     parts="store:parts",
     operations="operations",
     commands=(
-        Command(
+        CliCommand(
             "history",
             "Show the calls that were made, newest first.",
             Heading.TOOLS,

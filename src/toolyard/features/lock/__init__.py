@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from toolyard.feature import Command, Feature, Heading
+from toolyard.feature import CliCommand, Feature, Heading
 from toolyard.features import approvals, catalog, servers
 
 FEATURE: Final = Feature(
     __name__,
     operations="operations",
     commands=(
-        Command(
+        CliCommand(
             "lock",
             "Write the lock file of a team, or check it.",
             Heading.TEAM,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from toolyard.feature import Command, Feature, Heading
+from toolyard.feature import CliCommand, Feature, Heading
 
 FEATURE: Final = Feature(
     __name__,
@@ -12,7 +12,7 @@ FEATURE: Final = Feature(
     sources="source:sources",
     operations="operations",
     commands=(
-        Command(
+        CliCommand(
             "profile",
             "Select servers and tools for some clients, and show them in other words.",
             Heading.AGENTS,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from toolyard.feature import Command, Feature, Heading
+from toolyard.feature import CliCommand, Feature, Heading
 from toolyard.features import servers
 
 FEATURE: Final = Feature(
     __name__,
     operations="operations",
     commands=(
-        Command(
+        CliCommand(
             "scan",
             "Find MCP servers that run on this machine, and take them into the list.",
             Heading.FIND,

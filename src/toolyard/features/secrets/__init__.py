@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from toolyard.feature import Command, Feature, Heading
+from toolyard.feature import CliCommand, Feature, Heading
 from toolyard.features import catalog, servers
 
 FEATURE: Final = Feature(
@@ -12,7 +12,7 @@ FEATURE: Final = Feature(
     parts="source:parts",
     operations="operations",
     commands=(
-        Command(
+        CliCommand(
             "secret",
             "Keep secrets in the system's keyring, and use them by name.",
             Heading.ACCESS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from toolyard.feature import Command, Feature, Heading
+from toolyard.feature import CliCommand, Feature, Heading
 from toolyard.features import packages, sharing
 
 FEATURE: Final = Feature(
@@ -13,23 +13,23 @@ FEATURE: Final = Feature(
     sources="source:sources",
     operations="operations",
     commands=(
-        Command(
+        CliCommand(
             "add",
             "Add a server: a command after --, an address with --url, or an image.",
             Heading.SERVERS,
             "add_commands:add_command",
         ),
-        Command(
+        CliCommand(
             "edit",
             "Edit a server's entry in your editor.",
             Heading.SERVERS,
             "edit_commands:edit_command",
         ),
-        Command(
+        CliCommand(
             "remove", "Take a server out of the file.", Heading.SERVERS, "commands:remove_command"
         ),
-        Command("list", "List the servers.", Heading.SERVERS, "commands:list_command"),
-        Command(
+        CliCommand("list", "List the servers.", Heading.SERVERS, "commands:list_command"),
+        CliCommand(
             "server",
             "Look at one server, switch it, start or stop it.",
             Heading.SERVERS,

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import Final
 
-from toolyard.feature import Command, Feature, Heading
+from toolyard.feature import CliCommand, Feature, Heading
 
 FEATURE: Final = Feature(
     __name__,
     parts="source:parts",
     operations="operations",
     commands=(
-        Command(
+        CliCommand(
             "tools",
             "List or search the tools of all servers, or show one.",
             Heading.TOOLS,
             "commands:tools_command",
         ),
-        Command(
+        CliCommand(
             "call",
             "Call a tool and print its answer.",
             Heading.TOOLS,
