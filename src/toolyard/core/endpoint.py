@@ -41,12 +41,16 @@ class Url:
 Endpoint = Command | Url
 
 
-def write_endpoint(endpoint: Endpoint) -> dict[str, Any]:
+EndpointEntry = dict[str, str | list[str] | dict[str, str]]
+"""An endpoint as a file has it: a command with its arguments, or an address."""
+
+
+def write_endpoint(endpoint: Endpoint) -> EndpointEntry:
     """Return an endpoint as an entry of a servers file says it."""
     if isinstance(endpoint, Command):
         program, *args = endpoint.argv
-        entry: dict[str, Any] = {"command": program, "args": args}
-        more: dict[str, Any] = {"env": dict(endpoint.env), "cwd": endpoint.cwd}
+        entry: EndpointEntry = {"command": program, "args": args}
+        more: EndpointEntry = {"env": dict(endpoint.env), "cwd": endpoint.cwd or ""}
     else:
         entry = {"type": endpoint.kind, "url": endpoint.url}
         more = {"headers": dict(endpoint.headers)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -14,6 +14,7 @@ from toolyard.console.exits import Exit
 from toolyard.console.terminal import clean
 
 if TYPE_CHECKING:
+    from toolyard.core.jsontypes import JsonObject
     from toolyard.features.catalog.rows import DefinitionDetails, DefinitionList
     from toolyard.features.catalog.summary import DefinitionSummary
     from toolyard.features.catalog.validation import CheckedFile, CheckSummary
@@ -259,7 +260,7 @@ def _row(summary: DefinitionSummary) -> list[str]:
     return [*words, needs, tools, state]
 
 
-def _published_row(server: dict[str, Any]) -> list[str]:
+def _published_row(server: JsonObject) -> list[str]:
     text = str(server.get("description", ""))
     short = text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
     return [str(server.get("name", "")), str(server.get("version", "")), short]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from typing import Final
 
-from toolyard.core.endpoint import write_endpoint
+from toolyard.core.endpoint import EndpointEntry, write_endpoint
+from toolyard.core.jsontypes import JsonObject
 from toolyard.features.catalog.model import Definition, DefinitionError
-from toolyard.features.catalog.publisher import Publisher, ServerObject
+from toolyard.features.catalog.publisher import Publisher
 from toolyard.features.catalog.reading import read_definition
 from toolyard.features.catalog.store import Catalog
 
@@ -42,18 +43,18 @@ def import_published(
     return catalog.put(_encode(server))
 
 
-def _refuse_deleted(entry: ServerObject, name: str) -> None:
+def _refuse_deleted(entry: JsonObject, name: str) -> None:
     meta = entry.get("_meta")
     official = meta.get(OFFICIAL_META) if isinstance(meta, dict) else None
     if isinstance(official, dict) and official.get("status") == "deleted":
         raise DefinitionError(f"'{name}' was deleted by who published it", "choose another one")
 
 
-def _encode(server: ServerObject) -> bytes:
+def _encode(server: JsonObject) -> bytes:
     return json.dumps(server, ensure_ascii=False).encode("utf-8", "replace")
 
 
-def _runtime(definition: Definition) -> dict[str, object]:
+def _runtime(definition: Definition) -> EndpointEntry:
     runtime = write_endpoint(definition.endpoint)
     kind = runtime.pop("type", "stdio")
     return {"transport": "streamable-http" if kind == "http" else kind} | runtime

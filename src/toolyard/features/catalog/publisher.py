@@ -11,10 +11,11 @@ import json
 import time
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 from urllib.parse import quote, urlencode, urlsplit
 
 from toolyard.core.errors import ConfigError, UnknownNameError
+from toolyard.core.jsontypes import JsonObject
 
 ANSWER_LIMIT: Final = 4 * 1024 * 1024
 STEP_SECONDS: Final = 10.0
@@ -25,10 +26,6 @@ PAGE: Final = 100
 LOCAL: Final = ("127.0.0.1", "localhost", "::1")
 
 
-ServerObject = dict[str, Any]
-"""An object of a registry, as it came."""
-
-
 class PublisherError(ConfigError):
     """The address does not give what it should."""
 
@@ -37,7 +34,7 @@ class PublisherError(ConfigError):
 class Page:
     """Some published servers, each as `{"server": ..., "_meta": ...}`, and where the next are."""
 
-    servers: tuple[ServerObject, ...]
+    servers: tuple[JsonObject, ...]
     next_cursor: str = ""
 
 
@@ -82,7 +79,7 @@ class Publisher:
         answer = self._get("/v0.1/servers", query | {"version": "latest", "limit": str(limit)})
         return _page(answer)
 
-    def get(self, name: str, version: str = "latest") -> ServerObject:
+    def get(self, name: str, version: str = "latest") -> JsonObject:
         """Give one version of a server, as `{"server": ..., "_meta": ...}`.
 
         Raises:
@@ -104,7 +101,7 @@ class Publisher:
         """
         return _page(self._get(f"/v0.1/servers/{quote(name, safe='')}/versions", {}))
 
-    def _get(self, path: str, query: dict[str, str]) -> ServerObject:
+    def _get(self, path: str, query: dict[str, str]) -> JsonObject:
         target = self._path + path + (f"?{urlencode(query)}" if query else "")
         kind = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
         try:
@@ -143,7 +140,7 @@ def _read(response: http.client.HTTPResponse) -> bytes:
     return bytes(body)
 
 
-def _object(body: bytes) -> ServerObject:
+def _object(body: bytes) -> JsonObject:
     try:
         value = json.loads(body)
     except (ValueError, RecursionError) as error:
@@ -153,7 +150,7 @@ def _object(body: bytes) -> ServerObject:
     return value
 
 
-def _page(answer: ServerObject) -> Page:
+def _page(answer: JsonObject) -> Page:
     entries, metadata = answer.get("servers"), answer.get("metadata")
     if not isinstance(entries, list):
         raise PublisherError("the registry gave an answer without a list of servers")
@@ -162,5 +159,5 @@ def _page(answer: ServerObject) -> Page:
     return Page(tuple(_wrapped(entry) for entry in entries if isinstance(entry, dict)), str(cursor))
 
 
-def _wrapped(entry: ServerObject) -> ServerObject:
+def _wrapped(entry: JsonObject) -> JsonObject:
     return entry if isinstance(entry.get("server"), dict) else {"server": entry}
