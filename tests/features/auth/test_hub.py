@@ -104,7 +104,7 @@ def test_a_server_that_wants_a_login_is_parked_until_somebody_logs_in(
     assert not is_served(hub)
     assert len(issuer.asked) == before, "a parked server was asked again"
 
-    assert "logged in at 'remote'" in log_in(hub)
+    assert "logged in to 'remote'" in log_in(hub)
 
     until(lambda: server(hub)["status"] == "ready", f"not ready: {server(hub)}")
     assert is_served(hub)

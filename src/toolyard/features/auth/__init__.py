@@ -14,7 +14,7 @@ FEATURE: Final = Feature(
     commands=(
         CliCommand(
             "auth",
-            "Log in at remote servers, and see where you are logged in.",
+            "Log in to remote servers, and show your logins.",
             Heading.ACCESS,
             "commands:auth_command",
         ),

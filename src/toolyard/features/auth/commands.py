@@ -1,4 +1,4 @@
-"""`auth`: log in at remote servers in the browser, once; the hub renews the login by itself."""
+"""`auth`: log in to remote servers in the browser, once; the hub renews the login by itself."""
 
 from __future__ import annotations
 
@@ -32,16 +32,33 @@ STATES = {
 @click.group("auth")
 @json_option
 def auth_command() -> None:
-    """Log in at remote servers, and see where you are logged in."""
+    """Log in to remote servers, and show your logins."""
 
 
 @auth_command.command("login")
 @click.argument("name", shell_complete=complete_servers)
-@click.option("--no-browser", is_flag=True, help="Only print the address to open.")
-@click.option("--client-id", default="", metavar="ID", help="As you registered it by hand.")
-@click.option("--client-secret", default="", metavar="NAME", help="The secret it has, by name.")
-@click.option("--client-page", default="", metavar="URL", help="An https page that describes us.")
-@click.option("--port", default=0, type=click.IntRange(0, 65535), help="Where the browser returns.")
+@click.option("--no-browser", is_flag=True, help="Only print the URL to open.")
+@click.option(
+    "--client-id", default="", metavar="ID", help="The ID of a client that you registered by hand."
+)
+@click.option(
+    "--client-secret",
+    default="",
+    metavar="NAME",
+    help="The name of that client's secret in the keyring.",
+)
+@click.option(
+    "--client-page",
+    default="",
+    metavar="URL",
+    help="An https URL with the metadata of this client.",
+)
+@click.option(
+    "--port",
+    default=0,
+    type=click.IntRange(0, 65535),
+    help="The local port the browser returns to.",
+)
 @config_option
 @json_option
 @click.pass_obj
@@ -54,7 +71,7 @@ def login_command(
     client_page: str,
     port: int,
 ) -> None:
-    """Log in at a server in the browser."""
+    """Log in to a server in the browser."""
     from toolyard.features.auth.oauth import OAuthClient
     from toolyard.records.secrets.keyring import read_keyring
 
@@ -62,13 +79,13 @@ def login_command(
     client = OAuthClient(client_id, secret, client_page, port)
 
     def show(page: str) -> None:
-        context.terminal.note(f"open this page to log in at '{name}':\n\n  {page}\n")
+        context.terminal.note(f"open this page to log in to '{name}':\n\n  {page}\n")
         if not no_browser and _has_browser():
             _open(page)
 
     grant = asyncio.run(_log_in(context, name, client, show))
     answer = {"done": "logged-in", "server": name} | _told(grant)
-    text = f"logged in at '{name}', as {grant.issuer} says"
+    text = f"logged in to '{name}' with {grant.issuer}"
     context.terminal.answer(answer, lambda: context.terminal.say(text))
 
 
@@ -77,7 +94,7 @@ def login_command(
 @json_option
 @click.pass_obj
 def status_command(context: CliContext) -> None:
-    """Show at which servers you are logged in, and until when."""
+    """Show which servers you are logged in to, and until when."""
     from toolyard.features.auth.operations import list_logins
     from toolyard.operation import NoInput
 
@@ -103,11 +120,11 @@ def status_command(context: CliContext) -> None:
 @json_option
 @click.pass_obj
 def logout_command(context: CliContext, name: str) -> None:
-    """Delete the login at a server."""
+    """Log out of a server."""
     from toolyard.features.auth.operations import LoginServer, log_out
 
     if not context.run(log_out, LoginServer(name)).done:
-        raise CommandError(f"you are not logged in at '{name}'", "", Exit.NOT_FOUND)
+        raise CommandError(f"you are not logged in to '{name}'", "", Exit.NOT_FOUND)
     answer = {"done": "logged-out", "server": name}
     context.terminal.answer(answer, lambda: context.terminal.say(f"logged out of '{name}'"))
 
@@ -131,7 +148,7 @@ async def _log_in(
     grant = await login(entry.server.id.name, address_of(entry), grants, show, client)
     if grant.place == "file":
         context.terminal.note(
-            f"warning: there is no keyring, so the login is kept in {grants.folder},"
+            f"warning: there is no keyring; the login is stored in {grants.folder},"
             " in a file that only you can read"
         )
     return grant

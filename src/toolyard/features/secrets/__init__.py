@@ -14,7 +14,7 @@ FEATURE: Final = Feature(
     commands=(
         CliCommand(
             "secret",
-            "Keep secrets in the system's keyring, and use them by name.",
+            "Store secrets in the system's keyring, and refer to them by name.",
             Heading.ACCESS,
             "commands:secret_command",
         ),

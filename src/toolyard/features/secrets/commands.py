@@ -13,13 +13,13 @@ from toolyard.console.context import CliContext, config_option, json_option
 if TYPE_CHECKING:
     from toolyard.features.secrets.model import KeptSecret
 
-TITLES = ("name", "kept in", "used by", "write it as")
+TITLES = ("name", "kept in", "used by", "reference")
 
 
 @click.group("secret")
 @json_option
 def secret_command() -> None:
-    """Keep secrets in the system's keyring, and use them by name."""
+    """Store secrets in the system's keyring, and refer to them by name."""
 
 
 @secret_command.command("set")
@@ -29,12 +29,12 @@ def secret_command() -> None:
     "--file",
     type=click.Path(path_type=Path),
     metavar="PATH",
-    help="Keep it in this file for you alone; one that is there is used as it is.",
+    help="Store it in this file, readable by you alone; an existing file is used as it is.",
 )
 @json_option
 @click.pass_obj
 def set_command(context: CliContext, name: str, value: tuple[str, ...], file: Path | None) -> None:
-    """Keep a secret; its value is asked for, or read from stdin.
+    """Store a secret; prompts for its value, or reads it from stdin.
 
     \b
     toolyard secret set github-token
@@ -42,7 +42,7 @@ def set_command(context: CliContext, name: str, value: tuple[str, ...], file: Pa
     """
     if value:
         # Not click's own words, which would repeat it.
-        raise click.UsageError("a value on the command line is seen by others; leave it out")
+        raise click.UsageError("other users can see a value on the command line; leave it out")
     from toolyard.features.secrets.model import check_secret_name
 
     check_secret_name(name)
@@ -57,7 +57,7 @@ def set_command(context: CliContext, name: str, value: tuple[str, ...], file: Pa
 @json_option
 @click.pass_obj
 def list_command(context: CliContext) -> None:
-    """List the names of secrets and who uses them, never their values."""
+    """List the names of secrets and the servers that use them, never their values."""
     from toolyard.features.secrets.operations import list_secrets
     from toolyard.operation import NoInput
 
@@ -132,6 +132,6 @@ def _tell_kept(context: CliContext, secret: KeptSecret) -> None:
 
     def show() -> None:
         context.terminal.say(f"set '{secret.name}' in {place}")
-        context.terminal.say(f"write it into an entry as: {secret.reference}")
+        context.terminal.say(f"refer to it in a server's entry as: {secret.reference}")
 
     context.terminal.answer(answer | {"reference": secret.reference}, show)

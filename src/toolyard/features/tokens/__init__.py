@@ -15,7 +15,7 @@ FEATURE: Final = Feature(
     commands=(
         CliCommand(
             "token",
-            "Make tokens for agents, which see only what is theirs.",
+            "Create tokens for agents, each limited to what its agent may use.",
             Heading.ACCESS,
             "commands:token_command",
         ),

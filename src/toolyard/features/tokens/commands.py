@@ -11,39 +11,45 @@ from toolyard.console.context import CliContext, json_option
 if TYPE_CHECKING:
     from toolyard.features.tokens.operations import TokenRow
 
-TITLES = ("token", "agent", "executor", "servers", "profile", "made")
+TITLES = ("token", "agent", "executor", "servers", "profile", "created")
 
 
 @click.group("token")
 @json_option
 def token_command() -> None:
-    """Make tokens for agents, which see only what is theirs."""
+    """Create tokens for agents, each limited to what its agent may use."""
 
 
 @token_command.command("create")
 @click.argument("name")
-@click.option("--servers", metavar="A,B", help="It sees these servers alone.")
-@click.option("--profile", default="", metavar="NAME", help="It sees this profile alone.")
-@click.option("--agent", default="", metavar="NAME", help="It sees what this agent is given.")
-@click.option("--discover", is_flag=True, help="It opens the list of announced servers alone.")
+@click.option("--servers", metavar="A,B", help="Limit it to these servers.")
+@click.option("--profile", default="", metavar="NAME", help="Limit it to this profile.")
+@click.option("--agent", default="", metavar="NAME", help="Limit it to the servers of this agent.")
+@click.option(
+    "--discover", is_flag=True, help="Let it read the list of announced servers, and nothing else."
+)
 @json_option
 @click.pass_obj
 def create_command(
     context: CliContext, name: str, servers: str | None, profile: str, agent: str, discover: bool
 ) -> None:
-    """Make a token for an agent; it is shown this once.
+    """Create a token for an agent; it is shown once.
 
-    It opens the MCP door and nothing else. Without --servers, --profile and --agent it sees the
-    whole yard there. With --discover it opens GET /api/v1/announced instead, for programs on
+    The token gives access to MCP and nothing else. Without --servers, --profile and --agent, that
+    is the whole yard. With --discover, it opens GET /api/v1/announced instead, for programs on
     other machines that look for servers.
+
+    \b
+    toolyard token create cursor --profile review
+    toolyard token create ci --servers git,files
     """
     from toolyard.features.tokens.operations import NewToken, create_token
 
     if discover and (servers is not None or profile or agent):
-        raise click.UsageError("--discover goes with none of --servers, --profile and --agent")
+        raise click.UsageError("--discover cannot be combined with --servers, --profile or --agent")
     names = [word.strip() for word in (servers or "").split(",") if word.strip()]
     if servers is not None and not names:
-        raise click.UsageError("--servers names no server; leave it out for all of them")
+        raise click.UsageError("--servers names no server; leave it out to allow all of them")
     order = NewToken(name, names, profile, agent, discover)
     if agent:  # the hub alone knows agents
         context.need_hub()
@@ -56,7 +62,7 @@ def create_command(
 @json_option
 @click.pass_obj
 def list_command(context: CliContext) -> None:
-    """List the tokens of agents, without their secrets."""
+    """List the tokens, without their secrets."""
     import msgspec
 
     from toolyard.features.tokens.operations import list_tokens
@@ -71,7 +77,7 @@ def list_command(context: CliContext) -> None:
 @json_option
 @click.pass_obj
 def revoke_command(context: CliContext, name: str) -> None:
-    """Make a token worthless, and end what was opened with it."""
+    """Revoke a token, and end the sessions that it opened."""
     from toolyard.features.tokens.operations import TokenName, revoke_token
 
     context.run(revoke_token, TokenName(name))
@@ -81,12 +87,12 @@ def revoke_command(context: CliContext, name: str) -> None:
 
 def _show_once(context: CliContext, token: str) -> None:
     context.terminal.say(token)
-    context.terminal.note("keep it now; it is not shown again")
+    context.terminal.note("store it now; it is not shown again")
 
 
 def _show(context: CliContext, rows: list[TokenRow]) -> None:
     if not rows:
-        context.terminal.say("there are no tokens of agents; make one with: toolyard token create")
+        context.terminal.say("no tokens yet; create one with: toolyard token create NAME")
         return
     cells = [
         [row.name, row.agent, row.executor, _describe_servers(row), row.profile, row.created_at]
@@ -97,5 +103,5 @@ def _show(context: CliContext, rows: list[TokenRow]) -> None:
 
 def _describe_servers(row: TokenRow) -> str:
     if row.discovers:
-        return "none: it lists what is announced"
+        return "none; reads the announced list"
     return ", ".join(row.servers) or "all"
