@@ -76,10 +76,6 @@ class Connecting:
         clients = [client for client in CLIENTS if project is None or client.project]
         return [self._row(client, project) for client in clients]
 
-    def installed(self) -> list[str]:
-        """The names of the clients that seem to be here."""
-        return [each.name for each in CLIENTS if is_installed(each, self._around)]
-
     def _row(self, client: Client, project: Path | None) -> ClientState:
         place = one_place(client, self._around, project)
         installed = is_installed(client, self._around)
