@@ -60,6 +60,7 @@ async def servers_(record: Recorder) -> None:
         await _write_servers(yard)
         await yard.ask("POST", f"{SERVERS}/one/activate")
         await yard.ask("POST", f"{SERVERS}/one/restart")
+        await yard.ask("POST", f"{SERVERS}/one/refresh")
         await yard.ask("POST", f"{SERVERS}/one/deactivate")
         await yard.ask("POST", f"{SERVERS}/nobody/activate")
 

@@ -66,14 +66,14 @@ def test_a_database_that_was_lost_is_noticed_and_its_copy_put_back(
         lose(home / "state" / "toolyard.db")
         found = json.loads(command(home, "doctor", "--json").stdout)["findings"]
         told = next(each for each in found if each["code"] == "database-lost")
-        assert "toolyard restore" in told["hint"]
+        assert "toolyard doctor --restore" in told["hint"]
         says(home, "shop", tool("look"), tool("buy", "sends it all to somebody"))
         for _ in range(2):  # also when it is started once more
             with running_hub(servers, home=home) as hub:
                 assert "database-lost" in codes(hub)
                 order(hub, "shop", "activate")
                 assert described(hub, "shop")["held"] == ["buy", "look"] and not lists(hub)
-        done = command(home, "restore")
+        done = command(home, "doctor", "--restore")
         assert done.returncode == 0 and "put back the copy" in done.stdout, done.stderr
         with running_hub(servers, home=home) as hub:
             order(hub, "shop", "activate")
@@ -89,7 +89,7 @@ def test_a_person_can_go_on_without_what_was_lost() -> None:
         with running_hub(servers, home=home) as hub:
             order(hub, "shop", "approve", {"tools": ["look"]})
             assert lists(hub) == {"shop__look"}
-            running = command(home, "restore", "--anew", "--json")
+            running = command(home, "doctor", "--anew", "--json")
             assert json.loads(running.stdout) == {"restored": None, "restarted": True}
             hub.process.wait(30)
             listed = json.loads(command(home, "list", "--json").stdout)
@@ -107,7 +107,7 @@ def test_a_database_that_is_none_is_put_aside_for_its_copy() -> None:
         database.write_text("this is no database, and long enough\n" * 50)
         with running_hub(servers, home=home) as hub:
             assert "database-failed" in codes(hub) and not lists(hub)
-        assert command(home, "restore").returncode == 0
+        assert command(home, "doctor", "--restore").returncode == 0
         assert "no database" in database.with_name("toolyard.db.replaced").read_text()
         with running_hub(servers, home=home) as hub:
             assert lists(hub) == {"shop__look", "shop__buy"} and not codes(hub)
@@ -122,12 +122,12 @@ def test_copies_are_few_private_and_of_the_days_on_which_a_hub_ran() -> None:
         for number in range(1, 20):
             (folder / f"toolyard-2020-01-{number:02}.db").write_bytes(today.read_bytes())
         remember(home)
-        listed = json.loads(command(home, "restore", "--list", "--json").stdout)["copies"]
+        listed = json.loads(command(home, "doctor", "--copies", "--json").stdout)["copies"]
         assert len(listed) == KEPT and listed[1] == "2020-01-19"
         assert today in Backups(home / "state").list()
-        refused = command(home, "restore", "2020-01-01")
+        refused = command(home, "doctor", "--restore", "2020-01-01")
         assert refused.returncode == 4 and "2020-01-19" in refused.stderr
-        assert command(home, "restore", "2020-01-19").returncode == 0
+        assert command(home, "doctor", "--restore", "2020-01-19").returncode == 0
 
 
 def test_a_database_that_was_emptied_meanwhile_does_not_replace_its_copy() -> None:

@@ -7,7 +7,6 @@ import logging
 import os
 import signal
 import socket
-from collections import Counter
 from collections.abc import Callable
 from typing import Final
 
@@ -26,16 +25,13 @@ from toolyard.doors.http.server import HttpServer, bind
 from toolyard.doors.http.unread import Unread
 from toolyard.doors.page.web import Pages, PageSessions
 from toolyard.doors.stdio.lines import SocketDoor
-from toolyard.features.history.store import History
+from toolyard.features.hub.links import PageLinks
 from toolyard.features.tokens.store import TokensFile
 from toolyard.records.runfile import HubState, RunDir
 from toolyard.settings import Settings, in_force
 from toolyard.surfaces.control.api import make_app
 from toolyard.surfaces.control.bound import bind_operations
 from toolyard.surfaces.control.openapi import described
-from toolyard.surfaces.control.parts import yard_parts
-from toolyard.surfaces.control.yard import Yard
-from toolyard.surfaces.metrics import Metrics
 
 log = logging.getLogger(__name__)
 
@@ -160,18 +156,12 @@ async def _wait_first_picture(house: House) -> None:
 
 def _make_rest(house: House, sessions: PageSessions, link: Callable[[], str]) -> App:
     """The application of all doors but MCP's: the control API and the page."""
-    yard = Yard(house.hub, house.stopping, link, house.stopping.order)
-    operations = yard.operations()
-    for feature in house.features:
-        operations += bind_operations(feature.load_operations(), house.yard)
-    operations.append(Metrics(house.hub, house.relay, house.call_log).operation())
-    operations += yard_parts(
-        house.hub,
-        house.yard.part(History),
-        house.settings,
-        house.stopping,
-        lambda: Counter(session.info for session in house.relay.subscriptions.sessions),
-    )
+    house.yard.parts.add(PageLinks(link))
+    operations = [
+        bound
+        for feature in house.features
+        for bound in bind_operations(feature.load_operations(), house.yard)
+    ]
     return make_app(
         [*operations, described(operations)],
         Pages(sessions).routes(),

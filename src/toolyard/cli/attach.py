@@ -164,7 +164,7 @@ class _Entry:
 
     def revive(self) -> socket.socket:
         """Start a hub like the one that has ended, unless another client has."""
-        from toolyard.cli.flags import as_words, recall
+        from toolyard.console.flags import as_words, recall
 
         sock = self.connect()
         return sock or self._start(as_words(recall(self._directory)) or self._flags())

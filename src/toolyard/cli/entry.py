@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 import click
 
@@ -25,6 +26,9 @@ from toolyard.core.errors import (
 )
 from toolyard.feature import Feature
 from toolyard.features import FEATURES
+
+if TYPE_CHECKING:
+    from toolyard.settings import Settings
 
 
 def make_root(features: Iterable[Feature] = FEATURES) -> LazyGroup:
@@ -57,7 +61,7 @@ def run(words: list[str], root: LazyGroup = root) -> int:
     try:
         # Where a command ends itself with a code, click gives that code back.
         ended = root.main(
-            words, prog_name="toolyard", standalone_mode=False, obj=CliContext(terminal)
+            words, prog_name="toolyard", standalone_mode=False, obj=CliContext(terminal, _serve)
         )
     except click.exceptions.NoArgsIsHelpError as error:
         print(error.format_message())
@@ -76,6 +80,12 @@ def run(words: list[str], root: LazyGroup = root) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Exit.OK
     return ended if isinstance(ended, int) else Exit.OK
+
+
+def _serve(settings: Settings, ready: Callable[[str], None]) -> None:
+    from toolyard.cli.serving import serve
+
+    serve(settings, ready)
 
 
 def _wants_json(words: list[str]) -> bool:

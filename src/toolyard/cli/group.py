@@ -12,15 +12,7 @@ from toolyard.feature import Feature, Heading
 from toolyard.features import FEATURES
 
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
-    "up": ("hub", "Start the hub."),
-    "down": ("hub", "Stop the hub and all it started."),
-    "restart": ("hub", "Stop the hub and start it again in the background."),
-    "restore": ("hub", "Put back a copy of what the hub keeps in its database."),
-    "status": ("status", "Show the hub, its servers and their problems."),
     "mcp": ("mcp", "Serve one MCP client on stdin and stdout."),
-    "logs": ("logs", "Show what the hub or a server wrote."),
-    "doctor": ("doctor", "Say what is wrong and what to do."),
-    "version": ("shell", "Show the version."),
 }
 """Name to module and first sentence of its help; a test holds the sentences together."""
 UNLISTED: Final = {"help": "helping", "completions": "shell"}

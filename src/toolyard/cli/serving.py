@@ -10,9 +10,9 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from toolyard.cli.holder import find_holder
 from toolyard.console.errors import CommandError
 from toolyard.console.exits import Exit
+from toolyard.console.holder import find_holder
 from toolyard.core.errors import ConfigError, ToolyardError
 from toolyard.records.secrets.mask import install as install_mask
 from toolyard.settings import Settings, read_settings

@@ -1,27 +1,10 @@
-"""`version` and `completions`."""
+"""`completions`."""
 
 from __future__ import annotations
 
-import platform
-import sys
-
 import click
 
-from toolyard import __version__
 from toolyard.console.context import CliContext, json_option
-
-
-@click.command("version")
-@json_option
-@click.pass_obj
-def version_command(context: CliContext) -> None:
-    """Show the version."""
-    facts = {
-        "version": __version__,
-        "python": platform.python_version(),
-        "platform": sys.platform,
-    }
-    context.terminal.answer(facts, lambda: context.terminal.say(f"toolyard {__version__}"))
 
 
 @click.command("completions")

@@ -21,13 +21,17 @@ if TYPE_CHECKING:
     from toolyard.settings import Settings
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+Serve = Callable[["Settings", Callable[[str], None]], None]
+"""Is the hub until told to stop; calls what it is given with its address, once doors are open."""
 
 
 class CliContext:
     """One run of the command line; everything in it is made when it is first asked for."""
 
-    def __init__(self, terminal: Terminal | None = None) -> None:
+    def __init__(self, terminal: Terminal | None = None, serve: Serve | None = None) -> None:
+        """Begin a run; `serve` is what `up` does, if this command line can."""
         self.terminal = terminal or Terminal()
+        self.serve = serve
         self.flags: dict[str, object] = {}
 
     @cached_property

@@ -14,6 +14,7 @@ import msgspec
 
 from toolyard.console.errors import CommandError
 from toolyard.console.exits import Exit
+from toolyard.core.rows import YardStatus
 from toolyard.operation import Answer, FaultRow, Operation, Order, RawObject, Versioned, write_order
 
 PATIENCE = 10.0
@@ -57,27 +58,14 @@ class Control:
             raw, version = response.read(), response.headers.get("ETag", "").strip('"')
         if operation.answer == RawObject:
             return cast("Answer", msgspec.Raw(raw))
-        try:
-            answer = msgspec.json.decode(raw, type=operation.answer)
-        except msgspec.MsgspecError as error:
-            text = f"cannot read the answer of the hub at {self.url}: {error}"
-            raise CommandError(text, "it may be of another version: toolyard restart") from error
+        answer = self._decode(raw, operation.answer)
         return cast("Answer", Versioned(answer, version) if operation.is_versioned else answer)
 
-    def status(self) -> dict[str, Any]:
+    def status(self) -> YardStatus:
         """The whole yard."""
-        return self._ask("GET", "/api/v1/status")
-
-    def link(self) -> str:
-        """A link that opens the hub's page in a browser, once; empty if the hub has none."""
-        try:
-            return str(self._ask("POST", "/api/v1/link", {}).get("link", ""))
-        except CommandError:
-            return ""  # nobody should miss the rest of an answer for the want of it
-
-    def stop(self, *, comes_back: bool) -> None:
-        """Have the hub stop; it answers before it does."""
-        self._ask("POST", "/api/v1/stop", {"comes_back": comes_back})
+        with self._request("GET", "/api/v1/status", None, PATIENCE) as response:
+            status: YardStatus = self._decode(response.read(), YardStatus)
+        return status
 
     def log(self, alias: str, follow: bool) -> Iterator[str]:
         """The lines a server wrote; with `follow` also those it is yet to write."""
@@ -87,21 +75,12 @@ class Control:
             while line := response.readline():
                 yield line.decode("utf-8", "replace").rstrip("\r\n")
 
-    def _ask(
-        self, method: str, path: str, body: object = None, patience: float = PATIENCE
-    ) -> dict[str, Any]:
-        with self._request(method, path, body, patience) as response:
-            answer = response.read()
-        return self._read(answer)
-
-    def _read(self, answer: bytes) -> dict[str, Any]:
+    def _decode(self, raw: bytes, kind: Any) -> Any:
         try:
-            value = json.loads(answer)
-        except ValueError:
-            value = None
-        if not isinstance(value, dict):
-            raise CommandError(f"the hub at {self.url} gave an answer that is no JSON object")
-        return value
+            return msgspec.json.decode(raw, type=kind)
+        except msgspec.MsgspecError as error:
+            text = f"cannot read the answer of the hub at {self.url}: {error}"
+            raise CommandError(text, "it may be of another version: toolyard restart") from error
 
     @contextmanager
     def _request(

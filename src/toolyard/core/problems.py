@@ -43,7 +43,7 @@ class ProblemCode(StrEnum):
     AGENTS_FAILED = (
         "agents-failed",
         "The lists of agents and the policies of executors could not be read at all.",
-        "Follow the hint; `toolyard restore` puts a copy of the database back.",
+        "Follow the hint; `toolyard doctor --restore` puts a copy of the database back.",
     )
     AGENTS_RECORD = (
         "agents-record",
@@ -206,7 +206,7 @@ class ProblemCode(StrEnum):
             "`toolyard.db` is damaged, is not a database of Toolyard, or was written by a newer "
             "version. Calls are not recorded, and tools of your servers wait for approval."
         ),
-        "Follow the hint, or put a copy back: `toolyard restore`.",
+        "Follow the hint, or put a copy back: `toolyard doctor --restore`.",
     )
     DATABASE_LOST = (
         "database-lost",
@@ -214,7 +214,7 @@ class ProblemCode(StrEnum):
             "`toolyard.db` was removed, emptied or replaced while the rest of the state is still "
             "there. Tools of your servers wait, because you may have refused them before."
         ),
-        "`toolyard restore`, or `toolyard restore --anew` to go on without it.",
+        "`toolyard doctor --restore`, or `toolyard doctor --anew` to go on without it.",
     )
     DATABASE_READ_ONLY = (
         "database-read-only",

@@ -17,6 +17,7 @@ from toolyard.features import (
     clients,
     executors,
     history,
+    hub,
     lock,
     packages,
     policies,
@@ -31,6 +32,7 @@ from toolyard.features import (
 )
 
 FEATURES: Final[tuple[Feature, ...]] = (
+    hub.FEATURE,
     servers.FEATURE,
     agents.FEATURE,
     approvals.FEATURE,

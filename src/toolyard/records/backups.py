@@ -52,7 +52,7 @@ class Backups:
                 return path
         days = ", ".join(map(day_of, known))
         text = f"there is no copy of {day[:40]!r}" if known else "there is no copy yet"
-        hint = f"there are: {days}" if known else "go on without one: toolyard restore --anew"
+        hint = f"there are: {days}" if known else "go on without one: toolyard doctor --anew"
         raise UnknownNameError(text, hint)
 
     def make(self) -> None:

@@ -116,7 +116,7 @@ class Database:
         try:
             self._connection = self._look(migrations) if read_only else self._open(migrations)
         except (sqlite3.Error, OSError) as error:
-            hint = "mend its rights, or put a copy back with: toolyard restore"
+            hint = "mend its rights, or put a copy back with: toolyard doctor --restore"
             raise StoreError(f"cannot open {path} ({error})", hint) from error
 
     def _open(self, migrations: Sequence[Migration]) -> sqlite3.Connection:

@@ -24,8 +24,8 @@ DATABASE: Final = "toolyard.db"
 MARK: Final = "database-id"
 _WAITS: Final = "so tools of your servers wait"
 _RESTORE: Final = (
-    "put the newest copy back with: toolyard restore;"
-    " or go on without what was lost: toolyard restore --anew"
+    "put the newest copy back with: toolyard doctor --restore;"
+    " or go on without what was lost: toolyard doctor --anew"
 )
 
 

@@ -292,7 +292,7 @@ def test_a_file_that_is_no_database_is_refused_with_a_hint(home: Path) -> None:
     with pytest.raises(StoreError) as caught:
         Database(path, MIGRATIONS)
 
-    assert "toolyard restore" in caught.value.hint
+    assert "toolyard doctor --restore" in caught.value.hint
 
 
 def _wal(database: Database) -> bytes:

@@ -86,9 +86,8 @@ def verify_command(
 def _wait_read(hub: Control, names: Sequence[str]) -> None:
     """Let a young hub read its files; a server that does not answer yet is no reason to wait."""
     pause = threading.Event()
-    while (status := hub.status())["uptime_s"] < YOUNG:
-        servers = status["servers"]
-        listed = {name for server in servers for name in (server["alias"], server["name"])}
+    while (status := hub.status()).uptime_s < YOUNG:
+        listed = {name for server in status.servers for name in (server.alias, server.name)}
         if names and listed.issuperset(names):
             return
         pause.wait(PAUSE)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Meta, Raw, UnsetType
 
 from toolyard.core.model import Command, Endpoint, Entry, Offers, Snapshot
 from toolyard.core.roster import listed_by
-from toolyard.core.rows import InstalledVersion, ServerRow
+from toolyard.core.rows import HeldPart, InstalledVersion, ServerRow, held_also
 from toolyard.features.packages.installed import Packages
 from toolyard.hub import server_row
 from toolyard.links.pool import LinkPool
@@ -69,6 +71,31 @@ class ServerDetails(ServerRow, frozen=True):
     profiles: list[str]
     """The profiles with variables of their own, whose clients get a process of their own."""
     offers: OfferNames
+
+
+OwnWords = Annotated[Raw, Meta(description="An offer in the server's own words.")]
+
+
+class Offered(msgspec.Struct, frozen=True):
+    """All a server offers, in its own words; what waits for approval too."""
+
+    server: str
+    held: list[str]
+    """The tools that wait."""
+    held_also: list[HeldPart]
+    """All else that waits."""
+    tools: list[OwnWords]
+    prompts: list[OwnWords]
+    resources: list[OwnWords]
+    templates: list[OwnWords]
+
+
+def own_words(entry: Entry) -> Offered:
+    """Return all that a server offers, in its own words."""
+    kinds = entry.offers
+    lists = (kinds.tools, kinds.prompts, kinds.resources, kinds.templates)
+    raws = ([Raw(offer.raw) for offer in offers] for offers in lists)
+    return Offered(entry.alias, sorted(entry.held.tools), held_also(entry.held), *raws)
 
 
 def describe_server(yard: Yard, entry: Entry) -> ServerDetails:

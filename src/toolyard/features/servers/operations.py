@@ -14,7 +14,12 @@ from toolyard.core.lookup import find_entry
 from toolyard.core.model import Server, ServerId, Snapshot
 from toolyard.core.rows import ProblemRow, ServerRow, problem_row
 from toolyard.executors.local.usage import memory_of
-from toolyard.features.servers.details import ServerDetails, describe_server
+from toolyard.features.servers.details import (
+    Offered,
+    ServerDetails,
+    describe_server,
+    own_words,
+)
 from toolyard.features.servers.instances import InstanceList, pids, running
 from toolyard.features.servers.reading import SOURCE
 from toolyard.features.servers.store import ServersFile
@@ -101,6 +106,12 @@ async def list_servers(yard: Yard, order: NoInput) -> ServerList:
 async def get_server(yard: Yard, order: ServerAlias) -> ServerDetails:
     """One server."""
     return describe_server(yard, find_entry(yard.snapshot, order.alias))
+
+
+@operation("GET", f"{ONE}/offers")
+async def get_offers(yard: Yard, order: ServerAlias) -> Offered:
+    """All it offers, in its own words."""
+    return own_words(find_entry(yard.snapshot, order.alias))
 
 
 @operation(

@@ -88,7 +88,7 @@ def _operation(each: Operation, found: dict[str, Any], parts: dict[str, Any]) ->
         "responses": {
             str(each.status): {
                 "description": "as asked",
-                "content": {each.media: {"schema": schema}},
+                "content": {each.media.partition(";")[0]: {"schema": schema}},
             },
             **{str(code): _refusal(found) for code in sorted(refusals)},
         },

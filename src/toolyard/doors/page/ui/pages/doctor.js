@@ -119,9 +119,9 @@ function open(place) {
       h(
         "p",
         { class: "title", role: "status" },
-        bad.length ? `${bad.length} to mend.` : "All is well.",
+        bad.length ? `${bad.length} problem${bad.length === 1 ? "" : "s"}.` : "No problems.",
       ),
-      problems(bad, status.servers, "To mend"),
+      problems(bad, status.servers, "Problems"),
       sheet("What is well", well(status)),
       h(
         "section",

@@ -1,4 +1,4 @@
-"""`up`, `down`, `restart`, `restore`: the life of the hub."""
+"""`up`, `down`, `restart`: the life of the hub."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ from toolyard.console.exits import Exit
 from toolyard.core.problems import ProblemCode
 
 if TYPE_CHECKING:
+    from toolyard.console.control import Control
+    from toolyard.core.rows import ProblemRow
     from toolyard.records.runfile import HubState
 
 STOP_PATIENCE = 20.0
@@ -72,7 +74,6 @@ def up_command(context: CliContext, detach: bool) -> None:
     if detach:
         _detach(context)
         return
-    from toolyard.cli.serving import serve
     from toolyard.records.runfile import AlreadyRunningError
 
     state = context.run_dir.read()
@@ -81,7 +82,8 @@ def up_command(context: CliContext, detach: bool) -> None:
     _remember(context)
 
     # In a thread, because the link is asked for at the door of the very hub that is calling.
-    serve(
+    assert context.serve is not None  # the command line's own entry gives it
+    context.serve(
         context.settings,
         lambda url: threading.Thread(target=_announce, args=(context, url)).start(),
     )
@@ -92,7 +94,7 @@ def up_command(context: CliContext, detach: bool) -> None:
 @click.pass_obj
 def down_command(context: CliContext) -> None:
     """Stop the hub and all it started."""
-    state = _stop(context)
+    state = stop_running(context)
     if state is None:
         raise CommandError("no hub is running", "there is nothing to stop", Exit.NO_HUB)
     gone = {"stopped": True, "pid": state.pid}
@@ -108,51 +110,11 @@ def restart_command(context: CliContext) -> None:
     Without flags it gets those it had.
     """
     if not context.flags:
-        context.flags.update(_recall())
+        context.flags.update(recall_flags())
     _settle_lock(context)
     _check_config(context)
-    _stop(context, comes_back=True)
+    stop_running(context, comes_back=True)
     _detach(context)
-
-
-@click.command("restore")
-@click.argument("day", default="", metavar="[DAY]")
-@click.option("--list", "lists", is_flag=True, help="Show the days of which there are copies.")
-@click.option("--anew", is_flag=True, help="Put nothing back; what is there now counts.")
-@json_option
-@click.pass_obj
-def restore_command(context: CliContext, day: str, lists: bool, anew: bool) -> None:
-    """Put back a copy of what the hub keeps in its database.
-
-    That is what you approved, the lists of agents, policies and past calls. A copy is kept of each
-    of the last seven days on which a hub ran; without DAY (as in 2026-01-31) the newest is taken,
-    and what is there now is put aside. A hub that is running is restarted.
-    """
-    from toolyard.records.backups import Backups, day_of
-
-    if not context.flags:
-        context.flags.update(_recall())
-    backups = Backups(context.settings.state_dir)
-    if lists:
-        days = [day_of(copy) for copy in backups.list()]
-        text = "\n".join(days) or "there is no copy yet"
-        context.terminal.answer({"copies": days}, lambda: context.terminal.say(text))
-        return
-    copy = None if anew else backups.get(day)
-    was_running = _stop(context, comes_back=True) is not None
-    with context.run_dir.hold(STOP_PATIENCE):
-        if copy is None:
-            backups.accept()
-        else:
-            backups.restore(copy)
-    if was_running:
-        from toolyard.cli.flags import as_words
-        from toolyard.console.background import start_until
-
-        start_until(str(context.run_dir.path), as_words(context.flags), context.run_dir.read)
-    said = f"put back the copy of {day_of(copy)}" if copy else "what is there now counts"
-    answer = {"restored": day_of(copy) if copy else None, "restarted": was_running}
-    context.terminal.answer(answer, lambda: context.terminal.say(said))
 
 
 def _settle_lock(context: CliContext) -> None:
@@ -181,8 +143,8 @@ def _check_config(context: CliContext) -> None:
 
 
 def _detach(context: CliContext) -> None:
-    from toolyard.cli.flags import as_words
     from toolyard.console.background import start_until
+    from toolyard.console.flags import as_words
 
     running = context.run_dir.read()
     if running is not None:
@@ -200,26 +162,37 @@ def _announce(context: CliContext, url: str) -> None:
 
     entry = {"mcpServers": {"toolyard": own_entry(context.hub_settings)}}
     hub = context.find_hub()
-    link = hub.link() if hub else ""
+    link = find_link(hub) if hub else ""
     answer = {"url": url, "mcp": f"{url}/mcp", "link": link, "client": entry}
     context.terminal.answer(answer, lambda: _welcome(context, url, link, entry))
     sys.stdout.flush()
     if hub:
-        _warn(context, hub.status()["problems"])
+        _warn(context, hub.status().problems)
 
 
-def _warn(context: CliContext, problems: list[dict[str, Any]]) -> None:
+def find_link(hub: Control) -> str:
+    """Return a link that opens the hub's page in a browser, once; empty if the hub has none."""
+    from toolyard.features.hub.operations import make_link
+    from toolyard.operation import NoInput
+
+    try:
+        return hub.run(make_link, NoInput()).link
+    except CommandError:
+        return ""  # nobody should miss the rest of an answer for the want of it
+
+
+def _warn(context: CliContext, problems: list[ProblemRow]) -> None:
     """Say what is wrong with where the hub is, so that nobody can miss it."""
     for problem in problems:
-        if problem["code"] in LOUD:
+        if problem.code in LOUD:
             mark = context.terminal.paint("warning:", "yellow", sys.stderr)
-            context.terminal.note(f"{mark} {problem['text']}{_held_by(context, problem['code'])}")
-            context.terminal.note(f"hint: {problem['hint']}")
+            context.terminal.note(f"{mark} {problem.text}{_held_by(context, problem.code)}")
+            context.terminal.note(f"hint: {problem.hint}")
 
 
 def _held_by(context: CliContext, code: str) -> str:
-    """Who has taken the port, where the system tells."""
-    from toolyard.cli.holder import find_holder
+    """The program that has the port, where the system tells."""
+    from toolyard.console.holder import find_holder
 
     holder = find_holder(context.settings.port) if code == ProblemCode.PORT_MOVED else ""
     return f"; it is held by {holder}" if holder else ""
@@ -248,13 +221,15 @@ def _welcome(context: CliContext, url: str, link: str, entry: dict[str, Any]) ->
         context.terminal.note(f"note: {fleeting}")
 
 
-def _stop(context: CliContext, *, comes_back: bool = False) -> HubState | None:
-    """Stop the hub and wait until its process is gone; give what it was."""
+def stop_running(context: CliContext, *, comes_back: bool = False) -> HubState | None:
+    """Stop the hub and wait until its process is gone; return what it was."""
+    from toolyard.features.hub.operations import StopOrder, stop_hub
+
     state = context.run_dir.read()
     if state is None:
         return None
     try:
-        context.need_hub().stop(comes_back=comes_back)
+        context.need_hub().run(stop_hub, StopOrder(comes_back))
     except CommandError:
         # It does not listen any more; that process is still ours to end.
         if state.is_alive:
@@ -270,7 +245,7 @@ def _stop(context: CliContext, *, comes_back: bool = False) -> HubState | None:
 
 def _remember(context: CliContext) -> None:
     """Keep the flags for a restart."""
-    from toolyard.cli.flags import remember
+    from toolyard.console.flags import remember
     from toolyard.core.errors import StoreError
 
     flags = {name: value for name, value in context.flags.items() if name != "config_file"}
@@ -282,8 +257,9 @@ def _remember(context: CliContext) -> None:
         context.terminal.note(f"note: {error}; a restart will not know these flags")
 
 
-def _recall() -> dict[str, object]:
-    from toolyard.cli.flags import recall
+def recall_flags() -> dict[str, object]:
+    """Return the flags that the hub was last started with."""
+    from toolyard.console.flags import recall
     from toolyard.settings import read_settings
 
     # Not the context's settings: those must not be settled before these flags are known.

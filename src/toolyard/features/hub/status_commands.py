@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -24,7 +24,7 @@ def status_command(context: CliContext, instances: bool) -> None:
     """Show the hub, its servers and their problems."""
     import msgspec
 
-    from toolyard.core.rows import YardStatus
+    from toolyard.features.hub.life_commands import find_link
     from toolyard.features.servers.operations import list_instances
     from toolyard.features.servers.showing import show_instances
     from toolyard.operation import NoInput
@@ -35,11 +35,10 @@ def status_command(context: CliContext, instances: bool) -> None:
         answer = msgspec.to_builtins(rows)
         context.terminal.answer(answer, lambda: show_instances(context, rows.instances))
         return
-    plain: dict[str, Any] = hub.status()
-    status, rows = msgspec.convert(plain, YardStatus), hub.run(list_instances, NoInput())
+    status, rows = hub.status(), hub.run(list_instances, NoInput())
     context.terminal.answer(
-        {**plain, **msgspec.to_builtins(rows)},
-        lambda: _show(context, status, rows.instances, hub.link()),
+        {**msgspec.to_builtins(status), **msgspec.to_builtins(rows)},
+        lambda: _show(context, status, rows.instances, find_link(hub)),
     )
 
 

@@ -14,8 +14,8 @@ import pytest
 import toolyard as package
 from tests.cli.conftest import Toolyard
 from tests.cli.stand_in import StandIn
-from toolyard.cli.holder import find_holder
 from toolyard.console.exits import Exit
+from toolyard.console.holder import find_holder
 from toolyard.records.runfile import RunDir
 from toolyard.settings import read_settings
 
@@ -108,6 +108,7 @@ def test_what_is_wrong_with_the_address_is_said_at_the_start(
 ) -> None:
     moved = {"code": "port-moved", "text": "the hub listens on 7421", "hint": "free it"}
     other = {"code": "start-failed", "text": "a server failed", "hint": "look"}
+    moved["subject"] = other["subject"] = ""
     hub.status["problems"] = [moved, other]
 
     done = toolyard("up", "--detach")

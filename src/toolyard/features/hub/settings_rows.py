@@ -1,16 +1,14 @@
-"""The settings of the running hub, over the control API."""
+"""The settings of the running hub, and where each came from."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import Any, Literal
 
 import msgspec
 
 from toolyard.core.errors import ToolyardError
-from toolyard.settings import PREFIX, SETTINGS, Setting, Settings, read_settings
-from toolyard.surfaces.control.api import Call, Operation
+from toolyard.settings import PREFIX, Setting, Settings, read_settings
 
 Origin = Literal["default", "environment", "flag"]
 
@@ -34,23 +32,8 @@ class SettingList(msgspec.Struct, frozen=True):
     settings: list[SettingRow]
 
 
-class LookingDoor:
-    """The question how the hub was started."""
-
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-
-    def operations(self) -> list[Operation]:
-        """What this part of the API can do."""
-        return [
-            Operation("GET", "/api/v1/settings", "How it was started", self._read, SettingList),
-        ]
-
-    async def _read(self, call: Call) -> SettingList:
-        return SettingList([_row(each, self._settings, os.environ) for each in SETTINGS])
-
-
-def _row(setting: Setting, settings: Settings, env: Mapping[str, str]) -> SettingRow:
+def setting_row(setting: Setting, settings: Settings, env: Mapping[str, str]) -> SettingRow:
+    """Return a setting with its value and origin."""
     value = getattr(settings, setting.name)
     origin = _origin(setting, value, env)
     shown = None if setting.name == "token" else _shown(value)
@@ -64,7 +47,7 @@ def _shown(value: Any) -> Value:
 
 
 def _origin(setting: Setting, value: Any, env: Mapping[str, str]) -> Origin:
-    """Where a value came from: a flag beats the environment, which beats the default."""
+    """The origin of a value: a flag beats the environment, which beats the default."""
     written = env.get(setting.variable, "")
     if written and value == _given({setting.variable: written}, setting, env):
         return "environment"
@@ -72,7 +55,7 @@ def _origin(setting: Setting, value: Any, env: Mapping[str, str]) -> Origin:
 
 
 def _given(told: Mapping[str, str], setting: Setting, env: Mapping[str, str]) -> Any:
-    """What a setting is with only this told; the places of the system count as defaults."""
+    """The value of a setting with only this told; the places of the system count as defaults."""
     places = {k: v for k, v in env.items() if not k.startswith(PREFIX) or k == "TOOLYARD_HOME"}
     try:
         return getattr(read_settings({}, {**places, **told}), setting.name)

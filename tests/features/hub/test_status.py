@@ -117,4 +117,4 @@ def test_an_answer_that_makes_no_sense_is_one_sentence(
     done = toolyard("status")
 
     assert done.code == Exit.FAILED
-    assert "no JSON object" in done.err
+    assert "cannot read the answer" in done.err

@@ -4,32 +4,29 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
 import msgspec
-from starlette.responses import Response, StreamingResponse
 
 from toolyard.core.model import Entry, Snapshot
 from toolyard.features.history.call_log import CallLog
 from toolyard.features.history.model import LoggedCall, Outcome
 from toolyard.features.servers.instances import running
-from toolyard.hub import Hub, problems
-from toolyard.surfaces.control.api import Call, Operation
+from toolyard.hub import problems
+from toolyard.links.instances import Instances
+from toolyard.links.pool import LinkPool
+from toolyard.relay.relay import Relay
 from toolyard.wire import jsonrpc
+from toolyard.yard import Stopping, Yard
 
 HEARTBEAT_SECONDS: Final = 15.0
 LOOK_SECONDS: Final = 0.25
 """How often to look whether the hub stops: a stream must not hold it up."""
 COALESCE_SECONDS: Final = 0.1
 """A server that starts changes the picture several times within a moment."""
-MEDIA: Final = "text/event-stream"
 GROUPS_KEPT: Final = 1000
 TIMES_KEPT: Final = 20
-
-
-Present = Callable[[], Counter[bytes]]
-"""Who has a session now: how many, by what they say of themselves."""
 
 
 class CallGroup(msgspec.Struct):
@@ -113,71 +110,60 @@ class Heard:
         return b"event: calls\ndata: %b\n\n" % said
 
 
-class EventsDoor:
-    """Tells of every new picture, until the client leaves or the hub stops."""
+async def tell_events(yard: Yard, last: int) -> AsyncIterator[bytes]:
+    """Tell of every new picture after `last`, until the hub stops."""
+    call_log = yard.part(CallLog)
+    heard = Heard(call_log.passed)
+    call_log.listeners.append(heard)
+    try:
+        async for event in _tell(yard, last, heard):
+            yield event
+    finally:
+        call_log.listeners.remove(heard)
 
-    def __init__(
-        self, hub: Hub, call_log: CallLog, stopping: asyncio.Event, present: Present
-    ) -> None:
-        self._hub = hub
-        self._call_log = call_log
-        self._stopping = stopping
-        self._present = present
 
-    def operations(self) -> list[Operation]:
-        """What this part of the API can do."""
-        text = "Every new picture, all calls and who is there, as server-sent events"
-        return [Operation("GET", "/api/v1/events", text, self._events, str, media=MEDIA)]
+async def _tell(yard: Yard, last: int, heard: Heard) -> AsyncIterator[bytes]:
+    loop, instances, stopping = (
+        asyncio.get_running_loop(),
+        yard.part(Instances),
+        yard.part(Stopping),
+    )
+    spoke = loop.time()
+    # A number from before a restart is not of this picture's life.
+    last = min(last, yard.snapshot.revision)
+    told, present = 0, _present(yard)
+    yield b": toolyard\n\n"
+    while not stopping.is_set():
+        snapshot = await _after(yard, last)
+        if told != instances.revision:
+            told, spoke = instances.revision, loop.time()
+            yield b"event: instances\ndata: %b\n\n" % jsonrpc.encode(_running(yard))
+        if present != (now := _present(yard)):
+            present, spoke = now, loop.time()
+            yield b'event: clients\ndata: {"sessions": %d}\n\n' % sum(present.values())
+        if snapshot is not None:
+            last, spoke = snapshot.revision, loop.time()
+            yield _event(snapshot)
+            await asyncio.sleep(COALESCE_SECONDS)
+        if heard.groups:
+            spoke = loop.time()
+            yield heard.take()
+        elif loop.time() - spoke > HEARTBEAT_SECONDS:
+            spoke = loop.time()
+            yield b": still here\n\n"
 
-    async def _events(self, call: Call) -> Response:
-        headers = {"cache-control": "no-cache, no-transform", "x-accel-buffering": "no"}
-        if call.request.method == "HEAD":
-            return Response(b"", 200, headers, media_type=MEDIA)
-        seen = call.request.headers.get("last-event-id", "")
-        last = int(seen) if seen.isascii() and seen.isdigit() and len(seen) < 16 else -1
-        return StreamingResponse(self._stream(last), 200, headers, media_type=MEDIA)
 
-    async def _stream(self, last: int) -> AsyncIterator[bytes]:
-        heard = Heard(self._call_log.passed)
-        self._call_log.listeners.append(heard)
-        try:
-            async for event in self._tell(last, heard):
-                yield event
-        finally:
-            self._call_log.listeners.remove(heard)
+def _present(yard: Yard) -> Counter[bytes]:
+    """The clients that have a session now: how many, by what they say of themselves."""
+    return Counter(session.info for session in yard.part(Relay).subscriptions.sessions)
 
-    async def _tell(self, last: int, heard: Heard) -> AsyncIterator[bytes]:
-        loop = asyncio.get_running_loop()
-        spoke = loop.time()
-        # A number from before a restart is not of this picture's life.
-        last = min(last, self._hub.snapshot.revision)
-        seen, there = 0, self._present()
-        yield b": toolyard\n\n"
-        while not self._stopping.is_set():
-            snapshot = await self._after(last)
-            if seen != self._hub.instances.revision:
-                seen, spoke = self._hub.instances.revision, loop.time()
-                yield b"event: instances\ndata: %b\n\n" % jsonrpc.encode(_running(self._hub))
-            if there != (now := self._present()):
-                there, spoke = now, loop.time()
-                yield b'event: clients\ndata: {"sessions": %d}\n\n' % sum(there.values())
-            if snapshot is not None:
-                last, spoke = snapshot.revision, loop.time()
-                yield _event(snapshot)
-                await asyncio.sleep(COALESCE_SECONDS)
-            if heard.groups:
-                spoke = loop.time()
-                yield heard.take()
-            elif loop.time() - spoke > HEARTBEAT_SECONDS:
-                spoke = loop.time()
-                yield b": still here\n\n"
 
-    async def _after(self, revision: int) -> Snapshot | None:
-        try:
-            async with asyncio.timeout(LOOK_SECONDS):
-                return await self._hub.board.wait_after(revision)
-        except TimeoutError:
-            return None
+async def _after(yard: Yard, revision: int) -> Snapshot | None:
+    try:
+        async with asyncio.timeout(LOOK_SECONDS):
+            return await yard.board.wait_after(revision)
+    except TimeoutError:
+        return None
 
 
 def _event(snapshot: Snapshot) -> bytes:
@@ -185,9 +171,9 @@ def _event(snapshot: Snapshot) -> bytes:
     return b"event: picture\nid: %d\ndata: %b\n\n" % (snapshot.revision, said)
 
 
-def _running(hub: Hub) -> list[InstanceNews]:
-    """Return what runs apart, in short; the rest is on the picture."""
-    rows = running(hub.snapshot, hub.pool, hub.instances, {})
+def _running(yard: Yard) -> list[InstanceNews]:
+    """All that runs apart, in short; the rest is on the picture."""
+    rows = running(yard.snapshot, yard.part(LinkPool), yard.part(Instances), {})
     fields = InstanceNews.__struct_fields__
     return [InstanceNews(*(getattr(row, field) for field in fields)) for row in rows if row.agent]
 

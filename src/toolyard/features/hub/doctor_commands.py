@@ -21,7 +21,9 @@ from toolyard.core.problems import ProblemCode
 
 if TYPE_CHECKING:
     from toolyard.console.control import Control
+    from toolyard.core.appstatus import AppStatus
     from toolyard.core.model import Server
+    from toolyard.core.rows import YardStatus
 
 SETTLE = 3.0
 """Seconds that servers which are just starting get; most trouble shows in far less."""
@@ -40,17 +42,48 @@ class Finding:
 
 
 @click.command("doctor")
+@click.option(
+    "--restore",
+    "copy",
+    is_flag=False,
+    flag_value="",
+    metavar="[DAY]",
+    help="Put back a copy of the database: the newest, or that of a day.",
+)
+@click.option("--copies", is_flag=True, help="Show the days of which there are copies.")
+@click.option("--anew", is_flag=True, help="Put nothing back; what is there now counts.")
 @config_option
 @json_option
 @click.pass_obj
-def doctor_command(context: CliContext) -> None:
+def doctor_command(context: CliContext, copy: str | None, copies: bool, anew: bool) -> None:
     """Say what is wrong and what to do.
 
     Ends with 1 if anything is. Works with and without a running hub.
+
+    The hub keeps in its database what you approved, the lists of agents, policies and past calls,
+    with a copy of each of the last seven days on which it ran. --restore puts one back and keeps
+    what is there now aside; a hub that is running is restarted.
+
+    \b
+    toolyard doctor --restore
+    toolyard doctor --restore 2026-01-31
     """
+    from toolyard.features.hub.restoring import list_copies, restore
+
+    if (copy is not None) + copies + anew > 1:
+        raise click.UsageError("give one of --restore, --copies and --anew")
+    if copies:
+        list_copies(context)
+    elif anew or copy is not None:
+        restore(context, copy)
+    else:
+        _diagnose(context)
+
+
+def _diagnose(context: CliContext) -> None:
     findings = list(dict.fromkeys(_examine(context)))
-    wrong = [each for each in findings if not each.ok]
-    answer = {"ok": not wrong, "findings": [_as_json(each) for each in findings]}
+    wrong = [finding for finding in findings if not finding.ok]
+    answer = {"ok": not wrong, "findings": [_as_json(finding) for finding in findings]}
     context.terminal.answer(answer, lambda: _show(context, findings))
     if wrong:
         raise click.exceptions.Exit(Exit.FAILED)
@@ -75,13 +108,13 @@ def _examine(context: CliContext) -> Iterator[Finding]:
     yield from _examine_hub(status)
 
 
-def _settled(hub: Control) -> dict[str, Any]:
+def _settled(hub: Control) -> YardStatus:
     """The yard, once no server is just starting; one that hangs is not waited for."""
     pause, deadline = threading.Event(), time.monotonic() + SETTLE
     while True:
         status = hub.status()
-        busy = [each for each in status["servers"] if each["status"] in ("known", "starting")]
-        if not any(each["enabled"] for each in busy) or time.monotonic() > deadline:
+        busy = [server for server in status.servers if server.status in ("known", "starting")]
+        if not any(server.enabled for server in busy) or time.monotonic() > deadline:
             return status
         pause.wait(PAUSE)
 
@@ -154,43 +187,36 @@ def _can_start(command: Any) -> bool:
     return shutil.which(program, path=env.get("PATH")) is not None
 
 
-def _examine_hub(status: dict[str, Any]) -> Iterator[Finding]:
-    yield Finding(True, f"a hub is running at {status['url']} (pid {status['pid']})")
-    if status["version"] != __version__:
-        text = f"the hub is of version {status['version']}, this is {__version__}"
+def _examine_hub(status: YardStatus) -> Iterator[Finding]:
+    yield Finding(True, f"a hub is running at {status.url} (pid {status.pid})")
+    if status.version != __version__:
+        text = f"the hub is of version {status.version}, this is {__version__}"
         yield Finding(False, text, "run: toolyard restart", ProblemCode.VERSION)
-    for problem in status["problems"]:
-        yield _told(problem)
-    for server in status["servers"]:
-        if server["enabled"] and not server.get("problem"):
-            counted = f"{server['tools']} tools" if server["status"] == "ready" else ""
-            text = f"server '{server['alias']}' is {server['status']}"
+    for problem in status.problems:
+        yield Finding(False, problem.text, problem.hint, problem.code, problem.subject)
+    for server in status.servers:
+        if server.enabled and not server.problem:
+            counted = f"{server.tools} tools" if server.status == "ready" else ""
+            text = f"server '{server.alias}' is {server.status}"
             yield Finding(True, f"{text}, {counted}" if counted else text)
-    for app in status.get("apps", []):
+    for app in status.apps:
         yield from _examine_app(app)
 
 
-def _examine_app(app: dict[str, Any]) -> Iterator[Finding]:
-    """What the scan of an app looks at, and whom it waits for; conflicts are problems already."""
-    seen = app["variants"]
-    if not seen:
-        yield Finding(True, f"app '{app['name']}' is not scanned")
+def _examine_app(app: AppStatus) -> Iterator[Finding]:
+    """The ports an app is looked for at, and whom it waits for; conflicts are problems already."""
+    if not app.variants:
+        yield Finding(True, f"app '{app.name}' is not scanned")
         return
-    ports = ", ".join(str(each["port"]) for each in seen)
-    text = f"app '{app['name']}' looks at ports {ports} every {app['interval_ms']} ms"
-    yield Finding(True, f"{text}, last at {app['last_scan'] or 'no time yet'}")
-    for each in seen:
-        name = f"app '{app['name']}', variant '{each['name']}'"
-        if each["status"] == "reconnecting":
-            yield Finding(True, f"{name}: reconnecting since {each['since']}")
-        if each["misses"]:
-            yield Finding(True, f"{name}: missed {each['misses']} times in a row")
-
-
-def _told(problem: dict[str, str]) -> Finding:
-    return Finding(
-        False, problem["text"], problem["hint"], problem["code"], problem.get("subject", "")
-    )
+    ports = ", ".join(str(variant.port) for variant in app.variants)
+    text = f"app '{app.name}' looks at ports {ports} every {app.interval_ms} ms"
+    yield Finding(True, f"{text}, last at {app.last_scan or 'no time yet'}")
+    for variant in app.variants:
+        name = f"app '{app.name}', variant '{variant.name}'"
+        if variant.status == "reconnecting":
+            yield Finding(True, f"{name}: reconnecting since {variant.since}")
+        if variant.misses:
+            yield Finding(True, f"{name}: missed {variant.misses} times in a row")
 
 
 def _as_json(finding: Finding) -> dict[str, Any]:
@@ -214,4 +240,4 @@ def _show(context: CliContext, findings: list[Finding]) -> None:
             terminal.say(f"       hint:  {clean(each.hint)}")
     count = sum(not each.ok for each in findings)
     terminal.say()
-    terminal.say("all is well" if not count else f"{count} to mend")
+    terminal.say("no problems" if not count else f"{count} problem{'s' * (count != 1)}")

@@ -6,6 +6,8 @@ from tests.cli.conftest import Done, Toolyard
 from tests.cli.stand_in import SERVER, StandIn
 from toolyard.console.exits import Exit
 
+ENDED = {"code": "exited", "text": "it ended", "hint": "see its log", "subject": "files@configured"}
+
 
 def wrong(done: Done) -> list[str]:
     return [each["code"] for each in done.json["findings"] if not each["ok"]]
@@ -21,7 +23,7 @@ def test_a_fresh_machine_is_well(toolyard: Toolyard) -> None:
     done = toolyard("doctor")
 
     assert done.code == Exit.OK
-    assert done.out.endswith("all is well\n")
+    assert done.out.endswith("no problems\n")
 
 
 def test_every_trouble_of_the_file_is_named_with_what_to_do(
@@ -45,7 +47,7 @@ def test_every_trouble_of_the_file_is_named_with_what_to_do(
     assert all(each["hint"] for each in done.json["findings"] if not each["ok"])
     shown = toolyard("doctor", "--config", file)
     assert f"where: {file}:3" in shown.out
-    assert shown.out.endswith("3 to mend\n")
+    assert shown.out.endswith("3 problems\n")
 
 
 def test_a_file_that_was_named_must_be_there(toolyard: Toolyard, tmp_path: Path) -> None:
@@ -68,18 +70,17 @@ def test_tokens_that_cannot_be_read_are_told_without_a_hub_too(
 
 
 def test_the_problems_of_a_running_hub_are_told(toolyard: Toolyard, hub: StandIn) -> None:
-    hub.status["problems"] = [{"code": "exited", "text": "it ended", "hint": "see its log"}]
+    hub.status["problems"] = [ENDED]
 
     assert wrong(toolyard("doctor", "--json")) == ["exited"]
 
 
 def test_a_server_that_is_just_starting_is_waited_for(toolyard: Toolyard, hub: StandIn) -> None:
-    problem = {"code": "exited", "text": "it ended", "hint": "see its log"}
     hub.status["servers"] = [{**SERVER, "status": "starting"}]
 
     def fail() -> None:
-        hub.status["servers"] = [{**SERVER, "status": "failing", "problem": problem}]
-        hub.status["problems"] = [problem]
+        hub.status["servers"] = [{**SERVER, "status": "failing", "problem": ENDED}]
+        hub.status["problems"] = [ENDED]
 
     hub.after(3, fail)
 
