@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
@@ -37,6 +38,15 @@ class Parts:
         part = self._by_class[kind]
         assert isinstance(part, kind)
         return part
+
+
+@dataclass(frozen=True, slots=True)
+class HubLife:
+    """The address of the hub that runs, and when it began."""
+
+    url: str
+    """Empty if it has no door but one client's stdin and stdout."""
+    began: float = field(default_factory=time.monotonic)
 
 
 class Stopping(asyncio.Event):

@@ -82,7 +82,13 @@ async def open_doors(
         connections=settings.connection_limit,
     )
     lines = SocketDoor(
-        house.relay, place.socket, settings.client_message_limit, unread, lambda: stop.comes_back
+        house.relay,
+        house.projects,
+        house.readiness,
+        place.socket,
+        settings.client_message_limit,
+        unread,
+        lambda: stop.comes_back,
     )
     opened = asyncio.Event()
     house.pool.hold_back()
@@ -124,7 +130,7 @@ async def _be_found(
     ready: Callable[[str], None] | None,
 ) -> None:
     """Tell others where the hub is for as long as it serves."""
-    url = house.hub.url
+    url = house.url
     try:
         place.write(_state(house, port))
     except StoreError as error:
@@ -142,7 +148,7 @@ def _state(house: House, port: int) -> HubState:
     apps = [scan.watch.app for scan in house.apps.scans.values()]
     variables = in_force(house.settings) | watches.in_force(apps, os.environ)
     config = str(house.settings.config_file)
-    return HubState.of_this_process(house.hub.url, port, __version__, config, variables)
+    return HubState.of_this_process(house.url, port, __version__, config, variables)
 
 
 async def _wait_first_picture(house: House) -> None:

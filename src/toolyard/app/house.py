@@ -26,7 +26,6 @@ from toolyard.features.approvals.judging import Approvals
 from toolyard.features.approvals.store import ApprovalStore
 from toolyard.features.apps.answers import ScannedAppHubs
 from toolyard.features.apps.source import Apps
-from toolyard.features.apps.status import describe_apps
 from toolyard.features.apps.store import AppRecords
 from toolyard.features.auth.logins import Logins
 from toolyard.features.auth.store import Grants
@@ -34,6 +33,7 @@ from toolyard.features.catalog.source import with_link
 from toolyard.features.catalog.store import Catalog
 from toolyard.features.executors.reach import ExecutorReach
 from toolyard.features.history.call_log import CallLog
+from toolyard.features.hub.status import describe_yard
 from toolyard.features.packages.installed import Packages
 from toolyard.features.packages.store import PackagesFolder
 from toolyard.features.scan.announced import Announced
@@ -41,7 +41,6 @@ from toolyard.features.scan.sweep import find_again
 from toolyard.features.secrets.store import Secrets
 from toolyard.features.sharing.asking import AskingServers
 from toolyard.features.sharing.store import SharingStore
-from toolyard.hub import Hub
 from toolyard.links.budget import RunningBudget
 from toolyard.links.credentials import Credentials
 from toolyard.links.departures import Departures
@@ -50,6 +49,7 @@ from toolyard.links.opening import Connect, FillIn, FindAgain, Opener, Recognise
 from toolyard.links.patience import Patience
 from toolyard.links.pool import LinkPool
 from toolyard.links.probe import probe
+from toolyard.links.projects import ProjectFolders
 from toolyard.links.readiness import Readiness
 from toolyard.links.sites import Sites
 from toolyard.links.weights import Weights
@@ -63,7 +63,7 @@ from toolyard.records.state import open_state
 from toolyard.relay.dismissals import Dismissals
 from toolyard.relay.relay import Relay
 from toolyard.settings import Settings
-from toolyard.yard import Parts, Stopping, Yard
+from toolyard.yard import HubLife, Parts, Stopping, Yard
 
 
 class House:
@@ -101,8 +101,8 @@ class House:
         self._build_places()
         self._build_steps()
         self._build_links()
-        self._build_hub()
-        self.announced = Announced(self.hub.projects, self.follower)
+        self._build_relay()
+        self.announced = Announced(self.projects, self.follower)
         self._build_features()
         self.sources: list[Source] = [
             self.announced,
@@ -200,29 +200,25 @@ class House:
             Connect(self.sites.get, self._patience, self.settings.server_message_limit),
         )
 
-    def _build_hub(self) -> None:
-        """Build the hub and the relay, and what they know of apps, logins and past calls."""
+    def _build_relay(self) -> None:
+        """Build the relay, and what it knows of apps, logins and past calls."""
         settings = self.settings
         expected = frozenset({"configured", "catalog", *self.apps.scans})
         self.readiness = Readiness(self.board, expected)
-        self.hub = Hub(
-            self.board,
-            self.pool,
-            self.instances,
-            lambda: describe_apps(self.apps, self.board.snapshot, self.pool.keepers),
-            url=self.url,
-            readiness=self.readiness,
-        )
+        self.projects = ProjectFolders()
         self.logins = Logins(self.board, self.grants)
         self._build_agents()
         database = self.database if settings.history == "on" else None
         self.call_log = CallLog(database, bounds(settings))
         self.relay = Relay(
-            self.hub,
+            self.board,
+            self.pool,
+            self.instances,
             view_key(settings),
             self.resolutions.given,
             self.call_log.record,
             ScannedAppHubs(self.apps, self.board, self.pool),
+            lambda: describe_yard(self.yard),
         )
         self.dismissals = Dismissals()
 
@@ -240,7 +236,7 @@ class House:
             self.follower,
             self.relay,
             self.dismissals,
-            self.hub,
+            HubLife(self.url),
             self.pool,
             self.instances,
             self.open,

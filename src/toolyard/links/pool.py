@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from toolyard.board import Board
@@ -168,10 +169,11 @@ class LinkPool:
         """Follow the picture now: what was just reported can be leased."""
         self._follow(self._board.snapshot)
 
-    def refresh(self) -> None:
-        """Ask every server again for what it offers."""
-        for member in self._members.values():
-            member.keeper.refresh()
+    def refresh(self, ids: Iterable[ServerId] | None = None) -> None:
+        """Ask servers again for what they offer; all of them if none is named."""
+        for id_ in self._members if ids is None else ids:
+            if id_ in self._members:
+                self._members[id_].keeper.refresh()
 
 
 def _is_usable(entry: Entry) -> bool:

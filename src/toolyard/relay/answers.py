@@ -8,6 +8,7 @@ from typing import Any, Final, Literal
 
 from msgspec import UNSET, Raw, Struct
 
+from toolyard.board import Board
 from toolyard.core.errors import (
     ConfigError,
     HeldError,
@@ -16,11 +17,12 @@ from toolyard.core.errors import (
     UnknownNameError,
 )
 from toolyard.core.jsontypes import JsonObject
+from toolyard.core.lookup import find_entry
 from toolyard.core.model import NO_OFFERS, Entry, Snapshot
 from toolyard.core.names import closest, quoted
 from toolyard.core.rows import YardStatus
 from toolyard.core.search import words
-from toolyard.hub import Hub
+from toolyard.links.pool import LinkPool
 from toolyard.relay.calls import Calls
 from toolyard.relay.offers import SERVER, introduction
 from toolyard.relay.routes import Route
@@ -43,8 +45,18 @@ class Answers:
 
     identity: Final = SERVER
 
-    def __init__(self, hub: Hub, calls: Calls, look: Callable[[ViewKey], View]) -> None:
-        self._hub = hub
+    def __init__(
+        self,
+        board: Board,
+        pool: LinkPool,
+        calls: Calls,
+        look: Callable[[ViewKey], View],
+        status: Callable[[], YardStatus],
+    ) -> None:
+        """Answer for the hub; `status` returns the whole yard."""
+        self._board = board
+        self._pool = pool
+        self._status_of_all = status
         self._calls = calls
         self._look = look
         self._tools: dict[str, Callable[[ClientRequest, View], Awaitable[Message]]] = {
@@ -69,12 +81,14 @@ class Answers:
             return error_result(f"{error}. {error.hint}".strip())
 
     async def _status(self, request: ClientRequest, view: View) -> Message:
-        status = scope_status(self._hub.status(), view)
+        status = scope_status(self._status_of_all(), view)
         return text_result(format_status(status), status)
 
     async def _refresh(self, request: ClientRequest, view: View) -> Message:
-        shown = [entry.server.id for entry in view.entries.values()]
-        self._hub.refresh(shown if view.key.is_limited else None)
+        if view.key.is_limited:
+            self._pool.refresh(entry.server.id for entry in view.entries.values())
+        else:
+            self._pool.refresh()
         names = ", ".join(view.entries) or "none yet"
         return text_result(
             f"asked all servers again ({names}); what changed is listed as it arrives"
@@ -131,7 +145,7 @@ class Answers:
         if view.key.is_limited:
             return error_result(_NOT_ALONE)
         try:
-            self._hub.deactivate(server)
+            self._pool.keeper(find_entry(self._board.snapshot, server).server.id).rest()
         except ToolyardError as error:
             return error_result(f"{error}. {error.hint}".strip())
         return text_result(f"{server} rests once no call is under way; the next call starts it")
@@ -165,7 +179,7 @@ class Answers:
         if entry is None or entry.offers != NO_OFFERS:
             return view
         with contextlib.suppress(ToolyardError):  # why it failed is on the picture
-            await self._hub.pool.lease(entry.server.id)
+            await self._pool.lease(entry.server.id)
         return self._look(view.key)
 
     def find(self, view: View, server: str, tool: str) -> Route:
@@ -184,7 +198,7 @@ class Answers:
         if route is not None and route.alias == server:
             return route
         _, key = view.withheld.get(tool, (entry, tool))
-        reason = withheld(self._hub.snapshot, entry, key)
+        reason = withheld(self._board.snapshot, entry, key)
         if reason is not None:
             raise reason
         problem = entry.server.problem or entry.problem
@@ -198,7 +212,7 @@ class Answers:
     def read(self, uri: str, view: View) -> bytes:
         """The result of reading one of the hub's own resources."""
         if uri == "toolyard://status":
-            body: Any = scope_status(self._hub.status(), view)
+            body: Any = scope_status(self._status_of_all(), view)
         else:
             body = {
                 "callTool": "toolyard_call",
@@ -211,7 +225,7 @@ class Answers:
 
     def prompt(self, name: str, view: View) -> bytes:
         """The result of getting one of the hub's own prompts."""
-        status = format_status(scope_status(self._hub.status(), view))
+        status = format_status(scope_status(self._status_of_all(), view))
         ask = _DOCTOR if name == "toolyard-doctor" else _SETUP
         message = {"role": "user", "content": {"type": "text", "text": f"{ask}\n\n{status}"}}
         return jsonrpc.encode({"messages": [message]})

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from toolyard.board import Board
 from toolyard.core.model import ServerId
 from toolyard.core.roster import asking_of
-from toolyard.hub import Hub
 from toolyard.links.pending import Requester
+from toolyard.links.pool import LinkPool
 from toolyard.relay.session import Home, Session
 
 CHANGED: Final = "notifications/roots/list_changed"
@@ -24,9 +25,14 @@ class Folders:
     """Follows who is attached, for the servers that ask for folders."""
 
     def __init__(
-        self, hub: Hub, sessions: set[Session], shares: Callable[[Session, ServerId], bool]
+        self,
+        board: Board,
+        pool: LinkPool,
+        sessions: set[Session],
+        shares: Callable[[Session, ServerId], bool],
     ) -> None:
-        self._hub = hub
+        self._board = board
+        self._pool = pool
         self._sessions = sessions
         self._shares = shares
         """Tells whether a client is served by the shared process of a server."""
@@ -64,8 +70,8 @@ class Folders:
     def reconsider(self) -> None:
         """A client came or left: what servers were told may be wrong now."""
         self._visited.clear()
-        for id_, keeper in self._hub.pool.keepers.items():
-            asking = asking_of(self._hub.snapshot.roster, keeper.server)
+        for id_, keeper in self._pool.keepers.items():
+            asking = asking_of(self._board.snapshot.roster, keeper.server)
             if keeper.link is None or asking is None or not asking.roots:
                 continue
             holder, only = self.told.get(id_), self.only(id_)
@@ -76,6 +82,6 @@ class Folders:
 
     def _retire(self, server: ServerId) -> None:
         del self.told[server]
-        keeper = self._hub.pool.keepers.get(server)
+        keeper = self._pool.keepers.get(server)
         if keeper is not None:
             keeper.retire(WHY)

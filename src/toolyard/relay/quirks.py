@@ -9,11 +9,11 @@ from typing import Final
 
 from msgspec import Raw
 
+from toolyard.board import Board
 from toolyard.core.known_clients import recognise_client
 from toolyard.core.model import SourceState
 from toolyard.core.names import LONGEST
 from toolyard.core.quirks import KnownClient
-from toolyard.hub import Hub
 from toolyard.relay.results import Results
 from toolyard.relay.session import Session
 from toolyard.relay.view import View
@@ -48,8 +48,8 @@ class IdentifiedClient:
 class QuirkFitter:
     """Recognises a client when it says who it is, and fits its sessions to it."""
 
-    def __init__(self, hub: Hub, usual: ViewKey) -> None:
-        self._board = hub.board
+    def __init__(self, board: Board, usual: ViewKey) -> None:
+        self._board = board
         self._usual = usual
         self._state: SourceState | None = None
         self._fitted_to: SourceState | None = None

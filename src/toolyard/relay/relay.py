@@ -9,15 +9,17 @@ from typing import Any, Final
 
 from msgspec import Raw
 
+from toolyard.board import Board
 from toolyard.core.addresses import check_address
 from toolyard.core.errors import ToolyardError, UnknownNameError
-from toolyard.core.model import Server, ServerId
+from toolyard.core.model import Server, ServerId, Snapshot
 from toolyard.core.names import check_name
 from toolyard.core.plans import Resolution
-from toolyard.hub import Hub
-from toolyard.links.instances import Instance
+from toolyard.core.rows import YardStatus
+from toolyard.links.instances import Instance, Instances
 from toolyard.links.keeper import LISTS
 from toolyard.links.link import Link
+from toolyard.links.pool import LinkPool
 from toolyard.relay.answers import (
     Answers,
     unknown,
@@ -76,7 +78,15 @@ class Relay:
     """Every request of every client passes here, whatever the door."""
 
     def __init__(
-        self, hub: Hub, view_key: ViewKey, resolve: Resolve, record: Record, app_hubs: AppHubs
+        self,
+        board: Board,
+        pool: LinkPool,
+        instances: Instances,
+        view_key: ViewKey,
+        resolve: Resolve,
+        record: Record,
+        app_hubs: AppHubs,
+        status: Callable[[], YardStatus],
     ) -> None:
         """Serve clients of a hub.
 
@@ -85,27 +95,29 @@ class Relay:
             resolve: Returns what an agent is given at an executor.
             record: Takes down calls of tools.
             app_hubs: Answer those who come to one app alone.
+            status: Returns the whole yard.
         """
-        self.hub = hub
-        self._board = hub.board
+        self._board = board
+        self._pool = pool
+        self._instances = instances
         self.view_key = view_key
         self.resolve = resolve
         sessions: set[Session] = set()
-        self.folders = Folders(hub, sessions, self._shares)
+        self.folders = Folders(board, pool, sessions, self._shares)
         self.tasks = TaskTable()
-        self.calls = Calls(hub.pool, hub.instances, self.folders, self.tasks.note, record)
-        self.answers = Answers(hub, self.calls, self.view)
+        self.calls = Calls(pool, instances, self.folders, self.tasks.note, record)
+        self.answers = Answers(board, pool, self.calls, self.view, status)
         self._app_hubs = app_hubs
         self._app_answers: dict[str, OwnAnswers] = {}
-        self.subscriptions = Subscriptions(hub.pool, hub.instances, self.calls.link_for, sessions)
-        self.quirks = QuirkFitter(hub, view_key)
-        self.news = News(hub.board, self.subscriptions, self.view, self._refit)
+        self.subscriptions = Subscriptions(pool, instances, self.calls.link_for, sessions)
+        self.quirks = QuirkFitter(board, view_key)
+        self.news = News(board, self.subscriptions, self.view, self._refit)
         self.following = Following(
-            hub.board, self.view, self.calls, self.tasks, self.subscriptions, self.news
+            board, self.view, self.calls, self.tasks, self.subscriptions, self.news
         )
         own = OwnMethods(
-            hub.pool,
-            hub.instances,
+            pool,
+            instances,
             self.view,
             self._own_answers,
             self.folders,
@@ -124,6 +136,11 @@ class Relay:
             "completion/complete": self._complete,
         }
         self._legacy, self._modern = self._legacy_methods(own), self._modern_methods(own)
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The picture, now."""
+        return self._board.snapshot
 
     def _legacy_methods(self, own: OwnMethods) -> dict[str, Answer]:
         return {
@@ -407,8 +424,8 @@ class Relay:
         elif method == "notifications/cancelled":
             self._cancel(session, message)
         elif method == "notifications/roots/list_changed":
-            own = (instance.keeper for instance in self.hub.instances.of(session.principal))
-            for keeper in (*self.hub.pool.keepers.values(), *own):
+            own = (instance.keeper for instance in self._instances.of(session.principal))
+            for keeper in (*self._pool.keepers.values(), *own):
                 if keeper.link is not None and not keeper.link.is_modern:
                     keeper.link.notify(method)
 
@@ -430,16 +447,16 @@ class Relay:
         self.calls.leave(session.principal)
         self.tasks.leave(session.principal)
         self.quirks.results.leave(session.principal)
-        self.hub.instances.leave(session.principal)
+        self._instances.leave(session.principal)
 
     def away(self, session: Session) -> None:
         """Nothing of a client is connected any more; it may come back."""
-        self.hub.instances.leave(session.principal)
+        self._instances.leave(session.principal)
 
     def back(self, session: Session) -> None:
         """It did, and hears what is said unasked."""
         session.ready = True
-        self.hub.instances.come_back(session.principal)
+        self._instances.come_back(session.principal)
 
     def heard(self, server: Server, link: Link, method: str, params: bytes) -> None:
         """Take what a server says outside of calls that all clients share."""

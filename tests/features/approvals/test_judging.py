@@ -31,7 +31,7 @@ from toolyard.core.parts import INSTRUCTIONS, part_hash, tool_hash
 from toolyard.features.approvals.judging import Approvals, Rules
 from toolyard.features.approvals.model import differences
 from toolyard.features.approvals.store import RESOURCES, ApprovalStore
-from toolyard.hub import problems
+from toolyard.features.servers.picture import problems
 from toolyard.records.database import Database
 from toolyard.records.launch_approvals import LaunchApprovals
 from toolyard.records.schema import MIGRATIONS

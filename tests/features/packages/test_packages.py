@@ -21,7 +21,7 @@ from toolyard.core.sites import Placement
 from toolyard.executors.local import Local
 from toolyard.features.packages.installed import Packages
 from toolyard.features.packages.store import PackagesFolder
-from toolyard.hub import problems
+from toolyard.features.servers.picture import problems
 from toolyard.links.connecting import ProbeFatalError
 from toolyard.links.link import Link
 from toolyard.links.opening import Connect, Opener

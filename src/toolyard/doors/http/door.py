@@ -82,7 +82,7 @@ class HttpDoor:
         """
         if path == MCP and not caller.is_agent:
             return None
-        revision = self._relay.hub.snapshot.revision
+        revision = self._relay.snapshot.revision
         if revision != self._shown_at or len(self._shown) > self._most_shown:
             self._shown, self._shown_at = {}, revision
         if (path, caller) not in self._shown:
@@ -96,7 +96,7 @@ class HttpDoor:
         if scope == WHOLE:
             scope = PathScope(profile=caller.profile, agent=caller.agent, executor=caller.executor)
         usual = self._relay.view_key
-        shown = narrowed(usual, scope, self._relay.hub.snapshot, self._relay.resolve)
+        shown = narrowed(usual, scope, self._relay.snapshot, self._relay.resolve)
         shown = replace(shown, only=caller.servers)
         return shown if shown != usual else None
 

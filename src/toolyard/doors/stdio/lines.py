@@ -19,6 +19,8 @@ from toolyard.announce import project_paths
 from toolyard.core.agents import spelled
 from toolyard.core.names import SEPARATORS
 from toolyard.doors.http.unread import UNREAD_BYTES, Unread
+from toolyard.links.projects import ProjectFolders
+from toolyard.links.readiness import Readiness
 from toolyard.relay.relay import Relay
 from toolyard.relay.session import ClientRequest, Session
 from toolyard.relay.view_key import ViewKey
@@ -181,12 +183,16 @@ class SocketClient(asyncio.Protocol):
     def __init__(
         self,
         relay: Relay,
+        projects: ProjectFolders,
+        readiness: Readiness,
         limit: int,
         tasks: Tasks,
         attached: set[SocketClient],
         unread: Unread,
     ) -> None:
         self._relay = relay
+        self._projects = projects
+        self._readiness = readiness
         self._limit = limit
         self._all_unread = unread
         self._is_behind = False
@@ -220,7 +226,7 @@ class SocketClient(asyncio.Protocol):
             return
         wish = _preamble(line)
         self._folder = _wished(wish or {}, "cwd")
-        self._relay.hub.projects.enter(self._folder)
+        self._projects.enter(self._folder)
         self._client = LineClient(self._relay, self._write, self._limit, wish)
         self._outlives = _number(wish or {}, "version") >= OUTLIVING
         first, self._head = self._head if wish is None else rest, b""
@@ -234,7 +240,7 @@ class SocketClient(asyncio.Protocol):
         """Let a client in that comes from the hub before: it counts on what that one offered."""
         with suppress(TimeoutError):
             async with asyncio.timeout(RETURN_SECONDS):
-                await self._relay.hub.readiness.wait_settled()
+                await self._readiness.wait_settled()
         if not self._transport.is_closing():
             client.feed(first)
             self._transport.resume_reading()
@@ -266,7 +272,7 @@ class SocketClient(asyncio.Protocol):
         """Stop the client's work."""
         self._attached.discard(self)
         self._all_unread.caught_up(self)
-        self._relay.hub.projects.leave(self._folder)
+        self._projects.leave(self._folder)
         if self._client is not None:
             self._tasks.start(self._client.close())
 
@@ -374,12 +380,17 @@ class SocketDoor:
     def __init__(
         self,
         relay: Relay,
+        projects: ProjectFolders,
+        readiness: Readiness,
         path: Path,
         limit: int,
         unread: Unread,
         comes_back: Callable[[], bool],
     ) -> None:
+        """Listen at `path`; `projects` are told where the clients work."""
         self._relay = relay
+        self._projects = projects
+        self._readiness = readiness
         self._path = path
         self._limit = limit
         self._unread = unread
@@ -393,7 +404,15 @@ class SocketDoor:
         before = os.umask(0o177)
 
         def attach() -> SocketClient:
-            return SocketClient(self._relay, self._limit, tasks, attached, self._unread)
+            return SocketClient(
+                self._relay,
+                self._projects,
+                self._readiness,
+                self._limit,
+                tasks,
+                attached,
+                self._unread,
+            )
 
         try:
             loop = asyncio.get_running_loop()

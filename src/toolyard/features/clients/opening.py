@@ -9,11 +9,10 @@ from toolyard.features.clients.connecting import Connecting
 from toolyard.features.clients.places import Surroundings
 from toolyard.features.tokens.operations import TokenName, revoke_token
 from toolyard.features.tokens.store import TokensFile
-from toolyard.hub import Hub
 from toolyard.records.runfile import RunDir
 from toolyard.relay.dismissals import Dismissals
 from toolyard.settings import Settings
-from toolyard.yard import Yard
+from toolyard.yard import HubLife, Yard
 
 
 def open_connecting(yard: Yard) -> Connecting:
@@ -30,7 +29,7 @@ def _in_hub(yard: Yard) -> Connecting:
         loop.call_soon_threadsafe(yard.part(Dismissals).dismiss, token.caller)
 
     settings = yard.part(Settings)
-    return Connecting(settings, Surroundings.here(), yard.part(Hub).url, tokens, revoke)
+    return Connecting(settings, Surroundings.here(), yard.part(HubLife).url, tokens, revoke)
 
 
 def _beside_hub(yard: Yard) -> Connecting:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from toolyard.feature import CliCommand, Feature, Heading
-from toolyard.features import clients, history, servers
+from toolyard.features import apps, clients, history, servers
 
 FEATURE: Final = Feature(
     __name__,
@@ -40,5 +40,5 @@ FEATURE: Final = Feature(
             "log_commands:logs_command",
         ),
     ),
-    uses=(servers.FEATURE, history.FEATURE, clients.FEATURE),
+    uses=(apps.FEATURE, servers.FEATURE, history.FEATURE, clients.FEATURE),
 )

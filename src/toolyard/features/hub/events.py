@@ -13,7 +13,7 @@ from toolyard.core.model import Entry, Snapshot
 from toolyard.features.history.call_log import CallLog
 from toolyard.features.history.model import LoggedCall, Outcome
 from toolyard.features.servers.instances import running
-from toolyard.hub import problems
+from toolyard.features.servers.picture import problems
 from toolyard.links.instances import Instances
 from toolyard.links.pool import LinkPool
 from toolyard.relay.relay import Relay

@@ -11,7 +11,7 @@ from toolyard.core.model import Snapshot, Status
 from toolyard.features.history.call_counters import BOUNDS, ServerCounters
 from toolyard.features.history.call_log import CallLog
 from toolyard.features.servers.instances import census
-from toolyard.hub import problems
+from toolyard.features.servers.picture import problems
 from toolyard.links.instances import Instances
 from toolyard.links.pool import LinkPool
 from toolyard.relay.relay import Relay

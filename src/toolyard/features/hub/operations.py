@@ -15,7 +15,7 @@ from toolyard.features.hub.links import PageLinks
 from toolyard.features.hub.logs import follow_log, read_log
 from toolyard.features.hub.metrics import MEDIA, write_metrics
 from toolyard.features.hub.settings_rows import SettingList, setting_row
-from toolyard.hub import Hub
+from toolyard.features.hub.status import describe_yard
 from toolyard.links.readiness import Readiness
 from toolyard.operation import Done, NoInput, Streamed, WithStatus, operation
 from toolyard.settings import SETTINGS, Settings
@@ -79,7 +79,7 @@ async def get_ready(yard: Yard, order: NoInput) -> WithStatus[Ready]:
 @operation("GET", "/api/v1/status", tag="yard", from_picture=True)
 async def get_status(yard: Yard, order: NoInput) -> YardStatus:
     """The whole yard."""
-    return yard.part(Hub).status()
+    return describe_yard(yard)
 
 
 @operation("GET", "/api/v1/settings", tag="yard")

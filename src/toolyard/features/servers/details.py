@@ -11,7 +11,7 @@ from toolyard.core.model import Command, Endpoint, Entry, Offers, Snapshot
 from toolyard.core.roster import listed_by
 from toolyard.core.rows import HeldPart, InstalledVersion, ServerRow, held_also
 from toolyard.features.packages.installed import Packages
-from toolyard.hub import server_row
+from toolyard.features.servers.picture import server_row
 from toolyard.links.pool import LinkPool
 from toolyard.records.secrets.plain_secrets import without_passwords
 from toolyard.settings import Settings

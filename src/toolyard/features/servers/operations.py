@@ -21,9 +21,9 @@ from toolyard.features.servers.details import (
     own_words,
 )
 from toolyard.features.servers.instances import InstanceList, pids, running
+from toolyard.features.servers.picture import problems, server_row
 from toolyard.features.servers.reading import SOURCE
 from toolyard.features.servers.store import ServersFile
-from toolyard.hub import problems, server_row
 from toolyard.links.instances import Instances
 from toolyard.links.pool import LinkPool
 from toolyard.operation import Done, Guard, Needs, NoInput, OpenObject, Ordered, operation

@@ -1,117 +1,20 @@
-"""Every question a door may ask, and every order it may give."""
+"""Servers of the picture in short, and all trouble on it."""
 
 from __future__ import annotations
 
-import os
-import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
-from toolyard import __version__
-from toolyard.board import Board
-from toolyard.core.appstatus import AppStatus
-from toolyard.core.lookup import find_entry
-from toolyard.core.model import Command, Entry, Problem, ServerId, Snapshot
+from toolyard.core.model import Command, Entry, Problem, Snapshot
 from toolyard.core.parts import spell
 from toolyard.core.problems import ProblemCode
 from toolyard.core.roster import asking_of
-from toolyard.core.rows import ServerRow, YardStatus, held_also, problem_row
-from toolyard.hub.addresses import address_problems
-from toolyard.links.instances import Instances
+from toolyard.core.rows import ServerRow, held_also, problem_row
+from toolyard.features.servers.addresses import address_problems
 from toolyard.links.keeper import Keeper
-from toolyard.links.pool import LinkPool
-from toolyard.links.projects import ProjectFolders
-from toolyard.links.readiness import Readiness
 
 NAMED: Final = 10
 """How many tools a sentence names."""
-
-
-class Hub:
-    """The public inside of the house."""
-
-    def __init__(
-        self,
-        board: Board,
-        pool: LinkPool,
-        instances: Instances,
-        apps: Callable[[], list[AppStatus]],
-        *,
-        url: str,
-        readiness: Readiness,
-    ) -> None:
-        """Answer for a house.
-
-        Args:
-            apps: Returns what is known of every app.
-            url: Its address; empty if it has no door but one client's stdin and stdout.
-        """
-        self.board = board
-        self.pool = pool
-        self.instances = instances
-        self._apps = apps
-        self.url = url
-        self.readiness = readiness
-        self.projects = ProjectFolders()
-        """Where those work who are attached."""
-        self._started = time.monotonic()
-
-    @property
-    def snapshot(self) -> Snapshot:
-        """The picture, now."""
-        return self.board.snapshot
-
-    def status(self) -> YardStatus:
-        """The whole yard, for people and programs."""
-        snapshot = self.snapshot
-        return YardStatus(
-            version=__version__,
-            url=self.url,
-            pid=os.getpid(),
-            uptime_s=round(time.monotonic() - self._started, 1),
-            revision=snapshot.revision,
-            servers=[
-                server_row(snapshot, entry, self.pool.keepers.get(id_))
-                for id_, entry in snapshot.entries.items()
-            ],
-            problems=[problem_row(problem) for problem in problems(snapshot)],
-            apps=self._apps(),
-        )
-
-    def deactivate(self, alias: str) -> None:
-        """Let a server rest once no call is under way; the next call starts it again.
-
-        Raises:
-            UnknownNameError: There is no such server.
-        """
-        self.pool.keeper(self.entry(alias).server.id).rest()
-
-    def refresh(self, ids: Iterable[ServerId] | None = None) -> None:
-        """Ask servers again for what they offer; all of them if none is named."""
-        if ids is None:
-            self.pool.refresh()
-            return
-        for keeper in (self.pool.keepers.get(id_) for id_ in ids):
-            if keeper is not None:
-                keeper.refresh()
-
-    def trace(self, alias: str) -> tuple[str, ...]:
-        """The last lines a server wrote to its stderr.
-
-        Raises:
-            UnknownNameError: There is no such server.
-        """
-        entry = self.entry(alias)
-        keeper = self.pool.keepers.get(entry.server.id)
-        return keeper.trace if keeper is not None else ()
-
-    def entry(self, alias: str) -> Entry:
-        """A server of the picture, by its alias or its full name.
-
-        Raises:
-            UnknownNameError: There is no such server.
-        """
-        return find_entry(self.snapshot, alias)
 
 
 def problems(snapshot: Snapshot) -> Iterator[Problem]:
