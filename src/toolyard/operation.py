@@ -237,7 +237,8 @@ def read_order(
     if split.body is not None:
         fields |= _fields_of(msgspec.json.decode(body or b"{}", type=split.body))
     elif operation.shape is not None:
-        fields[WHOLE_BODY] = body if operation.raw else _decode(body or b"{}")
+        plain = _decode(body or b"{}")
+        fields[WHOLE_BODY] = body if operation.raw else plain
     return operation.order(**fields)
 
 

@@ -24,14 +24,12 @@ from toolyard.doors.http.gate import Gate
 from toolyard.doors.http.server import HttpServer, bind
 from toolyard.doors.http.unread import Unread
 from toolyard.doors.page.web import Pages, PageSessions
+from toolyard.doors.rest.app import make_app
 from toolyard.doors.stdio.lines import SocketDoor
 from toolyard.features.hub.links import PageLinks
 from toolyard.features.tokens.store import TokensFile
 from toolyard.records.runfile import HubState, RunDir
 from toolyard.settings import Settings, in_force
-from toolyard.surfaces.control.api import make_app
-from toolyard.surfaces.control.bound import bind_operations
-from toolyard.surfaces.control.openapi import described
 
 log = logging.getLogger(__name__)
 
@@ -164,15 +162,9 @@ def _make_rest(house: House, sessions: PageSessions, link: Callable[[], str]) ->
     """The application of all doors but MCP's: the control API and the page."""
     house.yard.parts.add(PageLinks(link))
     operations = [
-        bound
-        for feature in house.features
-        for bound in bind_operations(feature.load_operations(), house.yard)
+        operation for feature in house.features for operation in feature.load_operations()
     ]
-    return make_app(
-        [*operations, described(operations)],
-        Pages(sessions).routes(),
-        lambda: house.board.snapshot.revision,
-    )
+    return make_app(operations, house.yard, Pages(sessions).routes())
 
 
 class Announcing:

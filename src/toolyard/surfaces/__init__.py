@@ -1,1 +1,0 @@
-"""Doors: they translate; they decide nothing."""
