@@ -13,7 +13,6 @@ _EARLY_BYTES = 1024 * 1024  # what may wait for `connect` before reading is paus
 _GRACE = 1.0  # end of output and end of process come as two events; the second is waited for
 _FLOOD_BYTES = 2 * 1024 * 1024  # per tick: 40 MiB/s of stderr, so that a flood starves nobody
 _FLOOD_TICK = 0.05
-_UNVEIL = 0.25  # a text that is written in pieces comes in one go
 
 STDIN, STDOUT, STDERR = 0, 1, 2
 
@@ -28,7 +27,6 @@ class Child:
         self._loop = asyncio.get_running_loop()
         self._tail = Tail()
         self._veil = Veil(MASK)
-        self._unveiling: asyncio.TimerHandle | None = None
         self._log = log
         self._feed: Callable[[bytes], None] | None = None
         self._ended: Callable[[str], None] | None = None
@@ -159,19 +157,14 @@ class Child:
             self._outputs[STDOUT].pause_reading()
 
     def _keep(self, data: bytes) -> None:
+        # What may be the beginning of a secret waits for the rest of its line, however long that
+        # takes: whoever stopped waiting would show a secret that is written in pieces.
         self._show(self._veil.add(neutral(data)))
-        if self._veil.is_holding and self._unveiling is None:
-            self._unveiling = self._loop.call_later(_UNVEIL, self._unveil)
         if self._flood == 0:
             self._loop.call_later(_FLOOD_TICK, self._ebb)
         before, self._flood = self._flood, self._flood + len(data)
         if before <= _FLOOD_BYTES < self._flood:
             self._outputs[STDERR].pause_reading()
-
-    def _unveil(self) -> None:
-        """Show text that was held back because a secret might have begun in it."""
-        self._unveiling = None
-        self._show(self._veil.end())
 
     def _show(self, text: bytes) -> None:
         self._tail.add(text)

@@ -100,11 +100,6 @@ class Veil:
         self._mask = mask
         self._rest = b""
 
-    @property
-    def is_holding(self) -> bool:
-        """True while something waits."""
-        return bool(self._rest)
-
     def add(self, chunk: bytes) -> bytes:
         """Return what can be shown now."""
         # Hidden first: what is left of it cannot be taken for the beginning of another.
