@@ -13,7 +13,7 @@ from types import ModuleType
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PYTHON_BOX = ROOT / ".cache" / "servers"
 NODE_BOX = ROOT / ".cache" / "node-servers"
 PATIENCE = 300.0
