@@ -17,11 +17,11 @@ from pathlib import Path
 
 import click
 
-from toolyard.cli.entry import root
-from toolyard.cli.group import LazyGroup
+from toolyard.command_line import root
 from toolyard.console.exits import MEANINGS
 from toolyard.core.known_clients import KNOWN_CLIENTS
 from toolyard.core.problems import ProblemCode
+from toolyard.doors.cli.group import LazyGroup
 from toolyard.settings import HOME, SETTINGS, Settings
 
 PAGES = Path(__file__).resolve().parents[1] / "docs" / "reference"

@@ -9,12 +9,13 @@ def main() -> int:
     """Run the command line; the stdio entry goes by itself, because it must be quick."""
     words = sys.argv[1:]
     if words[:1] == ["mcp"]:
-        from toolyard.cli import attach
+        from toolyard.doors.stdio import attach
+        from toolyard.launching import serve_stdio
 
         options = attach.parse(words[1:])
         if options is not None:
-            return attach.run(options)
-    from toolyard.cli.entry import run
+            return attach.run(options, serve_stdio)
+    from toolyard.command_line import run
 
     return run(words)
 

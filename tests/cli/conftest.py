@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.cli.stand_in import StandIn, standing_in
-from toolyard.cli.entry import run
+from toolyard.command_line import run
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 import toolyard as package
-from toolyard.cli import attach, attached
 from toolyard.console.exits import Exit
+from toolyard.doors.stdio import attach, attached
 from toolyard.records.directories import make_private
 from toolyard.settings import read_settings
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from toolyard.cli.conversation import Conversation, is_request, read
+from toolyard.doors.stdio.conversation import Conversation, is_request, read
 from toolyard.wire import jsonrpc
 
 

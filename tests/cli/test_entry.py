@@ -11,7 +11,7 @@ import pytest
 
 import toolyard as package
 from tests.cli.conftest import Toolyard
-from toolyard.cli.entry import root
+from toolyard.command_line import root
 from toolyard.console.exits import MEANINGS, Exit
 
 SOURCE = str(Path(package.__file__).parents[1])
@@ -42,7 +42,7 @@ def test_help_is_there_in_less_than_150_ms() -> None:
 
 def test_help_imports_no_command_and_nothing_heavy() -> None:
     script = (
-        "import sys; from toolyard.cli.entry import run; run(['--help']);"
+        "import sys; from toolyard.command_line import run; run(['--help']);"
         "print(*sys.modules, file=sys.stderr)"
     )
     loaded = python("-c", script).stderr.split()

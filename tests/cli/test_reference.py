@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from tests.house.tree import ROOT
-from toolyard.cli.entry import root
+from toolyard.command_line import root
 from toolyard.settings import SETTINGS
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import click
 from click.testing import CliRunner
 
-from toolyard.cli.entry import root
+from toolyard.command_line import root
 
 COLUMNS = 90
 

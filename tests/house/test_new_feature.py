@@ -10,7 +10,8 @@ import pytest
 from scripts.reference import commands_page
 from tests.house import notes
 from tests.surfaces.doors import NOBODY, open_doors
-from toolyard.cli.entry import make_root, run
+from toolyard.command_line import run
+from toolyard.doors.cli.entry import make_root
 from toolyard.features import FEATURES
 
 WITH_NOTES = (*FEATURES, notes.FEATURE)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -22,16 +22,28 @@ if TYPE_CHECKING:
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 Serve = Callable[["Settings", Callable[[str], None]], None]
+ServeStdio = Callable[[Mapping[str, object], Mapping[str, str]], None]
 """Is the hub until told to stop; calls what it is given with its address, once doors are open."""
 
 
 class CliContext:
     """One run of the command line; everything in it is made when it is first asked for."""
 
-    def __init__(self, terminal: Terminal | None = None, serve: Serve | None = None) -> None:
-        """Begin a run; `serve` is what `up` does, if this command line can."""
+    def __init__(
+        self,
+        terminal: Terminal | None = None,
+        serve: Serve | None = None,
+        serve_stdio: ServeStdio | None = None,
+    ) -> None:
+        """Begin a run.
+
+        Args:
+            serve: Runs a hub, for `up`.
+            serve_stdio: Runs a hub for one client, for `mcp`.
+        """
         self.terminal = terminal or Terminal()
         self.serve = serve
+        self.serve_stdio = serve_stdio
         self.flags: dict[str, object] = {}
 
     @cached_property

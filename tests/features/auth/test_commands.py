@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.fixtures.keyrings import InMemory
-from toolyard.cli.entry import run
+from toolyard.command_line import run
 from toolyard.console.exits import Exit
 from toolyard.features.auth.store import Grants
 from toolyard.links.grants import OAuthGrant

@@ -12,7 +12,7 @@ import pytest
 
 from tests.cli.stand_in import standing_in
 from tests.features.catalog.registry import Shop, shop
-from toolyard.cli.entry import run
+from toolyard.command_line import run
 from toolyard.console.exits import Exit
 from toolyard.features.catalog.bundled_catalog import BUNDLED
 

@@ -12,7 +12,7 @@ import pytest
 
 from tests.e2e.hub import TOKEN, RunningHub, new_home, running_hub, stdio_stub
 from tests.e2e.talk import Json, talking
-from toolyard.cli.entry import run
+from toolyard.command_line import run
 from toolyard.console.exits import Exit
 
 pytestmark = pytest.mark.slow

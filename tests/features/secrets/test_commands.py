@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.fixtures.keyrings import InMemory
-from toolyard.cli.entry import run
+from toolyard.command_line import run
 from toolyard.console.exits import Exit
 
 VALUE = "s3cr3t-from-stdin"

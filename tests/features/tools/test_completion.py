@@ -4,7 +4,7 @@ import pytest
 from click.shell_completion import ShellComplete
 
 from tests.cli.stand_in import StandIn
-from toolyard.cli.entry import root
+from toolyard.command_line import root
 
 
 def complete(words: list[str], incomplete: str) -> list[str]:

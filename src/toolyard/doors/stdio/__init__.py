@@ -1,1 +1,1 @@
-"""MCP over lines, for clients that are attached to the hub's socket."""
+"""MCP over lines: the hub's socket, and the program that clients start."""

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterable
 from typing import Any, Final
 
 import click
 
-from toolyard.feature import Feature, Heading
-from toolyard.features import FEATURES
+from toolyard.feature import Feature, Heading, load
 
-COMMANDS: Final[dict[str, tuple[str, str]]] = {
-    "mcp": ("mcp", "Serve one MCP client on stdin and stdout."),
-}
-"""Name to module and first sentence of its help; a test holds the sentences together."""
-UNLISTED: Final = {"help": "helping", "completions": "shell"}
-"""Commands that people do not look for in a list, and their modules."""
+UNLISTED: Final = {"help": "helping:help_command", "completions": "shell:completions_command"}
+"""Commands that people do not look for in a list, and where they are."""
 
 
 class LazyGroup(click.Group):
     """A group that knows its commands' names and sentences without importing any of them."""
 
-    def __init__(self, *args: Any, features: Iterable[Feature] = FEATURES, **more: Any) -> None:
+    def __init__(self, *args: Any, features: Iterable[Feature] = (), **more: Any) -> None:
         super().__init__(*args, **more)
         commands = [(command, feature) for feature in features for command in feature.commands]
         self._features = {command.name: feature for command, feature in commands}
@@ -34,10 +28,7 @@ class LazyGroup(click.Group):
             ]
             for heading in Heading
         }
-        own = {name: text for name, (_, text) in COMMANDS.items()}
-        self.sentences = own | {
-            name: text for rows in self._headings.values() for name, text in rows
-        }
+        self.sentences = {name: text for rows in self._headings.values() for name, text in rows}
         """The first sentence of every command's help, in the order in which people need them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -48,17 +39,13 @@ class LazyGroup(click.Group):
         """Import a command."""
         if cmd_name in self._features:
             return self._features[cmd_name].load_command(cmd_name)
-        place = COMMANDS[cmd_name][0] if cmd_name in COMMANDS else UNLISTED.get(cmd_name)
-        if place is None:
+        if cmd_name not in UNLISTED:
             return None
-        module = importlib.import_module(f"toolyard.cli.{place}")
-        command: click.Command = getattr(module, f"{cmd_name}_command")
+        command: click.Command = load("toolyard.doors.cli", UNLISTED[cmd_name])
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands below their headings, from the table alone."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
         for heading, rows in self._headings.items():
             if rows:
                 with formatter.section(heading):

@@ -6,7 +6,8 @@ import sys
 
 import click
 
-from toolyard.cli import attach
+from toolyard.console.context import CliContext
+from toolyard.doors.stdio import attach
 
 
 @click.command("mcp")
@@ -23,7 +24,8 @@ from toolyard.cli import attach
 )
 @click.option("--config", default="", metavar="FILE", help="The servers file, if a hub is started.")
 @click.option("--standalone", is_flag=True, help="Be a hub of its own instead of sharing one.")
-def mcp_command(standalone: bool, **values: str) -> None:
+@click.pass_obj
+def mcp_command(context: CliContext, /, standalone: bool, **values: str) -> None:
     """Serve one MCP client on stdin and stdout.
 
     This is what clients start. It attaches to the running hub, starting one in the background if
@@ -33,4 +35,5 @@ def mcp_command(standalone: bool, **values: str) -> None:
     options.standalone = standalone
     for name, value in values.items():
         setattr(options, name, value)
-    sys.exit(attach.run(options))
+    assert context.serve_stdio is not None  # the command line of Toolyard can
+    sys.exit(attach.run(options, context.serve_stdio))

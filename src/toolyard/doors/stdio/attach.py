@@ -14,16 +14,18 @@ import sys
 import threading
 import time
 
-from toolyard.cli.attached import Attached, aside, complain
-from toolyard.cli.conversation import Conversation
 from toolyard.console.exits import Exit
 from toolyard.core.errors import ToolyardError
+from toolyard.doors.stdio.attached import Attached, aside, complain
+from toolyard.doors.stdio.conversation import Conversation
 from toolyard.records.directories import socket_path
 
 TYPE_CHECKING = False  # checkers know this name; to import it would cost what is saved here
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
+
+    from toolyard.console.context import ServeStdio
 
 STATE_PATIENCE = 5.0
 """Seconds within which a hub that can be reached must have described itself."""
@@ -64,11 +66,14 @@ def parse(words: list[str]) -> McpOptions | None:
     return options
 
 
-def run(options: McpOptions) -> int:
-    """Serve the client on stdin and stdout until it leaves; return the exit code."""
+def run(options: McpOptions, serve_stdio: ServeStdio) -> int:
+    """Serve the client on stdin and stdout until it leaves; return the exit code.
+
+    `serve_stdio` is a hub for this client alone, if it wants one.
+    """
     try:
         if options.standalone:
-            return _standalone(options)
+            return _standalone(options, serve_stdio)
         entry = _Entry(options)
         sock = entry.open()
     except ToolyardError as error:
@@ -120,13 +125,11 @@ def _is_own(directory: str) -> bool:
     return is_private and os.path.isabs(directory) and status.st_uid == os.geteuid()
 
 
-def _standalone(options: McpOptions) -> int:
+def _standalone(options: McpOptions, serve_stdio: ServeStdio) -> int:
     if options.server:
         raise ToolyardError(
             "--server and --standalone do not go together", "leave one out; see toolyard mcp --help"
         )
-    from toolyard.cli.serving import serve_stdio
-
     serve_stdio({"config_file": options.config or None}, view_options(options))
     return Exit.OK
 

@@ -13,9 +13,9 @@ import sys
 import threading
 import time
 
-from toolyard.cli.conversation import HOLDING, Conversation, is_request, pong, read, refusal
 from toolyard.console.exits import Exit
 from toolyard.core.errors import ToolyardError
+from toolyard.doors.stdio.conversation import HOLDING, Conversation, is_request, pong, read, refusal
 
 TYPE_CHECKING = False  # checkers know this name; to import it would cost what is saved here
 if TYPE_CHECKING:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from typing import Final
 
 import click
 
 from toolyard import __version__
-from toolyard.cli.group import LazyGroup
-from toolyard.console.context import CliContext, json_option
+from toolyard.console.context import CliContext, Serve, ServeStdio, json_option
 from toolyard.console.exits import Exit
 from toolyard.console.terminal import Terminal
 from toolyard.core.errors import (
@@ -24,19 +23,29 @@ from toolyard.core.errors import (
     ToolyardError,
     UnknownNameError,
 )
-from toolyard.feature import Feature
-from toolyard.features import FEATURES
+from toolyard.doors.cli.group import LazyGroup
+from toolyard.feature import CliCommand, Feature, Heading
 
-if TYPE_CHECKING:
-    from toolyard.settings import Settings
+MCP: Final = Feature(
+    "toolyard.doors.stdio",
+    commands=(
+        CliCommand(
+            "mcp",
+            "Serve one MCP client on stdin and stdout.",
+            Heading.CLIENTS,
+            "mcp:mcp_command",
+        ),
+    ),
+)
+"""The door that is a command."""
 
 
-def make_root(features: Iterable[Feature] = FEATURES) -> LazyGroup:
+def make_root(features: Iterable[Feature]) -> LazyGroup:
     """The command that all others stand below."""
 
     @click.group(
         cls=LazyGroup,
-        features=tuple(features),
+        features=(*features, MCP),
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
         epilog="Every command has its own --help. Start with: toolyard up",
     )
@@ -48,10 +57,7 @@ def make_root(features: Iterable[Feature] = FEATURES) -> LazyGroup:
     return command
 
 
-root = make_root()
-
-
-def run(words: list[str], root: LazyGroup = root) -> int:
+def run(words: list[str], root: LazyGroup, serve: Serve, serve_stdio: ServeStdio) -> int:
     """Run one command line; return the exit code."""
     terminal = Terminal(as_json=_wants_json(words))
     for stream in (sys.stdout, sys.stderr):
@@ -60,9 +66,8 @@ def run(words: list[str], root: LazyGroup = root) -> int:
             stream.reconfigure(errors="replace")
     try:
         # Where a command ends itself with a code, click gives that code back.
-        ended = root.main(
-            words, prog_name="toolyard", standalone_mode=False, obj=CliContext(terminal, _serve)
-        )
+        context = CliContext(terminal, serve, serve_stdio)
+        ended = root.main(words, prog_name="toolyard", standalone_mode=False, obj=context)
     except click.exceptions.NoArgsIsHelpError as error:
         print(error.format_message())
         return Exit.USAGE
@@ -82,12 +87,6 @@ def run(words: list[str], root: LazyGroup = root) -> int:
     return ended if isinstance(ended, int) else Exit.OK
 
 
-def _serve(settings: Settings, ready: Callable[[str], None]) -> None:
-    from toolyard.cli.serving import serve
-
-    serve(settings, ready)
-
-
 def _wants_json(words: list[str]) -> bool:
     """Return whether an error is to be JSON even if the command line cannot be read to its end."""
     return "--json" in (words[: words.index("--")] if "--" in words else words)
@@ -98,7 +97,7 @@ def _usage(error: click.ClickException) -> tuple[str, str]:
     message = error.message if near else error.format_message()
     text = message.strip().rstrip(".")
     if near:
-        hint = "did you mean " + " or ".join(f"'{each}'" for each in near) + "?"
+        hint = "did you mean " + " or ".join(f"'{name}'" for name in near) + "?"
     else:
         context = error.ctx if isinstance(error, click.UsageError) else None
         hint = f"see: {context.command_path if context else 'toolyard'} --help"

@@ -1,0 +1,1 @@
+"""The command line: how commands are found, listed, helped with and ended."""
