@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.doors.doors import Answer, Doors, Json, call, mirrored, modern, open_doors
 from tests.fixtures.stub_run import stub_command
-from tests.surfaces.doors import Answer, Doors, Json, call, mirrored, modern, open_doors
 
 LEGACY = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "agent"}}
 

@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 
 from tests.control.company import Agent, entry, open_yard, put_profile, send
-from tests.surfaces.doors import INITIALIZE, Answer, Doors, Raw, call, open_doors
+from tests.doors.doors import INITIALIZE, Answer, Doors, Raw, call, open_doors
 
 JSON = "application/json"
 

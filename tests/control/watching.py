@@ -6,7 +6,7 @@ import asyncio
 import json
 from typing import Any
 
-from tests.surfaces.doors import PATIENCE, Raw
+from tests.doors.doors import PATIENCE, Raw
 
 
 class Watching:

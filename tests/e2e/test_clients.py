@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
+from tests.doors.doors import INITIALIZE
 from tests.e2e.hub import TOKEN, RunningHub, running_hub, toolyard
-from tests.surfaces.doors import INITIALIZE
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from tests.control.company import LEGACY, Agent, servers
+from tests.doors.doors import Doors, Json, call
 from tests.golden.recorder import Recorder
-from tests.surfaces.doors import Doors, Json, call
 
 LISTS = ("tools/list", "prompts/list", "resources/list", "resources/templates/list")
 OWN: tuple[tuple[str, Json], ...] = (

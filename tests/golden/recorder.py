@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.control.company import send
 from tests.control.watching import Watching
-from tests.surfaces.doors import Answer, Doors, Json, open_doors
+from tests.doors.doors import Answer, Doors, Json, open_doors
 
 JSON = "application/json"
 

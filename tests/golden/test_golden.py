@@ -16,12 +16,12 @@ from typing import Any
 import keyring
 import pytest
 
+from tests.doors.doors import open_doors
 from tests.golden import agent_topics, client_topics, outside_topics, yard_topics
 from tests.golden.commands import help_pages
 from tests.golden.files import DOCUMENT, HERE, documented, operation_of, recorded_calls
 from tests.golden.plain import plain, written
 from tests.golden.recorder import Recorder
-from tests.surfaces.doors import open_doors
 
 Topic = Callable[[Recorder], Awaitable[None]]
 API: tuple[Topic, ...] = (

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from scripts.reference import commands_page
+from tests.doors.doors import NOBODY, open_doors
 from tests.house import notes
-from tests.surfaces.doors import NOBODY, open_doors
 from toolyard.command_line import run
 from toolyard.doors.cli.entry import make_root
 from toolyard.features import FEATURES

@@ -7,10 +7,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+from tests.doors.doors import Raw
 from tests.e2e.hub import environment, toolyard
 from tests.e2e.talk import Talk, talking, text_of
 from tests.instances.yard import AGENT, AgentDoor, Company, company, count, pid_of, stub
-from tests.surfaces.doors import Raw
 
 
 async def run(home: Path, *words: str) -> str:

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.doors.doors import Doors, Json, open_doors
 from tests.e2e.hub import RunningHub
 from tests.e2e.talk import Talk, talking, text_of
 from tests.fixtures.stub_run import stub_command
-from tests.surfaces.doors import Doors, Json, open_doors
 from toolyard.core.agentfiles import read_agent, read_config, read_policy
 from toolyard.features.agents.store import AgentStore
 from toolyard.records.database import Database

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from tests.control.company import send
+from tests.doors.doors import Doors, open_doors
 from tests.features.approvals.yard import says, tool
-from tests.surfaces.doors import Doors, open_doors
 
 pytestmark = pytest.mark.slow
 

@@ -15,10 +15,10 @@ from typing import Any
 import psutil  # type: ignore[import-untyped]
 import pytest
 
+from tests.doors.doors import Doors, open_doors
 from tests.e2e.hub import running_hub, stdio_stub
 from tests.e2e.talk import talking, text_of
 from tests.fixtures.stub_run import recorded
-from tests.surfaces.doors import Doors, open_doors
 from toolyard.links.patience import Patience
 
 FEW = ("--tools-only", "--only", "echo,sleep,counter,where,payload,log,add_tool,cancellable")

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from tests.doors.doors import Doors, declared, open_doors
 from tests.e2e.hub import environment, stdio_stub, toolyard
-from tests.surfaces.doors import Doors, declared, open_doors
 
 
 def entries(home: Path, *names: str) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.doors.doors import NOBODY, Doors, Raw
 from tests.e2e.hub import RunningHub, running_hub
-from tests.surfaces.doors import NOBODY, Doors, Raw
 
 pytestmark = pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="only Linux can")
 SPARE = 40

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from tests.control.company import entry
+from tests.doors.doors import Doors, Json, call, mirrored, modern, open_doors
 from tests.fixtures.stub_run import running_http_stub
 from tests.instances.yard import socket_of
-from tests.surfaces.doors import Doors, Json, call, mirrored, modern, open_doors
 
 CALLS = 25
 Ask = Callable[[Json], Awaitable[Json]]

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from tests.doors.doors import Doors, Json, call, mirrored, modern
 from tests.e2e.hub import RunningHub, new_home, running_hub, stdio_stub
 from tests.e2e.talk import talking, text_of
 from tests.fixtures.stub_run import running_http_stub
-from tests.surfaces.doors import Doors, Json, call, mirrored, modern
 
 FEW = ("--tools-only", "--only", "echo,sleep,cancellable,progress")
 SERVERS = ("old", "new", "oldweb", "newweb")

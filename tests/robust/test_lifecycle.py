@@ -17,6 +17,7 @@ from typing import Any
 
 import psutil  # type: ignore[import-untyped]
 
+from tests.doors.doors import Doors, call, mirrored, modern
 from tests.e2e.hub import (
     TOKEN,
     RunningHub,
@@ -28,7 +29,6 @@ from tests.e2e.hub import (
 from tests.e2e.talk import talking
 from tests.fixtures.ports import free_port
 from tests.fixtures.stub_run import recorded, wait_recorded
-from tests.surfaces.doors import Doors, call, mirrored, modern
 from toolyard.doors.http.server import DRAIN_SECONDS
 
 FEW = ("--tools-only", "--only", "echo,sleep,cancellable,env,where")

@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
+from tests.doors.doors import Doors, Raw, open_doors
 from tests.e2e.hub import stdio_stub
 from tests.fixtures.ports import free_port
 from tests.fixtures.stub_run import recorded, running_http_stub
-from tests.surfaces.doors import Doors, Raw, open_doors
 from toolyard.links.patience import Patience
 
 FEW = ("--tools-only", "--only", "echo,sleep,counter,where,cancellable,headers")

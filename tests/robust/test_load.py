@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from tests.doors.doors import Doors, mirrored, modern
 from tests.e2e.hub import RunningHub, new_home, running_hub, stdio_stub
 from tests.e2e.talk import talking, text_of
 from tests.house.tree import ROOT
-from tests.surfaces.doors import Doors, mirrored, modern
 
 FEW = ("--tools-only", "--only", "echo,sleep,payload,progress")
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.doors.doors import Doors, open_doors
 from tests.e2e.hub import RunningHub
 from tests.e2e.talk import Json, LineTalk, Talk, talking, text_of
-from tests.surfaces.doors import Doors, open_doors
 
 WORDY = Path(__file__).with_name("wordy.py")
 LIMIT = 64 << 10

@@ -50,20 +50,10 @@ async def open_doors(
     port: int = sock.getsockname()[1]
     house.board.post(Report("doors", problems=tuple(problems_of(settings, port))))
     sessions = PageSessions()
-    gate = Gate(
-        EVERYWHERE.get(settings.host, settings.host),
-        port,
-        token,
-        settings.allowed_hosts,
-        settings.allowed_origins,
-        is_page=sessions.admits,
-        find_agent=house.yard.part(TokensFile).find,
-        is_reached_as=house.sites.is_reached_as,
-    )
+    gate = _make_gate(house, port, token, sessions)
     door = HttpDoor(
         house.relay, sessions=settings.session_limit, idle_seconds=settings.session_idle
     )
-
     house.dismissals.listen(door.dismiss)
 
     def link() -> str:
@@ -101,6 +91,21 @@ async def open_doors(
             await _be_found(house, place, port, serving, ready)
             await attached
             sweeping.cancel()
+
+
+def _make_gate(house: House, port: int, token: str, sessions: PageSessions) -> Gate:
+    """The gate that every request over HTTP passes."""
+    settings = house.settings
+    return Gate(
+        EVERYWHERE.get(settings.host, settings.host),
+        port,
+        token,
+        settings.allowed_hosts,
+        settings.allowed_origins,
+        is_page=sessions.admits,
+        find_agent=house.yard.part(TokensFile).find,
+        is_reached_as=house.sites.is_reached_as,
+    )
 
 
 async def _attach(house: House, place: RunDir, lines: SocketDoor, opened: asyncio.Event) -> None:

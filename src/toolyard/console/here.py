@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+from collections.abc import Iterable
 
 from toolyard.board import Board
 from toolyard.feature import Feature
@@ -26,10 +27,19 @@ def open_yard(settings: Settings, package: str) -> Yard:
     """A yard of what one feature keeps and uses, whose picture is what that says now."""
     feature: Feature = importlib.import_module(package).FEATURE
     yard = Yard(Board(), Parts([settings, Follower()]), is_live=False)
-    for built in (*feature.uses, feature):
+    needed = list(_needed(feature))
+    for built in needed:
         for part in built.make_parts(yard):
             yard.parts.add(part)
-    for built in (*feature.uses, feature):
+    for built in needed:
         for source in built.make_sources(yard):
             yard.board.post(source.report)
     return yard
+
+
+def _needed(feature: Feature) -> Iterable[Feature]:
+    """All that a feature builds on, each once and before what needs it, and the feature itself."""
+    ordered: dict[str, Feature] = {}
+    for used in feature.uses:
+        ordered |= {needed.package: needed for needed in _needed(used)}
+    return (ordered | {feature.package: feature}).values()

@@ -129,18 +129,21 @@ class Relay:
         self._usual: View | None = None
         self._swept_at = -1
         self._most = VIEWS
-        self._both: dict[str, Answer] = {
-            "tools/call": self._call_tool,
-            "prompts/get": self._get_prompt,
-            "resources/read": self._read,
-            "completion/complete": self._complete,
-        }
+        self._both = self._common_methods()
         self._legacy, self._modern = self._legacy_methods(own), self._modern_methods(own)
 
     @property
     def snapshot(self) -> Snapshot:
         """The picture, now."""
         return self._board.snapshot
+
+    def _common_methods(self) -> dict[str, Answer]:
+        return {
+            "tools/call": self._call_tool,
+            "prompts/get": self._get_prompt,
+            "resources/read": self._read,
+            "completion/complete": self._complete,
+        }
 
     def _legacy_methods(self, own: OwnMethods) -> dict[str, Answer]:
         return {

@@ -12,7 +12,7 @@ import pytest
 import pytest_asyncio
 
 from tests.control.company import Agent, entry, make_token, open_yard, send
-from tests.surfaces.doors import Doors, call
+from tests.doors.doors import Doors, call
 
 
 @pytest_asyncio.fixture

@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 
 from tests.control.company import send, servers
-from tests.surfaces.doors import Answer, Doors, open_doors
+from tests.doors.doors import Answer, Doors, open_doors
 
 SHORT = "/api/mcp-config?agent="
 AGENTS = "/api/v1/agents"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.doors.doors import Answer, Doors, open_doors
 from tests.fixtures.ports import free_port
-from tests.surfaces.doors import Answer, Doors, open_doors
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="its programs are for Linux")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.surfaces.doors import open_doors
+from tests.doors.doors import open_doors
 from toolyard.features.catalog.store import Catalog
 
 pytestmark = pytest.mark.slow

@@ -11,8 +11,8 @@ from urllib.parse import quote
 import pytest
 import pytest_asyncio
 
+from tests.doors.doors import Answer, Doors, open_doors
 from tests.features.catalog.registry import Shop, shop
-from tests.surfaces.doors import Answer, Doors, open_doors
 from toolyard.features.catalog.bundled_catalog import BUNDLED
 from toolyard.features.catalog.publisher import Publisher, PublisherError
 from toolyard.features.catalog.reading import read_definition

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.control.company import send
-from tests.surfaces.doors import open_doors
+from tests.doors.doors import open_doors
 
 TOP = "/api/v1/clients"
 BEFORE = b'{"mcpServers": {"a": {"command": "x", "env": {"TOKEN": "a-secret-0123456789"}}}}'

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.control.company import open_yard, send
-from tests.surfaces.doors import Doors
+from tests.doors.doors import Doors
 
 BOX = "/api/v1/executors/box"
 

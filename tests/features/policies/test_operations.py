@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 
 from tests.control.company import send, servers
-from tests.surfaces.doors import Doors, open_doors
+from tests.doors.doors import Doors, open_doors
 
 DOCS = {"url": "http://localhost:9/mcp"}
 LOCAL = {"command": "no-such-program", "args": ["-x"]}

@@ -12,7 +12,7 @@ import pytest
 import pytest_asyncio
 
 from tests.control.company import Agent, open_yard, put_profile, send
-from tests.surfaces.doors import Doors, Raw, call
+from tests.doors.doors import Doors, Raw, call
 
 pytestmark = pytest.mark.slow
 

@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 
 from tests.control.company import open_yard, send
-from tests.surfaces.doors import INITIALIZE, Doors, Json, call, mirrored, modern
+from tests.doors.doors import INITIALIZE, Doors, Json, call, mirrored, modern
 
 TOP = "/api/v1/passports"
 

@@ -12,7 +12,7 @@ import pytest
 import pytest_asyncio
 
 from tests.control.company import make_token, send
-from tests.surfaces.doors import Answer, Doors, open_doors
+from tests.doors.doors import Answer, Doors, open_doors
 from toolyard.announce import Announcements, describe, user_path
 
 PATH = "/api/v1/announced"

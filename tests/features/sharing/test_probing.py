@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests.doors.doors import Answer, Json
 from tests.instances.yard import AGENT, Company, company
-from tests.surfaces.doors import Answer, Json
 
 NOTES = Path(__file__).parents[2] / "instances" / "notes.py"
 ADD = {"add": {"text": "a trial"}}

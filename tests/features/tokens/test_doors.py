@@ -11,8 +11,8 @@ import pytest
 import pytest_asyncio
 
 from tests.control.company import LEGACY, Agent, make_token, open_yard, put_profile, send
-from tests.surfaces.doors import PATIENCE, TOKEN, Doors, Json, call
-from tests.surfaces.test_gate import all_routes
+from tests.doors.doors import PATIENCE, TOKEN, Doors, Json, call
+from tests.doors.test_gate import all_routes
 from toolyard.doors.http.gate import is_open
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest_asyncio
 
 from tests.control.company import entry, send
+from tests.doors.doors import Doors, Json, open_doors
 from tests.e2e.hub import scripted
-from tests.surfaces.doors import Doors, Json, open_doors
 
 TOOLS = "/api/v1/tools"
 FLAGS = ("--only", "echo,fail", "--tools-only")

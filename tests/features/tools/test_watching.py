@@ -13,8 +13,8 @@ import pytest_asyncio
 
 from tests.control.company import entry, send
 from tests.control.watching import Watching
+from tests.doors.doors import Doors, Json, open_doors
 from tests.fixtures.stub_run import wait_recorded
-from tests.surfaces.doors import Doors, Json, open_doors
 
 CALLS = "/api/v1/calls"
 SLOW = "ask,cancellable,echo,fail,progress"

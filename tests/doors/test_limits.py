@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from tests.doors.doors import Doors, Json, call, mirrored, modern, open_doors
 from tests.e2e.hub import stdio_stub
-from tests.surfaces.doors import Doors, Json, call, mirrored, modern, open_doors
 from toolyard.core.names import NAME_CHARS
 from toolyard.core.search import QUERY_CHARS
 from toolyard.relay.relay import VIEWS

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.doors.doors import NOBODY, Doors, call, mirrored, modern
 from tests.e2e.hub import RunningHub, running_hub
-from tests.surfaces.doors import NOBODY, Doors, call, mirrored, modern
 
 pytestmark = pytest.mark.slow
 

@@ -6,8 +6,8 @@ import asyncio
 import json
 from pathlib import Path
 
+from tests.doors.doors import INITIALIZE, META, Json, call, modern, open_doors
 from tests.instances.yard import socket_of
-from tests.surfaces.doors import INITIALIZE, META, Json, call, modern, open_doors
 
 STATUS = {"name": "toolyard_status", "arguments": {}}
 

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from tests.surfaces.doors import TOKEN, Doors, call
+from tests.doors.doors import TOKEN, Doors, call
 from toolyard.doors.http.gate import is_open
 from toolyard.doors.page.web import KEYS_KEPT
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest_asyncio
 
-from tests.surfaces.doors import Doors, open_doors
+from tests.doors.doors import Doors, open_doors
 
 
 @pytest_asyncio.fixture

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.surfaces.doors import Doors, Raw, open_doors
+from tests.doors.doors import Doors, Raw, open_doors
 
 SECOND = "127.0.0.2"
 """An address of this machine that is not among the names that are always taken."""

@@ -12,7 +12,7 @@ from statistics import median
 
 import pytest
 
-from tests.surfaces.doors import PATIENCE, Answer, Doors, Raw, call, open_doors
+from tests.doors.doors import PATIENCE, Answer, Doors, Raw, call, open_doors
 from toolyard.doors.http import connection
 from toolyard.doors.http.gate import is_open
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.surfaces.doors import (
+from tests.doors.doors import (
     INITIALIZE,
     META,
     MODERN,

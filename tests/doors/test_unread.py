@@ -13,8 +13,8 @@ from typing import cast
 import pytest
 
 from tests.control.company import entry
+from tests.doors.doors import Doors, Json, call, mirrored, modern, open_doors
 from tests.instances.yard import socket_of
-from tests.surfaces.doors import Doors, Json, call, mirrored, modern, open_doors
 from toolyard.doors.http.unread import STALLED_SECONDS, Unread
 from toolyard.wire import jsonrpc
 
