@@ -14,7 +14,17 @@ settings.register_profile("patient", deadline=None, suppress_health_check=[Healt
 settings.load_profile("patient")
 
 _CLIENTS = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME", "GEMINI_CLI_HOME", "QWEN_HOME")
+_STARTING = ("tests.e2e.hub", "tests.e2e.entries", "tests.e2e.talk", "tests.doors.doors")
+"""Modules that start hubs."""
 _XDG = ("CONFIG", "STATE", "CACHE", "DATA", "RUNTIME")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark tests of modules that start hubs and other programs as slow."""
+    for item in items:
+        parts = vars(item.module).values() if isinstance(item, pytest.Function) else ()
+        if any(getattr(part, "__module__", "") in _STARTING for part in parts):
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(autouse=True)

@@ -7,6 +7,7 @@ import re
 import tomllib
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 
 from tests.house.tree import PACKAGE, ROOT, modules, shown
@@ -18,6 +19,7 @@ VAGUE = frozenset(
 PARTS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
+@cache
 def trees() -> dict[str, ast.Module]:
     """The code of every module, by its dotted name."""
     return {dotted(shown(file)): ast.parse(file.read_text("utf-8")) for file in modules()}
