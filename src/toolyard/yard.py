@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
 from toolyard.board import Board
+from toolyard.core.errors import ConflictError
 from toolyard.core.model import Snapshot
 
 Part = TypeVar("Part")
@@ -84,6 +85,17 @@ class Yard:
     def part(self, kind: type[Part]) -> Part:
         """Return the part of the yard of that class."""
         return self.parts[kind]
+
+    def check_picture(self) -> None:
+        """Refuse a change that was decided on by an older picture.
+
+        Raises:
+            ConflictError: The picture is another now.
+        """
+        revision = str(self.snapshot.revision)
+        if self.expected and not self.expected & {revision, "*"}:
+            text = f"the picture has changed: its revision is {revision} now"
+            raise ConflictError(text, "look again, and decide again")
 
     async def seen(self, holds: Callable[[Snapshot], bool]) -> bool:
         """Wait until the picture shows it; return False if that takes too long."""

@@ -244,6 +244,17 @@ async def test_a_profile_is_not_written_over_what_was_not_seen(yard: Doors, tag:
     assert (await send(yard, "GET", "/api/v1/profiles/x")).status == 404
 
 
+async def test_wrong_input_is_wrong_whatever_was_seen(yard: Doors) -> None:
+    one, old = "/api/v1/servers/one", '"0"'
+    wrong, right = {"command": "x", "headers": "none"}, {"command": "x"}
+    assert (await send(yard, "PUT", one, wrong, If_Match=old)).status == 422
+    assert (await send(yard, "PUT", one, right, If_Match=old)).status == 412
+    for described, status in ((wrong, 422), (right, 412)):
+        new = {"name": "new", "entry": described}
+        assert (await send(yard, "POST", "/api/v1/servers", new, If_Match=old)).status == status
+    assert (await send(yard, "GET", "/api/v1/servers/new")).status == 404
+
+
 # Events.
 
 

@@ -11,25 +11,22 @@ import pytest
 
 from tests.e2e.hub import TOKEN, new_home, running_hub, stdio_stub
 
-SECONDS = 35
-"""For all operations together."""
 CONFIG = Path(__file__).with_name("schemathesis.toml")
 
 
-@pytest.mark.timeout(150)
+@pytest.mark.timeout(400)
 def test_nothing_the_document_allows_or_forbids_breaks_it(tmp_path: Path) -> None:
     with new_home() as home, running_hub({"one": stdio_stub("one", home)}, home=home) as hub:
         # A process of its own: it brings warnings and threads that are not ours.
         done = subprocess.run(
             [
                 *(sys.executable, "-m", "schemathesis.cli", "--config-file", str(CONFIG)),
-                *("run", f"{hub.url}/api/v1/openapi.json", "--max-time", str(SECONDS)),
+                *("run", f"{hub.url}/api/v1/openapi.json"),
             ],
             cwd=tmp_path,
             env={**os.environ, "HUB_URL": hub.url, "HUB_TOKEN": TOKEN, "NO_COLOR": "1"},
             capture_output=True,
             text=True,
-            timeout=SECONDS + 60,
         )
         said = done.stdout + done.stderr
         assert done.returncode == 0, said[-8000:]

@@ -17,7 +17,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import Send
 
-from toolyard.core.errors import ConflictError, ToolyardError
+from toolyard.core.errors import ToolyardError
 from toolyard.core.fields import FaultsError
 from toolyard.doors.rest.errors import answer_error, no_method, no_route, problem, refuse_faults
 from toolyard.doors.rest.openapi import document
@@ -73,8 +73,9 @@ def _endpoint(methods: Mapping[str, AnyOperation], yard: Yard) -> Endpoint:
             status = operation.invalid if isinstance(error, msgspec.ValidationError) else 400
             return problem(status, "the input is not what this operation takes", str(error))
         asked = replace(yard, expected=_versions(request))
-        if operation.guard is Guard.PICTURE:
-            _check_picture(asked)
+        # An operation that reads its body itself checks after that: wrong input is always wrong.
+        if operation.guard is Guard.PICTURE and operation.shape is None:
+            asked.check_picture()
         try:
             answer = await operation.run(asked, order)
         except FaultsError as error:
@@ -94,18 +95,6 @@ def _versions(request: Request) -> frozenset[str]:
     words = request.headers.get("if-match", "").split(",")
     tags = (word.strip().removeprefix("W/").strip('"') for word in words)
     return frozenset(tag for tag in tags if tag)
-
-
-def _check_picture(yard: Yard) -> None:
-    """Refuse a change that was decided on by an older picture.
-
-    Raises:
-        ConflictError: The picture is another now.
-    """
-    revision = str(yard.snapshot.revision)
-    if yard.expected and not yard.expected & {revision, "*"}:
-        text = f"the picture has changed: its revision is {revision} now"
-        raise ConflictError(text, "look again, and decide again")
 
 
 def _write(operation: AnyOperation, request: Request, answer: Any, yard: Yard) -> Response:

@@ -252,7 +252,7 @@ def _entry(fields: Fields, beside: tuple[str, ...] = ()) -> dict[str, Any]:
 
 
 async def _put(yard: Yard, alias: str, name: str, entry: dict[str, Any]) -> Ordered:
-    await asyncio.to_thread(yard.part(ServersFile).put, name, entry)
+    await asyncio.to_thread(yard.part(ServersFile).put, name, entry, yard.check_picture)
     return Ordered(alias, await _declared(yard, name))
 
 

@@ -109,12 +109,12 @@ class ServersFile:
         """
         return _find(self._parse(), name)[1] is not None
 
-    def put(self, name: str, entry: Entry) -> None:
+    def put(self, name: str, entry: Entry, check_before: Callable[[], None] = lambda: None) -> None:
         """Write how a server is started or reached, and switch it on if `entry` does not say.
 
         Of an entry that is there, what `entry` does not name and is not about starting, reaching
         or switching stays as it is, and so does the executor of a command. A null takes a member
-        out.
+        out. `check_before` may still refuse once the entry is known to be right.
 
         Raises:
             ConfigError: The name or the entry cannot be used, or the file cannot be read as JSON.
@@ -126,6 +126,7 @@ class ServersFile:
             before = _plain(member) if member else {}
             wanted = _with_executor(entry, before)
             _check(name, wanted)
+            check_before()
             after = {key: value for key, value in wanted.items() if value is not None}
             if not before:
                 return set_member(data, [top, name], after)
