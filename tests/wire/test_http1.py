@@ -6,8 +6,9 @@ import asyncio
 import gc
 import socket
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from typing import Any
 
 import pytest
 import uvloop
@@ -310,6 +311,32 @@ async def test_connections_that_nobody_needs_are_closed_and_those_at_work_are_no
         assert slow.text == b"hi"
         await until(lambda: server.open == 0)
         assert (await asked(pool)).text == b"hi"
+
+
+class Clock:
+    """The running loop, at moments that a test has chosen."""
+
+    def __init__(self, moments: Iterable[float]) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._moments = iter(moments)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loop, name)
+
+    def time(self) -> float:
+        return next(self._moments)
+
+
+async def test_no_connection_is_forgotten_when_the_clock_goes_on_while_they_are_looked_at() -> None:
+    async with yard(PLAIN, idle_seconds=0.1) as (server, pool):
+        pool.loop = Clock([0.0] * 20 + [0.09] + [0.11] * 20)  # type: ignore[assignment]
+        ears = [Ear() for _ in range(20)]
+        for ear in ears:
+            pool.send(REQUEST, ear)
+        for ear in ears:
+            await ear.over.wait()
+
+        await until(lambda: server.open == 0)
 
 
 async def test_a_connection_the_server_closed_while_idle_is_replaced() -> None:

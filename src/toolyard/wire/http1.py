@@ -306,7 +306,8 @@ class Pool:
         """Send a whole request; its answer goes to `sink`."""
         while self._idle:
             connection = self._idle.pop()
-            if connection.is_open and self._is_fresh(connection):
+            age = self.loop.time() - connection.idle_since
+            if connection.is_open and age < self._idle_seconds:
                 connection.send(payload, sink)
                 return connection
             connection.close()
@@ -357,20 +358,17 @@ class Pool:
         if self._sweeper is None:
             self._sweeper = self.loop.call_later(self._idle_seconds, self._sweep)
 
-    def _is_fresh(self, connection: Connection) -> bool:
-        return self.loop.time() - connection.idle_since < self._idle_seconds
-
     def _sweep(self) -> None:
         """Close what nobody needed for long; one timer for all, and none while all are busy."""
-        self._sweeper = None
-        fresh = [connection for connection in self._idle if self._is_fresh(connection)]
-        stale = self._idle[: len(self._idle) - len(fresh)]
-        self._idle = fresh
+        now = self.loop.time()  # read once: the same moment for all of them
+        stale = [c for c in self._idle if now - c.idle_since >= self._idle_seconds]
+        self._idle = self._idle[len(stale) :]
         for connection in stale:
             connection.close()
-        if fresh:
-            since = self.loop.time() - fresh[0].idle_since
-            self._sweeper = self.loop.call_later(self._idle_seconds - since, self._sweep)
+        self._sweeper = None
+        if self._idle:
+            rest = self._idle_seconds - (now - self._idle[0].idle_since)
+            self._sweeper = self.loop.call_later(rest, self._sweep)
 
     def forget(self, connection: Connection) -> None:
         """Drop a connection that has ended."""
