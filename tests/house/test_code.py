@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from tests.house.tree import PACKAGE, modules, shown
+from tests.house.tree import PACKAGE, modules, shown, syntax
 
 VAGUE = frozenset(
     "manager engine worker helper util service registry common misc info data".split()
@@ -38,7 +38,7 @@ def test_no_vague_word_names_a_class() -> None:
     found = [
         f"{shown(file)}: {node.name}"
         for file in modules()
-        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        for node in ast.walk(syntax(file))
         if isinstance(node, ast.ClassDef) and is_vague(node.name)
     ]
 
@@ -46,10 +46,6 @@ def test_no_vague_word_names_a_class() -> None:
 
 
 def test_every_module_says_what_it_is_for() -> None:
-    silent = [
-        shown(file)
-        for file in modules()
-        if not ast.get_docstring(ast.parse(file.read_text("utf-8")))
-    ]
+    silent = [shown(file) for file in modules() if not ast.get_docstring(syntax(file))]
 
     assert silent == []

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 
-from tests.house.tree import PACKAGE, ROOT, modules, shown
+from tests.house.tree import PACKAGE, ROOT, modules, shown, syntax
 
 QUESTION = re.compile(r"(Who|What|Whose|Whom|Where|How|Whether|Why)\b")
 VAGUE = frozenset(
@@ -22,7 +22,7 @@ PARTS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 @cache
 def trees() -> dict[str, ast.Module]:
     """The code of every module, by its dotted name."""
-    return {dotted(shown(file)): ast.parse(file.read_text("utf-8")) for file in modules()}
+    return {dotted(shown(file)): syntax(file) for file in modules()}
 
 
 def dotted(path: str) -> str:

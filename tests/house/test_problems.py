@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from tests.house.tree import PACKAGE, modules, shown
+from tests.house.tree import PACKAGE, modules, shown, syntax
 from toolyard.core.problems import ProblemCode
 
 TABLE = PACKAGE / "core" / "problems.py"
@@ -42,7 +42,7 @@ def test_no_problem_is_made_with_a_code_of_its_own() -> None:
     spelled = [
         f"{shown(file)}:{code.lineno}"
         for file in modules()
-        for code in codes_given(ast.parse(file.read_text("utf-8")))
+        for code in codes_given(syntax(file))
         if not isinstance(code, ast.Name | ast.Attribute | ast.Subscript)
     ]
 
@@ -54,7 +54,7 @@ def test_every_code_of_the_table_is_in_use() -> None:
         node.attr
         for file in modules()
         if file != TABLE
-        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        for node in ast.walk(syntax(file))
         if isinstance(node, ast.Attribute)
         and isinstance(node.value, ast.Name)
         and node.value.id == "ProblemCode"

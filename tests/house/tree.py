@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -12,6 +14,12 @@ PACKAGE = ROOT / "src" / "toolyard"
 def modules() -> list[Path]:
     """Every Python file of the package."""
     return sorted(PACKAGE.rglob("*.py"))
+
+
+@cache
+def syntax(file: Path) -> ast.Module:
+    """The code of a file, parsed once for all tests."""
+    return ast.parse(file.read_text("utf-8"))
 
 
 def pages() -> list[Path]:
