@@ -150,6 +150,7 @@ async def calls(record: Recorder) -> None:
         async with yard.watch("POST", CALLS, _try("ask", question="Who?")) as events:
             id_ = (await events.wait("begun"))["id"]
             number = (await events.wait("question"))["question"]
+            await yard.ask("GET", CALLS)
             said = {"question": number, "action": "accept", "content": {"name": "Ada"}}
             await yard.ask("POST", f"{CALLS}/{id_}/answer", {**said, "question": 99})
             await yard.ask("POST", f"{CALLS}/{id_}/answer", said)
@@ -179,9 +180,12 @@ async def history(record: Recorder) -> None:
         await yard.ask("GET", f"/api/v1/history?before={page['next']}&outcome=ok")
         await yard.ask("GET", "/api/v1/history?since=whenever")
         await yard.ask("GET", "/api/v1/history/stats?server=one")
+        await yard.ask("GET", "/api/v1/history/timeline?since=1w&buckets=1&by=agent")
+        await yard.ask("GET", "/api/v1/history/timeline?by=tool")
         last, second = (call["id"] for call in page["calls"])
         await yard.ask("GET", f"/api/v1/history/{last}")
         await yard.ask("GET", "/api/v1/history/none")
         await yard.ask("POST", f"/api/v1/history/{second}/replay")
         await yard.ask("POST", f"/api/v1/history/{second - 1}/replay")
         await yard.ask("GET", "/api/v1/figures")
+        await yard.ask("GET", "/api/v1/figures/schemas")

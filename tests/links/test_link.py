@@ -373,3 +373,18 @@ def test_the_time_in_which_the_hub_stood_still_is_given_back_to_its_calls() -> N
 
     with asyncio.Runner(loop_factory=DrivenLoop) as runner:
         runner.run(main())
+
+
+async def test_requests_under_way_are_told_of_with_whose_they_are() -> None:
+    server = indoors({"tools/call": None})
+    guest = Guest("one")
+    pending = call(server.link, "x", guest=guest)
+    server.link.request("tools/list", b"{}")  # the hub's own
+    server.link.request("subscriptions/listen", b"{}", guest, patience=0)
+
+    (under_way,) = server.link.under_way()
+
+    assert (under_way.requester, under_way.is_asking) == (guest, False)
+    assert under_way.seconds >= 0
+    server.say({"id": pending.number, "result": {}})
+    assert server.link.under_way() == []

@@ -22,6 +22,7 @@ from toolyard.links.pending import (
     PendingRequest,
     QuestionHook,
     Requester,
+    RequestUnderWay,
     ignore_question,
 )
 from toolyard.links.suspects import Suspects
@@ -136,6 +137,16 @@ class Link:
         """The number of clients' requests that are under way, or wait for their turn."""
         waiting = self.turns.waiting if self.turns is not None else 0
         return len(self._requesters()) + waiting
+
+    def under_way(self) -> list[RequestUnderWay]:
+        """Return the clients' requests under way; those that may stay open for ever are none."""
+        now = self._loop.time()
+        asking = [pending for pending, _ in self._questions.values()]
+        return [
+            RequestUnderWay(p.requester, now - p.cap + HARD_CAP_SECONDS, p in asking)
+            for p in self._pending.values()
+            if p.requester is not None and p.patience
+        ]
 
     @property
     def is_asking(self) -> bool:

@@ -67,6 +67,17 @@ class PendingRequest:
         waiting.set_result(message)
 
 
+@dataclass(frozen=True, slots=True)
+class RequestUnderWay:
+    """A request of a client that a server has not answered yet."""
+
+    requester: Requester
+    seconds: float
+    """Since it was sent."""
+    is_asking: bool
+    """True while the server waits for an answer to a question of its own."""
+
+
 QuestionHook = Callable[[str, bool, list[Requester]], Requester | None]
 """Takes note of a question that names no call: its method, whether it concerns the process rather
 than a call, so that somebody else may answer it, and whose calls are under way."""

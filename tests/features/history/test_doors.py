@@ -123,6 +123,9 @@ def test_a_call_with_a_secret_is_not_repeated(yard: RunningHub) -> None:
         ("/api/v1/history/999999", 404),
         ("/api/v1/history/seven", 404),
         ("/api/v1/history?since=whenever", 422),
+        ("/api/v1/history/timeline?since=whenever", 422),
+        ("/api/v1/history/timeline?by=tool", 422),
+        ("/api/v1/history/timeline?buckets=241", 422),
         ("/api/v1/history?limit=0", 422),
         ("/api/v1/history?before=-1", 422),
         ("/api/v1/history?outcome=odd", 422),
@@ -166,6 +169,19 @@ def test_numbers_are_counted_per_server_and_tool(yard: RunningHub) -> None:
     assert tools["fail"]["error_rate"] == 1.0
     assert tools[""]["calls"] == sum(each["calls"] for name, each in tools.items() if name)
     assert 0 < tools["echo"]["p50_ms"] <= tools["echo"]["p95_ms"]
+
+
+def test_calls_are_drawn_along_time(yard: RunningHub) -> None:
+    for tool in ("echo", "fail"):
+        ask(yard, "POST", "/api/v1/call", {"server": "new", "tool": tool, "arguments": {}})
+
+    status, drawn = ask(yard, "GET", "/api/v1/history/timeline?server=new&since=15m&buckets=30")
+
+    assert (status, drawn["seconds"], len(drawn["total"]["calls"])) == (200, 30, drawn["buckets"])
+    assert [series["name"] for series in drawn["series"]] == ["new"]
+    assert drawn["series"][0]["all_calls"] == sum(drawn["total"]["calls"]) >= 2
+    assert drawn["total"]["all_errors"] == sum(drawn["total"]["errors"]) >= 1
+    assert 0 < drawn["total"]["all_p50_ms"] <= drawn["total"]["all_p95_ms"]
 
 
 def test_metrics_are_what_prometheus_reads(yard: RunningHub) -> None:

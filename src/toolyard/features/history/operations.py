@@ -1,4 +1,4 @@
-"""Questions about calls that are over, and the order to repeat one."""
+"""Questions about calls, over or under way, and the order to repeat one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from toolyard.core.errors import ConfigError, LinkError, UnknownNameError
 from toolyard.features.history.model import Call, Statistic, moment
 from toolyard.features.history.redaction import is_redacted
 from toolyard.features.history.store import CallRecord, History, Search
-from toolyard.operation import RawObject, operation
+from toolyard.features.history.timeline import MOST_BUCKETS, Grouping, Timeline
+from toolyard.features.history.under_way import CallsUnderWay, find_calls
+from toolyard.operation import NoInput, RawObject, operation
 from toolyard.relay.relay import Relay
 from toolyard.relay.session import Outlet, Session
 from toolyard.wire import jsonrpc
@@ -47,6 +49,18 @@ class StatsQuery(Struct, frozen=True):
     agent: Text = ""
     caller: Text = ""
     since: Text = ""
+
+
+class TimelineQuery(Struct, frozen=True):
+    """Which calls, since when, in about how many buckets, and of what there is a line each."""
+
+    by: Grouping = "server"
+    server: Text = ""
+    tool: Text = ""
+    agent: Text = ""
+    caller: Text = ""
+    since: Text = "1h"
+    buckets: Annotated[int, Meta(ge=1, le=MOST_BUCKETS)] = 60
 
 
 class CallId(Struct, frozen=True):
@@ -87,6 +101,22 @@ async def search_calls(yard: Yard, order: HistoryQuery) -> CallPage:
 async def count_calls(yard: Yard, order: StatsQuery) -> StatsPage:
     """Counts, error rates and durations."""
     return StatsPage(await yard.part(History).statistics(_search(order)))
+
+
+@operation("GET", f"{TOP}/timeline")
+async def draw_timeline(yard: Yard, order: TimelineQuery) -> Timeline:
+    """Calls, errors and durations along time."""
+    now = datetime.now(UTC)
+    since = moment(order.since or "1h", now).timestamp()
+    wanted = Search(order.server, order.tool, order.agent, order.caller, since=since)
+    history = yard.part(History)
+    return await history.timeline(wanted, order.by, order.buckets, now.timestamp())
+
+
+@operation("GET", "/api/v1/calls")
+async def list_calls(yard: Yard, order: NoInput) -> CallsUnderWay:
+    """Calls under way: who calls what now."""
+    return find_calls(yard)
 
 
 @operation("GET", ONE, errors=(422,))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
 
 from toolyard.core.errors import ConfigError, UnknownNameError
 from toolyard.features.history.call_log import CallLog
 from toolyard.features.history.model import Call, Outcome, Statistic, Timing, statistics
+from toolyard.features.history.timeline import Grid, Grouping, Timeline, make_timeline
 from toolyard.records.database import Database, Row
 from toolyard.yard import Yard
 
@@ -21,6 +22,13 @@ STRIDE: Final = 10_000
 
 _CALL: Final = "id, at, agent, caller, server, tool, ms, asked, answered, outcome, error"
 _TIMING: Final = "server, tool, outcome, ms"
+_ALIKE: Final = (
+    "{by}, CAST((at - {grid.begin}) / {grid.seconds} AS INTEGER), CAST(printf('%.1e', ms) AS REAL),"
+    " outcome IN ('error', 'tool-error'), count(*)"
+)
+"""Has the database count calls of one bucket, duration and end: two digits of a duration are enough
+for a picture, and most calls share them."""
+_GROUPED: Final = " GROUP BY 1, 2, 3, 4"
 _ENDED: Final = "SELECT at + ms / 1000 FROM call_log WHERE id >= ? ORDER BY id LIMIT 1"
 _LAST: Final = "SELECT coalesce(max(id), 0) FROM call_log"
 _TEXT: Final = (
@@ -87,6 +95,20 @@ class History:
             lambda: statistics(Timing(*row) for row in self._rows(database, _TIMING, wanted))
         )
 
+    async def timeline(self, wanted: Search, by: Grouping, buckets: int, now: float) -> Timeline:
+        """Return the calls that match along time.
+
+        Raises:
+            ConfigError: This hub keeps no history.
+        """
+        database = self._settled()
+        grid = Grid.covering(max(wanted.since, self.log.bounds.oldest), now, buckets)
+        columns = _ALIKE.format(by=by, grid=grid)
+        whole = replace(wanted, since=float(grid.begin))
+        return await asyncio.to_thread(
+            lambda: make_timeline(grid, self._rows(database, columns, whole, group=_GROUPED))
+        )
+
     async def get(self, id_: int) -> CallRecord:
         """Return one call.
 
@@ -112,17 +134,20 @@ class History:
         return self.log.database
 
     def _rows(
-        self, database: Database, columns: str, wanted: Search, limit: int = -1
+        self, database: Database, columns: str, wanted: Search, limit: int = -1, group: str = ""
     ) -> Iterator[Row]:
-        """Read the rows that match, newest first, as many at a time as others can wait for."""
+        """Read the rows that match, newest first, as many at a time as others can wait for.
+
+        Rows are grouped within each of these parts, so a group may come more than once.
+        """
         database.settle()
         ((last,),) = database.read(_LAST)
         since = max(wanted.since, self.log.bounds.oldest)
         least = max(last - self.log.bounds.rows, 0) + 1
         conditions, values = _conditions(wanted)
         sql = (
-            f"SELECT {columns} FROM call_log WHERE id >= ? AND id < ? AND at >= ?{conditions}"  # noqa: S608
-            " ORDER BY id DESC LIMIT ?"
+            f"SELECT {columns} FROM call_log"  # noqa: S608
+            f" WHERE id >= ? AND id < ? AND at >= ?{conditions}{group} ORDER BY id DESC LIMIT ?"
         )
         end = min(wanted.before or last + 1, last + 1)
         while end > least and limit != 0:

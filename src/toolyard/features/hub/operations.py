@@ -14,6 +14,7 @@ from toolyard.features.hub.figures import Figures, make_figures
 from toolyard.features.hub.links import PageLinks
 from toolyard.features.hub.logs import follow_log, read_log
 from toolyard.features.hub.metrics import MEDIA, write_metrics
+from toolyard.features.hub.schema_costs import SchemaCosts, count_costs
 from toolyard.features.hub.settings_rows import SettingList, setting_row
 from toolyard.features.hub.status import describe_yard
 from toolyard.links.readiness import Readiness
@@ -100,6 +101,12 @@ async def get_log(yard: Yard, order: LogOrder) -> Streamed[str]:
 async def get_figures(yard: Yard, order: NoInput) -> Figures:
     """Servers in numbers."""
     return await make_figures(yard, datetime.now(UTC))
+
+
+@operation("GET", "/api/v1/figures/schemas", tag="yard")
+async def get_schema_costs(yard: Yard, order: NoInput) -> SchemaCosts:
+    """Tokens of context that the listed tools take, for each connected client."""
+    return count_costs(yard)
 
 
 @operation("GET", "/metrics", tag="health", media=MEDIA)
