@@ -91,18 +91,15 @@ $(VENV)/.made:
 	@touch $@
 
 $(VENV)/.runtime: requirements/runtime.txt pyproject.toml | $(VENV)/.made
-	@echo "installing $$(grep -c == $<) locked packages ..."
-	@$(PIP) install --require-hashes -r $<
+	@$(BIN)/python scripts/install.py $<
 	@$(PIP) install --no-deps --no-build-isolation -e .
 	@touch $@
 
 $(VENV)/.dev: requirements/dev.txt pyproject.toml | $(VENV)/.made
-	@echo "installing $$(grep -c == $<) locked packages for development ..."
-	@$(PIP) install --require-hashes -r $<
+	@$(BIN)/python scripts/install.py $< for development
 	@$(PIP) install --no-deps --no-build-isolation -e .
 	@touch $@ $(VENV)/.runtime
 
 $(VENV)/.docs: requirements/docs.txt | $(VENV)/.made
-	@echo "installing $$(grep -c == $<) locked packages for the docs ..."
-	@$(PIP) install --require-hashes -r $<
+	@$(BIN)/python scripts/install.py $< for the docs
 	@touch $@

@@ -29,9 +29,9 @@ BEGIN = "<!-- made by scripts/reference.py: begin -->"
 END = "<!-- made by scripts/reference.py: end -->"
 HEAD = """# Commands
 
-Every command answers in JSON with `--json`, before or after its name (for `call`, whose own
-`--json` gives the arguments, before). What they end with is in [exit codes](exit-codes.md), what
-flags may hold in [settings](settings.md). This page is made from the commands themselves.
+Every command answers in JSON with `--json`, before or after its name. What commands end with is
+in [exit codes](exit-codes.md); what their flags may hold is in [settings](settings.md). This page
+is generated from the commands themselves.
 """
 
 MAN_FILES = """

@@ -12,6 +12,7 @@ from typing import Any, TextIO
 import click
 
 from toolyard.console.exits import Exit
+from toolyard.console.spelling import Spelling
 
 COLOURS = {
     "ready": "green",
@@ -38,8 +39,9 @@ _BESIDE_COLOURS = re.compile(f"{_COLOUR}|{_CONTROL}|{_UNSEEN}")
 class Terminal:
     """Writes answers to stdout and everything else to stderr."""
 
-    def __init__(self, *, as_json: bool = False) -> None:
+    def __init__(self, *, as_json: bool = False, spelling: Spelling | None = None) -> None:
         self.as_json = as_json
+        self.spelling = spelling or Spelling()
 
     def answer(self, value: Any, show: Callable[[], None]) -> None:
         """Write the answer of a command: `value` as JSON, or shown to a person."""
@@ -54,7 +56,7 @@ class Terminal:
 
     def note(self, text: str) -> None:
         """Write a line beside the answer, to stderr."""
-        print(_harmless(text, sys.stderr), file=sys.stderr, flush=True)
+        print(_harmless(self.spelling.fit(text), sys.stderr), file=sys.stderr, flush=True)
 
     def fail(self, text: str, hint: str, exit_: Exit) -> None:
         """Write in one sentence what went wrong, and what to do next."""
@@ -73,7 +75,7 @@ class Terminal:
         if subject:
             self.say(f"  where: {clean(subject)}")
         if hint:
-            self.say(f"  hint:  {clean(hint)}")
+            self.say(f"  hint:  {self.spelling.fit(clean(hint))}")
 
     def paint(self, text: str, colour: str, stream: TextIO | None = None) -> str:
         """Return the text in a colour, if it goes to a terminal that wants colours."""

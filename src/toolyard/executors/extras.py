@@ -1,4 +1,4 @@
-"""How to add an optional part of Toolyard, in the words of what installed it."""
+"""The command that adds an optional part of Toolyard, in the words of what installed it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 from typing import Final
 
-_IN_UV_CACHE: Final = re.compile(r"(archive|environments)-v\d+")
+from toolyard.installation import Installer, find_installer
+
 _NEEDED_FOR: Final = re.compile(r"""\s*([^;]+?)\s*;.*\bextra\s*==\s*["']([^"']+)["']""")
 
 
@@ -15,13 +16,14 @@ def how_to_add(*extras: str, prefix: Path | None = None) -> str:
     """Give the command that adds these extras to the Toolyard that runs, or the one at `prefix`."""
     place = prefix or Path(sys.prefix)
     wanted = f"'toolyard[{','.join(extras)}]'"
-    if (place / "pipx_metadata.json").is_file():
+    installer = find_installer(place)
+    if installer is Installer.PIPX:
         return "install it: pipx inject toolyard " + " ".join(_packages(extras))
-    if (place / "uv-receipt.toml").is_file():
+    if installer is Installer.UV_TOOL:
         # It installs anew, with what is named and nothing else.
         every = ",".join(dict.fromkeys((*_installed_extras(place), *extras)))
         return f"install it: uv tool install 'toolyard[{every}]'"
-    if any(_IN_UV_CACHE.fullmatch(part) for part in place.parts):
+    if installer is Installer.UVX:
         return f"start it as: uvx --from {wanted} toolyard, or install it: uv tool install {wanted}"
     return f"install it: pip install {wanted}"
 

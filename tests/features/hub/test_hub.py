@@ -103,6 +103,17 @@ def test_starting_in_the_background_is_no_trouble_if_one_runs(
     assert entry["args"][-1] == "mcp"
 
 
+def test_a_start_names_the_next_commands(toolyard: Toolyard, hub: StandIn) -> None:
+    out = toolyard("up", "--detach").out
+
+    assert f"running at {hub.status['url']}" in out
+    _, _, rest = out.partition("Next:\n")
+    assert [line.split("  # ")[0].strip() for line in rest.splitlines()[:2]] == [
+        "toolyard import",
+        "toolyard connect --all",
+    ]
+
+
 def test_what_is_wrong_with_the_address_is_said_at_the_start(
     toolyard: Toolyard, hub: StandIn
 ) -> None:

@@ -13,6 +13,7 @@ import click
 from toolyard import __version__
 from toolyard.console.context import CliContext, Serve, ServeStdio, json_option
 from toolyard.console.exits import Exit
+from toolyard.console.spelling import Spelling
 from toolyard.console.terminal import Terminal
 from toolyard.core.errors import (
     ConfigError,
@@ -25,6 +26,7 @@ from toolyard.core.errors import (
 )
 from toolyard.doors.cli.group import LazyGroup
 from toolyard.feature import CliCommand, Feature, Heading
+from toolyard.installation import typed_command
 
 MCP: Final = Feature(
     "toolyard.doors.stdio",
@@ -59,7 +61,8 @@ def make_root(features: Iterable[Feature]) -> LazyGroup:
 
 def run(words: list[str], root: LazyGroup, serve: Serve, serve_stdio: ServeStdio) -> int:
     """Run one command line; return the exit code."""
-    terminal = Terminal(as_json=_wants_json(words))
+    spelling = Spelling(typed_command(sys.argv[0]), root.sentences)
+    terminal = Terminal(as_json=_wants_json(words), spelling=spelling)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # A terminal that lacks a letter shows another one; that is no reason to fail.

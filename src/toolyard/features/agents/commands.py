@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         OverrideBody,
     )
 
-TITLES = ("agent", "given", "servers", "takes", "differs with")
+TITLES = ("agent", "given", "servers", "takes", "overrides")
 SERVER_TITLES = ("server", "type", "mode", "what")
 
 
@@ -75,7 +75,7 @@ def list_command(context: CliContext) -> None:
 @json_option
 @click.pass_obj
 def show_command(context: CliContext, agent: str, executor: str) -> None:
-    """Show the list of an agent, and what differs with an executor."""
+    """Show the list of an agent, and its overrides for an executor."""
     import msgspec
 
     from toolyard.features.agents.operations import get_agent, get_config
@@ -102,17 +102,19 @@ def show_command(context: CliContext, agent: str, executor: str) -> None:
 
 @agent_command.command("unset")
 @agent_argument
-@click.option("--executor", required=True, metavar="EXECUTOR", help="Where nothing is to differ.")
+@click.option(
+    "--executor", required=True, metavar="EXECUTOR", help="Where it runs without overrides."
+)
 @json_option
 @click.pass_obj
 def unset_command(context: CliContext, agent: str, executor: str) -> None:
-    """Remove what differs for an agent with an executor."""
+    """Remove the overrides of an agent for an executor."""
     from toolyard.features.agents.operations import remove_override
     from toolyard.features.agents.orders import OverrideKey
 
     context.start_hub().run(remove_override, OverrideKey(agent, executor))
     answer = {"done": "taken back", "agent": agent, "executor": executor}
-    text = f"removed what differs for {agent} with {executor}"
+    text = f"removed the overrides of {agent} for {executor}"
     context.terminal.answer(answer, lambda: context.terminal.say(text))
 
 
@@ -187,7 +189,7 @@ def _show(context: CliContext, row: AgentRow, config: AgentConfigRow) -> None:
 
 def _show_override(context: CliContext, executor: str, override: OverrideBody | None) -> None:
     if override is None:
-        context.terminal.say(f"nothing differs with {executor}")
+        context.terminal.say(f"no overrides for {executor}")
         return
     states: dict[object, str] = {True: ", switched on", False: ", switched off"}
     context.terminal.say(f"with {executor}{states.get(override.enabled, '')}:")

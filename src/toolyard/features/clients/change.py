@@ -37,7 +37,7 @@ from toolyard.features.clients.plan import (
     write_plan,
 )
 from toolyard.features.clients.shapes import BY_VARIABLE
-from toolyard.features.clients.starting import NAME
+from toolyard.installation import NAME
 
 
 class Changes:

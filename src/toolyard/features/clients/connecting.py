@@ -17,9 +17,9 @@ from toolyard.features.clients.known import CLIENTS, Client, find_client
 from toolyard.features.clients.ours import is_ours, own_address, own_command, own_entry
 from toolyard.features.clients.places import Place, Surroundings, is_installed, one_place
 from toolyard.features.clients.plan import ChangePlan, read_file
-from toolyard.features.clients.starting import NAME, fleeting_note
 from toolyard.features.tokens.model import PREFIX, AgentToken, hash_of, new_token
 from toolyard.features.tokens.store import TokensFile
+from toolyard.installation import NAME, fleeting_note
 from toolyard.records.secrets.mask import HIDDEN
 from toolyard.settings import Settings
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from toolyard.core.model import Command, Endpoint, Url
-from toolyard.features.clients.starting import NAME, this_installation
+from toolyard.installation import NAME, this_installation
 from toolyard.settings import HOME, Settings, read_settings
 
 LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")

@@ -237,7 +237,7 @@ def _show(context: CliContext, findings: list[Finding]) -> None:
         if each.subject and not each.ok:
             terminal.say(f"       where: {clean(each.subject)}")
         if each.hint and not each.ok:
-            terminal.say(f"       hint:  {clean(each.hint)}")
+            terminal.say(f"       hint:  {terminal.spelling.fit(clean(each.hint))}")
     count = sum(not each.ok for each in findings)
     terminal.say()
     terminal.say("no problems" if not count else f"{count} problem{'s' * (count != 1)}")

@@ -33,6 +33,13 @@ STOP_PATIENCE = 20.0
 PAUSE = 0.05
 LOUD = frozenset({ProblemCode.PORT_MOVED, ProblemCode.CLEAR_TEXT})
 """Problems of the address itself, which are said at the start."""
+NEXT = (
+    ("toolyard import", "take over the servers of your clients"),
+    ("toolyard connect --all", "put the hub into your clients"),
+)
+"""The commands that people need once a hub runs."""
+ELSEWHERE = "Next, in another terminal:"
+"""The words before them where the hub occupies this one."""
 
 _FLAGS = (
     setting_option("host", "--host", "Listen on this address instead of 127.0.0.1.", "ADDRESS"),
@@ -50,7 +57,7 @@ _FLAGS = (
         "frozen", "--frozen", "Hold all that differs from the lock file.", "", flag_value="on"
     ),
     setting_option("lock_file", "--lock", "The lock file; else ./toolyard.lock.", "FILE"),
-    setting_option("log_level", "--log-level", "Log from this on.", "debug|info|warning|error"),
+    setting_option("log_level", "--log-level", "Lowest level to log.", "debug|info|warning|error"),
 )
 
 
@@ -85,7 +92,7 @@ def up_command(context: CliContext, detach: bool) -> None:
     assert context.serve is not None  # the command line's own entry gives it
     context.serve(
         context.settings,
-        lambda url: threading.Thread(target=_announce, args=(context, url)).start(),
+        lambda url: threading.Thread(target=_announce, args=(context, url, ELSEWHERE)).start(),
     )
 
 
@@ -156,15 +163,15 @@ def _detach(context: CliContext) -> None:
     _announce(context, running.url)
 
 
-def _announce(context: CliContext, url: str) -> None:
-    """Say where the hub is, and what to paste into a client."""
+def _announce(context: CliContext, url: str, lead: str = "Next:") -> None:
+    """Say where the hub is, and what to do next."""
     from toolyard.features.clients.ours import own_entry
 
     entry = {"mcpServers": {"toolyard": own_entry(context.hub_settings)}}
     hub = context.find_hub()
     link = find_link(hub) if hub else ""
     answer = {"url": url, "mcp": f"{url}/mcp", "link": link, "client": entry}
-    context.terminal.answer(answer, lambda: _welcome(context, url, link, entry))
+    context.terminal.answer(answer, lambda: _welcome(context, url, link, entry, lead))
     sys.stdout.flush()
     if hub:
         _warn(context, hub.status().problems)
@@ -198,24 +205,28 @@ def _held_by(context: CliContext, code: str) -> str:
     return f"; it is held by {holder}" if holder else ""
 
 
-def _welcome(context: CliContext, url: str, link: str, entry: dict[str, Any]) -> None:
-    from toolyard.features.clients.starting import fleeting_note
+def _welcome(context: CliContext, url: str, link: str, entry: dict[str, Any], lead: str) -> None:
+    from toolyard.installation import fleeting_note
 
-    say = context.terminal.say
+    say, fit = context.terminal.say, context.terminal.spelling.fit
     say(f"toolyard is running at {context.terminal.paint(url, 'green')}")
     if link:
         say(f"open it in a browser:  {link}")
     say()
-    say("Paste this where your client keeps its MCP servers:")
+    say(lead)
+    for command, purpose in NEXT:
+        say(f"  {context.terminal.paint(fit(command), 'cyan')}  # {purpose}")
+    say()
+    say("Or paste this where a client keeps its MCP servers:")
     say()
     say(json.dumps(entry, indent=2))
     say()
-    say(f"Clients that speak HTTP use {url}/mcp with the header")
     source = (
         "$TOOLYARD_TOKEN"
         if context.settings.token
         else f"the token in {context.run_dir.path}/token"
     )
+    say(f"Over HTTP, clients use {url}/mcp with the header")
     say(f"Authorization: Bearer followed by {source}.")
     if fleeting := fleeting_note():
         context.terminal.note(f"note: {fleeting}")

@@ -1,21 +1,24 @@
-"""The command that starts this very Toolyard again, however it was installed.
+"""This very Toolyard: how it was installed, and the commands that start it again.
 
-The same words in every process of one installation: the command line and the hub's page must
-write the same entry.
+The words for clients are the same in every process of one installation: the command line and the
+hub's page must write the same entry.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import re
+import shlex
 import shutil
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import metadata
+from enum import StrEnum
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from importlib.metadata import Distribution
 
 NAME: Final = "toolyard"
 FLEETING: Final = (
@@ -24,6 +27,26 @@ FLEETING: Final = (
 )
 _CACHE: Final = re.compile(r"(?:archive|environments|builds)-v\d+")
 """The folders of uv's cache that hold environments."""
+
+
+class Installer(StrEnum):
+    """The program that installed a Toolyard."""
+
+    UVX = "uvx"
+    UV_TOOL = "uv tool"
+    PIPX = "pipx"
+    PIP = "pip"
+
+
+def find_installer(prefix: Path) -> Installer:
+    """Return what made the environment at `prefix`, by what it left there."""
+    if any(_CACHE.fullmatch(part) for part in prefix.parts):
+        return Installer.UVX
+    if (prefix / "uv-receipt.toml").is_file():
+        return Installer.UV_TOOL
+    if (prefix / "pipx_metadata.json").is_file():
+        return Installer.PIPX
+    return Installer.PIP
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +61,14 @@ class OwnInstallation:
     uvx: str = "uvx"
 
     @property
+    def installer(self) -> Installer:
+        """The program that installed it."""
+        return find_installer(Path(self.python).parent.parent)
+
+    @property
     def is_fleeting(self) -> bool:
         """True if it may be gone tomorrow."""
-        return any(_CACHE.fullmatch(part) for part in Path(self.python).parts)
+        return self.installer is Installer.UVX
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -52,6 +80,8 @@ class OwnInstallation:
 
 def this_installation(env: Mapping[str, str] = os.environ) -> OwnInstallation:
     """The one this process runs from."""
+    from importlib import metadata  # slow to import, and most commands do without
+
     try:
         package = metadata.distribution(NAME)
     except metadata.PackageNotFoundError:
@@ -64,7 +94,19 @@ def fleeting_note() -> str:
     return FLEETING if this_installation().is_fleeting else ""
 
 
-def _script(package: metadata.Distribution) -> str:
+def typed_command(invoked: str) -> str:
+    """Return how a person types our command where it was started as `invoked`."""
+    if find_installer(Path(sys.prefix)) is Installer.UVX:
+        _, *rest = this_installation().words
+        return shlex.join(("uvx", *rest))
+    if os.path.basename(invoked) != NAME:
+        return NAME  # as a module, or from another program
+    on_path = shutil.which(NAME)
+    is_ours = on_path is not None and os.path.realpath(on_path) == os.path.realpath(invoked)
+    return NAME if is_ours else shlex.quote(invoked)
+
+
+def _script(package: Distribution) -> str:
     """The command that was installed with the package."""
     for file in package.files or ():
         if file.name in (NAME, f"{NAME}.exe") and file.parent.name in ("bin", "Scripts"):
@@ -73,8 +115,10 @@ def _script(package: metadata.Distribution) -> str:
     return ""
 
 
-def _origin(package: metadata.Distribution) -> str:
+def _origin(package: Distribution) -> str:
     """The address it was installed from, as installers note it."""
+    import json
+
     try:
         return str(json.loads(package.read_text("direct_url.json") or "{}").get("url", ""))
     except ValueError:
