@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from toolyard.core.errors import ConfigError, StartError
+from toolyard.core.errors import ConfigError
 from toolyard.core.placement import Run
 from toolyard.core.sites import Site
-from toolyard.executors.extras import how_to_add
 from toolyard.executors.kubernetes import manifests
 from toolyard.executors.kubernetes.container import Manifest, container, pod_security, volumes
 from toolyard.executors.kubernetes.manifests import Ownership, slug
@@ -107,12 +106,7 @@ def _check_ports(runs: Sequence[Run]) -> None:
 
 
 def _yaml(documents: list[Manifest]) -> str:
-    try:
-        import yaml  # type: ignore[import-untyped]
-    except ImportError as error:
-        raise StartError(
-            "writing manifests needs the library PyYAML, which is not installed",
-            how_to_add("kubernetes"),
-        ) from error
+    import yaml  # type: ignore[import-untyped]
+
     dump: Any = yaml.safe_dump_all
     return str(dump(documents, sort_keys=False, explicit_start=True, allow_unicode=True))

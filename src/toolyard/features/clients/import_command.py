@@ -38,7 +38,8 @@ class Consent:
 
 
 @click.command("import")
-@click.argument("names", nargs=-1, metavar="[CLIENT]...")
+@click.argument("names", nargs=-1, metavar="[CLIENT|FILE]...")
+@click.option("--from", "hub", metavar="HUB", help="Read the files of this hub, not of clients.")
 @click.option("--project", metavar="DIR", help="Read the files of this project too.")
 @dry_option
 @click.option("--yes", "-y", is_flag=True, help="Import what your own files name without asking.")
@@ -50,6 +51,7 @@ class Consent:
 def import_command(
     context: CliContext,
     names: tuple[str, ...],
+    hub: str | None,
     project: str | None,
     dry_run: bool,
     yes: bool,
@@ -64,7 +66,16 @@ def import_command(
 
     Lists the keys that cannot be imported. A server whose tools a client had filtered is confirmed
     on its own, because all of its tools can be used here.
+
+    With --from, imports the servers of another hub from its files, or from its usual place. Its
+    groups, tags and tool filters become profiles. HUB is mcpproxy, toolhive, docker, 1mcp, mcphub,
+    mcp-hub, mcpm, fastmcp or litellm.
     """
+    if hub is not None:
+        from toolyard.features.clients.peers.command import ImportConsent, import_from
+
+        import_from(context, hub, names, ImportConsent(dry_run, yes, yes_unrestricted))
+        return
     gathered = _gather(context, names, project)
     for problem in gathered.problems if not context.terminal.as_json else ():
         context.terminal.note(f"note: {clean(problem.text)}")
