@@ -33,6 +33,7 @@ from toolyard.features.catalog.source import with_link
 from toolyard.features.catalog.store import Catalog
 from toolyard.features.executors.reach import ExecutorReach
 from toolyard.features.history.call_log import CallLog
+from toolyard.features.history.call_starts import CallStarts
 from toolyard.features.hub.status import describe_yard
 from toolyard.features.packages.installed import Packages
 from toolyard.features.packages.store import PackagesFolder
@@ -209,7 +210,8 @@ class House:
         self.logins = Logins(self.board, self.grants)
         self._build_agents()
         database = self.database if settings.history == "on" else None
-        self.call_log = CallLog(database, bounds(settings))
+        starts = CallStarts(self.board, self.pool)
+        self.call_log = CallLog(database, bounds(settings), starts.find)
         self.relay = Relay(
             self.board,
             self.pool,

@@ -31,6 +31,8 @@ CREATE TABLE call_log (
     result TEXT
 )
 """
+CALL_STARTS: Final = "ALTER TABLE call_log ADD COLUMN start_ms REAL NOT NULL DEFAULT 0"
+"""The part of a call's time in which its server had yet to start."""
 PACKED: Final = 7
 """Values of a packed call that ended well, before its caller was one of them."""
 _INSERT: Final = "INSERT INTO call_log VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"

@@ -139,6 +139,19 @@ def test_what_cannot_be_answered_is_refused(yard: RunningHub, path: str, status:
     assert refusal["detail"]
 
 
+def test_a_call_that_found_its_server_at_rest_tells_how_long_the_start_took(
+    yard: RunningHub,
+) -> None:
+    ask(yard, "POST", "/api/v1/servers/old/deactivate")
+    for _ in range(2):
+        ask(yard, "POST", "/api/v1/call", {"server": "old", "tool": "echo", "arguments": {}})
+
+    warm, cold = calls(yard, server="old", limit=2)
+
+    assert 0 < cold["start_ms"] <= cold["ms"]
+    assert warm["start_ms"] == 0
+
+
 def test_pages_follow_each_other_to_the_end(yard: RunningHub) -> None:
     for number in range(5):
         asked = {"server": "new", "tool": "echo", "arguments": {"text": f"page {number}"}}

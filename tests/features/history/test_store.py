@@ -61,6 +61,25 @@ async def test_a_call_is_recorded_with_all_that_is_known_of_it(database: Databas
     assert time.time() - 10 < call.at.timestamp() < time.time() - 0.19
 
 
+@pytest.mark.parametrize("bodies", [False, True])
+async def test_a_call_that_waited_for_a_start_says_how_long(
+    database: Database, bodies: bool
+) -> None:
+    waits = iter([None, [0.0, 1500.0], None])
+    log = CallLog(database, Bounds(bodies=bodies), lambda calls, epoch: next(waits))
+    history = History(log)
+
+    record(history)
+    log.flush()
+    record(history)
+    record(history)
+    log.flush()
+    record(history)
+
+    assert [call.start_ms for call in await found(history)] == [0.0, 1500.0, 0.0, 0.0]
+    assert ((await history.get(3)).arguments is not None) is bodies
+
+
 async def test_an_agent_of_the_modern_era_is_known_by_its_raw_description(
     database: Database,
 ) -> None:

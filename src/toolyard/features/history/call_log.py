@@ -39,10 +39,12 @@ DAYS_SECONDS: Final = 3600.0
 """Seconds between two searches for calls that are too old, which read all."""
 
 Listener = Callable[[Sequence[LoggedCall]], None]
+Starts = Sequence[float]
+"""For each call, the milliseconds in which its server had yet to start."""
+FindStarts = Callable[[Sequence[LoggedCall], float], Starts | None]
+"""Tells how long calls waited for a start; None if none did. Also told when their clock began."""
 
 _COLUMNS: Final = "at, agent, caller, server, tool, ms, asked, answered, outcome, error"
-_PLAIN: Final = f"call_log ({_COLUMNS})"
-_WITH_BODIES: Final = f"call_log ({_COLUMNS}, arguments, result)"
 _PRUNE_ROWS: Final = "DELETE FROM call_log WHERE id <= (SELECT max(id) FROM call_log) - ?"
 _PRUNE_DAYS: Final = "DELETE FROM call_log WHERE at < ?"
 
@@ -65,9 +67,12 @@ class Bounds:
 class CallLog:
     """Counts calls that are over, tells listeners, and writes them if there is a database."""
 
-    def __init__(self, database: Database | None, bounds: Bounds) -> None:
+    def __init__(
+        self, database: Database | None, bounds: Bounds, find_starts: FindStarts | None = None
+    ) -> None:
         self.database = database
         self.bounds = bounds
+        self._find_starts = find_starts
         self.counters = CallCounters()
         self.listeners: list[Listener] = []
         """Hear of calls that are over, many at a time."""
@@ -147,18 +152,24 @@ class CallLog:
 
     def _write(self, database: Database, calls: list[LoggedCall], size: int) -> None:
         epoch = time() - monotonic()
-        if not self.bounds.bodies:
-            # Binding two NULLs would cost as much as binding all the rest.
-            database.insert_later(
-                _PLAIN, calls, lambda calls: [_row(epoch, call) for call in calls]
-            )
-        elif database.insert_later(_WITH_BODIES, calls, partial(self._rows, epoch, size)):
+        starts = self._find_starts(calls, epoch) if self._find_starts is not None else None
+        # Columns that are empty would cost as much to bind as all the rest.
+        bodies = ", arguments, result" if self.bounds.bodies else ""
+        into = f"call_log ({_COLUMNS}{bodies}{', start_ms' if starts else ''})"
+        if database.insert_later(into, calls, partial(self._rows, epoch, size, starts)):
             self._given_bytes += size
 
-    def _rows(self, epoch: float, size: int, calls: Sequence[LoggedCall]) -> list[Row]:
-        """Make rows with bodies, in the database's thread; `epoch` is when their clock began."""
+    def _rows(
+        self, epoch: float, size: int, starts: Starts | None, calls: Sequence[LoggedCall]
+    ) -> list[Row]:
+        """Make rows, in the database's thread; `epoch` is when their clock began."""
         self._written_bytes += size
-        return [(*_row(epoch, call), *_readable(call.bodies)) for call in calls]
+        rows = [_row(epoch, call) for call in calls]
+        if self.bounds.bodies:
+            rows = [(*row, *_readable(call.bodies)) for row, call in zip(rows, calls, strict=True)]
+        if starts:
+            rows = [(*row, start) for row, start in zip(rows, starts, strict=True)]
+        return rows
 
     def _prune(self, database: Database, added: int) -> None:
         """Forget what is beyond the bounds, now and then; a search keeps to them exactly."""

@@ -51,6 +51,8 @@ class Call:
     """Bytes of the result, or of the error."""
     outcome: Outcome
     error: str = ""
+    start_ms: float = 0.0
+    """The part of that time in which its server had yet to start."""
 
 
 Bodies = tuple[bytes | None, bytes | None]
