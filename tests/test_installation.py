@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -116,6 +117,22 @@ def cached(tmp_path: Path) -> list[str]:
     [packages] = place.glob("lib/python*/site-packages")
     (packages / "ours.pth").write_text(f"{SOURCE}\n{sysconfig.get_path('purelib')}\n")
     return [str(place / "bin" / "python"), "-P", "-m", "toolyard"]
+
+
+@pytest.mark.executors
+def test_real_uvx_starts_what_it_wrote_after_its_cache_was_cleaned(home: Path) -> None:
+    uv = shutil.which("uv")
+    if uv is None:
+        pytest.skip("uv is not installed")
+    (home / ".cursor").mkdir()
+    uvx = [str(Path(uv).with_name("uvx")), "--from", str(SOURCE.parent), "toolyard"]
+
+    subprocess.run([*uvx, "connect", "cursor", "--yes"], cwd=home, check=True)
+    subprocess.run([uv, "cache", "clean"], check=True)
+
+    entry = json.loads((home / ".cursor" / "mcp.json").read_text())["mcpServers"]["toolyard"]
+    command = [entry["command"], *entry["args"], "--help"]
+    assert "Serve one MCP client" in subprocess.check_output(command, cwd=home, text=True)
 
 
 def test_an_entry_that_is_written_from_uvs_cache_outlives_it(

@@ -25,6 +25,8 @@ FLEETING: Final = (
     "toolyard runs from uv's cache, so clients start it with uvx; for a path that stays, run:"
     " uv tool install toolyard, and connect them again"
 )
+GONE: Final = "the hub's own files are gone, so it can load nothing new"
+GONE_HINT: Final = "run: toolyard restart; with uvx, install it first: uv tool install toolyard"
 _CACHE: Final = re.compile(r"(?:archive|environments|builds)-v\d+")
 """The folders of uv's cache that hold environments."""
 
@@ -104,6 +106,11 @@ def typed_command(invoked: str) -> str:
     on_path = shutil.which(NAME)
     is_ours = on_path is not None and os.path.realpath(on_path) == os.path.realpath(invoked)
     return NAME if is_ours else shlex.quote(invoked)
+
+
+def is_gone() -> bool:
+    """Tell whether the files that this process was loaded from are gone."""
+    return not os.path.exists(__file__)
 
 
 def _script(package: Distribution) -> str:

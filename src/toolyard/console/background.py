@@ -26,6 +26,7 @@ LOG_LARGEST = 5 * 1024 * 1024
 PATIENCE = 20.0
 PAUSE = 0.02
 FAREWELL = 5.0
+REMOVED = "Toolyard was removed: install it again, and connect your clients again"
 RETRY = 1.0
 """Seconds until the next start, if a hub that was just stopping was in the way of this one."""
 
@@ -151,7 +152,8 @@ def _start(log: str, flags: Sequence[str]) -> tuple[Popen[bytes], int]:
             )
             return process, begin
     except OSError as error:
-        raise StartError(f"cannot start a hub: {error.strerror}", "") from error
+        hint = "" if os.path.exists(sys.executable) else REMOVED
+        raise StartError(f"cannot start a hub: {error.strerror}", hint) from error
 
 
 def _somewhere() -> str:

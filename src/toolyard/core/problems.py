@@ -229,6 +229,14 @@ class ProblemCode(StrEnum):
         "An executor could not be searched for servers that an earlier hub left running.",
         "`toolyard executor test NAME`.",
     )
+    HUB_FILES = (
+        "hub-files",
+        (
+            "The files that the running hub was loaded from are gone: Toolyard was removed, or uv "
+            "cleaned the cache that `uvx` ran it from. The hub can load nothing new."
+        ),
+        "`toolyard restart`; for daily use, install it with `uv tool install`, not `uvx`.",
+    )
     HUB_UNREACHABLE = (
         "hub-unreachable",
         "A hub is running, but does not answer (`toolyard doctor` only).",

@@ -19,7 +19,14 @@ from starlette.types import Send
 
 from toolyard.core.errors import ToolyardError
 from toolyard.core.fields import FaultsError
-from toolyard.doors.rest.errors import answer_error, no_method, no_route, problem, refuse_faults
+from toolyard.doors.rest.errors import (
+    answer_error,
+    answer_failure,
+    no_method,
+    no_route,
+    problem,
+    refuse_faults,
+)
 from toolyard.doors.rest.openapi import document
 from toolyard.operation import JSON, Guard, Operation, Streamed, Versioned, WithStatus, read_order
 from toolyard.wire import jsonrpc
@@ -46,7 +53,12 @@ def make_app(
     ]
     app = Starlette(
         routes=[*routes, Route(DOCUMENT, _document(operations)), *pages],
-        exception_handlers={ToolyardError: answer_error, 404: no_route, 405: no_method},
+        exception_handlers={
+            ToolyardError: answer_error,
+            404: no_route,
+            405: no_method,
+            Exception: answer_failure,
+        },
     )
     # A name may end with a slash; that is another name, and no slip to be corrected.
     app.router.redirect_slashes = False

@@ -24,6 +24,7 @@ from toolyard.core.errors import (
     UnknownNameError,
 )
 from toolyard.core.fields import FaultsError
+from toolyard.installation import GONE, GONE_HINT, is_gone
 from toolyard.operation import FaultRow, fault_rows
 from toolyard.wire import jsonrpc
 
@@ -81,6 +82,13 @@ async def answer_error(request: Request, error: Exception) -> Response:
     """Refuse with what went wrong."""
     status = next((code for kind, code in STATUS if isinstance(error, kind)), 500)
     return problem(status, str(error), str(error), getattr(error, "hint", ""))
+
+
+async def answer_failure(request: Request, error: Exception) -> Response:
+    """Tell of a failure that nobody foresaw; its trace is in the log."""
+    if is_gone():
+        return problem(500, GONE, hint=GONE_HINT)
+    return problem(500, "the hub failed to answer", hint="see: toolyard logs; please report it")
 
 
 async def no_route(request: Request, error: Exception) -> Response:

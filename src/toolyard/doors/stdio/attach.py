@@ -31,6 +31,8 @@ STATE_PATIENCE = 5.0
 """Seconds within which a hub that can be reached must have described itself."""
 STATE_PAUSE = 0.1
 RUN_USER = "/run/user"
+REMOVED = "Toolyard was removed: install it again, and connect your clients again"
+"""The hint if there is nothing left to start; said without importing anything."""
 FLAGS = ("--server", "--app", "--separator", "--profile", "--agent", "--executor", "--config")
 
 
@@ -167,10 +169,14 @@ class _Entry:
 
     def revive(self) -> socket.socket:
         """Start a hub like the one that has ended, unless another client has."""
-        from toolyard.console.flags import as_words, recall
-
         sock = self.connect()
-        return sock or self._start(as_words(recall(self._directory)) or self._flags())
+        if sock is not None:
+            return sock
+        try:
+            from toolyard.console.flags import as_words, recall
+        except ImportError as error:
+            raise ToolyardError("cannot start a hub: its files are gone", REMOVED) from error
+        return self._start(as_words(recall(self._directory)) or self._flags())
 
     def connect(self) -> socket.socket | None:
         """Connect to the hub, if there is one."""
