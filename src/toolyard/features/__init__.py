@@ -9,6 +9,7 @@ from typing import Final
 
 from toolyard.feature import Feature
 from toolyard.features import (
+    adding,
     agents,
     approvals,
     apps,
@@ -33,6 +34,7 @@ from toolyard.features import (
 
 FEATURES: Final[tuple[Feature, ...]] = (
     hub.FEATURE,
+    adding.FEATURE,
     servers.FEATURE,
     approvals.FEATURE,
     tools.FEATURE,

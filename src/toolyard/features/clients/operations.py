@@ -128,6 +128,20 @@ class ClientChangeRow(Struct, frozen=True, omit_defaults=True):
     """The order it was part of, if that changed several files."""
 
 
+class InstallLink(Struct, frozen=True):
+    """A link with which a client adds the hub by itself."""
+
+    client: str
+    title: str
+    link: str
+
+
+class InstallLinkList(Struct, frozen=True):
+    """The install links of the clients that have such links."""
+
+    links: list[InstallLink]
+
+
 class ChangeList(Struct, frozen=True):
     """Every change that is remembered, the newest first."""
 
@@ -147,6 +161,23 @@ async def list_changes(yard: Yard, order: NoInput) -> ChangeList:
     """Changes of their files."""
     records = await asyncio.to_thread(_open_connecting(yard).changes.journal.records)
     return ChangeList([_change_row(record) for record in records])
+
+
+@operation("GET", f"{TOP}/links", needs=Needs.FILES)
+async def list_install_links(yard: Yard, order: NoInput) -> InstallLinkList:
+    """Links with which VS Code and Cursor add the hub."""
+    from toolyard.core.install_links import cursor_link, vscode_link
+    from toolyard.features.clients.known import find_client
+    from toolyard.installation import NAME
+
+    entry = _open_connecting(yard).entry()
+    links = {
+        "vscode": vscode_link(NAME, {"type": "stdio", **entry}),
+        "cursor": cursor_link(NAME, entry),
+    }
+    return InstallLinkList(
+        [InstallLink(name, find_client(name).title, link) for name, link in links.items()]
+    )
 
 
 @operation("POST", f"{ONE}/connect", needs=Needs.FILES, errors=ERRORS)

@@ -14,12 +14,6 @@ FEATURE: Final = Feature(
     operations="operations",
     commands=(
         CliCommand(
-            "add",
-            "Add a server: a command after --, an address with --url, or an image.",
-            Heading.SERVERS,
-            "add_commands:add_command",
-        ),
-        CliCommand(
             "edit",
             "Edit a server's entry in your editor.",
             Heading.SERVERS,

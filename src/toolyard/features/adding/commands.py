@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,9 +34,7 @@ class AddCommand(click.Command):
             name, program = self._before(ctx, words, error.option_name)
             if not program:
                 raise
-            text = f"'{error.option_name}' is not an option of toolyard add"
-            hint = f"put -- before the server's command: toolyard add {name} -- {program} ..."
-            raise CommandError(text, hint, Exit.USAGE) from error
+            raise _without_dashes(error.option_name, name, program) from error
 
     def _before(self, ctx: click.Context, words: list[str], option: str) -> tuple[str, str]:
         """The name and the program that stand before an unknown option."""
@@ -68,21 +66,54 @@ class AddCommand(click.Command):
 @click.option("--timeout", type=click.FloatRange(0, min_open=True), metavar="S", help="For a call.")
 @click.option("--disabled", is_flag=True, help="Write it down without using it.")
 @click.option("--force", is_flag=True, help="Replace the server of that name.")
+@click.option("--value", "values", multiple=True, metavar="K=V", help="A value that a link needs.")
+@click.option("--yes", "-y", is_flag=True, help="Add what a link or a text describes unasked.")
+@click.option("--dry-run", is_flag=True, help="Show what would be added, and stop.")
 @config_option
 @json_option
 @click.pass_obj
-def add_command(context: CliContext, /, name: str, force: bool, **flags: Any) -> None:
-    """Add a server: a command after --, an address with --url, or an image.
+def add_command(
+    context: CliContext,
+    /,
+    name: str,
+    force: bool,
+    values: tuple[str, ...],
+    yes: bool,
+    dry_run: bool,
+    **flags: Any,
+) -> None:
+    """Add a server: a command after --, an address, an image or an install link.
+
+    A link is an install link of VS Code or Cursor, or the address of a server. With - in its place,
+    JSON is read from stdin. Links and JSON are shown and confirmed first; a name before them
+    replaces theirs.
 
     \b
     toolyard add files -- npx -y @modelcontextprotocol/server-filesystem ~/projects
     toolyard add docs --url https://example.com/mcp -H 'Authorization: Bearer ${TOKEN}'
     toolyard add time --executor engine --image mcp/time
+    toolyard add 'cursor://anysphere.cursor-deeplink/mcp/install?name=...'
+    toolyard add - < server.json
     """
-    from toolyard.features.servers.writing import tell_written, write_server
+    from toolyard.features.adding.sources import SourceOptions, add_source, find_source
+    from toolyard.features.servers.writing import servers_path, tell_written, write_server
 
+    if source := find_source(name, flags["command"]):
+        _refuse_flags(flags)
+        options = SourceOptions(values, flags["disabled"], force, yes, dry_run)
+        add_source(context, *source, options)
+        return
+    if yes and flags["command"]:
+        # It is a flag of the server's own command, as in `npx -y`.
+        raise _without_dashes("-y", name, flags["command"][0])
+    _refuse(values, "--value is for links; a command takes -e, and an address -H")
     entry = _entry(**flags)
     read_entry(entry)  # so that what is wrong is known before anybody is asked
+    if dry_run:
+        answer = {"dry_run": True, "server": name, "file": servers_path(context)}
+        text = f"would add '{name}' to {servers_path(context)}"
+        context.terminal.answer(answer, lambda: context.terminal.say(text))
+        return
     hint = "use --force to replace it"
     ordered = write_server(context, name, entry, force=force, hint=hint)
     tell_written(context, "added", name, ordered)
@@ -90,6 +121,13 @@ def add_command(context: CliContext, /, name: str, force: bool, **flags: Any) ->
         context.terminal.note(
             f"note: '{entry['command']}' is not found on the PATH; is it installed?"
         )
+
+
+def _without_dashes(option: str, name: str, program: str) -> CommandError:
+    """The error for an option that belongs to the server's command."""
+    text = f"'{option}' is not an option for adding a command"
+    hint = f"put -- before the server's command: toolyard add {name} -- {program} ..."
+    return CommandError(text, hint, Exit.USAGE)
 
 
 def _entry(
@@ -128,6 +166,12 @@ def _entry(
     entry["timeout"] = int(timeout) if timeout and timeout.is_integer() else timeout
     entry["disabled"] = disabled
     return {key: value for key, value in entry.items() if value or key in ("command", "args")}
+
+
+def _refuse_flags(flags: Mapping[str, object]) -> None:
+    """Refuse the flags that say what a link says itself."""
+    for flag in ("url", "env", "header", "transport", "cwd", "executor", "image", "timeout"):
+        _refuse(flags[flag], f"--{flag} does not go with a link; add it, then: toolyard edit NAME")
 
 
 def _refuse(wrong: object, text: str) -> None:

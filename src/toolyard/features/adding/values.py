@@ -1,0 +1,117 @@
+"""The values that a proposed server needs: given by flags, asked for, and kept."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+
+import click
+
+from toolyard.console.context import CliContext
+from toolyard.core.errors import ConfigError
+from toolyard.features.adding.model import Proposal, WantedValue, literal
+from toolyard.records.secrets.mask import MASK, is_reference
+
+Values = dict[str, tuple[str, ...]]
+
+
+def collect_values(proposal: Proposal, given: Mapping[str, Sequence[str]], can_ask: bool) -> Values:
+    """Return a value for everything that a server needs; those of secrets are not yet kept.
+
+    Raises:
+        click.UsageError: A value is given that nothing needs, or is missing, or is a secret that
+            others could read on the command line.
+    """
+    keys = [wanted.key for wanted in proposal.wants]
+    for key in given:
+        if key not in keys:
+            needs = f"it needs {', '.join(keys)}" if keys else "it needs none"
+            raise click.UsageError(f"'{proposal.name}' needs no value '{key}'; {needs}")
+    return {wanted.key: _value(wanted, given, can_ask) for wanted in proposal.wants}
+
+
+def keep_values(context: CliContext, proposal: Proposal, values: Values) -> Values:
+    """Return the values as the entry has them: secrets are kept, and referred to."""
+    return {
+        wanted.key: _kept(context, wanted, values[wanted.key])
+        if wanted.is_secret
+        else tuple(map(literal, values[wanted.key]))
+        for wanted in proposal.wants
+    }
+
+
+def _value(
+    wanted: WantedValue, given: Mapping[str, Sequence[str]], can_ask: bool
+) -> tuple[str, ...]:
+    if wanted.key in given:
+        if wanted.is_secret and not all(map(is_reference, given[wanted.key])):
+            raise click.UsageError(
+                f"others can see '{wanted.key}' on the command line; store it with: toolyard secret"
+                f" set NAME, and give --value '{wanted.key}=${{keyring:NAME}}'"
+            )
+        return tuple(given[wanted.key])
+    if can_ask:
+        return _ask(wanted)
+    if wanted.is_required and not wanted.default:
+        raise click.UsageError(f"it needs a value: --value {wanted.key}=...")
+    return wanted.default
+
+
+def _ask(wanted: WantedValue) -> tuple[str, ...]:
+    title = wanted.title or wanted.key
+    if wanted.description and wanted.description != title:
+        title = f"{title} ({wanted.description})"
+    if wanted.is_list:
+        title = f"{title}, separated by commas"
+    default = ",".join(wanted.default) if wanted.default or not wanted.is_required else None
+    answer: str = click.prompt(
+        title,
+        default=default,
+        hide_input=wanted.is_secret,
+        show_default=bool(default),
+        err=True,
+    )
+    if wanted.is_list:
+        return tuple(part.strip() for part in answer.split(",") if part.strip())
+    return (answer,) if answer else ()
+
+
+def _kept(context: CliContext, wanted: WantedValue, values: tuple[str, ...]) -> tuple[str, ...]:
+    """Keep a secret, in a file of the user's own where there is no keyring."""
+    from toolyard.features.secrets.operations import NewSecret, put_secret
+    from toolyard.features.secrets.store import Secrets
+    from toolyard.records.secrets.keyring import has_keyring
+
+    if not values or all(map(is_reference, values)):
+        return values
+    value = ",".join(values)
+    MASK.add(value)
+    if has_keyring():
+        context.run(put_secret, NewSecret(wanted.secret_name, value))
+        return (f"${{keyring:{wanted.secret_name}}}",)
+    folder = context.settings.state_dir / "secrets"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path = folder / wanted.secret_name
+    return (
+        Secrets(context.settings.state_dir).set_file(wanted.secret_name, path, value).reference,
+    )
+
+
+def read_given(words: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Read `KEY=VALUE` words; a key that stands there twice has both values.
+
+    Raises:
+        ConfigError: One has no equals sign.
+    """
+    given: dict[str, tuple[str, ...]] = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not equals or not key:
+            raise ConfigError("--value must be given as KEY=VALUE")
+        given[key] = (*given.get(key, ()), value)
+    return given
+
+
+def can_ask(context: CliContext) -> bool:
+    """Tell whether there is a person at a terminal."""
+    return sys.stdin.isatty() and sys.stdout.isatty() and not context.terminal.as_json
