@@ -1,4 +1,4 @@
-"""Adding a server: from a command, an address, an image, an install link or pasted JSON."""
+"""Adding a server: from a command, an address, an image, a link, pasted JSON or a bundle."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FEATURE: Final = Feature(
     commands=(
         CliCommand(
             "add",
-            "Add a server: a command after --, an address, an image or an install link.",
+            "Add a server: a command after --, an address, an image, a link or a bundle.",
             Heading.SERVERS,
             "commands:add_command",
         ),

@@ -66,8 +66,10 @@ class AddCommand(click.Command):
 @click.option("--timeout", type=click.FloatRange(0, min_open=True), metavar="S", help="For a call.")
 @click.option("--disabled", is_flag=True, help="Write it down without using it.")
 @click.option("--force", is_flag=True, help="Replace the server of that name.")
-@click.option("--value", "values", multiple=True, metavar="K=V", help="A value that a link needs.")
-@click.option("--yes", "-y", is_flag=True, help="Add what a link or a text describes unasked.")
+@click.option(
+    "--value", "values", multiple=True, metavar="K=V", help="A value that a link or bundle needs."
+)
+@click.option("--yes", "-y", is_flag=True, help="Add a link, JSON or a bundle without asking.")
 @click.option("--dry-run", is_flag=True, help="Show what would be added, and stop.")
 @config_option
 @json_option
@@ -82,11 +84,11 @@ def add_command(
     dry_run: bool,
     **flags: Any,
 ) -> None:
-    """Add a server: a command after --, an address, an image or an install link.
+    """Add a server: a command after --, an address, an image, a link or a bundle.
 
     A link is an install link of VS Code or Cursor, or the address of a server. With - in its place,
-    JSON is read from stdin. Links and JSON are shown and confirmed first; a name before them
-    replaces theirs.
+    JSON is read from stdin. A bundle is an .mcpb file. All of these are shown and confirmed first,
+    and a name before them replaces theirs.
 
     \b
     toolyard add files -- npx -y @modelcontextprotocol/server-filesystem ~/projects
@@ -94,19 +96,30 @@ def add_command(
     toolyard add time --executor engine --image mcp/time
     toolyard add 'cursor://anysphere.cursor-deeplink/mcp/install?name=...'
     toolyard add - < server.json
+    toolyard add ~/Downloads/weather.mcpb
     """
-    from toolyard.features.adding.sources import SourceOptions, add_source, find_source
+    from toolyard.features.adding.sources import (
+        SourceOptions,
+        add_source,
+        find_source,
+        is_bundle,
+    )
     from toolyard.features.servers.writing import servers_path, tell_written, write_server
 
     if source := find_source(name, flags["command"]):
         _refuse_flags(flags)
         options = SourceOptions(values, flags["disabled"], force, yes, dry_run)
-        add_source(context, *source, options)
+        if is_bundle(source[1]):
+            from toolyard.features.adding.bundle_source import add_bundle
+
+            add_bundle(context, *source, options)
+        else:
+            add_source(context, *source, options)
         return
     if yes and flags["command"]:
         # It is a flag of the server's own command, as in `npx -y`.
         raise _without_dashes("-y", name, flags["command"][0])
-    _refuse(values, "--value is for links; a command takes -e, and an address -H")
+    _refuse(values, "--value is for links and bundles; a command takes -e, and an address -H")
     entry = _entry(**flags)
     read_entry(entry)  # so that what is wrong is known before anybody is asked
     if dry_run:

@@ -33,6 +33,8 @@ class WantedValue:
     is_secret: bool = False
     is_required: bool = True
     is_list: bool = False
+    is_path: bool = False
+    """It names a file or a folder of this machine."""
     default: tuple[str, ...] = ()
 
 

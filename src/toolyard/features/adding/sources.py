@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from toolyard.core.jsontypes import JsonObject
 
 STDIN = "-"
+BUNDLES = (".mcpb", ".dxt")
+"""The endings of bundles; the second is what they were called first."""
+TAKEN = "use --force to replace it, or put another name before: toolyard add NAME ..."
 CANNOT_ASK = "cannot ask (no terminal); preview with --dry-run, then add --yes"
 
 
@@ -44,8 +47,13 @@ def find_source(name: str, command: Sequence[str]) -> tuple[str, str] | None:
 
 
 def is_source(word: str) -> bool:
-    """Tell whether a word describes a server by itself: a link, or a text from stdin."""
-    return word == STDIN or is_link(word)
+    """Tell whether a word describes a server by itself: a link, a text from stdin, a bundle."""
+    return word == STDIN or is_link(word) or is_bundle(word)
+
+
+def is_bundle(word: str) -> bool:
+    """Tell whether a word names a bundle."""
+    return word.lower().endswith(BUNDLES) and not is_link(word)
 
 
 def add_source(context: CliContext, name: str, source: str, options: SourceOptions) -> None:
@@ -64,6 +72,7 @@ def add_source(context: CliContext, name: str, source: str, options: SourceOptio
         answer = {"dry_run": True, "servers": [plain_proposal(proposal) for proposal in proposals]}
         context.terminal.answer(answer, lambda: None)
         return
+    refuse_taken(context, proposals, options)
     confirm(proposals, options.yes, may_ask)
     given = read_given(options.values)
     entries = {}
@@ -85,6 +94,21 @@ def confirm(proposals: Sequence[Proposal], yes: bool, may_ask: bool) -> None:
         raise click.UsageError(CANNOT_ASK)
     what = "it" if len(proposals) == 1 else f"these {len(proposals)} servers"
     click.confirm(f"Add {what}?", abort=True)
+
+
+def refuse_taken(
+    context: CliContext, proposals: Sequence[Proposal], options: SourceOptions
+) -> None:
+    """Refuse names that are taken before anything is asked, kept or unpacked.
+
+    Raises:
+        CommandError: There is a server of that name.
+    """
+    from toolyard.features.servers.writing import refuse_written
+
+    if not options.force:
+        for proposal in proposals:
+            refuse_written(context, proposal.name, TAKEN)
 
 
 def show_proposal(context: CliContext, proposal: Proposal) -> None:
@@ -126,8 +150,7 @@ def write_entries(
 
     for name, entry in entries.items():
         whole = entry | ({"disabled": True} if options.disabled else {})
-        hint = "use --force to replace it, or give another name: toolyard add NAME ..."
-        ordered = write_server(context, name, whole, force=options.force, hint=hint)
+        ordered = write_server(context, name, whole, force=options.force, hint=TAKEN)
         if len(entries) == 1:
             tell_written(context, "added", name, ordered)
             return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
 
@@ -44,17 +45,25 @@ def _value(
     wanted: WantedValue, given: Mapping[str, Sequence[str]], can_ask: bool
 ) -> tuple[str, ...]:
     if wanted.key in given:
+        # Links and bundles alike: a secret in the list of processes is none any more.
         if wanted.is_secret and not all(map(is_reference, given[wanted.key])):
             raise click.UsageError(
                 f"others can see '{wanted.key}' on the command line; store it with: toolyard secret"
                 f" set NAME, and give --value '{wanted.key}=${{keyring:NAME}}'"
             )
-        return tuple(given[wanted.key])
+        return _as_paths(wanted, given[wanted.key])
     if can_ask:
-        return _ask(wanted)
+        return _as_paths(wanted, _ask(wanted))
     if wanted.is_required and not wanted.default:
         raise click.UsageError(f"it needs a value: --value {wanted.key}=...")
     return wanted.default
+
+
+def _as_paths(wanted: WantedValue, values: Sequence[str]) -> tuple[str, ...]:
+    """The values; paths mean the same wherever the server runs."""
+    if not wanted.is_path:
+        return tuple(values)
+    return tuple(os.path.abspath(os.path.expanduser(value)) for value in values)
 
 
 def _ask(wanted: WantedValue) -> tuple[str, ...]:

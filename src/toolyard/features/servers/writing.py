@@ -32,13 +32,23 @@ def write_server(
         CommandError: There is one of that name; `hint` says what to do then.
         ConfigError: It cannot be used.
     """
-    if not _is_written(context, name):
-        return context.run(add_server, AddServer({"name": name, "entry": dict(entry)}))
     if not force:
-        raise CommandError(f"there is a server '{name}' already", hint, Exit.REFUSED)
+        refuse_written(context, name, hint)
+    if not force or not _is_written(context, name):
+        return context.run(add_server, AddServer({"name": name, "entry": dict(entry)}))
     # Where it ran before is not where the new one is to run.
     anew = {"executor": None, **entry}
     return context.run(change_server, ChangeServer(full_name(name), anew))
+
+
+def refuse_written(context: CliContext, name: str, hint: str) -> None:
+    """Refuse a name that a server of the file has.
+
+    Raises:
+        CommandError: One has it; `hint` says what to do then.
+    """
+    if _is_written(context, name):
+        raise CommandError(f"there is a server '{name}' already", hint, Exit.REFUSED)
 
 
 def tell_written(context: CliContext, what: str, name: str, ordered: Ordered) -> None:
