@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, settings
 
 # The machine may be busy: no property is judged by how long it took.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("quick", settings.get_profile("patient"), max_examples=30)
 settings.load_profile("patient")
 
 _CLIENTS = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME", "GEMINI_CLI_HOME", "QWEN_HOME")
