@@ -14,7 +14,7 @@ import pytest
 from tests.e2e.hub import RunningHub, new_home, running_hub
 from tests.e2e.talk import Talk, talking, text_of
 from tests.fixtures.ports import free_port
-from tests.fixtures.stub_run import STUB
+from tests.fixtures.stub_run import STUB, stub_command
 from toolyard.announce import Announcements, user_path
 
 PATIENCE = 30.0
@@ -109,3 +109,18 @@ async def test_a_name_that_everybody_has_stays_theirs_in_a_project_too(
             await sees(client, "adder")
             with announced(one, place(one)):
                 await sees(client, "adder", "adder-2")
+
+
+async def test_a_server_that_is_written_down_for_a_project_is_for_its_clients_alone(
+    projects: tuple[Path, Path],
+) -> None:
+    one, two = projects
+    command, *args = stub_command("--only", "where")
+    servers = {"notes": {"command": command, "args": args, "cwd": str(one), "project": f"{one}/"}}
+    with new_home() as home, running_hub(servers, home=home) as hub:
+        async with attached(hub, one / "deep") as insider, attached(hub, two) as outsider:
+            await sees(insider, "notes")
+            assert str(one) in text_of(await insider.call("notes__where"))
+            await sees(outsider)
+            async with talking(hub, door="http") as over_http:
+                await sees(over_http)

@@ -7,6 +7,7 @@ Read here, beside what `toolyard.core.endpoint_fields` reads; unknown keys are l
     title | description     what people see
     found                   executable and name of an adopted server
     executor                where a command runs: a name, or an object with bounds
+    project                 a folder; the server is offered to clients that run in it, and no others
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ class WrittenServer:
     timeout: float | None
     identity: Identity | None = None
     placement: Placement = ANYWHERE
+    project: str = ""
+    """The folder whose clients alone it is offered to; empty for everybody."""
 
 
 def read_entry(entry: Any) -> WrittenServer:
@@ -53,6 +56,7 @@ def read_entry(entry: Any) -> WrittenServer:
     titles = [fields.text(key) for key in TITLE_KEYS]
     enabled = fields.flag("enabled", True) and not fields.flag("disabled", False)
     identity = _identity(fields)
+    project = _project(fields)
     fields.finish()
     return WrittenServer(
         endpoint=read_endpoint(fields.value, has_image=bool(placement.image)),
@@ -61,7 +65,15 @@ def read_entry(entry: Any) -> WrittenServer:
         timeout=read_timeout(fields.get("timeout")),
         identity=identity,
         placement=placement,
+        project=project,
     )
+
+
+def _project(fields: Fields) -> str:
+    project = fields.text("project")
+    if project and not project.startswith("/"):
+        fields.fault("project", "'project' is not an absolute path", "write it as /srv/notes")
+    return project.rstrip("/") or project
 
 
 def _placement(fields: Fields) -> Placement:

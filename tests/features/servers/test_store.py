@@ -114,6 +114,14 @@ def test_title_folder_and_description_are_taken_over(path: Path) -> None:
     assert one(path, {"command": "c", "description": "d", "title": "t"}).title == "t"
 
 
+def test_a_server_may_be_for_a_project_alone(path: Path) -> None:
+    server = one(path, {"command": "c", "project": "/srv/a/"})
+    assert (server.project, server.local_name) == ("/srv/a", server.id.name)
+
+    (problem,) = load(path, '{"mcpServers": {"a": {"command": "c", "project": "work"}}}').problems
+    assert "absolute" in problem.text
+
+
 def test_the_workspace_of_a_projects_file_is_the_project(tmp_path: Path) -> None:
     (tmp_path / ".vscode").mkdir()
     loaded = load(tmp_path / ".vscode" / "mcp.json", '{"servers": {"a": {"command": "c"}}}')

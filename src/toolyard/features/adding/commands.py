@@ -64,6 +64,7 @@ class AddCommand(click.Command):
 @click.option("--executor", metavar="NAME", help="The executor it runs on, if not this machine.")
 @click.option("--image", metavar="IMAGE", help="The image it runs in, on that executor.")
 @click.option("--timeout", type=click.FloatRange(0, min_open=True), metavar="S", help="For a call.")
+@click.option("--project", metavar="DIR", help="Offer it to clients that run in this folder only.")
 @click.option("--disabled", is_flag=True, help="Write it down without using it.")
 @click.option("--force", is_flag=True, help="Replace the server of that name.")
 @click.option(
@@ -153,6 +154,7 @@ def _entry(
     executor: str | None,
     image: str | None,
     timeout: float | None,
+    project: str | None,
     disabled: bool,
 ) -> dict[str, Any]:
     """The entry that flags describe."""
@@ -177,13 +179,24 @@ def _entry(
         _refuse(image and not executor, "--image needs --executor")
         entry["executor"] = {"name": executor, "image": image} if image else executor
     entry["timeout"] = int(timeout) if timeout and timeout.is_integer() else timeout
+    entry["project"] = os.path.abspath(os.path.expanduser(project)) if project else None
     entry["disabled"] = disabled
     return {key: value for key, value in entry.items() if value or key in ("command", "args")}
 
 
 def _refuse_flags(flags: Mapping[str, object]) -> None:
     """Refuse the flags that say what a link says itself."""
-    for flag in ("url", "env", "header", "transport", "cwd", "executor", "image", "timeout"):
+    for flag in (
+        "url",
+        "env",
+        "header",
+        "transport",
+        "cwd",
+        "executor",
+        "image",
+        "timeout",
+        "project",
+    ):
         _refuse(flags[flag], f"--{flag} does not go with a link; add it, then: toolyard edit NAME")
 
 

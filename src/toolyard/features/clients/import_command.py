@@ -69,7 +69,7 @@ def import_command(
 
     With --from, imports the servers of another hub from its files, or from its usual place. Its
     groups, tags and tool filters become profiles. HUB is mcpproxy, toolhive, docker, 1mcp, mcphub,
-    mcp-hub, mcpm, fastmcp or litellm.
+    mcp-hub, mcpm, fastmcp or litellm; claude-plugins imports the servers of plugins of Claude Code.
     """
     if hub is not None:
         from toolyard.features.clients.peers.command import ImportConsent, import_from

@@ -48,6 +48,8 @@ class ServerEntry(EndpointBody, frozen=True):
     """Where its command runs; stays as it is where nothing is said."""
     found: OpenObject | UnsetType | None = UNSET
     """The executable and name by which an adopted server is found again."""
+    project: str | UnsetType | None = UNSET
+    """A folder: only clients that run in it are offered the server."""
 
 
 class NewServer(Struct, frozen=True, forbid_unknown_fields=True):
@@ -299,4 +301,7 @@ async def _name(yard: Yard, alias: str) -> str:
 
 
 def _facts(server: Server) -> Any:
-    return server.endpoint, server.enabled, server.title, server.timeout, server.placement
+    return (
+        *(server.endpoint, server.enabled, server.title, server.timeout, server.placement),
+        server.project,
+    )

@@ -112,6 +112,8 @@ class _Loading:
             problem=problem,
             identity=entry.identity,
             placement=entry.placement,
+            project=entry.project,
+            local_name=name if entry.project else "",
         )
         return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -290,6 +291,44 @@ def test_litellm() -> None:
     }
     assert lost(file) == ["model_list", "litellm_settings"]
     assert ["'pets'" in problem.text for problem in file.problems] == [True]
+
+
+def test_the_servers_of_claude_codes_plugins(tmp_path: Path) -> None:
+    plugins = tmp_path / "plugins"
+    for name in ("alpha", "beta", "gamma"):
+        (plugins / name / ".claude-plugin").mkdir(parents=True)
+    server = {"command": "${CLAUDE_PLUGIN_ROOT}/run", "env": {"DB": "${DB}"}}
+    (plugins / "alpha" / ".mcp.json").write_text(json.dumps({"db": server}))
+    inline = {"name": "beta", "mcpServers": {"api": {"url": "https://api.example.com"}}}
+    (plugins / "beta" / ".claude-plugin" / "plugin.json").write_text(json.dumps(inline))
+    (plugins / "gamma" / "more.json").write_text(json.dumps({"mcpServers": {"g": server}}))
+    other = {"name": "gamma", "mcpServers": "./more.json"}
+    (plugins / "gamma" / ".claude-plugin" / "plugin.json").write_text(json.dumps(other))
+    installs = {
+        "alpha@shop": [{"scope": "user", "installPath": str(plugins / "alpha")}],
+        "beta@shop": [{"scope": "user", "installPath": str(plugins / "beta")}],
+        "gamma@shop": [
+            {"scope": "project", "installPath": str(plugins / "gamma"), "projectPath": "/srv/x"}
+        ],
+    }
+    path = plugins / "installed_plugins.json"
+    path.write_text(json.dumps({"version": 2, "plugins": installs}))
+    (tmp_path / "settings.json").write_text('{"enabledPlugins": {"beta@shop": false}}')
+
+    (file,) = read_peer(find_peer("claude-plugins"), [path])
+
+    assert endpoints(file) == {
+        "db": Command((f"{plugins}/alpha/run",), (("DB", "${DB}"),)),
+        "api": Url("https://api.example.com", "http"),
+        "g": Command((f"{plugins}/gamma/run",), (("DB", "${DB}"),)),
+    }
+    assert [server.written.enabled for server in file.servers] == [True, False, True]
+    assert server_entry(file, "g")["project"] == "/srv/x"
+    assert "project" not in server_entry(file, "db")
+
+
+def server_entry(file: PeerFile, name: str) -> dict[str, object]:
+    return server(file, name).entry()
 
 
 @pytest.mark.parametrize("hub", [peer.name for peer in PEERS])

@@ -70,6 +70,7 @@ class PeerServer:
             "title": written.title,
             "disabled": not written.enabled,
             "executor": write_placement(written.placement),
+            "project": written.project,
         }
         return dict(write_endpoint(written.endpoint)) | {k: v for k, v in more.items() if v}
 

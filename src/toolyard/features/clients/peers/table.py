@@ -9,6 +9,7 @@ from typing import Final
 
 from toolyard.core.errors import ConfigError, UnknownNameError
 from toolyard.core.names import closest
+from toolyard.features.clients.peers.claude_plugins import read_claude_plugins
 from toolyard.features.clients.peers.docker import read_docker
 from toolyard.features.clients.peers.documents import PeerDocument, read_document
 from toolyard.features.clients.peers.fastmcp import read_fastmcp
@@ -60,6 +61,13 @@ PEERS: Final = (
     PeerHub("mcpm", "mcpm", read_mcpm, ".config/mcpm/servers.json"),
     PeerHub("fastmcp", "FastMCP", read_fastmcp, "./fastmcp.json"),
     PeerHub("litellm", "LiteLLM", read_litellm, "./config.yaml"),
+    PeerHub(
+        "claude-plugins",
+        "plugins of Claude Code",
+        read_claude_plugins,
+        ".claude/plugins/installed_plugins.json",
+        ("CLAUDE_CONFIG_DIR", "plugins/installed_plugins.json"),
+    ),
 )
 BY_NAME: Final = {peer.name: peer for peer in PEERS}
 
