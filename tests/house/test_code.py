@@ -49,3 +49,9 @@ def test_every_module_says_what_it_is_for() -> None:
     silent = [shown(file) for file in modules() if not ast.get_docstring(syntax(file))]
 
     assert silent == []
+
+
+def test_no_hint_leads_to_the_doctor_who_shows_the_same_hint() -> None:
+    leading = re.compile(r"see:? `?toolyard doctor")
+
+    assert [shown(file) for file in modules() if leading.search(file.read_text("utf-8"))] == []

@@ -93,7 +93,7 @@ async def test_a_server_that_dies_of_the_probe_is_told_apart_and_lives_with_the_
     with pytest.raises(ProbeFatalError) as caught:
         async with linked(target):
             pass
-    assert "farewell" in caught.value.hint
+    assert "farewell" in str(caught.value)
 
     async with linked(target, hint="legacy") as link:
         assert link.peer.name == "old"
@@ -129,7 +129,7 @@ async def test_a_server_that_never_answers_is_given_up_with_its_last_words() -> 
     error = await refusal(python(mute))
 
     assert "did not answer within 1 s" in str(error)
-    assert "still loading" in error.hint
+    assert str(error).endswith("of its start: still loading")
 
 
 @pytest.mark.slow
@@ -144,7 +144,18 @@ async def test_a_server_that_ends_at_once_is_given_up_with_its_last_words() -> N
     error = await refusal(stub("--exit-at-once", "3"), Patience())
 
     assert isinstance(error, ProbeFatalError)
-    assert "told to exit at once" in error.hint
+    assert "told to exit at once" in str(error)
+
+
+async def test_the_error_line_is_said_with_what_to_do_and_not_what_stands_around_it() -> None:
+    written = Path(__file__).parents[1] / "core" / "stderr" / "node-system.txt"
+    code = "import sys; sys.stderr.write(open(sys.argv[1]).read()); sys.exit(1)"
+    error = await refusal(python(code, str(written)), Patience())
+
+    line = "Error: ENOENT: no such file or directory, open '/srv/memory.json'"
+    assert str(error) == f"'acme' exited with code 1: {line}"
+    assert error.hint == "create /srv/memory.json, or correct the path in its entry"
+    assert error.trace[-1] == "Node.js v20.20.2"
 
 
 async def test_a_program_that_is_not_there_is_a_start_error() -> None:

@@ -23,6 +23,17 @@ def find_entry(snapshot: Snapshot, alias: str) -> Entry:
     raise UnknownNameError(f"unknown server {quoted(alias)}", f"there are: {near}")
 
 
+def not_in_use(name: str, entry: Entry | None) -> UnknownNameError:
+    """Return the error for a server that cannot be called: gone, disabled, or with a problem."""
+    text = f"server {name!r} is not in use"
+    if entry is None:
+        return UnknownNameError(text, "see which there are: toolyard list")
+    if entry.server.problem is not None:
+        problem = entry.server.problem
+        return UnknownNameError(f"{text}: {problem.text}", problem.hint)
+    return UnknownNameError(text, f"switch it on with: toolyard server enable {entry.alias}")
+
+
 def find_executor(snapshot: Snapshot, name: str) -> Site:
     """Return an executor that somebody named.
 

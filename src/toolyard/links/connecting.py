@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from toolyard.core.errors import LinkError, StartError, ToolyardError
+from toolyard.core.last_words import explain
 from toolyard.core.model import Command, Endpoint, Peer, Url
 from toolyard.core.placement import Run
 from toolyard.core.ports import Address, Executor, Pipes
@@ -27,7 +28,7 @@ from toolyard.links.greeting import (
     welcome,
 )
 from toolyard.links.http import HttpChannel, Post
-from toolyard.links.link import Link
+from toolyard.links.link import Link, RequestRefusedError
 from toolyard.links.owner import EVERYBODY, Owner
 from toolyard.links.patience import Patience
 from toolyard.links.pending import PendingRequest
@@ -90,8 +91,15 @@ async def open_run(
     except ToolyardError as error:
         # Its process has ended, so all that it wrote has been read by now.
         if running is not None and not isinstance(running, Address):
-            error.trace = running.stderr
+            _attach(error, running.stderr)
         raise
+
+
+def _attach(error: ToolyardError, stderr: tuple[str, ...]) -> None:
+    """Add to an error what the server wrote; a refusal is in the server's own words already."""
+    if not isinstance(error, RequestRefusedError):
+        explain(error, stderr)
+    error.trace = stderr
 
 
 @asynccontextmanager
@@ -146,7 +154,7 @@ async def _greet_over_pipes(link: Link, patience: Patience, hint: era.Era | None
             (probe.answer, link.closed), timeout=patience.probe, return_when=asyncio.FIRST_COMPLETED
         )
         if link.closed.done():
-            raise ProbeFatalError(f"{link.name!r} {link.closed.result()}", _last(link))
+            raise ProbeFatalError(f"{link.name!r} {link.closed.result()}")
         if probe.answer.done():
             if not adopt(link, probe.answer.result()):
                 await initialize(link, patience.open)
@@ -289,16 +297,11 @@ def _link(name: str, patience: Patience, owner: Owner, where: str) -> Link:
     )
 
 
-def _last(link: Link) -> str:
-    return f"last words on its stderr: {' | '.join(link.trace[-3:])}" if link.trace else ""
-
-
 @asynccontextmanager
 async def _bounded(link: Link, seconds: float) -> AsyncIterator[None]:
     try:
         async with asyncio.timeout(seconds):
             yield
     except TimeoutError:
-        raise LinkError(
-            f"{link.name!r} did not answer within {seconds:g} s of its start", _last(link)
-        ) from None
+        text = f"{link.name!r} did not answer within {seconds:g} s of its start"
+        raise LinkError(text) from None

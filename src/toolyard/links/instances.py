@@ -14,7 +14,8 @@ from dataclasses import replace
 from typing import Any, Final
 
 from toolyard.board import Board
-from toolyard.core.errors import LinkError, StartError, UnknownNameError
+from toolyard.core.errors import LinkError, StartError
+from toolyard.core.lookup import not_in_use
 from toolyard.core.model import Observation, Server, Snapshot, Status
 from toolyard.links.keeper import Keeper
 from toolyard.links.link import Link
@@ -192,8 +193,7 @@ class Instances:
     def _begin(self, apart: Apart, owner: Owner) -> Instance:
         entry = self._board.snapshot.entries.get(apart.server)
         if entry is None or not entry.server.enabled or entry.server.problem is not None:
-            text = f"server {apart.server.name!r} is not in use"
-            raise UnknownNameError(text, "it is disabled or has a problem: see toolyard doctor")
+            raise not_in_use(apart.server.name, entry)
         whose = replace(owner, agent=apart.agent) if apart.per_session else EVERYBODY
         if whose.account:
             self._make_room(whose.account, apart.server.name)

@@ -15,6 +15,8 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from typing import Final, Protocol
 
 from toolyard.core.errors import LinkError, SecretError, StartError, ToolyardError
+from toolyard.core.failure_hints import find_hint
+from toolyard.core.last_words import RECENT, explain
 from toolyard.core.model import NO_OFFERS, Command, Observation, Offers, Problem, Server, Status
 from toolyard.core.problems import ProblemCode
 from toolyard.links.connecting import ProbeFatalError
@@ -153,7 +155,8 @@ class Keeper:
                     await self._settle()
         except TimeoutError:
             raise LinkError(
-                f"{self.server.id.name!r} is not ready after {seconds:g} s", "look at its log"
+                f"{self.server.id.name!r} is not ready after {seconds:g} s",
+                f"look at its log: toolyard logs {self.server.id.name}",
             ) from None
         if self.link is None:
             raise self._failure()
@@ -392,9 +395,10 @@ class Keeper:
             return
         why = link.closed.result()
         self.restarts += 1
-        raise LinkError(
-            f"{self.server.id.name!r} {why}", "see its log: toolyard logs " + self.server.id.name
-        )
+        lost = LinkError(f"{self.server.id.name!r} {why}")
+        explain(lost, link.trace[-RECENT:])
+        lost.trace = link.trace
+        raise lost
 
     async def _wait_unneeded(self, link: Link) -> None:
         """Return when the server was told to rest, or has been idle for long; never in a call."""
@@ -509,7 +513,8 @@ def _announces(link: Link) -> bool:
 
 
 def _problem(server: Server, code: ProblemCode, error: ToolyardError) -> Problem:
-    return Problem(code, str(error), error.hint or _next_step(server), subject=str(server.id))
+    hint = error.hint or find_hint(str(error)) or _next_step(server)
+    return Problem(code, str(error), hint, subject=str(server.id))
 
 
 def _next_step(server: Server) -> str:

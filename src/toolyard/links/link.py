@@ -16,6 +16,7 @@ from typing import Any, Final
 from msgspec import Raw
 
 from toolyard.core.errors import BusyError, LinkError, LinkTimeoutError
+from toolyard.core.last_words import RECENT, explain
 from toolyard.core.model import Peer
 from toolyard.links.pending import (
     Channel,
@@ -261,8 +262,13 @@ class Link:
         if self._clock is not None:
             self._clock.cancel()
         unanswered, self._pending = self._pending, {}
-        for pending in unanswered.values():
-            _break(pending, LinkError(f"{self.name!r} {why}", hint or _tail(self.trace)))
+        if unanswered:
+            lost = LinkError(f"{self.name!r} {why}", hint)
+            explain(lost, self.trace[-RECENT:])
+            for pending in unanswered.values():
+                error = LinkError(str(lost), lost.hint)
+                error.trace = lost.trace  # or whoever opened the link would explain it again
+                _break(pending, error)
 
     # What the server says.
 
@@ -566,10 +572,6 @@ def _unattributed(message: Message) -> bytes:
         return jsonrpc.result(message.id, b'{"roots":[]}')
     text = f"no single client caused this {message.method}, so nobody can answer it"
     return jsonrpc.error(message.id, jsonrpc.fault(era.METHOD_NOT_FOUND, text))
-
-
-def _tail(lines: tuple[str, ...]) -> str:
-    return f"last words on its stderr: {' | '.join(lines[-3:])}" if lines else ""
 
 
 def _break(pending: PendingRequest, error: LinkError) -> None:

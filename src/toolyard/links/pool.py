@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from toolyard.board import Board
-from toolyard.core.errors import UnknownNameError
+from toolyard.core.lookup import not_in_use
 from toolyard.core.model import NO_OFFERS, Entry, ServerId, Snapshot
 from toolyard.links.budget import RunningBudget
 from toolyard.links.keeper import Keeper, Notice, Open, Ready
@@ -148,10 +148,7 @@ class LinkPool:
         """
         member = self._members.get(id_)
         if member is None:
-            raise UnknownNameError(
-                f"server {id_.name!r} is not in use",
-                "it is disabled or has a problem: see toolyard doctor",
-            )
+            raise not_in_use(id_.name, self._board.snapshot.entries.get(id_))
         return member.keeper
 
     @property

@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 DATABASE: Final = "toolyard.db"
 MARK: Final = "database-id"
 _WAITS: Final = "so tools of your servers wait"
-_RESTORE: Final = (
+RESTORE: Final = (
     "put the newest copy back with: toolyard doctor --restore;"
     " or go on without what was lost: toolyard doctor --anew"
 )
@@ -125,4 +125,4 @@ def _lost(path: Path) -> Problem:
         f"{path} was removed, emptied or replaced: what you approved and the lists of your agents"
         f" are not in it, {_WAITS}"
     )
-    return Problem(ProblemCode.DATABASE_LOST, text, _RESTORE, str(path))
+    return Problem(ProblemCode.DATABASE_LOST, text, RESTORE, str(path))

@@ -6,11 +6,8 @@ import json
 import sys
 import time
 
-import pytest
-
 from tests.e2e.hub import entry, new_home, running_hub
 from tests.features.approvals.yard import Json, ask, command, order, says, tool
-from toolyard.core.failure_hints import find_hint
 
 HANGS = "import sys, time; print('waiting for the database', file=sys.stderr, flush=True); "
 HANGS += "time.sleep(600)"
@@ -28,7 +25,7 @@ def test_a_server_that_hangs_ends_in_an_error_with_its_last_words_in_time() -> N
         status, refused = ask(hub, "POST", "/api/v1/servers/slow/verify", {"seconds": 1.5})
         took = time.monotonic() - began
         assert status == 504 and "did not answer within 1.5 s" in refused["detail"]
-        assert "waiting for the database" in refused["hint"]
+        assert "waiting for the database" in refused["detail"]
         assert took > 1.4
         shown = command(hub.home, "verify", "slow", "--timeout", "1.5")
         assert shown.returncode == 1 and "waiting for the database" in shown.stdout
@@ -140,21 +137,3 @@ def test_a_server_is_started_and_rests_when_it_is_told() -> None:
         assert (done.returncode, done.stdout) == (0, "'shop' is ready\n")
         assert hub.status()["servers"][0]["status"] == "ready"
         assert command(home, "server", "start", "chop").returncode == 4
-
-
-@pytest.mark.parametrize(
-    ("words", "hint"),
-    [
-        ("ImportError: cannot import name 'McpError' from 'mcp.shared.exceptions'", "mcp<2"),
-        ("ModuleNotFoundError: No module named 'mcp.server.fastmcp'", "mcp<2"),
-        ("AttributeError: 'Server' object has no attribute 'list_tools'", "mcp<2"),
-        ("ModuleNotFoundError: No module named 'mcp.server.mcpserver'", "mcp>=2"),
-        ("npm WARN EBADENGINE Unsupported engine {", "newer Node"),
-        ("KeyError: 'API_TOKEN'", "API_TOKEN"),
-        ("Error: GITHUB_TOKEN is not set", "GITHUB_TOKEN"),
-        ("all is well", ""),
-    ],
-)
-def test_known_breakages_are_recognised(words: str, hint: str) -> None:
-    found = find_hint((words,))
-    assert hint in found and bool(found) == bool(hint)

@@ -13,6 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from toolyard.core.errors import StartError, StoreError
+from toolyard.core.last_words import explain
 from toolyard.core.model import Command
 from toolyard.core.packages import Package
 from toolyard.core.placement import Run
@@ -24,7 +25,6 @@ LOG: Final = "package installs"
 """The name of its log; no server can have this name."""
 INSTALL_SECONDS: Final = 600.0
 _NICE: Final = ("nice", "-n", "10")
-_WORDS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +112,10 @@ async def _carry_out(local: Local, package: Package, command: Command) -> None:
     except TimeoutError:
         why, words = f"took longer than {INSTALL_SECONDS:g} s", ()
     if why != "exited with code 0":
-        last = f": {' | '.join(words[-_WORDS:])}" if words else ""
-        hint = "run it by hand to see what is wrong"
-        raise StartError(f"the installer of {package.spec!r} {why}{last}", hint)
+        failed = StartError(f"the installer of {package.spec!r} {why}")
+        explain(failed, words)
+        failed.hint = failed.hint or "run it by hand to see what is wrong"
+        raise failed
 
 
 def _installed_by_npm(package: Package, folder: Path) -> InstalledPackage:

@@ -10,19 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from toolyard.core.errors import StartError
+from toolyard.core.failure_hints import PROVIDERS
 from toolyard.core.model import Command
 
 _SHOWN_FOLDERS = 8
-_PROVIDERS = {
-    "npx": "Node.js",
-    "npm": "Node.js",
-    "node": "Node.js",
-    "uvx": "uv",
-    "uv": "uv",
-    "docker": "Docker",
-    "bunx": "Bun",
-    "deno": "Deno",
-}
 _HINTS = {
     errno.EAGAIN: "too many processes run for this user; end some and try again",
     errno.ENOMEM: "the machine is out of memory; end something and try again",
@@ -130,7 +121,7 @@ def _by_search(name: str, word: str, path: str) -> str:
 
 
 def _advice(word: str) -> str:
-    provider = _PROVIDERS.get(word)
+    provider = PROVIDERS.get(word)
     return f"install {provider}" if provider else "install it or give its full path"
 
 

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 
 from toolyard.core.errors import StartError
+from toolyard.core.last_words import explain
 from toolyard.core.model import Url
 from toolyard.core.placement import Run
 from toolyard.core.ports import Address
@@ -42,9 +43,7 @@ async def serving(run: Run, child: Child) -> Address:
         async with asyncio.timeout(PATIENCE):
             while not await _accepts(port):
                 if child.gone.is_set():
-                    last = "; ".join(child.stderr[-3:])
-                    text = f"{run.name!r} ended before it accepted connections: {last}"
-                    raise _failed(child, text, f"see its log: toolyard logs {run.name}")
+                    raise _failed(child, f"{run.name!r} ended before it accepted connections")
                 await asyncio.sleep(pause)
                 pause = min(pause * 1.5, LONGEST_PAUSE)
     except TimeoutError:
@@ -54,9 +53,9 @@ async def serving(run: Run, child: Child) -> Address:
     return Address(url, child.where, lambda: why[0] if why else "")
 
 
-def _failed(child: Child, text: str, hint: str) -> StartError:
+def _failed(child: Child, text: str, hint: str = "") -> StartError:
     error = StartError(text, hint)
-    error.trace = child.stderr
+    explain(error, child.stderr)
     return error
 
 

@@ -36,6 +36,7 @@ from toolyard.records.database import Database
 from toolyard.records.follow import Follower
 from toolyard.records.protocol import Kept
 from toolyard.records.sqlite import SqliteRecords
+from toolyard.records.state import RESTORE
 
 NEVER: Final = -1
 """The revision of what could not be read yet."""
@@ -191,7 +192,7 @@ class AgentStore:
     def _open_rows(self) -> SqliteRecords[Value]:
         if self._rows is None:
             text = "what agents are given cannot be written: the database is not open"
-            raise StoreError(text, "see: toolyard doctor")
+            raise StoreError(text, RESTORE)
         return self._rows
 
     def _expected(self, key: Key, expected: frozenset[str]) -> int | None:

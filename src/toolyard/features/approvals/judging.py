@@ -28,6 +28,7 @@ from toolyard.core.parts import LOOSE, loose_hash, part_hash, parts_of
 from toolyard.core.problems import ProblemCode
 from toolyard.features.approvals.model import New, judge, offers_hash
 from toolyard.features.approvals.store import ApprovalStore, ServerApprovals
+from toolyard.records.state import RESTORE
 
 log = logging.getLogger(__name__)
 
@@ -181,7 +182,7 @@ class Approvals:
         if self._store is None:
             raise StoreError(
                 "what was approved cannot be read, so nothing can be compared",
-                "see: toolyard doctor",
+                RESTORE,
             )
         return self._store
 

@@ -13,6 +13,7 @@ from typing import Final
 
 from toolyard.core.errors import LinkError, LinkTimeoutError, ToolyardError, UnknownNameError
 from toolyard.core.failure_hints import find_hint
+from toolyard.core.last_words import explain
 from toolyard.core.lookup import find_entry
 from toolyard.core.model import NO_OFFERS, Offers, Part, Peer, Server, ServerId
 from toolyard.core.parts import parts_of, schema_tokens
@@ -186,9 +187,10 @@ async def _opened_alone(open_link: Opener, server: Server) -> AsyncIterator[Link
 
 
 def _failed(error: ToolyardError, words: tuple[str, ...]) -> LinkError:
-    """The same error with the server's last words, and the hint they point to."""
-    hint = find_hint((*words, str(error), error.hint))
-    last = f"last words on its stderr: {' | '.join(words[-5:])}" if words else ""
-    other = "" if words and error.hint.startswith("last words") else error.hint
+    """The same error with the words of the server that matter, and what to do about them."""
     kind = LinkTimeoutError if isinstance(error, LinkTimeoutError) else LinkError
-    return kind(str(error), "; ".join(part for part in (hint or other, last) if part))
+    failed = kind(str(error), error.hint)
+    failed.trace = error.trace
+    explain(failed, words)
+    failed.hint = failed.hint or find_hint(str(error))
+    return failed

@@ -163,7 +163,9 @@ def _take(context: CliContext, taken: list[FoundServer]) -> None:
         order = AddServer({"name": server.name, "entry": server.entry()})
         is_shown = context.run(add_server, order).noticed
     if not is_shown and context.hub_of_config:
-        context.terminal.note("note: the running hub does not show them yet; see: toolyard doctor")
+        context.terminal.note(
+            "note: the running hub does not show them yet; check with: toolyard list"
+        )
 
 
 def _tell(

@@ -130,7 +130,7 @@ class History:
         self.log.flush()
         if self.log.database is None:
             text = "this hub keeps no history"
-            raise ConfigError(text, "start it with TOOLYARD_HISTORY=on; see toolyard doctor")
+            raise ConfigError(text, "set TOOLYARD_HISTORY=on, then run: toolyard restart")
         return self.log.database
 
     def _rows(

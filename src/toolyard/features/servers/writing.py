@@ -57,7 +57,9 @@ def tell_written(context: CliContext, what: str, name: str, ordered: Ordered) ->
     answer = {"done": what, "server": name, "file": file}
     context.terminal.answer(answer, lambda: context.terminal.say(f"{what} '{name}' in {file}"))
     if not ordered.noticed and context.hub_of_config:
-        context.terminal.note("note: the running hub does not show it yet; see: toolyard doctor")
+        context.terminal.note(
+            "note: the running hub does not show it yet; check with: toolyard list"
+        )
 
 
 def servers_path(context: CliContext) -> str:

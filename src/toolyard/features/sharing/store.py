@@ -11,6 +11,7 @@ from toolyard.core.errors import StoreError
 from toolyard.core.sharing import Asking, Evidence, Tried
 from toolyard.records.database import Database
 from toolyard.records.sqlite import NEW_REVISION
+from toolyard.records.state import RESTORE
 
 _SHAREABLE: Final = {"shareable": True, "not": False}
 
@@ -29,7 +30,7 @@ class SharingStore:
         """
         if self._database is None:
             text = "the evidence cannot be kept: the database is not open"
-            raise StoreError(text, "see: toolyard doctor")
+            raise StoreError(text, RESTORE)
         text = msgspec.json.encode(asdict(evidence)).decode()
         row = (evidence.server, evidence.launch, evidence.verdict, text)
         with self._database.change() as connection:
@@ -51,7 +52,7 @@ class SharingStore:
     def put_asking(self, server: str, asking: Asking) -> None:
         """Write down the questions of a server, in place of older; raises like `put`."""
         if self._database is None:
-            raise StoreError("what servers ask cannot be kept: the database is not open")
+            raise StoreError("what servers ask cannot be kept: the database is not open", RESTORE)
         row = (server, asking.launch, asking.question, asking.roots)
         with self._database.change() as connection:
             connection.execute("INSERT OR REPLACE INTO asking VALUES (?, ?, ?, ?)", row)
