@@ -26,7 +26,7 @@ from toolyard.links.patience import Patience
 from toolyard.links.pending import PendingRequest
 from toolyard.links.pool import LinkPool
 from toolyard.wire.era import Era
-from toolyard.wire.jsonrpc import Message
+from toolyard.wire.jsonrpc import Fault, Message
 
 PATIENCE = Patience(probe=1.0, open=10.0, list=5.0, call=10.0, let_in=0.0)
 HASTY = replace(PATIENCE, first_pause=0.01, longest_pause=0.01)
@@ -179,8 +179,8 @@ async def until(is_so: Callable[[], Any], seconds: float = 30) -> None:
 class Indoors:
     """A server inside the test: a channel that answers by a table.
 
-    `answers` maps methods to results, to functions of the params, or to None for silence;
-    a method that is missing is refused.
+    `answers` maps methods to results, to functions of the params, to a fault, or to None for
+    silence; a method that is missing is refused.
     """
 
     trace = ("its last words",)
@@ -215,6 +215,8 @@ class Indoors:
             if result is None:
                 return
             answer = {"result": result}
+            if isinstance(result, Fault):
+                answer = {"error": {"code": result.code, "message": result.message}}
         asyncio.get_running_loop().call_soon(self.say, {"id": heard["id"], **answer})
 
 

@@ -192,6 +192,35 @@ async def test_a_list_that_cannot_be_had_is_a_problem_and_the_old_one_stays() ->
         await shown(board, lambda entry: entry.problem is None and is_ready(entry))
 
 
+async def test_a_server_of_which_one_list_fails_keeps_what_works() -> None:
+    refused = Fault(-32603, "connect ECONNREFUSED 127.0.0.1:5432")
+    landlord = Landlord({"tools/list": tools("query"), "resources/list": refused})
+    landlord.capabilities = {"tools": {}, "resources": {}}
+    async with pooled(landlord, declared()) as (board, pool):
+        entry = await shown(board, is_ready)
+
+        assert [offer.key for offer in entry.offers.tools] == ["query"]
+        assert entry.problem is not None and entry.problem.code == "server-lists"
+        assert "refused resources/list" in entry.problem.text
+        assert "nothing listens at 127.0.0.1:5432" in entry.problem.hint
+        assert entry.problem.hint.endswith("toolyard server refresh acme")
+
+        landlord.lives[0].answers["resources/list"] = {"resources": [{"uri": "db:a"}]}
+        pool.refresh()
+        entry = await shown(board, lambda entry: entry.problem is None)
+        assert [offer.key for offer in entry.offers.resources] == ["db:a"]
+
+
+async def test_a_server_of_which_every_list_fails_is_failing() -> None:
+    refused = Fault(-32603, "no database")
+    landlord = Landlord({"tools/list": refused, "resources/list": refused})
+    landlord.capabilities = {"tools": {}, "resources": {}}
+    async with pooled(landlord, declared(), patience=SLOW) as (board, _pool):
+        entry = await shown(board, is_failing)
+
+        assert entry.problem is not None and "refused tools/list" in entry.problem.text
+
+
 async def test_a_refresh_asks_every_server_again() -> None:
     landlord = Landlord({"tools/list": tools("a")})
     async with pooled(landlord, declared()) as (board, pool):

@@ -355,10 +355,10 @@ class ProblemCode(StrEnum):
     SERVER_LISTS = (
         "server-lists",
         (
-            "A server is ready, but did not list its tools, prompts or resources again after it "
-            "announced a change. The previous lists stay in use."
+            "A server is ready, but did not give one of its lists: tools, prompts, resources or "
+            "templates. What it listed before stays in use, and so does everything else."
         ),
-        "`toolyard logs NAME`, then `toolyard server refresh NAME`.",
+        "Follow the hint, then ask again: `toolyard server refresh NAME`.",
     )
     SERVER_START = (
         "server-start",

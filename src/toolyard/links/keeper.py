@@ -14,15 +14,14 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import Final, Protocol
 
-from toolyard.core.errors import LinkError, SecretError, StartError, ToolyardError
-from toolyard.core.failure_hints import find_hint
+from toolyard.core.errors import LinkError, ToolyardError
 from toolyard.core.last_words import RECENT, explain
 from toolyard.core.model import NO_OFFERS, Command, Observation, Offers, Problem, Server, Status
-from toolyard.core.problems import ProblemCode
 from toolyard.links.connecting import ProbeFatalError
+from toolyard.links.failures import failure, lacking, partly_listed
 from toolyard.links.link import Link, RequestRefusedError
 from toolyard.links.listening import Listening
-from toolyard.links.listing import KINDS, list_offers
+from toolyard.links.listing import KINDS, list_arriving
 from toolyard.links.patience import Patience
 from toolyard.links.refusals import AuthNeededError
 from toolyard.records.secrets.mask import MASK
@@ -43,13 +42,6 @@ SPARE_SECONDS: Final = 1.0
 TOLD_SECONDS: Final = 0.05
 SETTLE_SECONDS: Final = 0.05
 """A server that changes often within a moment is asked once."""
-
-CODES: Final[tuple[tuple[type[ToolyardError], ProblemCode], ...]] = (
-    (AuthNeededError, ProblemCode.AUTH_NEEDED),
-    (SecretError, ProblemCode.SECRET_MISSING),
-    (StartError, ProblemCode.SERVER_START),
-)
-"""What a server may fail of, and the codes of these problems; all else is `server-link`."""
 
 Open = Callable[[Server, "era.Era | None"], AbstractAsyncContextManager[Link]]
 Notice = Callable[[Server, Link, str, bytes], None]
@@ -123,6 +115,8 @@ class Keeper:
         """What was wrong the last time; shown until the server is ready again."""
         self._lacking: Problem | None = None
         """What it was refused while it is ready."""
+        self._unlisted: dict[str, LinkError] = {}
+        """Why lists of it did not arrive, by kind."""
         self._stale: set[str] = set()
         self._relist = asyncio.Event()
         self._grace: asyncio.TimerHandle | None = None
@@ -244,7 +238,7 @@ class Keeper:
 
     def lack(self, error: ToolyardError) -> None:
         """It serves, but wants more rights for some calls: say so until `free`."""
-        self._say_lacking(_problem(self.server, ProblemCode.AUTH_NEEDED, error))
+        self._say_lacking(lacking(self.server, error))
 
     def _say_lacking(self, problem: Problem | None) -> None:
         changed, self._lacking = problem != self._lacking, problem
@@ -326,6 +320,7 @@ class Keeper:
             hint, self._hint = self._hint, None
             began = asyncio.get_running_loop().time()
             link = await self._open_in(stack, hint)
+            self._unlisted.clear()
             link.greeted_after = asyncio.get_running_loop().time() - began
             self._hint = link.peer.era
             link.on_notice = self._noticed
@@ -374,7 +369,11 @@ class Keeper:
             release()
 
     async def _list(self, link: Link, kinds: tuple[str, ...]) -> Offers:
-        return await list_offers(link, self._patience.list, self._offers, kinds)
+        listed = await list_arriving(link, self._patience.list, self._offers, kinds)
+        for kind in kinds:
+            self._unlisted.pop(kind, None)
+        self._unlisted |= listed.failures
+        return listed.offers
 
     async def _serve(self, link: Link) -> None:
         """Follow the server's changes until the link is lost, or nobody needs it."""
@@ -433,11 +432,8 @@ class Keeper:
             try:
                 self._offers = await self._list(link, kinds)
             except LinkError as error:
-                self._observe(
-                    Status.READY, link, _problem(self.server, ProblemCode.SERVER_LISTS, error)
-                )
-            else:
-                self._observe(Status.READY, link)
+                self._unlisted |= dict.fromkeys(kinds, error)
+            self._observe(Status.READY, link)
 
     def _noticed(self, method: str, params: bytes) -> None:
         if method == "notifications/subscriptions/acknowledged":
@@ -458,13 +454,15 @@ class Keeper:
             self._grace.cancel()
             self._grace = None
         ready = status is Status.READY
+        if ready:
+            problem = problem or self._lacking or partly_listed(self.server, self._unlisted)
         self._post(
             Observation(
                 self.server.id,
                 status,
                 offers=self._offers if ready else None,
                 peer=link.peer if link is not None else None,
-                problem=problem or (self._lacking if ready else None),
+                problem=problem,
             )
         )
 
@@ -479,10 +477,7 @@ class Keeper:
         error.args, error.hint = (MASK.hide(str(error)),), MASK.hide(error.hint)
         self._error = error
         self.failing_since = self.failing_since or time.time()
-        code = next(
-            (code for kind, code in CODES if isinstance(error, kind)), ProblemCode.SERVER_LINK
-        )
-        self._trouble = self.last_error = _problem(self.server, code, error)
+        self._trouble = self.last_error = failure(self.server, error)
         self._observe(Status.FAILING, problem=self._trouble)
         if self._grace is None and not self.server.steady:
             self._grace = asyncio.get_running_loop().call_later(self._patience.grace, self._forget)
@@ -510,15 +505,3 @@ def _announces(link: Link) -> bool:
         isinstance(part, dict) and (part.get("listChanged") or part.get("subscribe"))
         for part in parts
     )
-
-
-def _problem(server: Server, code: ProblemCode, error: ToolyardError) -> Problem:
-    hint = error.hint or find_hint(str(error)) or _next_step(server)
-    return Problem(code, str(error), hint, subject=str(server.id))
-
-
-def _next_step(server: Server) -> str:
-    """The hint for a failure that brings none of its own."""
-    if isinstance(server.endpoint, Command):
-        return f"look at its log: toolyard logs {server.id.name}"
-    return "check that its address is that of an MCP server, and what the server itself logs"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
 import msgspec
@@ -34,6 +36,14 @@ class OverLimitError(LinkError):
     """A server offers more than can be taken."""
 
 
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """All the server offers now, and by kind why a list did not arrive."""
+
+    offers: Offers
+    failures: Mapping[str, LinkError]
+
+
 async def list_offers(
     link: Link, seconds: float, before: Offers, kinds: tuple[str, ...] = KINDS
 ) -> Offers:
@@ -42,17 +52,44 @@ async def list_offers(
     Raises:
         LinkError: A list did not arrive.
     """
+    listed = await list_arriving(link, seconds, before, kinds)
+    for failure in listed.failures.values():
+        raise failure
+    return listed.offers
+
+
+async def list_arriving(
+    link: Link, seconds: float, before: Offers, kinds: tuple[str, ...] = KINDS
+) -> Listed:
+    """All the server offers now; the kinds that do not arrive are taken from `before`, too.
+
+    Raises:
+        LinkError: None of the lists arrived.
+    """
     offers = {kind: getattr(before, kind) for kind in KINDS}
+    failures: dict[str, LinkError] = {}
+    is_any_there = False
     for kind in kinds:
-        offers[kind] = await _list(link, kind, seconds) if _has(link, kind) else ()
-    return Offers(**offers)
+        try:
+            arrived = await _list(link, kind, seconds) if _has(link, kind) else None
+        except LinkError as failure:
+            if link.closed.done():
+                raise
+            failures[kind] = failure
+        else:
+            is_any_there |= arrived is not None
+            offers[kind] = arrived or ()
+    if failures and not is_any_there:
+        raise next(iter(failures.values()))
+    return Listed(Offers(**offers), failures)
 
 
 def _has(link: Link, kind: str) -> bool:
     return ("resources" if kind == "templates" else kind) in link.capabilities
 
 
-async def _list(link: Link, kind: str, seconds: float) -> tuple[Offer, ...]:
+async def _list(link: Link, kind: str, seconds: float) -> tuple[Offer, ...] | None:
+    """One list, page by page; None if the server does not know how to give it."""
     method, field, key = _LISTS[kind]
     offers: dict[str, Offer] = {}
     cursor: str | None = None
@@ -64,7 +101,7 @@ async def _list(link: Link, kind: str, seconds: float) -> tuple[Offer, ...]:
         except RequestRefusedError as error:
             # Many servers declare resources and have no templates method.
             if error.fault.code == era.METHOD_NOT_FOUND:
-                break
+                return tuple(offers.values()) or None
             raise
         except jsonrpc.MalformedError as error:
             raise LinkError(
