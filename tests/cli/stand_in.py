@@ -109,6 +109,8 @@ class StandIn:
         route, _, query = path.partition("?")
         if route == "/api/v1/servers" and body is not None:
             return 201, {"name": body["name"], "noticed": self.notices, "done": True}
+        if route.endswith("/refresh"):
+            return 200, {"done": True}
         if route.startswith("/api/v1/servers/files/log"):
             return 200, "".join(f"{line}\n" for line in self.lines)
         answers: dict[str, Any] = {
@@ -122,7 +124,6 @@ class StandIn:
             "/api/v1/servers/files": SERVER,
             "/api/v1/call": self.result,
             "/api/v1/link": {"link": "http://127.0.0.1/open?code=once"},
-            "/api/v1/refresh": {"done": True},
             "/api/v1/stop": {"done": True},
         }
         if route not in answers:

@@ -10,7 +10,7 @@ import pytest
 
 import toolyard as package
 from tests.cli.conftest import Toolyard
-from tests.cli.stand_in import StandIn
+from tests.cli.stand_in import SERVER, StandIn
 
 SOURCE = str(Path(package.__file__).parents[1])
 
@@ -35,6 +35,17 @@ def on_a_terminal(*words: str, **env: str) -> str:
             pass
         os.close(ours)
     return said.decode()
+
+
+def test_a_start_is_followed_on_a_terminal(hub: StandIn) -> None:
+    new = {**SERVER, "name": "new", "alias": "new", "tools": 0, "resources": 0}
+    hub.after(2, lambda: hub.status.update(servers=[{**new, "status": "installing"}]))
+    hub.after(6, lambda: hub.status.update(servers=[{**new, "tools": 2}]))
+
+    said = on_a_terminal("add", "new", "--", "sh", NO_COLOR="1")
+
+    assert "\r\x1b[2Knew: installing, 0 s" in said
+    assert said.endswith("\r\x1b[2K'new' is ready, 2 tools\r\n")
 
 
 def test_a_terminal_gets_colours() -> None:

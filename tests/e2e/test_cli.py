@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -264,7 +265,9 @@ def test_a_taken_port_is_passed_over_unless_it_was_told() -> None:
 def test_an_added_server_is_there_without_a_restart() -> None:
     assert toolyard("up", "--detach").returncode == Exit.OK
     words = [sys.executable, "-m", "toolyard.example"]
-    assert toolyard("add", "mine", "-e", f"PYTHONPATH={SOURCE}", "--", *words).returncode == 0
+    added = toolyard("add", "mine", "-e", f"PYTHONPATH={SOURCE}", "--", *words)
+    assert added.returncode == Exit.OK
+    assert re.search(r"'mine' is ready, [1-9]\d* tools", added.stdout)
 
     listed = json.loads(toolyard("list", "--json").stdout)
     names = [each["alias"] for each in listed["servers"] if each["source"] == "configured"]
@@ -294,7 +297,9 @@ def link_in(said: str) -> str:
 
 def test_the_doctor_says_at_once_what_is_wrong_with_a_new_server() -> None:
     assert toolyard("up", "--detach").returncode == Exit.OK
-    assert toolyard("add", "broken", "--", "no-such-program").returncode == Exit.OK
+    added = toolyard("add", "broken", "--", "no-such-program")
+    assert added.returncode == Exit.FAILED
+    assert '"no-such-program" was not found on the PATH' in added.stdout
 
     examined = toolyard("doctor")
 

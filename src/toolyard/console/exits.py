@@ -28,7 +28,10 @@ class Exit(IntEnum):
 
 MEANINGS: dict[Exit, tuple[str, str]] = {
     Exit.OK: ("It was done.", ""),
-    Exit.FAILED: ("It was tried and failed.", "`doctor` found a problem; a file was not written"),
+    Exit.FAILED: (
+        "It was tried and failed.",
+        "`doctor` found a problem; `add` of one that fails",
+    ),
     Exit.USAGE: ("The command line cannot be understood.", "an unknown flag; a missing argument"),
     Exit.NO_HUB: ("No hub is running.", "`status` or `down` with nothing there"),
     Exit.NOT_FOUND: ("There is no such server or tool.", "`call files lst`; the closest are named"),

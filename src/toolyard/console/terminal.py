@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TextIO
@@ -57,6 +58,13 @@ class Terminal:
     def note(self, text: str) -> None:
         """Write a line beside the answer, to stderr."""
         print(_harmless(self.spelling.fit(text), sys.stderr), file=sys.stderr, flush=True)
+
+    def progress(self, text: str) -> None:
+        """Show on a terminal what goes on, in place of what was shown before; "" removes it."""
+        if not self.as_json and sys.stderr.isatty():
+            most = shutil.get_terminal_size().columns - 1
+            sys.stderr.write(f"\r\x1b[2K{clean(text)[:most]}")
+            sys.stderr.flush()
 
     def fail(self, text: str, hint: str, exit_: Exit) -> None:
         """Write in one sentence what went wrong, and what to do next."""

@@ -1,14 +1,17 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import stat
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Toolyard
-from tests.cli.stand_in import StandIn
+from tests.cli.conftest import Done, Toolyard
+from tests.cli.stand_in import SERVER, StandIn
 from toolyard.console.exits import Exit
 from toolyard.core.errors import ConfigError
 from toolyard.core.transports import read_transport
@@ -27,7 +30,8 @@ def entries(file: Path) -> dict[str, Any]:
 def test_a_command_is_added_as_it_was_given(toolyard: Toolyard, file: Path) -> None:
     done = toolyard("add", "files", "-e", "A=b=c", "--", "sh", "-c", "x y", "--json")
 
-    assert (done.code, done.err) == (Exit.OK, "")
+    assert done.code == Exit.OK
+    assert done.err == "note: no hub is running; start one with: toolyard up --detach\n"
     assert str(file) in done.out
     assert entries(file) == {
         "files": {"command": "sh", "args": ["-c", "x y", "--json"], "env": {"A": "b=c"}}
@@ -101,8 +105,83 @@ def test_a_running_hub_is_asked_to_write(toolyard: Toolyard, hub: StandIn, file:
 
     assert (done.code, done.err) == (Exit.OK, "")
     entry = {"command": "sh", "args": []}
-    assert hub.asked[-1] == ("/api/v1/servers", {"name": "new", "entry": entry})
+    assert ("/api/v1/servers", {"name": "new", "entry": entry}) in hub.asked
     assert not file.exists()
+
+
+def shows(hub: StandIn, **state: Any) -> Callable[[], None]:
+    """Have the hub show the server `new` in a state."""
+    new = {**SERVER, "name": "new", "alias": "new", **state}
+    return lambda: hub.status.update(servers=[SERVER, new])
+
+
+def add(toolyard: Toolyard, hub: StandIn, *flags: str, **state: Any) -> Done:
+    """Add the server `new`, which the hub shows in this state from then on."""
+    hub.status["servers"] = [SERVER]
+    hub.asked.clear()
+    hub.after(2, shows(hub, **state))  # the first question is which servers there are
+    return toolyard("add", "new", *flags, "--", "sh")
+
+
+def test_a_server_is_waited_for_until_it_is_ready(toolyard: Toolyard, hub: StandIn) -> None:
+    hub.after(4, shows(hub, status="starting", tools=0))
+    hub.after(6, shows(hub, tools=14, resources=0))
+
+    done = add(toolyard, hub, status="known", tools=0)
+
+    assert (done.code, done.err) == (Exit.OK, "")
+    assert done.out.splitlines()[-1] == "'new' is ready, 14 tools"
+    assert len(hub.asked) >= 6
+
+
+def test_one_that_would_rest_is_started(toolyard: Toolyard, hub: StandIn) -> None:
+    hub.after(6, shows(hub))
+
+    done = add(toolyard, hub, status="known")
+
+    assert done.out.splitlines()[-1] == "'new' is ready, 1 tool, 2 resources"
+    asked = [path for path, _ in hub.asked]
+    assert asked.count("/api/v1/servers/new%40configured/refresh") == 1
+
+
+def test_what_is_wrong_with_a_new_server_is_said_at_once(toolyard: Toolyard, hub: StandIn) -> None:
+    problem = {"code": "server-start", "text": "no", "hint": "do", "subject": "new@configured"}
+    state = {"status": "failing", "problem": problem}
+
+    done = add(toolyard, hub, **state)
+    told = add(toolyard, hub, "--json", **state)
+    unwatched = add(toolyard, hub, "--no-wait", **state)
+
+    assert done.code == told.code == Exit.FAILED
+    assert "problem: no" in done.out and "hint:  do" in done.out
+    assert (told.json["status"], told.json["problem"]) == ("failing", problem)
+    assert (unwatched.code, "problem" in unwatched.out) == (Exit.OK, False)
+
+
+def test_a_warning_beside_a_server_that_is_ready_is_no_failure(
+    toolyard: Toolyard, hub: StandIn
+) -> None:
+    problem = {"code": "server-lists", "text": "a list", "hint": "do", "subject": ""}
+
+    done = add(toolyard, hub, problem=problem)
+
+    assert done.code == Exit.OK
+    assert "'new' is ready, 1 tool, 2 resources" in done.out and "problem: a list" in done.out
+
+
+def test_one_that_is_disabled_is_not_waited_for(toolyard: Toolyard, hub: StandIn) -> None:
+    done = add(toolyard, hub, "--disabled", status="known", tools=0, enabled=False)
+
+    assert done.code == Exit.OK
+
+
+def test_ctrl_c_ends_the_waiting_alone(toolyard: Toolyard, hub: StandIn) -> None:
+    hub.after(5, lambda: os.kill(os.getpid(), signal.SIGINT))
+
+    done = add(toolyard, hub, status="starting", tools=0)
+
+    assert done.code == Exit.INTERRUPTED
+    assert "stopped waiting; 'new' stays added" in done.err
 
 
 def test_a_hub_that_does_not_show_it_is_pointed_out(toolyard: Toolyard, hub: StandIn) -> None:

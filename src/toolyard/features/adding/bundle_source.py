@@ -49,7 +49,7 @@ def add_bundle(context: CliContext, name: str, file: str, options: SourceOptions
         if manifest.is_binary:
             make_executable(folder, manifest.entry_point)
         entry = proposal.filled(keep_values(context, proposal, values))
-        write_entries(context, {proposal.name: entry}, options)
+    write_entries(context, {proposal.name: entry}, options)
 
 
 def _show(context: CliContext, bundle: Bundle, manifest: BundleManifest) -> None:

@@ -14,6 +14,7 @@ from toolyard.console.context import CliContext, config_option, json_option
 from toolyard.console.errors import CommandError
 from toolyard.console.exits import Exit
 from toolyard.console.pairs import read_pairs
+from toolyard.console.starting import wait_option
 from toolyard.core.server_entries import read_entry
 from toolyard.core.transports import TRANSPORTS, read_transport
 
@@ -72,6 +73,7 @@ class AddCommand(click.Command):
 )
 @click.option("--yes", "-y", is_flag=True, help="Add a link, JSON or a bundle without asking.")
 @click.option("--dry-run", is_flag=True, help="Show what would be added, and stop.")
+@wait_option
 @config_option
 @json_option
 @click.pass_obj
@@ -83,6 +85,7 @@ def add_command(
     values: tuple[str, ...],
     yes: bool,
     dry_run: bool,
+    no_wait: bool,
     **flags: Any,
 ) -> None:
     """Add a server: a command after --, an address, an image, a link or a bundle.
@@ -90,6 +93,8 @@ def add_command(
     A link is an install link of VS Code or Cursor, or the address of a server. With - in its place,
     JSON is read from stdin. A bundle is an .mcpb file. All of these are shown and confirmed first,
     and a name before them replaces theirs.
+
+    Waits until the running hub has started it, and says what it offers or what is wrong.
 
     \b
     toolyard add files -- npx -y @modelcontextprotocol/server-filesystem ~/projects
@@ -105,11 +110,11 @@ def add_command(
         find_source,
         is_bundle,
     )
-    from toolyard.features.servers.writing import servers_path, tell_written, write_server
+    from toolyard.features.servers.writing import servers_path, tell_added, write_server
 
     if source := find_source(name, flags["command"]):
         _refuse_flags(flags)
-        options = SourceOptions(values, flags["disabled"], force, yes, dry_run)
+        options = SourceOptions(values, flags["disabled"], force, yes, dry_run, no_wait)
         if is_bundle(source[1]):
             from toolyard.features.adding.bundle_source import add_bundle
 
@@ -130,11 +135,11 @@ def add_command(
         return
     hint = "use --force to replace it"
     ordered = write_server(context, name, entry, force=force, hint=hint)
-    tell_written(context, "added", name, ordered)
     if "command" in entry and not _is_found(entry):
         context.terminal.note(
             f"note: '{entry['command']}' is not found on the PATH; is it installed?"
         )
+    tell_added(context, name, ordered, wait=not no_wait)
 
 
 def _without_dashes(option: str, name: str, program: str) -> CommandError:

@@ -35,6 +35,7 @@ class SourceOptions:
     force: bool = False
     yes: bool = False
     dry_run: bool = False
+    no_wait: bool = False
 
 
 def find_source(name: str, command: Sequence[str]) -> tuple[str, str] | None:
@@ -146,13 +147,13 @@ def write_entries(
     context: CliContext, entries: dict[str, JsonObject], options: SourceOptions
 ) -> None:
     """Write servers down."""
-    from toolyard.features.servers.writing import servers_path, tell_written, write_server
+    from toolyard.features.servers.writing import servers_path, tell_added, write_server
 
     for name, entry in entries.items():
         whole = entry | ({"disabled": True} if options.disabled else {})
         ordered = write_server(context, name, whole, force=options.force, hint=TAKEN)
         if len(entries) == 1:
-            tell_written(context, "added", name, ordered)
+            tell_added(context, name, ordered, wait=not options.no_wait)
             return
     file = servers_path(context)
     answer = {"done": "added", "servers": list(entries), "file": file}

@@ -11,6 +11,7 @@ import click
 from toolyard.console.context import CliContext, json_option
 from toolyard.console.errors import CommandError
 from toolyard.console.exits import Exit
+from toolyard.console.starting import started, tell_start, wait_option
 from toolyard.console.terminal import clean
 
 if TYPE_CHECKING:
@@ -106,17 +107,20 @@ def show_command(context: CliContext, name: str) -> None:
 @catalog_command.command("add")
 @click.argument("name", shell_complete=complete_definitions)
 @click.option("-e", "--env", multiple=True, metavar="K=V", help="A value it needs.")
+@wait_option
 @json_option
 @click.pass_obj
-def add_command(context: CliContext, name: str, env: Sequence[str]) -> None:
-    """Make a definition a server of the yard.
+def add_command(context: CliContext, name: str, env: Sequence[str], no_wait: bool) -> None:
+    """Make a definition a server of the yard, and wait until it is ready.
 
     \b
     toolyard catalog add time
     toolyard catalog add github -e 'GITHUB_TOKEN=${keyring:github}'
     """
+    from toolyard.features.catalog.model import SOURCE
     from toolyard.features.catalog.operations import add_definition
     from toolyard.features.catalog.rows import AddDefinition
+    from toolyard.features.servers.writing import follow_added
 
     values, details = _pairs(env), _read(context, name)
     added = context.run(add_definition, AddDefinition(details.name, values))
@@ -124,10 +128,16 @@ def add_command(context: CliContext, name: str, env: Sequence[str]) -> None:
         context.terminal.note(
             f"note: it is called '{added.alias}' in the yard, where '{details.name}' is not free"
         )
-    _done(context, "added", details.name, str(details.launch), added.alias)
+    if not context.terminal.as_json:
+        _say_done(context, "added", details.name, str(details.launch), added.alias)
     if added.problem:
         context.terminal.note(f"note: {added.problem.text}")
         context.terminal.note(f"hint: {added.problem.hint}")
+    waits = not (no_wait or added.problem)
+    row = follow_added(context, f"{details.name}@{SOURCE}") if waits else None
+    answer = {"done": "added", "server": details.name, "launch": str(details.launch)}
+    context.terminal.answer({**answer, "alias": added.alias, **started(row)}, lambda: None)
+    tell_start(context, row)
 
 
 @catalog_command.command("remove")
@@ -283,15 +293,14 @@ def _show(context: CliContext, details: DefinitionDetails, tools: Sequence[str])
         say(f"  {clean(name)}: {clean(url)}")
 
 
-def _done(context: CliContext, what: str, name: str, launch: str, alias: str = "") -> None:
+def _done(context: CliContext, what: str, name: str, launch: str) -> None:
     answer = {"done": what, "server": name} | ({"launch": launch} if launch else {})
-    answer |= {"alias": alias} if alias else {}
+    context.terminal.answer(answer, lambda: _say_done(context, what, name, launch))
 
-    def show() -> None:
-        called = f" as '{alias}'" if alias not in ("", name) else ""
-        context.terminal.say(f"{what} '{name}'{called}" + (f": {clean(launch)}" if launch else ""))
 
-    context.terminal.answer(answer, show)
+def _say_done(context: CliContext, what: str, name: str, launch: str, alias: str = "") -> None:
+    called = f" as '{alias}'" if alias not in ("", name) else ""
+    context.terminal.say(f"{what} '{name}'{called}" + (f": {clean(launch)}" if launch else ""))
 
 
 def _show_results(context: CliContext, results: list[CheckedFile], summary: CheckSummary) -> None:

@@ -94,7 +94,9 @@ async def add_definition(yard: Yard, order: AddDefinition) -> AddedServer:
     if not order.enabled:
         await asyncio.to_thread(catalog.set_enabled, definition.name, False)
     addition = (await asyncio.to_thread(catalog.load)).added[definition.name]
-    problem = make_server(definition, addition, os.environ).problem
+    server = make_server(definition, addition, os.environ)
+    problem = server.problem
+    await yard.seen(lambda picture: server.id in picture.entries)
     lacking = UNSET if problem is None else problem_row(problem)
     return AddedServer(_alias(yard, definition.name), problem=lacking)
 

@@ -8,18 +8,22 @@ from typing import TYPE_CHECKING, Any
 from toolyard.console.context import CliContext
 from toolyard.console.errors import CommandError
 from toolyard.console.exits import Exit
+from toolyard.console.starting import follow_start, started, tell_start
 from toolyard.features.servers.operations import (
     AddServer,
     ChangeServer,
+    ServerAlias,
     add_server,
     change_server,
     full_name,
     list_servers,
+    refresh_server,
 )
 from toolyard.features.servers.reading import SOURCE
 from toolyard.operation import NoInput
 
 if TYPE_CHECKING:
+    from toolyard.core.rows import ServerRow
     from toolyard.operation import Ordered
 
 
@@ -56,10 +60,33 @@ def tell_written(context: CliContext, what: str, name: str, ordered: Ordered) ->
     file = servers_path(context)
     answer = {"done": what, "server": name, "file": file}
     context.terminal.answer(answer, lambda: context.terminal.say(f"{what} '{name}' in {file}"))
+    _note_unnoticed(context, ordered)
+
+
+def tell_added(context: CliContext, name: str, ordered: Ordered, *, wait: bool) -> None:
+    """Say that a server was added; unless told otherwise, wait until it is ready or fails."""
+    file = servers_path(context)
+    if not context.terminal.as_json:
+        context.terminal.say(f"added '{name}' in {file}")
+    _note_unnoticed(context, ordered)
+    row = follow_added(context, full_name(name)) if wait else None
+    answer = {"done": "added", "server": name, "file": file, **started(row)}
+    context.terminal.answer(answer, lambda: None)
+    tell_start(context, row)
+
+
+def _note_unnoticed(context: CliContext, ordered: Ordered) -> None:
+    """Say so if a running hub does not show what was written."""
     if not ordered.noticed and context.hub_of_config:
         context.terminal.note(
             "note: the running hub does not show it yet; check with: toolyard list"
         )
+
+
+def follow_added(context: CliContext, server: str) -> ServerRow | None:
+    """Wait until a server that was just added, `name@source`, is ready or fails."""
+    order = ServerAlias(server)
+    return follow_start(context, server, lambda: context.run(refresh_server, order))
 
 
 def servers_path(context: CliContext) -> str:
