@@ -21,12 +21,8 @@ if TYPE_CHECKING:
     from importlib.metadata import Distribution
 
 NAME: Final = "toolyard"
-FLEETING: Final = (
-    "toolyard runs from uv's cache, so clients start it with uvx; for a path that stays, run:"
-    " uv tool install toolyard, and connect them again"
-)
 GONE: Final = "the hub's own files are gone, so it can load nothing new"
-GONE_HINT: Final = "run: toolyard restart; with uvx, install it first: uv tool install toolyard"
+GONE_HINT: Final = "run: toolyard restart"
 _CACHE: Final = re.compile(r"(?:archive|environments|builds)-v\d+")
 """The folders of uv's cache that hold environments."""
 
@@ -73,6 +69,12 @@ class OwnInstallation:
         return self.installer is Installer.UVX
 
     @property
+    def permanent(self) -> str:
+        """The command that installs it for good, if it is fleeting; else empty."""
+        source = shlex.quote(self.origin or NAME)
+        return f"uv tool install {source}" if self.is_fleeting else ""
+
+    @property
     def words(self) -> tuple[str, ...]:
         """The words that start it, wherever a client runs."""
         if self.is_fleeting:
@@ -93,7 +95,13 @@ def this_installation(env: Mapping[str, str] = os.environ) -> OwnInstallation:
 
 def fleeting_note() -> str:
     """The note for those who run from a cache; empty for all others."""
-    return FLEETING if this_installation().is_fleeting else ""
+    command = this_installation().permanent
+    if not command:
+        return ""
+    return (
+        "toolyard runs from uv's cache, so clients start it with uvx;"
+        f" for a path that stays, run: {command}, and connect them again"
+    )
 
 
 def typed_command(invoked: str) -> str:

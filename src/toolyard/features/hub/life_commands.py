@@ -214,8 +214,9 @@ def _welcome(context: CliContext, url: str, link: str, entry: dict[str, Any], le
         say(f"open it in a browser:  {link}")
     say()
     say(lead)
+    width = max(len(fit(command)) for command, _ in NEXT)
     for command, purpose in NEXT:
-        say(f"  {context.terminal.paint(fit(command), 'cyan')}  # {purpose}")
+        say(f"  {context.terminal.paint(fit(command).ljust(width), 'cyan')}  # {purpose}")
     say()
     say("Or paste this where a client keeps its MCP servers:")
     say()
