@@ -318,8 +318,11 @@ def test_a_bad_entry_can_be_taken_out(toolyard: Toolyard, file: Path) -> None:
     assert list(entries(file)) == ["good"]
 
 
-def test_replacing_a_server_does_not_keep_where_it_ran(toolyard: Toolyard, file: Path) -> None:
-    toolyard("add", "a", "--executor", "engine", "--", "sh")
+def test_replacing_a_server_does_not_keep_where_it_ran_and_for_whom(
+    toolyard: Toolyard, file: Path, tmp_path: Path
+) -> None:
+    toolyard("add", "a", "--executor", "engine", "--project", str(tmp_path), "--", "sh")
+    assert entries(file)["a"]["project"] == str(tmp_path)
 
     assert toolyard("add", "a", "--force", "--", "cat").code == Exit.OK
     assert entries(file)["a"] == {"command": "cat", "args": []}

@@ -40,8 +40,8 @@ def write_server(
         refuse_written(context, name, hint)
     if not force or not _is_written(context, name):
         return context.run(add_server, AddServer({"name": name, "entry": dict(entry)}))
-    # Where it ran before is not where the new one is to run.
-    anew = {"executor": None, **entry}
+    # Where the old one ran, and for whom, is nothing that the new one has to do with.
+    anew = {"executor": None, "project": None, **entry}
     return context.run(change_server, ChangeServer(full_name(name), anew))
 
 
