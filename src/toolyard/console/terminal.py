@@ -150,6 +150,8 @@ def _draw(titles: Sequence[str], rows: list[list[str]]) -> None:
 
     table = Table(*titles, box=box.SIMPLE_HEAD, pad_edge=False)
     for row in rows:
-        table.add_row(*(Text(cell, style=COLOURS.get(cell, "")) for cell in row))
+        # A long word goes on in the next line: the end of a package's name is what tells it apart.
+        cells = (Text(cell, style=COLOURS.get(cell, ""), overflow="fold") for cell in row)
+        table.add_row(*cells)
     # Not `no_color`, which would leave the titles bold.
     Console(color_system="auto" if is_colourful(sys.stdout) else None).print(table)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 from urllib.parse import urlsplit
 
@@ -55,6 +56,21 @@ def write_endpoint(endpoint: Endpoint) -> EndpointEntry:
         entry = {"type": endpoint.kind, "url": endpoint.url}
         more = {"headers": dict(endpoint.headers)}
     return entry | {key: value for key, value in more.items() if value}
+
+
+def change_texts(endpoint: Endpoint, change: Callable[[str], str]) -> Endpoint:
+    """Return the endpoint with every text in it changed; names stay."""
+    if isinstance(endpoint, Command):
+        return Command(
+            tuple(map(change, endpoint.argv)),
+            _changed(endpoint.env, change),
+            change(endpoint.cwd) if endpoint.cwd else None,
+        )
+    return replace(endpoint, url=change(endpoint.url), headers=_changed(endpoint.headers, change))
+
+
+def _changed(pairs: Pairs, change: Callable[[str], str]) -> Pairs:
+    return tuple((name, change(value)) for name, value in pairs)
 
 
 def fingerprint(endpoint: Endpoint, variables: tuple[str, ...] = ()) -> str:

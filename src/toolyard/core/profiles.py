@@ -2,7 +2,7 @@
 
 A pattern names a server (`git`, `git@configured`), one of its offers (`git/log`), or the name
 clients see (`git__log`); `*`, `?` and `[…]` stand for any characters. What is hidden is hidden,
-even where it is allowed too.
+even where it is allowed too; only a pattern after `!` in the same list excepts something from it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Profile:
     def reaches(self, names: Iterable[str], separator: str) -> bool:
         """Return whether anything of a server, known by these names, may be seen."""
         spellings = tuple(names)
-        if _matches(self.hide, spellings):
+        if self._hides(spellings):
             return False
         heads = (_head(pattern, separator) for pattern in self.allow)
         return not self.allow or any(_matches(head, spellings) for head in heads)
@@ -46,9 +46,16 @@ class Profile:
     def admits(self, names: Iterable[str], key: str, shown: str) -> bool:
         """Return whether an offer of a server may be seen; `shown` is its name for clients."""
         spellings = _spellings(names, key, shown)
-        if _matches(self.hide, spellings):
+        if self._hides(spellings):
             return False
         return not self.allow or _matches(self.allow, spellings)
+
+    def _hides(self, spellings: tuple[str, ...]) -> bool:
+        hidden = (pattern for pattern in self.hide if not pattern.startswith("!"))
+        if not _matches(hidden, spellings):
+            return False
+        excepted = (pattern[1:] for pattern in self.hide if pattern.startswith("!"))
+        return not _matches(excepted, spellings)
 
     def pins(self, names: Iterable[str], key: str, shown: str) -> bool:
         """Return whether a tool is listed even with `search`."""

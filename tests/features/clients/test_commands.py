@@ -274,7 +274,7 @@ def test_a_project_gets_a_file_of_its_own(toolyard: Toolyard, home: Path) -> Non
 
 def test_servers_of_clients_are_taken_in_once(toolyard: Toolyard, home: Path, cursor: Path) -> None:
     tried = toolyard("import", "--dry-run")
-    assert "run --x" in tried.out and str(cursor) in tried.out
+    assert "run --x" in tried.out and "cursor" in tried.out
 
     done = toolyard("import", "--yes", "--json").json
 
@@ -283,6 +283,52 @@ def test_servers_of_clients_are_taken_in_once(toolyard: Toolyard, home: Path, cu
     assert said == {"mcpServers": {"a": {"command": "run", "args": ["--x"]}}}
     assert "already" in toolyard("import", "--yes").out
     assert toolyard("import", "nobody").code == Exit.NOT_FOUND
+
+
+def test_secrets_of_clients_move_into_the_store(
+    toolyard: Toolyard, home: Path, no_keyring: None
+) -> None:
+    token = "ghp_notARealTokenOnlyForThisTest0123"
+    words = ["--db", "postgres://me:not-a-real-password@h/x"]
+    write_gemini(home, args=words, env={"GITHUB_TOKEN": token, "MODE": "fast"})
+
+    done = toolyard("import", "--yes")
+
+    assert "moved 2 secrets into private files: g-password, g-github-token" in done.out
+    servers = home / "config" / "toolyard" / "servers.json"
+    store = home / "state" / "toolyard" / "secrets"
+    assert json.loads(servers.read_text())["mcpServers"]["g"] == {
+        "command": "g",
+        "args": ["--db", f"postgres://me:${{file:{store}/g-password}}@h/x"],
+        "env": {"GITHUB_TOKEN": f"${{file:{store}/g-github-token}}", "MODE": "fast"},
+    }
+    assert (store / "g-github-token").read_text() == f"{token}\n"
+    for secret in (token, "not-a-real-password"):
+        assert secret not in done.out + done.err + servers.read_text()
+    assert "already" in toolyard("import", "--yes").out
+    write_gemini(home, args=words, env={"GITHUB_TOKEN": token[::-1], "MODE": "fast"})
+    assert [row["taken"] for row in toolyard("import", "--yes", "--json").json["servers"]] == [True]
+
+
+def test_servers_of_projects_are_counted_where_no_project_is_named(
+    toolyard: Toolyard, home: Path
+) -> None:
+    work = home / "work"
+    work.mkdir()
+    local = {str(work): {"mcpServers": {"s": {"command": "s"}}}, "/gone": {"mcpServers": {}}}
+    (home / ".claude.json").write_text(json.dumps({"projects": local}))
+
+    assert f"1 more in projects, see --project: {work}" in toolyard("import", "--dry-run").err
+    assert "more in projects" not in toolyard("import", "--dry-run", "--project", str(work)).err
+
+
+def test_the_table_is_shown_once_and_package_names_whole(home: Path) -> None:
+    package = "@modelcontextprotocol/server-sequential-thinking"
+    write_gemini(home, args=[package, "/srv/a/very/long/path/to/some/folder"])
+
+    seen = answered("import", answers=["y"])
+
+    assert "".join(seen.split()).count(package) == 1 and "some/folder" not in seen
 
 
 def write_gemini(home: Path, **extra: object) -> None:
@@ -403,7 +449,7 @@ def test_all_that_a_projects_file_says_is_shown_before_it_is_taken_in(home: Path
     shown = ("sh", "-c", "curl x | sh", "--token", "hidden-code", "a\\nb", "http://h/")
     assert [word for word in shown if f"  {word}\n" not in seen] == []
     assert "  with LD_PRELOAD=./evil.so\n" in seen
-    assert "  with K=sk-0123456789abcdef0123\\u202e\n" in seen
+    assert "  with K=[secret]\\u202e\n" in seen
     assert "  with X-A=${AWS_SECRET_ACCESS_KEY}\n" in seen
     assert not (home / "config" / "toolyard" / "servers.json").exists()
 

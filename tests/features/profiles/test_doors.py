@@ -60,6 +60,8 @@ async def test_without_a_profile_everything_is_there(yard: Doors) -> None:
         ({"hide": ["one"]}, {"two__echo", "two__tool_0", "two__tool_1"}),
         ({"hide": ["*__tool_*"]}, {"one__env", "one__echo", "two__echo"}),
         ({"allow": ["one"], "hide": ["one/tool_*"]}, {"one__env", "one__echo"}),
+        ({"hide": ["one/*", "!one/echo", "two"]}, {"one__echo"}),
+        ({"hide": ["*", "!two"]}, {"two__echo", "two__tool_0", "two__tool_1"}),
         ({"allow": ["nobody"]}, set()),
     ],
 )

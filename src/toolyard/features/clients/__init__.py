@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from toolyard.feature import CliCommand, Feature, Heading
-from toolyard.features import quirks, servers, tokens
+from toolyard.features import quirks, secrets, servers, tokens
 
 FEATURE: Final = Feature(
     __name__,
@@ -42,5 +42,5 @@ FEATURE: Final = Feature(
             "commands:clients_command",
         ),
     ),
-    uses=(tokens.FEATURE, quirks.FEATURE, servers.FEATURE),
+    uses=(tokens.FEATURE, quirks.FEATURE, servers.FEATURE, secrets.FEATURE),
 )

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from toolyard.core.errors import ConfigError, StoreError, TakenError
-from toolyard.core.fields import FaultsError
-from toolyard.core.model import Endpoint, Url
-from toolyard.core.server_entries import LAUNCH_KEYS, SWITCH_KEYS
-from toolyard.features.clients.formats import put, raw_entry, remove
+from toolyard.core.model import Endpoint
+from toolyard.features.clients.entry_edits import (
+    added_keys,
+    drop,
+    hash_raw,
+    holds_ours,
+    holds_secret,
+    own_raw,
+    put_back,
+    put_own,
+    remove_own,
+)
 from toolyard.features.clients.journal import (
     Journal,
     Record,
@@ -24,10 +30,10 @@ from toolyard.features.clients.journal import (
     last_order,
 )
 from toolyard.features.clients.known import FORMER_IDS, find_client
-from toolyard.features.clients.ours import is_ours
 from toolyard.features.clients.places import Place
 from toolyard.features.clients.plan import (
     ChangePlan,
+    Way,
     is_narrowing,
     missing_folders,
     mode_of,
@@ -36,7 +42,6 @@ from toolyard.features.clients.plan import (
     remove_folders,
     write_plan,
 )
-from toolyard.features.clients.shapes import BY_VARIABLE
 from toolyard.installation import NAME
 
 
@@ -46,32 +51,40 @@ class Changes:
     def __init__(self, journal: Journal) -> None:
         self.journal = journal
 
-    def plan_connect(self, place: Place, endpoint: Endpoint) -> ChangePlan:
-        """Plan to put the hub into a file.
+    def plan_connect(
+        self, place: Place, endpoint: Endpoint | None, replaced: Sequence[Way] = ()
+    ) -> ChangePlan:
+        """Plan to put the hub into a file, in place of the entries in `replaced`.
+
+        Without an endpoint the hub's entry stays as it is.
 
         Raises:
             TakenError: The name is in use for something else.
             ConfigError: The file cannot be used as it is, or the client cannot take it.
             StoreError: The file cannot be read.
         """
-        raw = place.client.shape.write(endpoint)
+        raw = place.client.shape.write(endpoint) if endpoint else None
         before = read_file(place)
         with _about(place):
-            present = _entry(place, before)
-            if present is not None and not _holds_ours(place, present):
+            present = own_raw(place, before)
+            if present is not None and not holds_ours(place, present):
                 raise TakenError(
                     f"{place.client.title} has another server '{NAME}' in '{place.path}'",
                     "rename it there, and try again",
                 )
-            raw = raw | _added_keys(present) if present else raw
-            after = before if present == raw else _put(place, before or b"", raw)
-        modes = narrowed(place) if _holds_secret(endpoint) else self._former_modes(place)
-        return ChangePlan(place, "connected", before, after, modes)
+            raw = raw | added_keys(present) if raw and present else raw
+            after = before if raw in (None, present) else put_own(place, before or b"", raw)
+            after = drop(place, after, replaced)
+        modes = None
+        if endpoint:
+            modes = narrowed(place) if holds_secret(endpoint) else self._former_modes(place)
+        return ChangePlan(place, "connected", before, after, modes, replaced=tuple(replaced))
 
     def plan_disconnect(self, place: Place) -> ChangePlan:
         """Plan to take the hub out of a file.
 
         A file that nobody touched since it was connected becomes what it was before, every byte.
+        Otherwise the entries that the hub had replaced come back.
 
         Raises:
             TakenError: What has the name is not ours.
@@ -80,16 +93,31 @@ class Changes:
         """
         before = read_file(place)
         with _about(place):
-            present = _entry(place, before)
+            present = own_raw(place, before)
             if before is None or present is None:
                 return ChangePlan(place, "disconnected", before, before)
-            if not _holds_ours(place, present):
+            if not holds_ours(place, present):
                 raise TakenError(
                     f"the server '{NAME}' in '{place.path}' is not this hub", "it was left alone"
                 )
             is_certain, earlier = self._earlier(place, before)
-            after = earlier if is_certain else _remove(place, before)
-        return ChangePlan(place, "disconnected", before, after, self._former_modes(place))
+            after, ways = (earlier, ()) if is_certain else self._restored(place, before)
+        modes = self._former_modes(place)
+        return ChangePlan(place, "disconnected", before, after, modes, replaced=ways)
+
+    def _restored(self, place: Place, data: bytes) -> tuple[bytes, tuple[Way, ...]]:
+        """The file without the hub, with the entries that it had replaced; and these."""
+        data = remove_own(place, data)
+        ways: list[Way] = []
+        for record in self.journal.records():
+            if record.path != str(place.path) or record.undone:
+                continue
+            if record.what == "disconnected":
+                break  # they came back with it
+            if record.replaced:
+                data = put_back(place, data, self.journal.backup(record), record.replaced)
+                ways += record.replaced
+        return data, tuple(ways)
 
     def _former_modes(self, place: Place) -> tuple[int, int] | None:
         """The mode a file has and had, if we took it from others and nobody changed it since."""
@@ -110,7 +138,7 @@ class Changes:
                 earlier = self.journal.backup(record)
             except StoreError:
                 return False, None
-            if _entry(place, earlier) is None:
+            if own_raw(place, earlier) is None:
                 return True, earlier
         return False, None
 
@@ -159,27 +187,29 @@ class Changes:
         what: What = "disconnected" if record.what == "connected" else "connected"
         old, new = record.modes or (None, None)
         modes = (new, old) if old and new and mode_of(place) == new else None
-        if hash_of(now) == record.after:
-            return record, ChangePlan(place, what, now, was, modes)
-        with _about(place):
-            return record, ChangePlan(
-                place, what, now, self._merged(record, place, now, was), modes
-            )
+        after = was
+        if hash_of(now) != record.after:
+            with _about(place):
+                after = self._merged(record, place, now, was)
+        return record, ChangePlan(place, what, now, after, modes, replaced=record.replaced)
 
     def _merged(
         self, record: Record, place: Place, now: bytes | None, was: bytes | None
     ) -> bytes | None:
-        """The file as it is, with only our entry put back to what it was."""
+        """The file as it is, with our entry and those it replaced put back to what they were."""
         if now == was:
             return now
-        if _hash_entry(_entry(place, now)) != record.entry:
+        if hash_raw(own_raw(place, now)) != record.entry:
             raise ConfigError(
                 f"the entry '{NAME}' was changed since",
                 f"look at it; what the file held is in {self.journal.backup_file(record)}",
             )
-        entry = _entry(place, was)
+        entry = own_raw(place, was)
         data = now or b""
-        return _remove(place, data) if entry is None else _put(place, data, entry)
+        data = remove_own(place, data) if entry is None else put_own(place, data, entry)
+        if record.what == "connected":
+            return put_back(place, data, was, record.replaced)
+        return drop(place, data, record.replaced)
 
     def undo(self, record: Record, plan: ChangePlan) -> None:
         """Undo a change as planned.
@@ -209,13 +239,15 @@ class Changes:
             what=plan.what,
             before=hash_of(plan.before),
             after=hash_of(plan.after),
-            entry=_hash_entry(_entry(place, plan.after)),
+            entry=hash_raw(own_raw(place, plan.after)),
             base=str(place.base),
             project=place.project,
             made=tuple(map(str, missing_folders(place.path.parent))),
             modes=plan.modes,
             ended=plan.ended,
             batch=plan.batch,
+            replaced=plan.replaced,
+            sealed=bool(plan.replaced),
         )
 
     def _chosen(self, id_: str) -> Record:
@@ -247,39 +279,3 @@ def _about(place: Place) -> Iterator[None]:
     except ConfigError as error:
         hint = error.hint or "correct the file, and try again"
         raise ConfigError(f"'{place.path}' was left alone: {error}", hint) from error
-
-
-def _entry(place: Place, data: bytes | None) -> Any:
-    return None if data is None else raw_entry(place.client.shape, data, NAME)
-
-
-def _put(place: Place, data: bytes, raw: Any) -> bytes:
-    return put(place.client.shape, data, NAME, raw)
-
-
-def _remove(place: Place, data: bytes) -> bytes:
-    return remove(place.client.shape, data, NAME)
-
-
-def _holds_ours(place: Place, raw: Any) -> bool:
-    try:
-        entry = place.client.shape.read(NAME, raw)
-    except FaultsError:
-        return False
-    return is_ours(NAME, entry.endpoint)
-
-
-def _added_keys(raw: dict[str, Any]) -> dict[str, Any]:
-    """The keys that somebody added to our entry, beside those that start, reach or switch it."""
-    ours = (*LAUNCH_KEYS, *SWITCH_KEYS, *BY_VARIABLE)
-    return {key: value for key, value in raw.items() if key not in ours}
-
-
-def _hash_entry(raw: Any) -> str:
-    if raw is None:
-        return ""
-    return hash_of(json.dumps(raw, sort_keys=True, default=str).encode())
-
-
-def _holds_secret(endpoint: Endpoint) -> bool:
-    return isinstance(endpoint, Url) and bool(endpoint.headers)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,6 +12,7 @@ from toolyard.console.context import CliContext, Decorated, config_option, json_
 from toolyard.console.errors import CommandError
 from toolyard.console.exits import Exit
 from toolyard.console.terminal import clean
+from toolyard.core.jsontypes import JsonObject
 from toolyard.features.clients.confirming import (
     change_files,
     describe_change,
@@ -22,7 +23,7 @@ from toolyard.features.clients.confirming import (
 from toolyard.features.quirks.commands import describe_limits, quirks_command, read_quirks
 
 if TYPE_CHECKING:
-    from toolyard.features.clients.operations import ClientChangeRow, ClientList
+    from toolyard.features.clients.operations import ChangeAnswer, ClientChangeRow, ClientList
 
 TITLES = ("client", "installed", "connected", "limits", "file")
 CLOSING = "restart the clients to apply this; undo it with: toolyard undo"
@@ -75,7 +76,7 @@ def _list_clients(context: CliContext, project: str | None = None) -> ClientList
     return context.run_here(list_clients, ClientsOfProject(find_folder(project)))
 
 
-def _client_rows(answer: ClientList, limits: dict[str, str]) -> list[dict[str, Any]]:
+def _client_rows(answer: ClientList, limits: dict[str, str]) -> list[JsonObject]:
     import msgspec
 
     return [
@@ -83,7 +84,7 @@ def _client_rows(answer: ClientList, limits: dict[str, str]) -> list[dict[str, A
     ]
 
 
-def _show(context: CliContext, rows: list[dict[str, Any]]) -> None:
+def _show(context: CliContext, rows: list[JsonObject]) -> None:
     cells = [
         [
             row["client"],
@@ -105,6 +106,10 @@ def _show(context: CliContext, rows: list[dict[str, Any]]) -> None:
 @project_option
 @click.option("--http", is_flag=True, help="By address, with a token of its own, not by command.")
 @click.option("--agent", default="", metavar="NAME", help="Connect it as this agent.")
+@click.option("--profile", default="", metavar="NAME", help="Show it what this profile selects.")
+@click.option(
+    "--replace", "replaces", is_flag=True, help="Remove the servers that the hub has from its file."
+)
 @dry_option
 @yes_option
 @config_option
@@ -118,6 +123,8 @@ def connect_command(
     project: str | None,
     http: bool,
     agent: str,
+    profile: str,
+    replaces: bool,
     dry_run: bool,
     yes: bool,
 ) -> None:
@@ -128,6 +135,7 @@ def connect_command(
 
     \b
     toolyard connect cursor codex
+    toolyard connect --all --replace
     toolyard connect --all --dry-run
     toolyard connect vscode --project .
     """
@@ -139,7 +147,15 @@ def connect_command(
     folder, chosen = find_folder(project), _chosen(context, names, every)
     batch = _new_batch(chosen)
     orders = {
-        name: ConnectClient(name=name, http=http, agent=agent, project=folder, batch=batch)
+        name: ConnectClient(
+            name=name,
+            http=http,
+            agent=agent,
+            profile=profile,
+            replace=replaces,
+            project=folder,
+            batch=batch,
+        )
         for name in chosen
     }
     change_files(
@@ -147,7 +163,7 @@ def connect_command(
         connect_client,
         orders,
         describe_change,
-        closing=CLOSING,
+        closing=lambda _: CLOSING,
         dry_run=dry_run,
         yes=yes,
     )
@@ -182,7 +198,7 @@ def disconnect_command(
         disconnect_client,
         orders,
         describe_change,
-        closing=CLOSING,
+        closing=lambda _: CLOSING,
         dry_run=dry_run,
         yes=yes,
     )
@@ -214,7 +230,22 @@ def undo_command(
     clients = {change.id: change.client for change in changes}
     ids = [id_] if id_ else [change.id for change in last_order(changes)]
     orders = {clients.get(change, change): UndoChange(id=change) for change in ids}
-    change_files(context, undo_change, orders, describe_undo, dry_run=dry_run, yes=yes)
+    change_files(
+        context,
+        undo_change,
+        orders,
+        describe_undo,
+        closing=_close_undo,
+        dry_run=dry_run,
+        yes=yes,
+    )
+
+
+def _close_undo(changes: Sequence[ChangeAnswer]) -> str:
+    """Say that servers which a client has again are still in the hub as well."""
+    if not any(change.replaced for change in changes):
+        return "restart the clients to apply this"
+    return "restart the clients to apply this; the hub keeps the servers, see: toolyard list"
 
 
 def _list_past(context: CliContext, changes: Sequence[ClientChangeRow]) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 CANNOT_ASK = "cannot ask (no terminal); preview with --dry-run, then add --yes"
 COLOURS = {"+": "green", "-": "red", "@": "cyan"}
-KEYS = ("client", "file", "what", "changed", "difference", "id", "token_ended")
+KEYS = ("client", "file", "what", "changed", "difference", "id", "token_ended", "replaced")
 Failures = list[tuple[str, ToolyardError]]
 
 yes_option = click.option("--yes", "-y", is_flag=True, help="Do not ask.")
@@ -33,7 +33,7 @@ def change_files(
     orders: Mapping[str, Order],
     describe: Callable[[ChangeAnswer], str],
     *,
-    closing: str = "",
+    closing: Callable[[Sequence[ChangeAnswer]], str],
     dry_run: bool,
     yes: bool,
 ) -> None:
@@ -42,7 +42,7 @@ def change_files(
     Args:
         orders: By the client that each is about.
         describe: Gives the line about a change; none if that is empty.
-        closing: The last note if anything was changed.
+        closing: Gives the last note, if anything was changed.
     """
     previews, failures = _preview(context, operation, orders)
     for note in dict.fromkeys(preview.note for preview in previews.values() if preview.note):
@@ -63,8 +63,8 @@ def change_files(
 
     def tell() -> None:
         _tell(context, changes, describe, is_shown=not (dry_run or yes))
-        if closing and any(change.changed for change in changes) and not dry_run:
-            context.terminal.note(closing)
+        if any(change.changed for change in changes) and not dry_run:
+            context.terminal.note(closing(changes))
 
     context.terminal.answer(answer, tell)
     _name_failures(context, failures)
@@ -118,11 +118,12 @@ def _ask(context: CliContext, yes: bool, previews: Sequence[ChangeAnswer]) -> No
     if not (sys.stdin.isatty() and sys.stdout.isatty()) or context.terminal.as_json:
         raise click.UsageError(CANNOT_ASK)
     for preview in previews:
-        _show_difference(context, preview.difference)
+        show_difference(context, preview.difference)
     click.confirm("Write this?", abort=True)
 
 
-def _show_difference(context: CliContext, text: str) -> None:
+def show_difference(context: CliContext, text: str) -> None:
+    """Show a change of a file, in colours where the terminal has some."""
     for line in text.splitlines():
         colour = COLOURS.get(line[:1])
         shown = "".join(char if char.isprintable() or char == "\t" else "?" for char in line)
@@ -138,7 +139,7 @@ def _tell(
 ) -> None:
     for change in changes:
         if not is_shown:
-            _show_difference(context, change.difference)
+            show_difference(context, change.difference)
         if line := describe(change):
             context.terminal.say(line)
         if change.token_ended:
@@ -149,12 +150,15 @@ def describe_change(change: ChangeAnswer) -> str:
     """The line about a client that is connected or disconnected."""
     if not change.changed:
         return f"{change.client}: nothing to do in {change.file}"
-    return "" if change.dry_run else f"{change.what} {change.client} in {change.file}"
+    instead = f" in place of {', '.join(change.replaced)}" if change.what == "connected" else ""
+    line = f"{change.what} {change.client} in {change.file}{instead if change.replaced else ''}"
+    return "" if change.dry_run else line
 
 
 def describe_undo(change: ChangeAnswer) -> str:
     """The line about a change that is undone."""
-    return "" if change.dry_run else f"undid {change.id}: {change.what} {change.client}"
+    back = f", which has {', '.join(change.replaced)} again" if change.replaced else ""
+    return "" if change.dry_run else f"undid {change.id}: {change.what} {change.client}{back}"
 
 
 def _as_refusal(error: ToolyardError) -> CommandError:

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
+from toolyard.core.endpoint import EndpointEntry
 from toolyard.core.errors import ConfigError, ToolyardError
 from toolyard.core.model import Command, Endpoint, Url
 from toolyard.features.clients.change import Changes
@@ -16,7 +17,7 @@ from toolyard.features.clients.journal import Journal, Record
 from toolyard.features.clients.known import CLIENTS, Client, find_client
 from toolyard.features.clients.ours import is_ours, own_address, own_command, own_entry
 from toolyard.features.clients.places import Place, Surroundings, is_installed, one_place
-from toolyard.features.clients.plan import ChangePlan, read_file
+from toolyard.features.clients.plan import ChangePlan, Way, read_file
 from toolyard.features.tokens.model import PREFIX, AgentToken, hash_of, new_token
 from toolyard.features.tokens.store import TokensFile
 from toolyard.installation import NAME, fleeting_note
@@ -35,7 +36,7 @@ class ClientState:
     installed: bool
     path: Path
     how: str = ""
-    """`stdio` or `http` if it is connected, with the agent it is connected as."""
+    """`stdio` or `http` if it is connected, with the agent or profile it is connected with."""
     problem: str = ""
     """The reason why its file cannot be used."""
 
@@ -47,6 +48,11 @@ class ConnectOptions:
     project: Path | None = None
     http: bool = False
     agent: str = ""
+    profile: str = ""
+    replaced: tuple[Way, ...] = ()
+    """The entries of its file that leave for the hub's."""
+    keeps_entry: bool = False
+    """It is connected, and stays so in the way it is."""
 
 
 class Connecting:
@@ -100,9 +106,10 @@ class Connecting:
             ToolyardError: It cannot be connected; the message says why.
         """
         place = self.place(name, options.project)
-        return self.changes.plan_connect(place, self._endpoint(place, options, HIDDEN))
+        endpoint = None if options.keeps_entry else self._endpoint(place, options, HIDDEN)
+        return self.changes.plan_connect(place, endpoint, options.replaced)
 
-    def entry(self) -> dict[str, Any]:
+    def entry(self) -> EndpointEntry:
         """The entry for a client that is not known."""
         return own_entry(self._settings)
 
@@ -116,11 +123,14 @@ class Connecting:
         Raises:
             ToolyardError: It could not be done; the file is as it was.
         """
+        if options.keeps_entry:
+            return self.changes.apply(plan)
         if not options.http or not plan.changes:
             return self._apply(plan, None)
         text = new_token()
-        final = self.changes.plan_connect(plan.place, self._endpoint(plan.place, options, text))
-        token = _token(plan.place.client.name, text, options.agent)
+        endpoint = self._endpoint(plan.place, options, text)
+        final = self.changes.plan_connect(plan.place, endpoint, options.replaced)
+        token = _token(plan.place.client.name, text, options.agent, options.profile)
         return self._apply(replace(plan, after=final.after), token)
 
     def plan_disconnect(self, name: str, project: Path | None = None) -> ChangePlan:
@@ -158,7 +168,7 @@ class Connecting:
         if is_stale:
             self._revoke(name)
         if held and record.ended == name and text.startswith(PREFIX):
-            self._tokens.keep(_token(record.client, text, _agent(held)))
+            self._tokens.keep(_token(record.client, text, _agent(held), _profile(held)))
         return name if is_stale else ""
 
     def _apply(self, plan: ChangePlan, token: AgentToken | None) -> Record | None:
@@ -184,13 +194,13 @@ class Connecting:
 
     def _endpoint(self, place: Place, options: ConnectOptions, token: str) -> Endpoint:
         if not options.http:
-            return own_command(self._settings, options.agent)
+            return own_command(self._settings, options.agent, options.profile)
         if options.project is not None:
             raise ConfigError(
                 "a token does not belong into a project's file, which others read too",
                 "leave --http or --project out",
             )
-        return own_address(self._url, token, options.agent)
+        return own_address(self._url, token, options.agent, options.profile)
 
 
 def token_name(client: str) -> str:
@@ -198,10 +208,10 @@ def token_name(client: str) -> str:
     return f"client-{client}"
 
 
-def _token(client: str, text: str, agent: str) -> AgentToken:
+def _token(client: str, text: str, agent: str, profile: str) -> AgentToken:
     now = datetime.now(UTC).isoformat(timespec="seconds")
     digest = hash_of(text.encode())
-    return AgentToken(token_name(client), digest, created_at=now, agent=agent)
+    return AgentToken(token_name(client), digest, profile=profile, created_at=now, agent=agent)
 
 
 def _how(place: Place) -> str:
@@ -209,10 +219,18 @@ def _how(place: Place) -> str:
     if endpoint is None:
         return ""
     if isinstance(endpoint, Url):
-        return " as ".join(filter(None, ("http", _agent(endpoint))))
-    words = endpoint.argv
-    agent = words[words.index("--agent") + 1 :][:1] if "--agent" in words else ()
-    return " as ".join(("stdio", *agent))
+        return _joined("http", _agent(endpoint), _profile(endpoint))
+    agent, profile = (_value_of(endpoint.argv, flag) for flag in ("--agent", "--profile"))
+    return _joined("stdio", agent, profile)
+
+
+def _joined(transport: str, agent: str, profile: str) -> str:
+    told = f" as {agent}" if agent else f" with profile {profile}" if profile else ""
+    return f"{transport}{told}"
+
+
+def _value_of(words: tuple[str, ...], flag: str) -> str:
+    return "".join(words[words.index(flag) + 1 :][:1]) if flag in words else ""
 
 
 def _own_entry(place: Place, data: bytes | None) -> Command | Url | None:
@@ -229,6 +247,10 @@ def _own_url(place: Place, data: bytes | None) -> Url | None:
 
 def _agent(url: Url) -> str:
     return url.url.partition("/mcp/a/")[2]
+
+
+def _profile(url: Url) -> str:
+    return url.url.partition("/mcp/p/")[2]
 
 
 def _bearer(url: Url | None) -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
+from toolyard.core.jsontypes import JsonObject
 from toolyard.core.model import Command, Endpoint, Url
 from toolyard.features.clients.formats import put
 from toolyard.features.clients.known import BY_NAME
@@ -137,7 +138,7 @@ def _by_words(servers: Servers, others: tuple[str, ...]) -> Delivery:
     return Delivery("-c flags, secrets in the environment", flagged, tuple(env.items()))
 
 
-def _codex_entry(endpoint: Endpoint, env: dict[str, str]) -> dict[str, Any]:
+def _codex_entry(endpoint: Endpoint, env: dict[str, str]) -> JsonObject:
     if isinstance(endpoint, Url):
         return {"url": endpoint.url, **_codex_headers(endpoint, env)}
     return {
@@ -148,7 +149,7 @@ def _codex_entry(endpoint: Endpoint, env: dict[str, str]) -> dict[str, Any]:
     }
 
 
-def _codex_env(command: Command, env: dict[str, str]) -> dict[str, Any]:
+def _codex_env(command: Command, env: dict[str, str]) -> JsonObject:
     plain: dict[str, str] = {}
     passed = []
     for name, value in command.env:
@@ -158,13 +159,13 @@ def _codex_env(command: Command, env: dict[str, str]) -> dict[str, Any]:
             passed.append(name)
         else:
             plain[name] = value
-    fields: dict[str, Any] = {"env": plain} if plain else {}
+    fields: JsonObject = {"env": plain} if plain else {}
     return fields | ({"env_vars": passed} if passed else {})
 
 
-def _codex_headers(url: Url, env: dict[str, str]) -> dict[str, Any]:
+def _codex_headers(url: Url, env: dict[str, str]) -> JsonObject:
     named: dict[str, str] = {}
-    fields: dict[str, Any] = {}
+    fields: JsonObject = {}
     for name, value in url.headers:
         variable = f"TOOLYARD_HEADER_{len(env)}"
         if name.lower() == "authorization" and value.startswith(_BEARER):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import json
+import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,44 +14,60 @@ from toolyard.core.errors import ConfigError
 from toolyard.core.model import Command
 from toolyard.records.jsonc import parse
 from toolyard.records.secrets.mask import (
+    HIDDEN,
     Mask,
     hide_in_addresses,
+    is_reference,
     is_secret_name,
     learn,
     looks_random,
 )
 
+_PAIR: Final = re.compile(
+    r"""(["']?([\w.-]{1,100})["']?\s{0,9}[:=]\s{0,9})(["'])((?:(?!\3)[^\\]|\\.)+)\3"""
+)
+"""A name and a text, as JSON and TOML write them."""
 LONGEST_LINE: Final = 400
 """Characters; a file on one line would fill the screen with what did not change."""
 
 
 def difference(path: Path, before: bytes | None, after: bytes | None) -> str:
     """Give the unified difference; empty if there is none."""
+    old, new = ((data or b"").decode("utf-8", "replace").splitlines() for data in (before, after))
+    was, is_ = ("/dev/null" if data is None else str(path) for data in (before, after))
+    text = "\n".join(difflib.unified_diff(old, new, was, is_, lineterm=""))
+    shown = hide_in_addresses(_learn(text, path, (before, after)).hide(text))
+    return "\n".join(_shortened(line) for line in shown.split("\n"))
+
+
+def _learn(text: str, path: Path, files: Iterable[bytes | None]) -> Mask:
+    """The secrets of files that occur in a text; such a file may hold much more besides."""
     mask = Mask()
-    for data in (before, after):
+    for data in files if text else ():
         plain = _plain(path, data or b"")
         for name, value in _texts(plain):
-            if is_secret_name(name) or looks_random(value):
-                _learn(mask, value)
+            if (is_secret_name(name) or looks_random(value)) and _occurs(value, text):
+                mask.add(value.removeprefix("Bearer "))
         for words in _lists(plain):
-            learn(Command(words), mask)
-    old, new = (_lines(mask, data) for data in (before, after))
-    was, is_ = ("/dev/null" if data is None else str(path) for data in (before, after))
-    lines = difflib.unified_diff(old, new, was, is_, lineterm="")
-    return "\n".join(_shortened(line) for line in lines)
+            if any(_occurs(word, text) for word in words):
+                learn(Command(words), mask)
+    return mask
 
 
-def _lines(mask: Mask, data: bytes | None) -> list[str]:
-    text = (data or b"").decode("utf-8", "replace")
-    return hide_in_addresses(mask.hide(text)).splitlines()
+def _occurs(value: str, text: str) -> bool:
+    lines = [line for line in value.splitlines() if line]
+    return any(line in text or json.dumps(line)[1:-1] in text for line in lines)
+
+
+def _hide_value(match: re.Match[str]) -> str:
+    """A pair without its value, however short that is, if its name is that of a secret."""
+    is_shown = not is_secret_name(match[2]) or is_reference(match[4]) or HIDDEN in match[4]
+    return match[0] if is_shown else f"{match[1]}{match[3]}{HIDDEN}{match[3]}"
 
 
 def _shortened(line: str) -> str:
+    line = _PAIR.sub(_hide_value, line)
     return line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE - 4]} ..."
-
-
-def _learn(mask: Mask, value: str) -> None:
-    mask.add(value.removeprefix("Bearer "))
 
 
 def _plain(path: Path, data: bytes) -> Any:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,13 +13,24 @@ from toolyard.console.context import CliContext, config_option, json_option
 from toolyard.console.terminal import clean, visible
 from toolyard.features.clients.commands import find_folder
 from toolyard.features.clients.confirming import CANNOT_ASK, dry_option
+from toolyard.features.clients.import_table import (
+    amount,
+    listed,
+    name_untaken,
+    pairs,
+    run_words,
+    show_servers,
+    variables,
+)
 
 if TYPE_CHECKING:
-    from toolyard.core.model import Endpoint, Pairs
+    from toolyard.core.jsontypes import JsonObject
     from toolyard.features.clients.importing import FoundServer, Gathered
-    from toolyard.features.clients.untaken import Untaken
+    from toolyard.features.secrets.moving import MovedSecrets
+    from toolyard.yard import Yard
 
-TITLES = ("name", "runs", "with", "from")
+Moved = Mapping[str, "MovedSecrets"]
+"""The endpoints of servers without their secrets, by the names of the servers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +71,9 @@ def import_command(
     """Import the servers of your clients.
 
     Without names, imports from every client that has a file. Servers that run the same are imported
-    once, whatever they are called. Servers that only a project's file names are confirmed one by
-    one, because others may have written that file.
+    once, whatever they are called. Tokens and passwords move into your keyring, or into private
+    files if there is none. Servers that only a project's file names are confirmed one by one,
+    because others may have written that file.
 
     Lists the keys that cannot be imported. A server whose tools a client had filtered is confirmed
     on its own, because all of its tools can be used here.
@@ -70,6 +81,8 @@ def import_command(
     With --from, imports the servers of another hub from its files, or from its usual place. Its
     groups, tags and tool filters become profiles. HUB is mcpproxy, toolhive, docker, 1mcp, mcphub,
     mcp-hub, mcpm, fastmcp or litellm; claude-plugins imports the servers of plugins of Claude Code.
+
+    To import the servers and connect the clients in one step: toolyard setup
     """
     if hub is not None:
         from toolyard.features.clients.peers.command import ImportConsent, import_from
@@ -79,27 +92,58 @@ def import_command(
     gathered = _gather(context, names, project)
     for problem in gathered.problems if not context.terminal.as_json else ():
         context.terminal.note(f"note: {clean(problem.text)}")
+    _name_others(context, names, project)
     new = [server for server in gathered.servers if not server.present]
+    moved = _move_out(context, new)
     taken: list[FoundServer] = []
     if not dry_run:
         taken = _confirmed(context, new, Consent(yes, yes_project, yes_unrestricted))
-        _take(context, taken)
-    answer = _plain(gathered, taken, dry_run)
-    context.terminal.answer(answer, lambda: _tell(context, gathered, new, taken, dry_run))
+        _take(context, taken, moved)
+    answer = _plain(gathered, taken, moved, dry_run)
+    context.terminal.answer(answer, lambda: _tell(context, gathered, new, taken, moved, dry_run))
 
 
 def _gather(context: CliContext, names: Sequence[str], project: str | None) -> Gathered:
-    from toolyard.features.clients.importing import gather, places_to_read
+    from toolyard.features.clients.importing import places_to_read
     from toolyard.features.clients.known import CLIENTS, find_client
     from toolyard.features.clients.places import Surroundings, project_folder
-    from toolyard.features.servers.store import ServersFile
-    from toolyard.features.servers.writing import servers_path
+    from toolyard.features.clients.replacing import gather_with
 
     clients = [find_client(name) for name in names] or CLIENTS
     folder = project_folder(find_folder(project))
-    places = places_to_read(clients, Surroundings.here(), folder)
-    servers = ServersFile(Path(servers_path(context))).load().servers
-    return gather(places, {server.id.name: server.endpoint for server in servers})
+    return gather_with(_open(context), places_to_read(clients, Surroundings.here(), folder))
+
+
+def _open(context: CliContext) -> Yard:
+    from toolyard.console.here import open_yard
+    from toolyard.features.clients import FEATURE
+
+    settings = context.hub_settings if context.hub_of_config else context.settings
+    return open_yard(settings, FEATURE.package)
+
+
+def _name_others(context: CliContext, names: Sequence[str], project: str | None) -> None:
+    """Say how many servers are for single projects, and so were not looked at."""
+    from toolyard.features.clients.importing import gather, places_of_projects
+    from toolyard.features.clients.known import CLIENTS, find_client
+    from toolyard.features.clients.places import Surroundings
+
+    clients = [find_client(name) for name in names] or CLIENTS
+    folder = find_folder(project)
+    places = places_of_projects(clients, Surroundings.here())
+    others = [place for place in places if place.project != folder]
+    count = len(gather(others, {}).servers)
+    if count:
+        folders = ", ".join(dict.fromkeys(place.project for place in others))
+        context.terminal.note(f"note: {count} more in projects, see --project: {clean(folders)}")
+
+
+def _move_out(context: CliContext, new: Sequence[FoundServer]) -> Moved:
+    from toolyard.features.secrets.moving import SecretMover
+    from toolyard.features.secrets.store import Secrets
+
+    mover = SecretMover(Secrets(context.settings.state_dir))
+    return {server.name: mover.move_out(server.name, server.endpoint) for server in new}
 
 
 def _confirmed(context: CliContext, new: list[FoundServer], consent: Consent) -> list[FoundServer]:
@@ -114,11 +158,12 @@ def _confirmed(context: CliContext, new: list[FoundServer], consent: Consent) ->
         if not consent.own and not all(server.is_shared for server in others):
             raise click.UsageError(CANNOT_ASK)
         _name_left(context, others, consent)
+        show_servers(context, covered if not context.terminal.as_json else ())
         return covered
     together = [server for server in others if not (server.is_shared or server.opens)]
+    show_servers(context, covered + together)
     if together:
-        _table(context, together)
-        click.confirm(f"Import {_amount(together)}?", abort=True)
+        click.confirm(f"Import {amount(together)}?", abort=True)
     alone = [server for server in others if server.is_shared or server.opens]
     return covered + together + [server for server in alone if _approved(context, server)]
 
@@ -131,22 +176,23 @@ def _name_left(context: CliContext, left: list[FoundServer], consent: Consent) -
         )
     for server in left:
         if server.opens and not consent.unrestricted:
-            lost = _listed(part for part in server.untaken if part.opens)
+            lost = listed(part for part in server.untaken if part.opens)
             context.terminal.note(
                 f"note: '{server.name}' was not imported: it would lose its restrictions"
-                f" ({clean(lost)}); add --yes-unrestricted"
+                f" ({clean(lost)}); add --yes-unrestricted, or keep them with: toolyard setup"
             )
 
 
 def _approved(context: CliContext, server: FoundServer) -> bool:
     """Show one server in full, and have it confirmed."""
     context.terminal.say()
-    context.terminal.say(f"'{server.name}' of {_sources(server)} would run:")
-    for word in _words(server):
+    places = ", ".join(f"{place.client.name} ({place.path})" for place in server.places)
+    context.terminal.say(f"'{server.name}' of {places} would run:")
+    for word in run_words(server):
         context.terminal.say(f"  {_on_one_line(word)}")
-    for variable in _variables(server):
+    for variable in variables(server):
         context.terminal.say(f"  with {_on_one_line(variable)}")
-    _name_untaken(context, server)
+    name_untaken(context, server)
     return click.confirm("Import it?", default=False)
 
 
@@ -155,13 +201,18 @@ def _on_one_line(text: str) -> str:
     return visible(text).replace("\n", "\\n").replace("\t", "\\t")
 
 
-def _take(context: CliContext, taken: list[FoundServer]) -> None:
+def _take(context: CliContext, taken: list[FoundServer], moved: Moved) -> None:
+    """Store the secrets of servers, and write the servers down."""
+    from toolyard.features.secrets.operations import NewSecret, put_secret
     from toolyard.features.servers.operations import AddServer, add_server
 
     is_shown = True
     for server in taken:
-        order = AddServer({"name": server.name, "entry": server.entry()})
-        is_shown = context.run(add_server, order).noticed
+        bare = moved[server.name]
+        for name, value in bare.values.items():
+            context.run_here(put_secret, NewSecret(name, value, or_file=True))
+        entry = replace(server, endpoint=bare.endpoint).entry()
+        is_shown = context.run(add_server, AddServer({"name": server.name, "entry": entry})).noticed
     if not is_shown and context.hub_of_config:
         context.terminal.note(
             "note: the running hub does not show them yet; check with: toolyard list"
@@ -173,6 +224,7 @@ def _tell(
     gathered: Gathered,
     new: list[FoundServer],
     taken: list[FoundServer],
+    moved: Moved,
     dry_run: bool,
 ) -> None:
     if not new:
@@ -180,101 +232,68 @@ def _tell(
         text = f"all {count} servers are in the yard already" if count else "no servers were found"
         context.terminal.say(text)
         return
-    _table(context, new if dry_run else taken)
+    if dry_run:
+        show_servers(context, new)
+    tell_secrets(context, [moved[server.name] for server in (new if dry_run else taken)], dry_run)
     if not dry_run:
         from toolyard.features.servers.writing import servers_path
 
-        context.terminal.say(f"imported {_amount(taken)} into {servers_path(context)}")
+        context.terminal.say(f"imported {amount(taken)} into {servers_path(context)}")
         if taken:
-            context.terminal.note("your clients still start them too; remove them there")
+            context.terminal.note(
+                "your clients still start them too; replace them there with:"
+                " toolyard connect --all --replace"
+            )
 
 
-def _amount(servers: Sequence[FoundServer]) -> str:
-    return f"{len(servers)} server{'s' * (len(servers) != 1)}"
+def tell_secrets(context: CliContext, moved: Sequence[MovedSecrets], dry_run: bool) -> None:
+    """Say which secrets move, where to, and which ones the user has to give."""
+    names = list(dict.fromkeys(name for bare in moved for name in bare.values))
+    if names:
+        verb = "would move" if dry_run else "moved"
+        where = "your keyring" if _has_keyring() else "private files"
+        context.terminal.say(f"{verb} {amount(names, 'secret')} into {where}: {', '.join(names)}")
+    for secret in (secret for bare in moved for secret in bare.needed):
+        file = f" --file {secret.path}" if secret.place == "file" else ""
+        context.terminal.say(
+            f"a value is missing; give it with: toolyard secret set {secret.name}{file}"
+        )
 
 
-def _table(context: CliContext, servers: list[FoundServer]) -> None:
-    rows = [
-        [server.name, " ".join(_words(server)), ", ".join(_variables(server)), _sources(server)]
-        for server in servers
-    ]
-    if rows:
-        context.terminal.table(TITLES, rows)
-    for server in servers:
-        _name_untaken(context, server)
+def _has_keyring() -> bool:
+    from toolyard.records.secrets.keyring import has_keyring
+
+    return has_keyring()
 
 
-def _name_untaken(context: CliContext, server: FoundServer) -> None:
-    if opening := _listed(part for part in server.untaken if part.opens):
-        context.terminal.say(f"'{server.name}' loses its restrictions: {clean(opening)}")
-    if others := _listed(part for part in server.untaken if not part.opens):
-        context.terminal.say(f"'{server.name}' is imported without {clean(others)}")
-    if any(part.key.startswith("${") for part in server.untaken):
-        context.terminal.say("  hint: toolyard secret set NAME, and write ${keyring:NAME} instead")
-
-
-def _listed(untaken: Iterator[Untaken]) -> str:
-    return ", ".join(f"{part.key} ({part.client})" for part in untaken)
-
-
-def _words(server: FoundServer) -> Sequence[str]:
-    """The command that would be run, or the address that would be reached.
-
-    Of a project's file every character, because somebody else may have hidden something in it.
-    """
-    from toolyard.core.model import Command
-    from toolyard.records.secrets.plain_secrets import without_secrets
-
-    endpoint: Endpoint = server.endpoint
-    endpoint = endpoint if server.is_shared else without_secrets(endpoint)
-    return endpoint.argv if isinstance(endpoint, Command) else (endpoint.url,)
-
-
-def _variables(server: FoundServer) -> list[str]:
-    """The names of its variables or headers; of a project's file with their values.
-
-    Those of the user's own files may be secrets. What a project's file has can be read by all who
-    have the project, and a value such as `LD_PRELOAD` decides what is run.
-    """
-    if server.is_shared:
-        return [f"{name}={value}" for name, value in _pairs(server)]
-    return [name for name, _ in _pairs(server)]
-
-
-def _pairs(server: FoundServer) -> Pairs:
-    from toolyard.core.model import Command
-
-    endpoint = server.endpoint
-    return endpoint.env if isinstance(endpoint, Command) else endpoint.headers
-
-
-def _sources(server: FoundServer) -> str:
-    return ", ".join(f"{place.client.name} ({place.path})" for place in server.places)
-
-
-def _plain(gathered: Gathered, taken: list[FoundServer], dry_run: bool) -> dict[str, Any]:
+def _plain(gathered: Gathered, taken: list[FoundServer], moved: Moved, dry_run: bool) -> JsonObject:
     names = {server.name for server in taken}
     return {
         "dry_run": dry_run,
         "servers": [
-            {
-                "name": server.present or server.name,
-                "runs": list(_words(server)),
-                "with": [name for name, _ in _pairs(server)],
-                "values": dict(_pairs(server)) if server.is_shared else {},
-                "from": [
-                    {"client": place.client.name, "file": str(place.path)}
-                    for place in server.places
-                ],
-                "project": server.is_shared,
-                "present": bool(server.present),
-                "taken": not server.present and server.name in names,
-                "not_taken": [
-                    {"client": part.client, "key": part.key, "opens": part.opens}
-                    for part in server.untaken
-                ],
-            }
+            _row(server, moved.get(server.name), server.name in names)
             for server in gathered.servers
         ],
         "problems": [{"text": problem.text, "hint": problem.hint} for problem in gathered.problems],
+    }
+
+
+def _row(server: FoundServer, moved: MovedSecrets | None, is_taken: bool) -> JsonObject:
+    is_new = not server.present
+    return {
+        "name": server.present or server.name,
+        "runs": list(run_words(server)),
+        "with": [name for name, _ in pairs(server)],
+        "values": dict(word.split("=", 1) for word in variables(server))
+        if server.is_shared
+        else {},
+        "from": [{"client": place.client.name, "file": str(place.path)} for place in server.places],
+        "project": server.is_shared,
+        "present": bool(server.present),
+        "taken": is_new and is_taken,
+        "secrets": list(moved.values) if moved and is_new else [],
+        "secrets_needed": [secret.name for secret in moved.needed] if moved and is_new else [],
+        "not_taken": [
+            {"client": part.client, "key": part.key, "opens": part.opens} for part in server.untaken
+        ],
     }

@@ -4,34 +4,66 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from toolyard.core.endpoint import Command, Endpoint, Url, fingerprint, write_endpoint
+from toolyard.core.endpoint import (
+    Command,
+    Endpoint,
+    Url,
+    change_texts,
+    fingerprint,
+    write_endpoint,
+)
 from toolyard.core.endpoint_fields import write_timeout
 from toolyard.core.errors import ToolyardError
+from toolyard.core.jsontypes import JsonObject
 from toolyard.core.model import Problem
 from toolyard.core.problems import ProblemCode
+from toolyard.features.clients.env_files import with_env_file
 from toolyard.features.clients.formats import read
-from toolyard.features.clients.journal import LARGEST
 from toolyard.features.clients.known import Client
 from toolyard.features.clients.ours import is_ours
 from toolyard.features.clients.places import (
+    LARGEST,
     Place,
     Surroundings,
     local_places,
     project_places,
+    projects_in,
     user_places,
 )
-from toolyard.features.clients.shapes import ClientEntry, change_texts
+from toolyard.features.clients.plan import Way
+from toolyard.features.clients.shapes import ClientEntry
 from toolyard.features.clients.untaken import Untaken
+from toolyard.features.secrets.moving import shape_of
 from toolyard.records.files import read_bounded
 
 NAME_LONGEST: Final = 64
 _ODD: Final = re.compile(r"[^A-Za-z0-9_.-]+")
 _WORKSPACE: Final = "${workspaceFolder}"
+Settle = Callable[[str, Endpoint], Endpoint]
+"""Gives the endpoint of a server as the yard would have it under that name."""
+
+
+def _as_it_is(_name: str, endpoint: Endpoint) -> Endpoint:
+    return endpoint
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """One entry of a client's file."""
+
+    place: Place
+    name: str
+    enabled: bool = True
+
+    @property
+    def way(self) -> Way:
+        """The keys that lead to it."""
+        return (*(self.place.keys or (self.place.client.shape.top,)), self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +80,8 @@ class FoundServer:
     timeout: float | None = None
     untaken: tuple[Untaken, ...] = ()
     """The parts of these files about it that are not taken over."""
+    origins: tuple[Origin, ...] = ()
+    """Every entry that declares it."""
 
     @property
     def opens(self) -> bool:
@@ -59,12 +93,19 @@ class FoundServer:
         """True if only files of projects name it, which others may have written."""
         return all(place.is_shared for place in self.places)
 
-    def entry(self) -> dict[str, Any]:
+    @property
+    def projects(self) -> tuple[str, ...]:
+        """The projects it is for; empty if it is for all that its user does."""
+        projects = tuple(dict.fromkeys(place.project for place in self.places))
+        return projects if all(projects) else ()
+
+    def entry(self) -> JsonObject:
         """It as an entry of the servers file."""
         more = {
             "timeout": write_timeout(self.timeout) if self.timeout else None,
             "title": self.title,
             "disabled": not self.enabled,
+            "project": self.projects[0] if len(self.projects) == 1 else "",
         }
         more = {key: value for key, value in more.items() if value}
         return write_endpoint(self.endpoint) | more
@@ -91,7 +132,22 @@ def places_to_read(
     return [place for place in places if place.path.is_file()]
 
 
-def gather(places: Sequence[Place], present: Mapping[str, Endpoint]) -> Gathered:
+def places_of_projects(clients: Iterable[Client], around: Surroundings) -> list[Place]:
+    """The parts of the user's own files that are each for one project."""
+    places: list[Place] = []
+    for client in clients:
+        try:
+            projects = projects_in(client, around)
+        except (OSError, ToolyardError):
+            continue  # whoever reads the file itself names the problem
+        for project in projects:
+            places += local_places(client, around, project)
+    return places
+
+
+def gather(
+    places: Sequence[Place], present: Mapping[str, Endpoint], settle: Settle = _as_it_is
+) -> Gathered:
     """Read the files, and merge what runs the same; `present` is what the yard has, by name."""
     merged: dict[str, FoundServer] = {}
     problems: list[Problem] = []
@@ -100,7 +156,7 @@ def gather(places: Sequence[Place], present: Mapping[str, Endpoint]) -> Gathered
         problems += trouble
         for entry in entries:
             _merge(merged, entry, place)
-    return Gathered(tuple(_named(merged, present)), tuple(problems))
+    return Gathered(tuple(_named(merged, present, settle)), tuple(problems))
 
 
 def _read(place: Place) -> tuple[list[ClientEntry], list[Problem]]:
@@ -118,12 +174,9 @@ def _read(place: Place) -> tuple[list[ClientEntry], list[Problem]]:
         )
         for problem in file.problems
     ]
-    entries = [
-        replace(entry, endpoint=_settled(entry.endpoint, place))
-        for entry in file.entries
-        if not is_ours(entry.name, entry.endpoint)
-    ]
-    return entries, problems
+    others = [entry for entry in file.entries if not is_ours(entry.name, entry.endpoint)]
+    entries = [with_env_file(entry, place) for entry in others]
+    return [replace(entry, endpoint=_settled(entry.endpoint, place)) for entry in entries], problems
 
 
 def _settled(endpoint: Endpoint, place: Place) -> Endpoint:
@@ -148,6 +201,7 @@ def _merge(merged: dict[str, FoundServer], entry: ClientEntry, place: Place) -> 
         title=entry.title,
         timeout=entry.timeout,
         untaken=tuple(replace(lost, client=client) for lost in entry.untaken),
+        origins=(Origin(place, entry.name, entry.enabled),),
     )
     merged[key] = _joined(merged[key], new) if key in merged else new
 
@@ -162,6 +216,7 @@ def _joined(first: FoundServer, second: FoundServer) -> FoundServer:
         title=first.title or second.title,
         timeout=max(filter(None, (first.timeout, second.timeout)), default=None),
         untaken=tuple(dict.fromkeys((*first.untaken, *second.untaken))),
+        origins=first.origins + second.origins,
     )
 
 
@@ -176,18 +231,29 @@ def what_it_runs(endpoint: Endpoint) -> str:
 
 
 def _named(
-    merged: Mapping[str, FoundServer], present: Mapping[str, Endpoint]
+    merged: Mapping[str, FoundServer], present: Mapping[str, Endpoint], settle: Settle
 ) -> Iterable[FoundServer]:
     """Each with a name that is free; what the yard has already says so."""
     has = {what_it_runs(endpoint): name for name, endpoint in present.items()}
     taken = {name.lower() for name in present}
     for key, server in merged.items():
-        if key in has:
-            yield replace(server, present=has[key])
+        if name := has.get(key) or _find_settled(server.endpoint, present, settle):
+            yield replace(server, present=name)
             continue
         name = _free(server, taken)
         taken.add(name.lower())
         yield replace(server, name=name)
+
+
+def _find_settled(endpoint: Endpoint, present: Mapping[str, Endpoint], settle: Settle) -> str:
+    """The name under which the yard has the same with its secrets moved out."""
+    shape = what_it_runs(shape_of(endpoint))
+    for name, candidate in present.items():
+        if what_it_runs(shape_of(candidate)) == shape:
+            settled = settle(name, endpoint)
+            if what_it_runs(settled) == what_it_runs(candidate):
+                return name
+    return ""
 
 
 def _free(server: FoundServer, taken: set[str]) -> str:

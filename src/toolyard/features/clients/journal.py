@@ -1,7 +1,8 @@
 """The journal of our changes in clients' files: a record of each, with the file as it was.
 
 A folder in our own state: `ID.json` says what was done, `ID.before` is the file as it was. Both
-are for their owner alone, because clients' files hold secrets.
+are for their owner alone, because clients' files hold secrets. A file whose servers the hub took
+over is sealed: its secrets were moved, and must not lie in a copy.
 """
 
 from __future__ import annotations
@@ -17,13 +18,15 @@ from typing import Final, Literal, Protocol, TypeVar
 import msgspec
 
 from toolyard.core.errors import ConfigError, StoreError, UnknownNameError
+from toolyard.features.clients.backup_key import BackupKey
+from toolyard.features.clients.places import LARGEST
+from toolyard.features.secrets.store import Secrets
 from toolyard.records.directories import make_private
 from toolyard.records.files import locked, read_bounded, write_atomic
+from toolyard.records.secrets.sealing import seal, unseal
 
 KEPT: Final = 500
 """Changes; older ones are forgotten with their backups."""
-LARGEST: Final = 32 * 1024 * 1024
-"""Bytes; some clients keep much else in the same file."""
 What = Literal["connected", "disconnected"]
 Clock = Callable[[], datetime]
 
@@ -63,6 +66,10 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     """The same for all changes of one order, which are undone together."""
     ended: str = ""
     """The token that stopped working with it; undoing it has it work again."""
+    replaced: tuple[tuple[str, ...], ...] = ()
+    """The ways to entries that left with it; of a disconnected client, to those that came back."""
+    sealed: bool = False
+    """The backup can be read with the key of backups only."""
 
 
 class Journal:
@@ -71,6 +78,7 @@ class Journal:
     def __init__(self, folder: Path, clock: Clock = utc_now) -> None:
         self.folder = folder
         self._clock = clock
+        self._key = BackupKey(Secrets(folder.parent))  # the secrets of the same state
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -117,6 +125,8 @@ class Journal:
             data = read_bounded(file, LARGEST)
         except FileNotFoundError:
             raise StoreError(f"the backup '{file}' is gone", "change the file by hand") from None
+        if record.sealed:
+            data = unseal(self._key.find(), data)
         if hash_of(data) != record.before:
             raise StoreError(f"the backup '{file}' is damaged", "change the file by hand")
         return data
@@ -131,12 +141,14 @@ class Journal:
         Inside `alone` only, which keeps two changes from getting the same number.
 
         Raises:
+            SecretError: The key of backups cannot be kept.
             StoreError: It cannot be written.
         """
         earlier = self.records()
         numbered = msgspec.structs.replace(record, number=earlier[0].number + 1 if earlier else 1)
         if before is not None:
-            write_atomic(self.backup_file(numbered), before)
+            sealed = seal(self._key.make(), before) if record.sealed else before
+            write_atomic(self.backup_file(numbered), sealed)
         self.write(numbered)
         for old in earlier[KEPT - 1 :]:
             self.forget(old)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from toolyard.core.errors import ConfigError
 from toolyard.operation import Needs, NoInput, operation
 from toolyard.yard import Yard
 
@@ -27,6 +28,7 @@ CHANGES = "/api/v1/clients/changes"
 ERRORS = (404, 409, 422)
 Folder = Annotated[str, Meta(max_length=4096)]
 Batch = Annotated[str, Meta(max_length=64)]
+Name = Annotated[str, Meta(pattern=r"^([A-Za-z0-9_][A-Za-z0-9_.-]{0,63})?$")]
 
 
 class ClientsOfProject(Struct, frozen=True):
@@ -68,7 +70,11 @@ class ConnectClient(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
     name: str
     http: bool = False
-    agent: Annotated[str, Meta(pattern=r"^([A-Za-z0-9_][A-Za-z0-9_.-]{0,63})?$")] = ""
+    agent: Name = ""
+    profile: Name = ""
+    """The profile it gets; not together with an agent."""
+    replace: bool = False
+    """Take the servers that the hub has out of its file."""
     dry_run: bool = False
     project: Folder = ""
     """The folder of the project whose file is meant, instead of the user's own."""
@@ -113,6 +119,8 @@ class ChangeAnswer(Struct, frozen=True):
     token_ended: str
     """The token that does not work any more."""
     note: str = ""
+    replaced: list[str] = []
+    """The servers that leave the file for the hub, or come back into it."""
 
 
 class ClientChangeRow(Struct, frozen=True, omit_defaults=True):
@@ -183,7 +191,7 @@ async def list_install_links(yard: Yard, order: NoInput) -> InstallLinkList:
 @operation("POST", f"{ONE}/connect", needs=Needs.FILES, errors=ERRORS)
 async def connect_client(yard: Yard, order: ConnectClient) -> ChangeAnswer:
     """Put the hub in."""
-    return await asyncio.to_thread(_connect, _open_connecting(yard), order)
+    return await asyncio.to_thread(_connect, _open_connecting(yard), order, yard)
 
 
 @operation("POST", f"{ONE}/disconnect", needs=Needs.FILES, errors=ERRORS)
@@ -210,17 +218,26 @@ def _rows(connecting: Connecting, project: str) -> list[KnownClientRow]:
     return [_client_row(state) for state in connecting.rows(project_folder(project))]
 
 
-def _connect(connecting: Connecting, order: ConnectClient) -> ChangeAnswer:
+def _connect(connecting: Connecting, order: ConnectClient, yard: Yard) -> ChangeAnswer:
     from toolyard.features.clients.connecting import ConnectOptions
-    from toolyard.features.clients.places import project_folder
+    from toolyard.features.clients.places import Surroundings, project_folder
+    from toolyard.features.clients.replacing import Replaceable, find_replaceable
 
-    options = ConnectOptions(project_folder(order.project), order.http, order.agent)
+    if order.agent and order.profile:
+        raise ConfigError("a client gets an agent's servers or a profile", "leave one out")
+    project = project_folder(order.project)
+    replaceable = Replaceable()
+    if order.replace:
+        place = connecting.place(order.name, project)
+        replaceable = find_replaceable(yard, place, Surroundings.here())
+    options = ConnectOptions(project, order.http, order.agent, order.profile, replaceable.ways)
     plan = connecting.plan(order.name, options)
     plan.check_previewed(order.difference)
     plan = replace(plan, batch=order.batch)
     record = None if order.dry_run else connecting.connect(plan, options)
     ended = record.ended if record else ""
-    return _answer(plan, record, order.dry_run, ended, connecting.note(options))
+    note = "; ".join(filter(None, (connecting.note(options), replaceable.note)))
+    return _answer(plan, record, order.dry_run, ended, note)
 
 
 def _disconnect(connecting: Connecting, order: DisconnectClient) -> ChangeAnswer:
@@ -278,4 +295,5 @@ def _answer(
         dry_run,
         ended,
         note,
+        [way[-1] for way in plan.replaced],
     )

@@ -6,9 +6,10 @@ There is no mark in it: clients complain about keys they do not know, or drop th
 from __future__ import annotations
 
 import os
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 
+from toolyard.core.endpoint import EndpointEntry
 from toolyard.core.model import Command, Endpoint, Url
 from toolyard.installation import NAME, this_installation
 from toolyard.settings import HOME, Settings, read_settings
@@ -16,8 +17,13 @@ from toolyard.settings import HOME, Settings, read_settings
 LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 
 
-def own_command(settings: Settings, agent: str = "") -> Command:
-    """Give the command with which a client starts us, wherever it runs; for an agent if named."""
+def own_command(settings: Settings, agent: str = "", profile: str = "") -> Command:
+    """Give the command with which a client starts us, wherever it runs.
+
+    Args:
+        agent: The agent it is started for, if any.
+        profile: The profile it shows, if any.
+    """
     argv = (*this_installation().words, "mcp")
     env = os.environ
     # Clients pass on little of their environment, so what is not usual must be said.
@@ -26,20 +32,22 @@ def own_command(settings: Settings, agent: str = "") -> Command:
         argv += ("--config", str(settings.config_file))
     if agent:
         argv += ("--agent", agent)
+    if profile:
+        argv += ("--profile", profile)
     home = env.get(HOME)
     return Command(argv, ((HOME, os.path.abspath(os.path.expanduser(home))),) if home else ())
 
 
-def own_entry(settings: Settings) -> dict[str, Any]:
+def own_entry(settings: Settings) -> EndpointEntry:
     """Give the entry for a client that keeps its servers as most do."""
     command = own_command(settings)
-    entry: dict[str, Any] = {"command": command.argv[0], "args": list(command.argv[1:])}
+    entry: EndpointEntry = {"command": command.argv[0], "args": list(command.argv[1:])}
     return entry | ({"env": dict(command.env)} if command.env else {})
 
 
-def own_address(url: str, token: str, agent: str = "") -> Url:
+def own_address(url: str, token: str, agent: str = "", profile: str = "") -> Url:
     """Give the address of the hub, with the header that lets a client in."""
-    path = f"/mcp/a/{agent}" if agent else "/mcp"
+    path = f"/mcp/a/{agent}" if agent else f"/mcp/p/{profile}" if profile else "/mcp"
     return Url(f"{url}{path}", "http", (("Authorization", f"Bearer {token}"),))
 
 

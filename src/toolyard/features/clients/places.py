@@ -9,9 +9,15 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 from toolyard.core.errors import ConfigError, NotOursError
 from toolyard.features.clients.known import Client
+from toolyard.records.files import read_bounded
+from toolyard.records.jsonc import parse
+
+LARGEST: Final = 32 * 1024 * 1024
+"""Bytes; some clients keep much else in the same file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +89,25 @@ def local_places(client: Client, around: Surroundings, project: Path) -> list[Pl
     keys = ("projects", str(project), client.shape.top)
     own = user_places(client, around)[0]
     return [Place(client, own.base, own.path, str(project), keys)]
+
+
+def projects_in(client: Client, around: Surroundings) -> list[Path]:
+    """The projects for which the user's own file of a client has servers.
+
+    Raises:
+        ConfigError: The file cannot be read as JSON.
+        StoreError: It cannot be read.
+    """
+    if not client.local:
+        return []
+    try:
+        root = parse(read_bounded(user_places(client, around)[0].path, LARGEST)).root
+    except FileNotFoundError:
+        return []
+    projects = root.member("projects") if root and root.kind == "object" else None
+    members = projects.node.members if projects else ()
+    tables = {member.key: member.node.member(client.shape.top) for member in members}
+    return [Path(project) for project, table in tables.items() if table and table.node.members]
 
 
 def one_place(client: Client, around: Surroundings, project: Path | None = None) -> Place:

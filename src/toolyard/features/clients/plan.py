@@ -11,10 +11,12 @@ from typing import Final, TypeGuard
 
 from toolyard.core.errors import ConfigError, StoreError
 from toolyard.features.clients.difference import difference
-from toolyard.features.clients.journal import LARGEST, What
-from toolyard.features.clients.places import Place, refuse_links
+from toolyard.features.clients.journal import What
+from toolyard.features.clients.places import LARGEST, Place, refuse_links
 from toolyard.records.files import read_bounded, write_atomic
 
+Way = tuple[str, ...]
+"""The keys that lead to an entry within a file; the last is its name."""
 OWN_MODE: Final = 0o600
 SHARED_MODE: Final = 0o644
 """Of a new file in a project, which is for everybody who works on it."""
@@ -36,6 +38,8 @@ class ChangePlan:
     """The token that will not work any more."""
     batch: str = ""
     """The order it is part of, if that changes several files."""
+    replaced: tuple[Way, ...] = ()
+    """The entries that leave for the hub's, or come back in its place."""
 
     @property
     def changes(self) -> bool:

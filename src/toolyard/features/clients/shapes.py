@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
+from toolyard.core.endpoint import change_texts
 from toolyard.core.endpoint_fields import LONGEST_CALL
 from toolyard.core.errors import ConfigError
+from toolyard.core.jsontypes import JsonObject
 from toolyard.core.model import Command, Endpoint, Pairs
 from toolyard.core.server_entries import LAUNCH_KEYS, SWITCH_KEYS, TITLE_KEYS, read_entry
 from toolyard.core.transports import TRANSPORT_KEYS
@@ -22,13 +24,14 @@ from toolyard.features.clients.untaken import (
     untaken_references,
 )
 
-Raw = dict[str, Any]
+Raw = JsonObject
 """An entry as the client has it, in plain values."""
 Syntax = Literal["json", "toml"]
 Mend = Callable[[Raw], Raw]
 Change = Callable[[str], str]
 Elsewhere = Callable[[Raw, str], Iterable[Untaken]]
 
+_THEIRS: Final = ("timeout", "project")
 BY_VARIABLE: Final = ("http_headers", "env_http_headers", "bearer_token_env_var", "env_vars")
 """Keys of headers and variables that are given by the name of a variable."""
 
@@ -52,6 +55,8 @@ class ClientEntry:
     timeout: float | None = None
     """Seconds a call may take, if the client says so."""
     untaken: tuple[Untaken, ...] = ()
+    env_file: str = ""
+    """The file with more variables, as the client writes its path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,13 +128,15 @@ class FileShape:
         fields = raw if isinstance(raw, dict) else {}
         mended: Any = raw
         if isinstance(raw, dict):
-            # Clients disagree on what a timeout is, so it is not read as one of ours.
-            mended = {key: value for key, value in self.mend(raw).items() if key != "timeout"}
+            # Clients mean other things by these, so they are not read as ours.
+            mended = {key: value for key, value in self.mend(raw).items() if key not in _THEIRS}
         entry = read_entry(mended)
         endpoint = change_texts(entry.endpoint, self.refer)
         untaken = (*self._untaken(fields), *untaken_references(endpoint))
         seconds = self._seconds(fields)
-        return ClientEntry(name, endpoint, entry.enabled, entry.title, seconds, untaken)
+        file = fields.get("envFile")
+        env_file = file if isinstance(file, str) and isinstance(endpoint, Command) else ""
+        return ClientEntry(name, endpoint, entry.enabled, entry.title, seconds, untaken, env_file)
 
     def _seconds(self, raw: Raw) -> float | None:
         key, unit = self.timeout or ("", 0.0)
@@ -144,21 +151,6 @@ class FileShape:
         taken = [self.timeout[0]] if self.timeout and self._seconds(raw) else []
         keys = (*LAUNCH_KEYS, *SWITCH_KEYS, *TITLE_KEYS, *self.mended, *usual, *taken)
         return untaken_keys(raw, keys)
-
-
-def change_texts(endpoint: Endpoint, change: Change) -> Endpoint:
-    """Give the endpoint with every text in it changed; names stay."""
-    if isinstance(endpoint, Command):
-        return Command(
-            tuple(map(change, endpoint.argv)),
-            _changed(endpoint.env, change),
-            change(endpoint.cwd) if endpoint.cwd else None,
-        )
-    return replace(endpoint, url=change(endpoint.url), headers=_changed(endpoint.headers, change))
-
-
-def _changed(pairs: Pairs, change: Change) -> Pairs:
-    return tuple((name, change(value)) for name, value in pairs)
 
 
 def _filled(key: str, pairs: Pairs) -> Raw:

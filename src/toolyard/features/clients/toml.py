@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from toolyard.core.errors import ConfigError
+from toolyard.core.jsontypes import JsonObject
 
 BOM: Final = "\ufeff"
 _GAP: Final = re.compile(r"(?:[ \t\r\n]++|#[^\n]*+)*")
@@ -35,7 +36,7 @@ _EMPTY_LINE: Final = re.compile(r"(?<=\n)\r?\n\Z")
 Keys = tuple[str, ...]
 
 
-def parse_toml(data: bytes) -> dict[str, Any]:
+def parse_toml(data: bytes) -> JsonObject:
     """Read a text.
 
     Raises:
@@ -168,7 +169,7 @@ def _has(table: Any, path: Keys) -> bool:
     return True
 
 
-def _with(table: Mapping[str, Any], path: Keys, value: object) -> dict[str, Any]:
+def _with(table: Mapping[str, Any], path: Keys, value: object) -> JsonObject:
     """The same with another value at `path`, or without it for None; empty tables do not count."""
     key, rest = path[0], path[1:]
     inner = table.get(key, {})
@@ -178,7 +179,7 @@ def _with(table: Mapping[str, Any], path: Keys, value: object) -> dict[str, Any]
     return others if value is None else {**others, key: value}
 
 
-def _checked(text: str, expected: dict[str, Any], path: Keys) -> bytes:
+def _checked(text: str, expected: JsonObject, path: Keys) -> bytes:
     data = text.encode("utf-8")
     try:
         after = parse_toml(data)
@@ -193,7 +194,7 @@ def _checked(text: str, expected: dict[str, Any], path: Keys) -> bytes:
     return data
 
 
-def _without_empty(table: dict[str, Any], key: str) -> dict[str, Any]:
+def _without_empty(table: JsonObject, key: str) -> JsonObject:
     return {name: value for name, value in table.items() if name != key or value != {}}
 
 
@@ -217,6 +218,11 @@ def _value(value: object) -> str:
     """Text, numbers, truth and lists are written as in JSON, but for one character."""
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_value, value))}]"
+    if isinstance(value, dict):
+        pairs = (f"{_name(key)} = {_value(inner)}" for key, inner in value.items())
+        return f"{{ {', '.join(pairs)} }}"
+    if isinstance(value, float):
+        return repr(value)
     if not isinstance(value, str | bool | int):
         raise ConfigError("a value cannot be written as TOML", "use text, numbers and lists")
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

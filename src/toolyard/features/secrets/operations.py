@@ -31,6 +31,8 @@ class NewSecret(Struct, frozen=True):
 
     name: str
     value: Annotated[str, Meta(min_length=1, max_length=SECRET_BYTES)]
+    or_file: bool = False
+    """Keep it in a private file of the hub's state if this system has no keyring."""
 
 
 class SecretName(Struct, frozen=True):
@@ -50,7 +52,9 @@ async def list_secrets(yard: Yard, order: NoInput) -> SecretRows:
 @operation("PUT", ONE, needs=Needs.FILES)
 async def put_secret(yard: Yard, order: NewSecret) -> Done:
     """Keep a secret in the keyring."""
-    await asyncio.to_thread(yard.part(Secrets).set, order.name, order.value)
+    secrets = yard.part(Secrets)
+    store = secrets.keep if order.or_file else secrets.set
+    await asyncio.to_thread(store, order.name, order.value)
     return Done()
 
 

@@ -15,8 +15,14 @@ import msgspec
 from toolyard.core.errors import SecretError, StoreError, UnknownNameError
 from toolyard.core.names import closest
 from toolyard.features.secrets.model import KeptSecret, check_secret_name, check_value
+from toolyard.records.directories import make_private
 from toolyard.records.files import locked, read_bounded, write_atomic
-from toolyard.records.secrets.keyring import delete_keyring, read_keyring, write_keyring
+from toolyard.records.secrets.keyring import (
+    delete_keyring,
+    has_keyring,
+    read_keyring,
+    write_keyring,
+)
 from toolyard.records.secrets.secret_files import check_private, read_secret_file
 
 
@@ -26,6 +32,8 @@ class Secrets:
     def __init__(self, state_dir: Path) -> None:
         self.index = state_dir / "secrets.json"
         """The file with the names."""
+        self.folder = state_dir / "secrets"
+        """The files of secrets that found no keyring."""
 
     def list(self) -> dict[str, KeptSecret]:
         """Return every secret that was set through us, by name.
@@ -54,6 +62,36 @@ class Secrets:
         for secret in self.list().values():  # two may be kept in one file
             times[secret.key] = max(secret.changed_at, times.get(secret.key, 0.0))
         return times
+
+    def read(self, secret: KeptSecret) -> str:
+        """Return the value of a secret.
+
+        Raises:
+            SecretError: It is missing, or cannot be read.
+        """
+        if secret.place == "keyring":
+            return read_keyring(secret.name)
+        return read_secret_file(secret.path)
+
+    def planned(self, name: str) -> KeptSecret:
+        """Return the place of a secret: the one it has, or the one that `keep` would give it."""
+        if secret := self.list().get(name):
+            return secret
+        if has_keyring():
+            return KeptSecret(name, "keyring")
+        return KeptSecret(name, "file", str(self.folder / name), ours=True)
+
+    def keep(self, name: str, value: str) -> KeptSecret:
+        """Keep a value in the keyring, or in a private file of ours where there is none.
+
+        Raises:
+            SecretError: The name or value cannot be used, or the keyring does not take it.
+            StoreError: The file cannot be written.
+        """
+        if self.planned(name).place == "keyring":
+            return self.set(name, value)
+        make_private(str(self.folder))
+        return self.set_file(name, self.folder / check_secret_name(name), value)
 
     def set(self, name: str, value: str) -> KeptSecret:
         """Keep a value in the keyring.

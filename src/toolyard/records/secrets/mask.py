@@ -19,6 +19,7 @@ from typing import Final
 from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
 
 from toolyard.core.model import Command, Endpoint
+from toolyard.records.secrets.token_shapes import is_marked_token
 
 HIDDEN: Final = "[secret]"
 SHORTEST: Final = 6
@@ -35,8 +36,9 @@ _REFERENCE: Final = re.compile(r"(?:[A-Za-z]+ )?\$\{(?:(?!:-)[^}])+\}")
 _LETTER: Final = r"""\$\{[^}\s]{0,200}\}|(?!\$\{)[^\s/?#"'"""
 """One of an address, where a reference counts as one; it has one reading only, or matching takes
 for ever."""
-_USERINFO: Final = re.compile(f"(://(?:{_LETTER}:@])*):((?:{_LETTER}])+)@")
-_PARAMETER: Final = re.compile(r"""([?&;]([\w.~-]+)=)([^\s&;\#"'<>]+)""")
+USERINFO: Final = re.compile(f"(://(?:{_LETTER}:@])*):((?:{_LETTER}])+)@")
+"""An address with a password: what stands before it, and the password."""
+PARAMETER: Final = re.compile(r"""([?&;]([\w.~-]+)=)([^\s&;\#"'<>]+)""")
 
 
 class Mask:
@@ -143,6 +145,8 @@ def is_secret_name(name: str) -> bool:
 
 def looks_random(value: str) -> bool:
     """Tell whether a value is more likely a key than a word, a path or an address."""
+    if is_marked_token(value):
+        return True
     kinds = (any(map(str.isdigit, value)), any(map(str.isalpha, value)))
     plain = not any(letter.isspace() or letter in "\\,{" for letter in value)
     return (
@@ -157,10 +161,10 @@ def is_reference(value: str) -> bool:
 
 def hide_in_addresses(text: str) -> str:
     """The text without passwords and keys in the addresses in it; references stay."""
-    text = _USERINFO.sub(
+    text = USERINFO.sub(
         lambda match: match[0] if is_reference(match[2]) else f"{match[1]}:{HIDDEN}@", text
     )
-    return _PARAMETER.sub(
+    return PARAMETER.sub(
         lambda match: (
             f"{match[1]}{HIDDEN}"
             if is_secret_name(match[2]) and not is_reference(match[3])

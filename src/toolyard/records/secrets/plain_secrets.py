@@ -19,7 +19,7 @@ from toolyard.records.secrets.mask import (
     looks_random,
 )
 
-_PACKAGE: Final = re.compile(r"@[\w.-]+/[\w.-]+(?:@[\w.^~-]+)?|[\w.-]+(?:==|@)\d[\w.-]*")
+PACKAGE: Final = re.compile(r"@[\w.-]+/[\w.-]+(?:@[\w.^~-]+)?|[\w.-]+(?:==|@)\d[\w.-]*")
 """With a scope or a version, which no key has."""
 
 
@@ -66,5 +66,5 @@ def pairs_without_secrets(pairs: Pairs) -> Pairs:
 
 
 def _word(word: str, mask: Mask) -> str:
-    is_plain = is_reference(word.rpartition("=")[2]) or _PACKAGE.fullmatch(word)
+    is_plain = is_reference(word.rpartition("=")[2]) or PACKAGE.fullmatch(word)
     return word if is_plain else mask.hide(word)

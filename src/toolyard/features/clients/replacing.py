@@ -1,0 +1,73 @@
+"""The servers of clients' files that the yard has too, so that the hub can take their place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from toolyard.features.clients.importing import (
+    FoundServer,
+    Gathered,
+    gather,
+    places_of_projects,
+)
+from toolyard.features.clients.places import Place, Surroundings
+from toolyard.features.clients.plan import Way
+from toolyard.features.secrets.moving import SecretMover
+from toolyard.features.secrets.store import Secrets
+from toolyard.features.servers.store import ServersFile
+from toolyard.yard import Yard
+
+
+@dataclass(frozen=True, slots=True)
+class Replaceable:
+    """The entries of a file that the hub can stand for, and those it cannot."""
+
+    ways: tuple[Way, ...] = ()
+    restricted: tuple[str, ...] = ()
+    """Servers that the client restricts, so that they stay."""
+
+    @property
+    def note(self) -> str:
+        """A sentence about those that stay; empty if none does."""
+        if not self.restricted:
+            return ""
+        names = ", ".join(self.restricted)
+        return f"the client restricts {names}, which stays; toolyard setup keeps restrictions"
+
+
+def gather_with(yard: Yard, places: list[Place]) -> Gathered:
+    """Read files, and tell which of their servers the yard has."""
+    mover = SecretMover(yard.part(Secrets))
+    loaded = yard.part(ServersFile).load().servers
+    present = {server.id.name: server.endpoint for server in loaded}
+    return gather(places, present, mover.find_moved)
+
+
+def find_replaceable(yard: Yard, place: Place, around: Surroundings) -> Replaceable:
+    """Find the entries of a file whose servers the yard has, and runs where the client would."""
+    more = [] if place.project else places_of_projects([place.client], around)
+    ways: list[Way] = []
+    restricted: list[str] = []
+    for server in gather_with(yard, [place, *more]).servers:
+        if not server.present or find_lack(yard, server):
+            continue
+        if server.opens:
+            restricted.append(server.name)
+        else:
+            ways += _ways(server, place)
+    return Replaceable(tuple(ways), tuple(restricted))
+
+
+def find_lack(yard: Yard, server: FoundServer) -> str:
+    """The reason why the yard's own does not stand for a server; empty if it does."""
+    loaded = yard.part(ServersFile).load().servers
+    present = next((own for own in loaded if own.id.name == server.present), None)
+    if present is None or (server.enabled and not present.enabled):
+        return f"the hub has it as '{server.present}', which is disabled"
+    if present.project and server.projects != (present.project,):
+        return f"the hub has it as '{server.present}' for the project {present.project} alone"
+    return ""
+
+
+def _ways(server: FoundServer, place: Place) -> list[Way]:
+    return [origin.way for origin in server.origins if origin.place.path == place.path]
