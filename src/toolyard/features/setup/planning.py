@@ -1,0 +1,146 @@
+"""Plans a setup: which servers the hub takes, and what each client's file becomes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from toolyard.core.errors import ToolyardError
+from toolyard.core.model import Problem
+from toolyard.core.profiles import Profile
+from toolyard.features.clients.connecting import ClientState, Connecting, ConnectOptions
+from toolyard.features.clients.importing import (
+    FoundServer,
+    Gathered,
+    places_of_projects,
+    places_to_read,
+)
+from toolyard.features.clients.known import CLIENTS
+from toolyard.features.clients.places import Surroundings
+from toolyard.features.clients.plan import ChangePlan
+from toolyard.features.clients.replacing import find_lack, gather_with
+from toolyard.features.profiles.store import ProfileRecords
+from toolyard.features.secrets.moving import MovedSecrets, SecretMover
+from toolyard.features.secrets.store import Secrets
+from toolyard.features.setup.model import ServerAction
+from toolyard.features.setup.restrictions import plan_profile
+from toolyard.yard import Yard
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedServer:
+    """A server of clients, and what becomes of it."""
+
+    server: FoundServer
+    action: ServerAction
+    reason: str = ""
+    moved: MovedSecrets | None = None
+
+    @property
+    def name(self) -> str:
+        """Its name in the yard."""
+        return self.server.present or self.server.name
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedClient:
+    """A client, and the change of its file."""
+
+    state: ClientState
+    options: ConnectOptions
+    change: ChangePlan | None = None
+    profile: Profile | None = None
+    stays: tuple[str, ...] = ()
+    error: ToolyardError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """All that a setup would do."""
+
+    servers: tuple[PlannedServer, ...]
+    clients: tuple[PlannedClient, ...]
+    problems: tuple[Problem, ...]
+
+
+def plan_setup(yard: Yard, connecting: Connecting, project: Path | None) -> Planned:
+    """Look at all files, and decide; nothing is changed. It blocks."""
+    around = Surroundings.here()
+    gathered = _gather(yard, around, project)
+    servers = tuple(_decide(gathered, yard))
+    states = [state for state in connecting.rows() if state.installed]
+    profiles = yard.part(ProfileRecords).read().values
+    clients = [_plan_client(connecting, state, servers, profiles) for state in states]
+    return Planned(servers, tuple(clients), gathered.problems)
+
+
+def _gather(yard: Yard, around: Surroundings, project: Path | None) -> Gathered:
+    places = places_to_read(CLIENTS, around, project)
+    more = [place for place in places_of_projects(CLIENTS, around) if place not in places]
+    return gather_with(yard, [*places, *more])
+
+
+def _decide(gathered: Gathered, yard: Yard) -> Iterator[PlannedServer]:
+    mover = SecretMover(yard.part(Secrets))
+    for server in gathered.servers:
+        lack = find_lack(yard, server) if server.present else ""
+        if reason := _find_obstacle(server) or lack:
+            yield PlannedServer(server, "leave", reason)
+        elif server.present:
+            yield PlannedServer(server, "present")
+        else:
+            moved = mover.move_out(server.name, server.endpoint)
+            yield PlannedServer(server, "take", moved=moved)
+
+
+def _find_obstacle(server: FoundServer) -> str:
+    """The reason why a server has to stay where it is; empty if there is none."""
+    if server.is_shared:
+        return f"others use the file of the project {', '.join(server.projects)} too"
+    if len(server.projects) > 1:
+        return f"it is for the projects {', '.join(server.projects)} alone"
+    lost = [part for part in server.untaken if part.opens and part.tools is None]
+    if lost:
+        keys = ", ".join(f"{part.key} ({part.client})" for part in lost)
+        return f"the hub cannot keep its restriction by {keys}"
+    return ""
+
+
+def _plan_client(
+    connecting: Connecting,
+    state: ClientState,
+    servers: Sequence[PlannedServer],
+    profiles: Mapping[str, Profile],
+) -> PlannedClient:
+    client = state.client
+    going = [planned for planned in servers if planned.action != "leave"]
+    hidden = plan_profile(client, [(planned.name, planned.server) for planned in going], profiles)
+    if state.how:  # it is connected, in a way that somebody chose
+        going = [planned for planned in going if not _is_restricted(planned.server, client.name)]
+        hidden = None
+    ways = tuple(
+        origin.way
+        for planned in going
+        for origin in planned.server.origins
+        if origin.place.path == state.path
+    )
+    own = [
+        origin
+        for planned in servers
+        for origin in planned.server.origins
+        if origin.place.client == client and not origin.place.is_shared
+    ]
+    stays = [o.name for o in own if o.place.path != state.path or o.way not in ways]
+    options = ConnectOptions(
+        profile=hidden.name if hidden else "", replaced=ways, keeps_entry=bool(state.how)
+    )
+    planned_client = PlannedClient(state, options, profile=hidden, stays=tuple(stays))
+    try:
+        return replace(planned_client, change=connecting.plan(client.name, options))
+    except ToolyardError as error:
+        return replace(planned_client, error=error)
+
+
+def _is_restricted(server: FoundServer, client: str) -> bool:
+    return any(part.opens and part.client == client for part in server.untaken)
