@@ -233,6 +233,12 @@ async def test_a_modern_request_that_breaks_a_rule_is_refused(
     assert (answer.status, answer.code, answer.json()["id"]) == (400, code, 1)
 
 
+async def test_a_name_that_is_no_text_is_refused_as_an_error_of_the_request(doors: Doors) -> None:
+    body = json.dumps(CALLED).encode().replace(b"toolyard_status", b"\xff")
+    answer = await doors.post(body, mirrored(CALLED))
+    assert (answer.status, answer.code, answer.json()["id"]) == (400, -32602, 1)
+
+
 async def test_an_unknown_version_is_told_which_there_are(doors: Doors) -> None:
     message = modern("tools/list", protocolVersion="2099-01-01")
     said = await doors.post(message, mirrored(message, **{"MCP-Protocol-Version": "2099-01-01"}))

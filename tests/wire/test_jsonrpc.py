@@ -49,14 +49,8 @@ def test_ids_are_kept_as_they_were_written(id_: bytes) -> None:
 
     assert bytes(message.id) == id_
     assert message.is_request
-    assert jsonrpc.is_valid_id(message.id)
     assert json.loads(jsonrpc.result(message.id, b"{}"))["id"] == json.loads(id_)
     assert json.loads(jsonrpc.error(message.id, b"{}"))["id"] == json.loads(id_)
-
-
-@pytest.mark.parametrize("id_", [b"null", b"true", b"[]", b"{}", b""])
-def test_what_is_neither_a_string_nor_a_number_is_no_id(id_: bytes) -> None:
-    assert not jsonrpc.is_valid_id(id_)
 
 
 def test_the_three_kinds_of_messages_are_told_apart() -> None:

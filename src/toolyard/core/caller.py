@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +21,9 @@ class Caller:
     is_agent: bool = False
     discovers: bool = False
     """It may read the list of announced servers, and nothing else."""
+    account: str = field(init=False, compare=False)
+    """The name for the token that nobody can choose by naming a token or a client."""
 
-    @property
-    def account(self) -> str:
-        """The name for the token that nobody can choose by naming a token or a client."""
-        return f"token {self.name}" if self.is_agent else self.name
+    def __post_init__(self) -> None:
+        account = f"token {self.name}" if self.is_agent else self.name
+        object.__setattr__(self, "account", account)

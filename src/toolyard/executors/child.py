@@ -205,5 +205,25 @@ class Child:
         return "closed its output" if STDOUT in self._lost else "closed its input"
 
 
+class PipeProtocol(asyncio.Protocol):
+    """Our end of one pipe of a child; attached when made, because bytes may come at once."""
+
+    def __init__(self, child: Child, pipe: int) -> None:
+        self._child = child
+        self._pipe = pipe
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Let the child use the pipe."""
+        self._child.attach(self._pipe, transport)
+
+    def data_received(self, data: bytes) -> None:
+        """Pass output on."""
+        self._child.arrived(self._pipe, data)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Tell that the pipe has ended."""
+        self._child.lost(self._pipe)
+
+
 def _ignore(_: bytes) -> None:
     """Drop output after the end."""

@@ -152,7 +152,7 @@ class Answers:
 
     async def _call(self, request: ClientRequest, view: View) -> Message:
         outer = jsonrpc.fields(request.params.get("arguments", Raw(b"")))
-        server, tool = (_string(outer.get(key)) for key in ("server", "tool"))
+        server, tool = (jsonrpc.text(outer.get(key)) for key in ("server", "tool"))
         if not server or not tool:
             return error_result("toolyard_call needs a server and a tool, both strings")
         view = await self.woken(view, server)
@@ -351,8 +351,3 @@ def _arguments(fields: Fields) -> JsonObject:
     raw = fields.get("arguments")
     value = jsonrpc.to_python(raw) if raw is not None else {}
     return value if isinstance(value, dict) else {}
-
-
-def _string(raw: Raw | None) -> str:
-    value = jsonrpc.to_python(raw) if raw is not None else ""
-    return value if isinstance(value, str) else ""

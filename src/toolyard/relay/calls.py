@@ -153,7 +153,7 @@ class Calls:
             return await self._lease_shared(route.server, session)
         able = session.capabilities if capabilities is None else capabilities
         client = session.agent or agent_of(session.info)
-        principal, account = session.principal, session.account
+        principal, account = session.principal, session.account or session.principal
         owner = Owner(principal, account, client, capabilities=able, home=Home(session))
         return await self._instances.lease(apart, owner)
 

@@ -64,13 +64,17 @@ class QuirkFitter:
 
     def apply(self, session: Session, info: bytes) -> None:
         """Fit what a session sees to the client that speaks in it."""
+        state = self._board.snapshot.sources.get(SOURCE)
+        if state is not self._state or len(self._clients) >= REMEMBERED:
+            self._clients.clear()
+            self._state = state
         session.info = info
-        client = self._find(info).known_client
+        client = (self._clients.get(info) or self._identify(info)).known_client
         if client is session.known_client:
             return
         session.known_client = client
         session.largest = (client.largest_result if client else 0) or UNLIMITED
-        session.view_key = self._fitted(session.base, client)
+        session.view_key = self._fitted(session.view_key, client)
 
     def refit(self, sessions: Iterable[Session]) -> list[Session]:
         """Apply what the user set; return the sessions that see something else after it."""
@@ -86,28 +90,23 @@ class QuirkFitter:
                 moved.append(session)
         return moved
 
-    def _find(self, info: bytes) -> IdentifiedClient:
-        state = self._board.snapshot.sources.get(SOURCE)
-        if state is not self._state or len(self._clients) >= REMEMBERED:
-            self._clients.clear()
-            self._state = state
-        identified = self._clients.get(info)
-        if identified is None:
-            name, version = _read(info)
-            client = recognise_client(name, self._board.snapshot.quirks)
-            identified = self._clients[info] = IdentifiedClient(info, name, version, client)
+    def _identify(self, info: bytes) -> IdentifiedClient:
+        name, version = _read(info)
+        client = recognise_client(name, self._board.snapshot.quirks)
+        identified = self._clients[info] = IdentifiedClient(info, name, version, client)
         return identified
 
-    def _fitted(self, base: ViewKey | None, client: KnownClient | None) -> ViewKey | None:
-        """Narrow the view of a door to the limits; the very same where none is narrower."""
-        shown = base or self._usual
+    def _fitted(self, view_key: ViewKey | None, client: KnownClient | None) -> ViewKey | None:
+        """Give a view the limits of a client in place of those it has; None for the usual view."""
+        shown = view_key or self._usual
         longest = min(client.longest_name or LONGEST, LONGEST) if client else LONGEST
         most = client.most_tools if client else 0
         if shown.server or shown.app:
             most = 0  # without the hub's tools nobody would find what is not listed
         if (longest, most) == (shown.longest, shown.most):
-            return base
-        return replace(shown, longest=longest, most=most)
+            return view_key
+        fitted = replace(shown, longest=longest, most=most)
+        return fitted if fitted != self._usual else None
 
     def hints(self, session: Session, view: View) -> str:
         """Return what a client should be told, besides the usual."""

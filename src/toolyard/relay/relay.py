@@ -45,7 +45,7 @@ from toolyard.relay.replies import (
     unknown_uri,
 )
 from toolyard.relay.results import PREFIX
-from toolyard.relay.routes import CACHED, Route
+from toolyard.relay.routes import CACHED
 from toolyard.relay.session import ClientRequest, Responder, Session
 from toolyard.relay.subscriptions import (
     CHANGED,
@@ -313,8 +313,10 @@ class Relay:
     async def _call_tool(self, request: ClientRequest) -> Message:
         session, params = request.session, request.params
         view = self.view(session.view_key)
-        route = self._route(view, view.tools, "tool", params)
-        if request.mirrored is not None and route.has_marks:
+        route = view.tools.get(request.name)
+        if route is None:
+            raise self._nowhere(view, "tool", request.name)
+        if request.mirrored is not None and route.marked:
             wrong = headers.disagreement(route.marked, _arguments(params), request.mirrored)
             if wrong:
                 return error_reply(era.HEADER_MISMATCH, wrong)
@@ -332,7 +334,9 @@ class Relay:
 
     async def _get_prompt(self, request: ClientRequest) -> Message:
         view = self.view(request.session.view_key)
-        route = self._route(view, view.prompts, "prompt", request.params)
+        route = view.prompts.get(request.name)
+        if route is None:
+            raise self._nowhere(view, "prompt", request.name)
         if route.server is None:
             prompt = self._own_answers(request.session).prompt(route.key, view)
             return self._signed(request, Message(result=Raw(prompt)))
@@ -341,7 +345,7 @@ class Relay:
 
     async def _read(self, request: ClientRequest) -> Message:
         view = self.view(request.session.view_key)
-        uri = request.text("uri")
+        uri = request.name
         check_address(uri)
         if uri.startswith(PREFIX):
             result = self.quirks.results.read(request.session.principal, uri)
@@ -364,11 +368,13 @@ class Relay:
     async def _complete(self, request: ClientRequest) -> Message:
         view = self.view(request.session.view_key)
         ref = jsonrpc.fields(request.params.get("ref", Raw(b"")))
-        route: Route | None
-        if _text(ref.get("type")) == "ref/prompt":
-            key, route = "name", self._route(view, view.prompts, "prompt", ref)
+        if jsonrpc.text(ref.get("type")) == "ref/prompt":
+            key, name = "name", jsonrpc.text(ref.get("name"))
+            route = view.prompts.get(name)
+            if route is None:
+                raise self._nowhere(view, "prompt", name)
         else:
-            key, uri = "uri", _text(ref.get("uri"))
+            key, uri = "uri", jsonrpc.text(ref.get("uri"))
             route = view.templates.get(uri) or self.calls.route_uri(request, view, uri)
             if route is None:
                 return error_reply(
@@ -381,25 +387,16 @@ class Relay:
         fields = {**request.params, "ref": reference}
         return await self.calls.send(request, "completion/complete", fields, route, view)
 
-    def _route(self, view: View, table: dict[str, Route], kind: str, fields: Fields) -> Route:
-        """Look up where a name leads.
-
-        Raises:
-            UnknownNameError, HeldError: Nowhere; or nobody may go there now.
-        """
-        name = _text(fields.get("name"))
-        route = table.get(name)
-        if route is not None:
-            return route
+    def _nowhere(self, view: View, kind: str, name: str) -> ToolyardError:
+        """The reason why the name of a tool or prompt leads nowhere: unknown, or withheld."""
         check_name(kind, name)
         reason: ToolyardError | None = None
-        if table is view.prompts:
+        if kind == "prompt":
             reason = withheld_prompt(self._board.snapshot, view, name)
         elif name in view.withheld:
             reason = withheld(self._board.snapshot, *view.withheld[name])
-        if reason is not None:
-            raise reason
-        raise UnknownNameError(unknown(kind, name, table))
+        names = view.prompts if kind == "prompt" else view.tools
+        return reason or UnknownNameError(unknown(kind, name, names))
 
     # Tasks of servers.
 
@@ -489,7 +486,7 @@ class Relay:
 
     def _elicited(self, sessions: set[Session], params: bytes) -> None:
         """A question asked on a web page is settled: whoever was sent there hears of it."""
-        id_ = _text(jsonrpc.fields(params).get("elicitationId"))
+        id_ = jsonrpc.text(jsonrpc.fields(params).get("elicitationId"))
         for session in sessions:
             if id_ in session.elicitations:
                 session.elicitations.discard(id_)
@@ -504,11 +501,6 @@ class Relay:
         if not request.is_modern:
             return message
         return sign(message, self._own_answers(request.session).identity, extra)
-
-
-def _text(raw: Raw | None) -> str:
-    value = jsonrpc.to_python(raw) if raw is not None else ""
-    return value if isinstance(value, str) else ""
 
 
 def _arguments(fields: Fields) -> Any:

@@ -23,9 +23,9 @@ class Route:
         "_schema",
         "alias",
         "apart",
-        "has_marks",
         "head",
         "key",
+        "marked",
         "offer",
         "raw_key",
         "server",
@@ -39,6 +39,8 @@ class Route:
         offer: Offer,
         alias: str = "",
         apart: Apart | None = None,
+        *,
+        wraps: bool = False,
     ) -> None:
         self.server = server
         """None for what the hub itself offers."""
@@ -47,13 +49,14 @@ class Route:
         self.alias = alias
         self.key = key
         self.raw_key = Raw(jsonrpc.encode(key))
-        self.head = b"mcp-name: %b\r\n" % headers.encode_value(key).encode()
+        self.head = b"mcp-name: %b\r\n" % headers.encode_value(key).encode() if key else b""
+        """The header line that names it to a modern server behind HTTP."""
         self.offer = offer
-        self.wraps = False
+        self.wraps = wraps
         """True if it returns something else than an object; legacy clients get it in one."""
-        self.has_marks = _MARK in offer.raw
-        """True if some of its arguments may travel as headers too."""
-        self._schema: tuple[Any, dict[headers.Path, tuple[str, str]]] | None = None
+        self._schema: Any = None
+        self.marked = self._read_marks() if _MARK in offer.raw else {}
+        """The arguments that travel as headers too; nearly always none."""
 
     def apart_for(self, has_folders: bool) -> Apart | None:
         """Return how else the server runs for one client: some do only for clients with folders."""
@@ -63,19 +66,16 @@ class Route:
     @property
     def schema(self) -> Any:
         """The tool's input schema, decoded when first asked for."""
-        return self._read()[0]
-
-    @property
-    def marked(self) -> dict[headers.Path, tuple[str, str]]:
-        """The arguments that travel as headers too; nearly always none."""
-        return self._read()[1] if self.has_marks else {}
-
-    def _read(self) -> tuple[Any, dict[headers.Path, tuple[str, str]]]:
         if self._schema is None:
             raw = jsonrpc.fields(self.offer.raw).get("inputSchema")
-            schema = jsonrpc.to_python(raw) if raw is not None else {}
-            self._schema = (schema, headers.param_headers(schema))
+            self._schema = jsonrpc.to_python(raw) if raw is not None else {}
         return self._schema
+
+    def _read_marks(self) -> dict[headers.Path, tuple[str, str]]:
+        try:
+            return headers.param_headers(self.schema)
+        except jsonrpc.MalformedError:
+            return {}  # one tool that cannot be read must not cost the view of all
 
 
 Item = tuple[bytes, bytes]

@@ -69,11 +69,11 @@ class Session:
     """Sends the client something unasked."""
     _: KW_ONLY
     account: str = ""
-    """The account whose servers it counts among: that of its token, or of its connection."""
+    """The account whose servers it counts among: that of its token; empty if it is its own."""
     caller: str = ""
     """The name of its token; empty for a client on a line, which needs none."""
-    base: ViewKey | None = None
-    """The view that its door gives it, if not the usual one."""
+    view_key: ViewKey | None = None
+    """The view it has, if not the usual one: its door's, then fitted to the client it names."""
     is_modern: bool = False
     is_stateless: bool = False
     """True if nothing proves that two requests of this principal are one client's."""
@@ -82,8 +82,6 @@ class Session:
     raw_capabilities: bytes = b"{}"
     questions_asked: int = 0
     """The number of questions it was asked, by the hubs before this one too."""
-    view_key: ViewKey | None = field(init=False)
-    """The view it has, once its client is known."""
     version: str = ""
     info: bytes = b""
     log_level: str | None = None
@@ -100,10 +98,6 @@ class Session:
     """Our questions to it, by raw id."""
     watched: dict[str, Route] = field(default_factory=dict)
     """The resources it follows, by the URI it knows, and where that led when it began."""
-
-    def __post_init__(self) -> None:
-        self.account = self.account or self.principal
-        self.view_key = self.base
 
     @property
     def has_folders(self) -> bool:
@@ -167,6 +161,8 @@ class ClientRequest:
     meta: Fields
     """The members of `params._meta`."""
     responder: Responder
+    name: str = ""
+    """The tool, prompt, resource or task that it names."""
     trace: bytes = b""
     """Header lines that name the trace it belongs to, for a server behind HTTP."""
     mirrored: Mapping[str, str] | None = None
@@ -221,9 +217,7 @@ class ClientRequest:
 
     def text(self, key: str) -> str:
         """Return a param that is a text; an empty one if it is none."""
-        raw = self.params.get(key)
-        value = jsonrpc.to_python(raw) if raw is not None else ""
-        return value if isinstance(value, str) else ""
+        return jsonrpc.text(self.params.get(key))
 
     def abandon(self) -> None:
         """The client does not want the answer any more."""
@@ -311,8 +305,6 @@ class Home:
 def agent_of(info: bytes) -> str:
     """Return what a client calls itself."""
     try:
-        raw = jsonrpc.fields(info).get("name")
-        name = jsonrpc.to_python(raw) if raw is not None else ""
+        return jsonrpc.text(jsonrpc.fields(info).get("name"))[:100]
     except jsonrpc.MalformedError:
         return ""
-    return name[:100] if isinstance(name, str) else ""

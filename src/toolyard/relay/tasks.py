@@ -115,9 +115,8 @@ class TaskTable:
         task = self._tasks.get(principal, {}).get(shown)
         if task is None or not view.shows(task.route.server):
             return None
-        route = Route(task.route.server, task.id, NO_OFFER, apart=task.route.apart)
-        route.wraps = task.route.wraps
-        return route
+        began = task.route
+        return Route(began.server, task.id, NO_OFFER, apart=began.apart, wraps=began.wraps)
 
     async def list(self, calls: Calls, request: ClientRequest) -> Message:
         """The tasks of this client, as their servers see them now."""
@@ -175,6 +174,4 @@ def _renamed(raw: bytes, shown: str) -> bytes:
 
 
 def _id(fields: Fields) -> str:
-    raw = fields.get("taskId")
-    value = jsonrpc.to_python(raw) if raw is not None else ""
-    return value if isinstance(value, str) else ""
+    return jsonrpc.text(fields.get("taskId"))

@@ -155,11 +155,7 @@ class View:
         if not is_foreign(method) or self.filter.profile is not None:
             return None  # a profile says all that may be done, and knows nothing of this
         alias = self.key.server or self.extensions.owner(method)
-        if alias not in self.entries:
-            return None
-        route = self.route_to(alias)
-        route.head = b""
-        return route
+        return self.route_to(alias) if alias in self.entries else None
 
     def _route_sole(self, uri: str) -> Route | None:
         if len(self.readable) != 1:
@@ -383,8 +379,7 @@ def _add(
 def _made(kind: str, offer: Offer, name: str, leads: tuple[ServerId, str, Apart | None]) -> Made:
     """An offer as clients read it, under the name they see, and its route."""
     shape = shaped(kind, offer, name)
-    route = Route(leads[0], offer.key, offer, leads[1], leads[2])
-    route.wraps = shape.wraps
+    route = Route(leads[0], offer.key, offer, leads[1], leads[2], wraps=shape.wraps)
     return (shape.modern, shape.legacy), route
 
 

@@ -1,7 +1,7 @@
 """A client's message as a door reads it: once, and within bounds.
 
-Of a request the members of its params and of their `_meta` are known from then on; what is inside
-of them stays the bytes that arrived.
+Of a request the members of its params and of their `_meta` are known from then on, and the few
+texts that doors and relay go by; everything else stays the bytes that arrived.
 """
 
 from __future__ import annotations
@@ -15,26 +15,34 @@ from toolyard.wire.jsonrpc import Fields, Message
 
 DEPTH: Final = 64
 """Levels that arrays and objects of a message may nest."""
-
-Breach = tuple[int, str, Any]
-"""A rule that a request breaks: code, text, details."""
+_ID_STARTS: Final = frozenset(bytes([c]) for c in b'"-0123456789')
+"""The first bytes of a string and of a number; MCP takes no other ids, and not null either."""
 
 
 class EnvelopeError(ToolyardError):
     """A message that nobody can serve, and the error that answers it."""
 
-    def __init__(self, id_: bytes, code: int, text: str) -> None:
+    def __init__(self, id_: bytes, code: int, text: str, details: Any = None) -> None:
         super().__init__(text)
         self.id = id_
         self.code = code
+        self.details = details
 
 
 class Envelope(NamedTuple):
-    """A message, and of a request the members of its params and of their `_meta`."""
+    """A message, and what was read of it if it is a request."""
 
     message: Message
+    id: bytes
+    """The raw id of a request; empty for all other messages."""
     params: Fields
+    """The members of its params."""
     meta: Fields
+    """The members of `params._meta`."""
+    name: str = ""
+    """The tool, prompt, resource or task that it names."""
+    version: str = ""
+    """The version that its `_meta` names, if that says all that a modern request must say."""
 
 
 def read_envelope(raw: bytes) -> Envelope:
@@ -50,36 +58,32 @@ def read_envelope(raw: bytes) -> Envelope:
         text = f"the message nests deeper than {DEPTH} levels"
         raise EnvelopeError(id_, era.INVALID_REQUEST, text)
     if not message.method or not id_:
-        return Envelope(message, {}, {})
-    if not jsonrpc.is_valid_id(id_):
+        return Envelope(message, b"", {}, {})
+    if id_[:1] not in _ID_STARTS:
         text = "the id of a request is a string or a number"
         raise EnvelopeError(b"", era.INVALID_REQUEST, text)
     try:
         params = jsonrpc.decode_fields(message.params) if message.params else {}
+        name = jsonrpc.text(params.get(era.NAMED.get(message.method, "")))
     except jsonrpc.MalformedError:
         text = "the params of a request are an object"
         raise EnvelopeError(id_, era.INVALID_PARAMS, text) from None
-    return Envelope(message, params, _meta(params) if "_meta" in params else {})
-
-
-def _meta(params: Fields) -> Fields:
-    """The members of `_meta`; none of what is no object, which legacy servers may read as well."""
     try:
-        return jsonrpc.decode_fields(params["_meta"])
+        meta = jsonrpc.decode_fields(params["_meta"]) if "_meta" in params else {}
+        version = jsonrpc.text(meta.get(era.META_VERSION))
     except jsonrpc.MalformedError:
-        return {}
+        meta, version = {}, ""  # no error: legacy servers may read what is no object
+    is_whole = era.META_CAPABILITIES in meta
+    return Envelope(message, id_, params, meta, name, version if is_whole else "")
 
 
-def check_modern(meta: Fields) -> Breach | None:
-    """The first rule for the envelope of a modern request that this one breaks."""
-    if era.META_VERSION not in meta or era.META_CAPABILITIES not in meta:
-        needed = (era.META_VERSION, era.META_CAPABILITIES)
-        lacking = " and ".join(key for key in needed if key not in meta)
-        return era.INVALID_PARAMS, f"params._meta lacks {lacking}", None
-    version = jsonrpc.to_python(meta[era.META_VERSION])
-    if not isinstance(version, str):
-        return era.INVALID_PARAMS, f"{era.META_VERSION} must be a string", None
-    if version != era.MODERN:
-        details = {"supported": [era.MODERN], "requested": version[:QUOTED]}
-        return era.UNSUPPORTED_VERSION, "unsupported protocol version", details
-    return None
+def unfit_for_modern(envelope: Envelope) -> EnvelopeError:
+    """The reason why a request whose version is not ours cannot be served as a modern one."""
+    id_, meta = envelope.id, envelope.meta
+    needed = (era.META_VERSION, era.META_CAPABILITIES)
+    if lacking := " and ".join(key for key in needed if key not in meta):
+        return EnvelopeError(id_, era.INVALID_PARAMS, f"params._meta lacks {lacking}")
+    if not envelope.version:
+        return EnvelopeError(id_, era.INVALID_PARAMS, f"{era.META_VERSION} must be a string")
+    details = {"supported": [era.MODERN], "requested": envelope.version[:QUOTED]}
+    return EnvelopeError(id_, era.UNSUPPORTED_VERSION, "unsupported protocol version", details)

@@ -186,6 +186,12 @@ def fields(raw: Raw | bytes) -> Fields:
     return decode_fields(raw) if bytes(raw) else {}
 
 
+def text(raw: Raw | None) -> str:
+    """The text of a member; an empty one if it has none, or is something else."""
+    value = to_python(raw) if raw is not None else ""
+    return value if isinstance(value, str) else ""
+
+
 def request(number: int, method: str, params: bytes) -> bytes:
     """A request of ours; the number is its id."""
     return b'{"jsonrpc":"2.0","id":%d,"method":"%b","params":%b}' % (
@@ -226,12 +232,6 @@ def is_message(raw: bytes) -> bool:
     return True
 
 
-def is_valid_id(raw: Raw | bytes) -> bool:
-    """Tell whether a raw id is a string or a number, as MCP demands; null is not."""
-    return bytes(raw)[:1] in _ID_STARTS
-
-
-_ID_STARTS: Final = frozenset(bytes([c]) for c in b'"-0123456789')
 _BRACKETS: Final = re.compile(rb'"[^"\\]*+(?:\\.?+[^"\\]*+)*+"?|[\[\]{}]', re.DOTALL)
 """Strings and brackets; a string without end is not tried again from within: linear time."""
 

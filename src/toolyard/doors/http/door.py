@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from msgspec import Raw
 
@@ -12,8 +13,7 @@ from toolyard.core.caller import Caller
 from toolyard.core.errors import UnknownNameError
 from toolyard.doors.http.mcp_headers import McpHeaders
 from toolyard.doors.http.path_scope import MCP, PATHS, WHOLE, PathScope, narrowed, read_scope
-from toolyard.doors.http.reply import HttpReply, Request
-from toolyard.doors.http.responder import JSON, HttpResponder
+from toolyard.doors.http.reply import JSON, HttpReply, HttpResponder, Request
 from toolyard.doors.http.sessions import HttpSession, HttpSessions
 from toolyard.relay.relay import Relay
 from toolyard.relay.session import ClientRequest, Session
@@ -34,9 +34,11 @@ class Visit(NamedTuple):
     """The view they have, if not the usual one."""
     reply: HttpReply
 
-    def refuse(self, status: int, code: int, text: str, id_: Raw | bytes = b"") -> None:
+    def refuse(
+        self, status: int, code: int, text: str, id_: Raw | bytes = b"", details: Any = None
+    ) -> None:
         """Turn it away with a JSON-RPC error."""
-        self.reply.respond(status, jsonrpc.error(id_, jsonrpc.fault(code, text)), JSON)
+        self.reply.respond(status, jsonrpc.error(id_, jsonrpc.fault(code, text, details)), JSON)
 
 
 class HttpDoor:
@@ -126,17 +128,20 @@ class HttpDoor:
         await self._tasks.close()
 
     def _post(self, visit: Visit, body: bytes) -> None:
-        is_modern = visit.headers.is_modern
-        if not visit.headers.kind.startswith(b"application/json"):
+        headers, is_modern = visit.headers, visit.headers.is_modern
+        if not headers.kind.startswith(b"application/json"):
             visit.refuse(415, era.INVALID_REQUEST, "send application/json")
             return
         try:
             envelope = read_envelope(body)
+            if is_modern and envelope.id:
+                headers.check(envelope)
         except jsonrpc.MalformedError:
             visit.refuse(400, *_unreadable(body))
         except EnvelopeError as error:
             is_params = error.code == era.INVALID_PARAMS and not is_modern
-            visit.refuse(200 if is_params else 400, error.code, str(error), error.id)
+            status = 200 if is_params else 400
+            visit.refuse(status, error.code, str(error), error.id, error.details)
         else:
             (self._modern if is_modern else self._legacy)(visit, envelope)
 
@@ -144,24 +149,22 @@ class HttpDoor:
 
     def _legacy(self, visit: Visit, envelope: Envelope) -> None:
         message = envelope.message
-        if message.method == "initialize" and message.id:
+        if message.method == "initialize" and envelope.id:
             self._open(visit, envelope)
             return
         client = self._client(visit)
         if client is None:
             visit.refuse(*_no_session(visit), message.id)
+        elif envelope.id:
+            takes_stream = visit.headers.takes_stream
+            responder = HttpResponder(visit.reply, is_modern=False, takes_stream=takes_stream)
+            self._start(visit, client.session, envelope, responder, client.hung_up)
         elif message.is_answer:
             client.session.answered(message)
             visit.reply.respond(202)
-        elif not message.id:
+        else:
             self._relay.noticed(client.session, message)
             visit.reply.respond(202)
-        else:
-            responder = HttpResponder(
-                visit.reply, is_modern=False, takes_stream=visit.headers.takes_stream
-            )
-            request = _request(client.session, envelope, responder, visit)
-            self._start(request, responder, visit, client.hung_up)
 
     def _client(self, visit: Visit) -> HttpSession | None:
         return self._sessions.use(visit.headers.session, visit.caller, visit.view_key)
@@ -169,19 +172,18 @@ class HttpDoor:
     def _open(self, visit: Visit, envelope: Envelope) -> None:
         client = self._sessions.open(visit.caller, visit.view_key)
         if client is None:
-            visit.refuse(503, era.SERVER_ERROR, _FULL, envelope.message.id)
+            visit.refuse(503, era.SERVER_ERROR, _FULL, envelope.id)
             return
         lines = b"mcp-session-id: %b\r\n" % client.id
         responder = HttpResponder(visit.reply, is_modern=False, takes_stream=False, lines=lines)
-        request = _request(client.session, envelope, responder, visit)
-        self._tasks.start(self._initialize(client, request, responder))
 
-    async def _initialize(
-        self, client: HttpSession, request: ClientRequest, responder: HttpResponder
-    ) -> None:
-        await self._relay.serve(request)
-        if responder.has_failed:
-            self._sessions.end(client.id)
+        def opened(_task: object) -> None:
+            if responder.has_failed:
+                self._sessions.end(client.id)
+
+        task = self._start(visit, client.session, envelope, responder, client.hung_up)
+        if task is not None:
+            task.add_done_callback(opened)
 
     def _listen(self, visit: Visit, request: Request) -> None:
         client = self._client(visit)
@@ -216,18 +218,13 @@ class HttpDoor:
     # The modern era: every request stands alone.
 
     def _modern(self, visit: Visit, envelope: Envelope) -> None:
-        message, headers, account = envelope.message, visit.headers, visit.caller.account
-        if message.method and not message.id:
-            visit.reply.respond(202)
+        if not envelope.id:
+            if envelope.message.is_answer:
+                visit.refuse(400, era.INVALID_REQUEST, "send one request")
+            else:
+                visit.reply.respond(202)
             return
-        if not message.method:
-            visit.refuse(400, era.INVALID_REQUEST, "send one request")
-            return
-        breach = headers.check(envelope)
-        if breach is not None:
-            body = jsonrpc.error(message.id, jsonrpc.fault(*breach))
-            visit.reply.respond(400, body, JSON)
-            return
+        account, takes_stream = visit.caller.account, visit.headers.takes_stream
         # Windows of one agent say the same of themselves: it names whose servers and kept results
         # these are, and proves nothing about two requests.
         client = bytes(envelope.meta.get(era.META_CLIENT, b"")).decode("utf-8", "replace")
@@ -236,24 +233,35 @@ class HttpDoor:
             _mute,
             account=account,
             caller=visit.caller.name,
-            base=visit.view_key,
+            view_key=visit.view_key,
             is_modern=True,
             is_stateless=True,
         )
-        responder = HttpResponder(visit.reply, is_modern=True, takes_stream=headers.takes_stream)
-        request = _request(session, envelope, responder, visit)
-        self._start(request, responder, visit, ClientRequest.abandon)
+        responder = HttpResponder(visit.reply, is_modern=True, takes_stream=takes_stream)
+        self._start(visit, session, envelope, responder, ClientRequest.abandon)
 
     # Both.
 
     def _start(
         self,
-        request: ClientRequest,
-        responder: HttpResponder,
         visit: Visit,
+        session: Session,
+        envelope: Envelope,
+        responder: HttpResponder,
         on_gone: Callable[[ClientRequest], None],
-    ) -> None:
+    ) -> asyncio.Task[Any] | None:
         """Serve a request; hanging up cancels, in the legacy era only with the last connection."""
+        request = ClientRequest(
+            session,
+            envelope.message.method,
+            envelope.id,
+            envelope.params,
+            envelope.meta,
+            responder,
+            name=envelope.name,
+            trace=visit.headers.trace,
+            mirrored=visit.headers.params if session.is_modern else None,
+        )
 
         def gone() -> None:
             responder.hung_up()
@@ -264,23 +272,7 @@ class HttpDoor:
         if request.method == LISTEN and task is not None:
             self._listeners[request] = visit.caller
             task.add_done_callback(lambda _: self._listeners.pop(request, None))
-
-
-def _request(
-    session: Session, envelope: Envelope, responder: HttpResponder, visit: Visit
-) -> ClientRequest:
-    message, params, meta = envelope
-    headers = visit.headers
-    return ClientRequest(
-        session,
-        message.method,
-        bytes(message.id),
-        params,
-        meta,
-        responder,
-        trace=headers.trace,
-        mirrored=headers.params if session.is_modern else None,
-    )
+        return task
 
 
 _FULL: Final = "too many sessions are open, and none of this token is idle; end one, or wait"

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from toolyard.wire import era, headers, jsonrpc
-from toolyard.wire.envelope import Breach, Envelope, check_modern
+from toolyard.wire import era, headers
+from toolyard.wire.envelope import Envelope, EnvelopeError, unfit_for_modern
+
+_MIRRORS: Final = frozenset({b"mcp-protocol-version", b"mcp-method", b"mcp-name"})
+"""The headers that repeat something of every body, or of most."""
 
 
 class McpHeaders:
@@ -27,9 +30,8 @@ class McpHeaders:
     def __init__(self, pairs: list[tuple[bytes, bytes]]) -> None:
         self.session = self.kind = self.trace = b""
         self.takes_stream = False
-        self.version = self.method = self.name = None
-        self.params: dict[str, str] = {}
         self.duplicate = ""
+        mirrored: dict[str, str] = {}
         for key, value in pairs:
             if key == b"mcp-session-id":
                 self.session = value
@@ -39,50 +41,41 @@ class McpHeaders:
                 self.takes_stream |= b"text/event-stream" in value or b"*/*" in value
             elif key[:5] == b"trace":
                 self.trace = headers.add_trace(self.trace, key, value)
-            elif key[:4] == b"mcp-":
-                self._note(key, value.decode("latin-1"))
+            elif key in _MIRRORS or key.startswith(headers.PARAM):
+                name = key.decode("latin-1")
+                if name in mirrored:
+                    self.duplicate = name
+                mirrored[name] = value.decode("latin-1")
+        self.version = mirrored.pop("mcp-protocol-version", None)
+        self.method = mirrored.pop("mcp-method", None)
+        self.name = mirrored.pop("mcp-name", None)
+        self.params = mirrored
+        """The rest: those that repeat arguments of a tool."""
         # A version we do not know is answered in the modern way, which can list what we know.
         self.is_modern = self.version is not None and self.version not in era.LEGACY_VERSIONS
 
-    version: str | None
-    method: str | None
-    name: str | None
+    def check(self, envelope: Envelope) -> None:
+        """Refuse a request that breaks a rule of the modern HTTP door.
 
-    def _note(self, key: bytes, value: str) -> None:
-        slot = _SLOTS.get(key)
-        if slot is not None:
-            if getattr(self, slot) is not None:
-                self.duplicate = key.decode()
-            setattr(self, slot, value)
-        elif key.startswith(headers.PARAM):
-            name = key.decode("latin-1")
-            if name in self.params:
-                self.duplicate = name
-            self.params[name] = value
-
-    def check(self, envelope: Envelope) -> Breach | None:
-        """The first rule of the modern HTTP door that a request breaks."""
-        message, params, meta = envelope
-        breach = check_modern(meta)
-        if breach is not None and breach[0] == era.INVALID_PARAMS:
-            return breach
+        Raises:
+            EnvelopeError: It does.
+        """
+        version, method = envelope.version, envelope.message.method
         if self.duplicate:
-            return era.HEADER_MISMATCH, f"{self.duplicate} stands more than once", None
-        if self.version != jsonrpc.to_python(meta[era.META_VERSION]):
-            return era.HEADER_MISMATCH, "MCP-Protocol-Version differs from the body", None
-        if breach is not None:
-            return breach
-        if self.method != message.method:
-            return era.HEADER_MISMATCH, "Mcp-Method differs from the body", None
-        key = era.NAMED.get(message.method)
-        if key is None or key not in params:
-            return None
+            raise _mismatch(envelope, f"{self.duplicate} stands more than once")
+        if version and self.version != version:
+            raise _mismatch(envelope, "MCP-Protocol-Version differs from the body")
+        if version != era.MODERN:
+            raise unfit_for_modern(envelope)
+        if self.method != method:
+            raise _mismatch(envelope, "Mcp-Method differs from the body")
+        key = era.NAMED.get(method)
         name = self.name
         if name is not None and name.startswith("=?"):
             name = headers.decode_value(name)
-        if name != jsonrpc.to_python(params[key]):
-            return era.HEADER_MISMATCH, f"Mcp-Name differs from the body's {key}", None
-        return None
+        if key in envelope.params and name != envelope.name:
+            raise _mismatch(envelope, f"Mcp-Name differs from the body's {key}")
 
 
-_SLOTS: Final = {b"mcp-protocol-version": "version", b"mcp-method": "method", b"mcp-name": "name"}
+def _mismatch(envelope: Envelope, text: str) -> EnvelopeError:
+    return EnvelopeError(envelope.id, era.HEADER_MISMATCH, text)

@@ -1,19 +1,41 @@
-"""One request of a client, and the way back for its answer."""
+"""One request of a client, and the ways back: an answer, a stream of events, or what MCP needs."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Final, Protocol
 
+from msgspec import Raw
+
 from toolyard.core.caller import Caller
 from toolyard.doors.http.gate import NOBODY
+from toolyard.wire import era, jsonrpc, sse
 
 Pairs = list[tuple[bytes, bytes]]
+HEARTBEAT_SECONDS: Final = 15.0
 STATUS_LINES: Final = {
     status.value: f"{status.value} {status.phrase}".encode() for status in HTTPStatus
 }
+JSON: Final = b"content-type: application/json\r\n"
+"""The header line of every answer of MCP that is no stream."""
+EVENTS: Final = (
+    b"content-type: text/event-stream\r\n"
+    b"cache-control: no-cache, no-transform\r\n"
+    b"x-accel-buffering: no\r\n"
+)
+"""The header lines of a stream."""
+ERROR_STATUS: Final = {
+    era.PARSE_ERROR: 400,
+    era.INVALID_REQUEST: 400,
+    era.HEADER_MISMATCH: 400,
+    era.MISSING_CAPABILITY: 400,
+    era.UNSUPPORTED_VERSION: 400,
+    era.METHOD_NOT_FOUND: 404,
+}
+"""The HTTP status of a modern error; all others are 200."""
 
 
 @dataclass(slots=True, eq=False)
@@ -124,6 +146,81 @@ class HttpReply:
         """
         self._over = True
         self.on_gone = None
+
+
+class Stream:
+    """A reply that becomes a stream of events; keeps a silent one alive."""
+
+    __slots__ = ("_beat", "_loop", "_reply")
+
+    def __init__(self, reply: HttpReply) -> None:
+        self._reply = reply
+        self._loop = asyncio.get_running_loop()
+        self._reply.start(200, EVENTS)
+        self._beat = self._loop.call_later(HEARTBEAT_SECONDS, self._still_here)
+
+    def put(self, message: bytes) -> None:
+        """Say something."""
+        self._reply.write(sse.event(message))
+
+    def close(self) -> None:
+        """The client is gone."""
+        self._beat.cancel()
+
+    def finish(self, message: bytes = b"") -> None:
+        """Say the last thing and end."""
+        self._beat.cancel()
+        if message:
+            self.put(message)
+        self._reply.finish()
+
+    def _still_here(self) -> None:
+        self._reply.write(sse.HEARTBEAT)
+        self._beat = self._loop.call_later(HEARTBEAT_SECONDS, self._still_here)
+
+
+@dataclass(slots=True, eq=False)
+class HttpResponder:
+    """Answers a request of MCP with JSON, unless something has to be said before the answer."""
+
+    reply: HttpReply
+    is_modern: bool
+    takes_stream: bool
+    lines: bytes = b""
+    """Header lines that go with a result."""
+    has_failed: bool = field(default=False, init=False)
+    """True if the answer was an error."""
+    _stream: Stream | None = field(default=None, init=False)
+
+    def emit(self, message: bytes) -> None:
+        """Send something before the answer, as a stream from here on, if the client takes one."""
+        if not self.takes_stream:
+            return
+        if self._stream is None:
+            self._stream = Stream(self.reply)
+        self._stream.put(message)
+
+    def answer(self, message: bytes, error: Raw) -> None:
+        """Send the answer."""
+        if self._stream is not None:
+            self._stream.finish(message)
+        elif error:
+            self.has_failed = True
+            code = jsonrpc.read_fault(error).code
+            status = ERROR_STATUS.get(code, 200) if self.is_modern else 200
+            self.reply.respond(status, message, JSON)
+        else:
+            self.reply.respond(200, message, JSON + self.lines)
+
+    def cancelled(self, id_: bytes) -> None:
+        """Tell whoever still waits that there is no answer."""
+        fault = jsonrpc.fault(era.SERVER_ERROR, "the request was cancelled")
+        self.answer(jsonrpc.error(id_, fault), jsonrpc.NOTHING)
+
+    def hung_up(self) -> None:
+        """The client is gone."""
+        if self._stream is not None:
+            self._stream.close()
 
 
 def header_lines(pairs: Iterable[tuple[bytes, bytes]]) -> bytes:

@@ -7,8 +7,7 @@ import secrets
 from typing import Final
 
 from toolyard.core.caller import Caller
-from toolyard.doors.http.reply import HttpReply
-from toolyard.doors.http.stream import Stream
+from toolyard.doors.http.reply import HttpReply, Stream
 from toolyard.relay.relay import Relay
 from toolyard.relay.session import ClientRequest, Session
 from toolyard.relay.view_key import ViewKey
@@ -25,18 +24,29 @@ SWEEP_SECONDS: Final = 60.0
 class HttpSession:
     """A session, with its listening stream, and the time it was last used."""
 
-    __slots__ = ("_hung_up", "_stream", "_unheard", "caller", "id", "session", "used_at")
+    __slots__ = (
+        "_hung_up",
+        "_stream",
+        "_unheard",
+        "caller",
+        "id",
+        "session",
+        "used_at",
+        "view_key",
+    )
 
     def __init__(self, caller: Caller, view_key: ViewKey | None, now: float) -> None:
         self.id = secrets.token_urlsafe(24).encode()
         self.caller = caller
         """The caller that opened it; nobody else may use it."""
+        self.view_key = view_key
+        """The view that the path shows at which it was opened; it is used there alone."""
         self.session = Session(
             self.id.decode(),
             self.push,
             account=caller.account,
             caller=caller.name,
-            base=view_key,
+            view_key=view_key,
         )
         self.used_at = now
         self._stream: Stream | None = None
@@ -107,7 +117,7 @@ class HttpSessions:
     def use(self, id_: bytes, caller: Caller, view_key: ViewKey | None) -> HttpSession | None:
         """The session a request belongs to; for others than who opened it, there is none."""
         client = self._sessions.get(id_)
-        if client is None or client.caller != caller or client.session.base != view_key:
+        if client is None or client.caller != caller or client.view_key != view_key:
             return None
         client.used_at = self._loop.time()
         return client

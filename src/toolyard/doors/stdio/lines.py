@@ -25,7 +25,7 @@ from toolyard.relay.relay import Relay
 from toolyard.relay.session import ClientRequest, Session
 from toolyard.relay.view_key import ViewKey
 from toolyard.wire import era, jsonrpc
-from toolyard.wire.envelope import Envelope, EnvelopeError, check_modern, read_envelope
+from toolyard.wire.envelope import Envelope, EnvelopeError, read_envelope, unfit_for_modern
 from toolyard.wire.jsonrpc import Message
 from toolyard.wire.lines import Lines
 from toolyard.wire.pipes import for_loop
@@ -70,8 +70,8 @@ class LineClient:
         # Not its address in memory: that of one that left may come back as another's.
         principal = f"line {next(_numbers)}"
         shown, questions = _view_key(relay.view_key, wish or {}), _number(wish or {}, "asked")
-        self._legacy = Session(principal, self.send, base=shown, questions_asked=questions)
-        self._modern = Session(principal, self.send, base=shown, is_modern=True)
+        self._legacy = Session(principal, self.send, view_key=shown, questions_asked=questions)
+        self._modern = Session(principal, self.send, view_key=shown, is_modern=True)
         self.feed = self._lines.feed
         self.holds = False
         """True once it has said that it holds further requests back."""
@@ -128,23 +128,23 @@ class LineClient:
             self._refuse(error.id, error.code, str(error))
             return
         message = envelope.message
-        if message.is_answer:
+        if envelope.id:
+            self._serve(envelope)
+        elif message.is_answer:
             self._legacy.answered(message)
-        elif not message.id:
+        else:
             self.holds |= message.method == HOLDING
             for session in (self._legacy, self._modern):
                 self._relay.noticed(session, message)
-        else:
-            self._serve(envelope)
 
     def _serve(self, envelope: Envelope) -> None:
-        message, params, meta = envelope
-        session, id_ = self._session(envelope), bytes(message.id)
-        breach = check_modern(meta) if session.is_modern else None
-        if breach is not None:
-            self._refuse(id_, *breach)
+        message, id_, params, meta, name, version = envelope
+        session = self._session(envelope)
+        if session.is_modern and version != era.MODERN:
+            error = unfit_for_modern(envelope)
+            self._refuse(id_, error.code, str(error), error.details)
             return
-        request = ClientRequest(session, message.method, id_, params, meta, self)
+        request = ClientRequest(session, message.method, id_, params, meta, self, name=name)
         self._tasks.start(self._relay.serve(request))
 
     def _session(self, envelope: Envelope) -> Session:

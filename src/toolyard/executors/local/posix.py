@@ -18,7 +18,7 @@ from contextlib import suppress
 from functools import partial
 from typing import IO
 
-from toolyard.executors.child import STDERR, STDIN, STDOUT, Child
+from toolyard.executors.child import STDERR, STDIN, STDOUT, Child, PipeProtocol
 from toolyard.executors.local.program import Program
 from toolyard.wire.pipes import for_loop
 
@@ -47,10 +47,10 @@ class Process:
         loop = asyncio.get_running_loop()
         _widen(self._loose[STDOUT])
         stdin = for_loop(self._loose.pop(0))
-        await loop.connect_write_pipe(partial(_PipeProtocol, self._child, STDIN), stdin)
+        await loop.connect_write_pipe(partial(PipeProtocol, self._child, STDIN), stdin)
         for number in (STDOUT, STDERR):
             pipe = for_loop(self._loose.pop(0))
-            await loop.connect_read_pipe(partial(_PipeProtocol, self._child, number), pipe)
+            await loop.connect_read_pipe(partial(PipeProtocol, self._child, number), pipe)
 
     def signal(self, number: int) -> None:
         """Signal the whole group."""
@@ -161,23 +161,6 @@ def status(code: int) -> str:
         return f"was killed by signal {signal.Signals(-code).name}"
     except ValueError:
         return f"was killed by signal {-code}"
-
-
-class _PipeProtocol(asyncio.Protocol):
-    """Our end of one pipe; attached when made, because bytes may come at once."""
-
-    def __init__(self, child: Child, number: int) -> None:
-        self._child = child
-        self._number = number
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._child.attach(self._number, transport)
-
-    def data_received(self, data: bytes) -> None:
-        self._child.arrived(self._number, data)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._child.lost(self._number)
 
 
 def _widen(pipe: IO[bytes]) -> None:

@@ -3,32 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from functools import lru_cache
 from typing import Final
-
-from msgspec import Raw
 
 from toolyard.features.history.model import ERROR_LENGTH, Outcome
 from toolyard.features.history.redaction import redact
 from toolyard.wire import jsonrpc
 from toolyard.wire.jsonrpc import Message
 
-EDGE: Final = 200
-"""Bytes at both ends of a large result in which `isError` is looked for."""
 READ_BYTES: Final = 64 * 1024
 """The largest result that is parsed for what its tool said went wrong."""
 TOO_LARGE: Final = '"[larger than 64 KiB: not kept]"'
 NOT_JSON: Final = '"[no JSON: not kept]"'
-_find_error: Final = re.compile(rb'"isError":\s?true').search
-
-
-def looks_failed(result: Raw) -> bool:
-    """Return whether a result may be an error of the tool: quick, and now and then too cautious."""
-    if len(result) <= 2 * EDGE:
-        return _find_error(result) is not None
-    view = memoryview(result)
-    return bool(_find_error(view[:EDGE]) or _find_error(view[-EDGE:]))
 
 
 def read_failure(answer: Message | BaseException) -> tuple[int, Outcome, str]:

@@ -7,6 +7,7 @@ is kept of arguments and results, and writes a plain row for each call.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -16,12 +17,7 @@ from typing import Final
 from msgspec import Raw
 
 from toolyard.features.history.call_counters import CallCounters
-from toolyard.features.history.call_endings import (
-    agent_name,
-    looks_failed,
-    read_failure,
-    without_secrets,
-)
+from toolyard.features.history.call_endings import agent_name, read_failure, without_secrets
 from toolyard.features.history.model import Bodies, LoggedCall, Outcome
 from toolyard.records.database import Database, Row
 from toolyard.wire.jsonrpc import Message
@@ -34,6 +30,8 @@ BODY_BYTES: Final = 64 * 1024
 """The largest arguments, or result, that are kept."""
 WAITING_BYTES: Final = 32 * 1024 * 1024
 """Arguments and results that may wait; beyond this, calls are recorded without them."""
+EDGE: Final = 200
+"""Bytes at both ends of a large result in which `isError` is looked for."""
 PRUNE_EVERY: Final = 10_000
 DAYS_SECONDS: Final = 3600.0
 """Seconds between two searches for calls that are too old, which read all."""
@@ -44,6 +42,7 @@ Starts = Sequence[float]
 FindStarts = Callable[[Sequence[LoggedCall], float], Starts | None]
 """Tells how long calls waited for a start; None if none did. Also told when their clock began."""
 
+_find_error: Final = re.compile(rb'"isError":\s?true').search
 _COLUMNS: Final = "at, agent, caller, server, tool, ms, asked, answered, outcome, error"
 _PRUNE_ROWS: Final = "DELETE FROM call_log WHERE id <= (SELECT max(id) FROM call_log) - ?"
 _PRUNE_DAYS: Final = "DELETE FROM call_log WHERE at < ?"
@@ -106,7 +105,7 @@ class CallLog:
         ended = monotonic()
         if isinstance(agent, bytes):
             agent = agent_name(agent)
-        if isinstance(answer, Message) and not answer.error and not looks_failed(answer.result):
+        if isinstance(answer, Message) and not answer.error and not _looks_failed(answer.result):
             size, outcome, error = len(answer.result), Outcome.OK, ""
         else:
             size, outcome, error = read_failure(answer)
@@ -181,6 +180,14 @@ class CallLog:
         if monotonic() > self._days_due:
             self._days_due = monotonic() + DAYS_SECONDS
             database.later(_PRUNE_DAYS, (self.bounds.oldest,))
+
+
+def _looks_failed(result: Raw) -> bool:
+    """Return whether a result may be an error of the tool: quick, and now and then too cautious."""
+    if len(result) <= 2 * EDGE:
+        return _find_error(result) is not None
+    view = memoryview(result)
+    return bool(_find_error(view[:EDGE]) or _find_error(view[-EDGE:]))
 
 
 def _row(epoch: float, call: LoggedCall) -> Row:
