@@ -15,9 +15,9 @@ from tests.doors.doors import Doors, Json, call, mirrored, modern, open_doors
 from tests.e2e.hub import stdio_stub
 from toolyard.core.names import NAME_CHARS
 from toolyard.core.search import QUERY_CHARS
-from toolyard.relay.relay import VIEWS
 from toolyard.relay.subscriptions import FOLLOWED
 from toolyard.relay.view import View
+from toolyard.relay.views import VIEWS
 
 pytestmark = pytest.mark.slow
 

@@ -16,8 +16,9 @@ from toolyard.core.model import (
     Status,
 )
 from toolyard.relay.instructions import instructions
-from toolyard.relay.view import View, make_view
+from toolyard.relay.view import View
 from toolyard.relay.view_key import ViewKey
+from toolyard.relay.view_making import make_view
 
 OWN = "Own words."
 

@@ -170,7 +170,7 @@ class House:
             self._patience,
             budget=self.budget,
             on_ready=lambda *ready: self.relay.subscriptions.ready(*ready),
-            on_notice=lambda *notice: self.relay.heard(*notice),
+            on_notice=lambda *notice: self.relay.hearing.heard(*notice),
         )
         self.instances = Instances(
             self.board,
@@ -179,7 +179,7 @@ class House:
             self._patience,
             self.settings.session_idle,
             on_ready=lambda *ready: self.relay.subscriptions.ready_apart(*ready),
-            on_notice=lambda *notice: self.relay.heard_apart(*notice),
+            on_notice=lambda *notice: self.relay.hearing.heard_apart(*notice),
         )
 
     def _make_opener(self) -> Opener:

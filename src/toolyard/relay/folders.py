@@ -1,6 +1,6 @@
 """The folders that a shared server is told of, if it asks for them outside of calls.
 
-A client that has folders gets a process of its own of such a server, see `relay/view.py`. Where a
+A client that has folders gets a process of its own of such a server, see `relay/view_making.py`. Where a
 process is shared all the same, it is told the folders of its only client, and ends before it serves
 another: not every server forgets what it was told.
 """
@@ -16,6 +16,7 @@ from toolyard.core.roster import asking_of
 from toolyard.links.pending import Requester
 from toolyard.links.pool import LinkPool
 from toolyard.relay.session import Home, Session
+from toolyard.relay.view_key import ViewKey
 
 CHANGED: Final = "notifications/roots/list_changed"
 WHY: Final = "rested: it knew the folders of one client, which is no longer alone"
@@ -29,13 +30,13 @@ class Folders:
         board: Board,
         pool: LinkPool,
         sessions: set[Session],
-        shares: Callable[[Session, ServerId], bool],
+        shares: Callable[[ViewKey | None, ServerId], bool],
     ) -> None:
         self._board = board
         self._pool = pool
         self._sessions = sessions
         self._shares = shares
-        """Tells whether a client is served by the shared process of a server."""
+        """Tells whether the clients of a view are served by the shared process of a server."""
         self.told: dict[ServerId, Session] = {}
         """The client whose folders the shared process of a server knows."""
         self._visited: set[ServerId] = set()
@@ -46,7 +47,7 @@ class Folders:
         if len(self._sessions) != 1 or server in self._visited:
             return None
         (session,) = self._sessions
-        return session if session.has_folders and self._shares(session, server) else None
+        return session if session.has_folders and self._shares(session.view_key, server) else None
 
     def asked(self, server: ServerId, requesters: list[Requester]) -> Requester | None:
         """Choose who answers for the folders of a shared server, if there is no doubt."""

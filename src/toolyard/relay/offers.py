@@ -185,4 +185,6 @@ PROMPTS: Final = (
     ),
 )
 
-OWN: Final = {"tools": TOOLS + LIFE, "prompts": PROMPTS, "resources": RESOURCES}
+OwnOffers = Mapping[str, tuple[Offer, ...]]
+"""What a hub itself offers, by kind."""
+OWN: Final[OwnOffers] = {"tools": TOOLS + LIFE, "prompts": PROMPTS, "resources": RESOURCES}

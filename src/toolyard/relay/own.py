@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from toolyard.core.model import Offer
 from toolyard.relay.calls import Calls
+from toolyard.relay.offers import OwnOffers
 from toolyard.relay.session import ClientRequest
 from toolyard.relay.view import View
 from toolyard.relay.view_key import ViewKey
@@ -43,7 +43,7 @@ class OwnAnswers(Protocol):
 class AppHubs(Protocol):
     """The hubs of single apps: their clients are answered as that app's own hub would."""
 
-    def offers(self, app: str) -> Mapping[str, tuple[Offer, ...]]:
+    def offers(self, app: str) -> OwnOffers:
         """Return what an app's own hub would offer.
 
         Raises:

@@ -12,13 +12,10 @@ from msgspec import Raw
 from toolyard.board import Board
 from toolyard.core.addresses import check_address
 from toolyard.core.errors import ToolyardError, UnknownNameError
-from toolyard.core.model import Server, ServerId, Snapshot
+from toolyard.core.model import Snapshot
 from toolyard.core.names import check_name
-from toolyard.core.plans import Resolution
 from toolyard.core.rows import YardStatus
-from toolyard.links.instances import Instance, Instances
-from toolyard.links.keeper import LISTS
-from toolyard.links.link import Link
+from toolyard.links.instances import Instances
 from toolyard.links.pool import LinkPool
 from toolyard.relay.answers import (
     Answers,
@@ -31,8 +28,8 @@ from toolyard.relay.calls import Calls, ClientRefusedError, Record
 from toolyard.relay.extensions import knows_tasks
 from toolyard.relay.folders import Folders
 from toolyard.relay.following import Following
+from toolyard.relay.hearing import Hearing
 from toolyard.relay.news import News
-from toolyard.relay.offers import OWN
 from toolyard.relay.own import AppHubs, OwnAnswers
 from toolyard.relay.own_methods import OwnMethods
 from toolyard.relay.quirks import QuirkFitter
@@ -47,15 +44,11 @@ from toolyard.relay.replies import (
 from toolyard.relay.results import PREFIX
 from toolyard.relay.routes import CACHED
 from toolyard.relay.session import ClientRequest, Responder, Session
-from toolyard.relay.subscriptions import (
-    CHANGED,
-    TASK_CHANGED,
-    Subscriptions,
-    place_of_instance,
-)
+from toolyard.relay.subscriptions import CHANGED, Subscriptions
 from toolyard.relay.tasks import TaskTable, missing_tasks
-from toolyard.relay.view import View, make_view
+from toolyard.relay.view import View
 from toolyard.relay.view_key import ViewKey
+from toolyard.relay.views import Resolve, Views
 from toolyard.wire import era, headers, jsonrpc
 from toolyard.wire.jsonrpc import Fields, Message
 
@@ -67,10 +60,7 @@ _LISTS: Final = {
     "resources/list": "resources",
     "resources/templates/list": "templates",
 }
-VIEWS: Final = 100
-"""Ways to see one picture that are kept, where nobody is connected who sees it so."""
 
-Resolve = Callable[[str, str], Resolution]
 Answer = Callable[[ClientRequest], Awaitable[Message]]
 
 
@@ -82,7 +72,7 @@ class Relay:
         board: Board,
         pool: LinkPool,
         instances: Instances,
-        view_key: ViewKey,
+        usual_key: ViewKey,
         resolve: Resolve,
         record: Record,
         app_hubs: AppHubs,
@@ -91,8 +81,7 @@ class Relay:
         """Serve clients of a hub.
 
         Args:
-            view_key: How the yard is shown to those who ask for nothing else.
-            resolve: Returns what an agent is given at an executor.
+            usual_key: The view of those who ask for no other.
             record: Takes down calls of tools.
             app_hubs: Answer those who come to one app alone.
             status: Returns the whole yard.
@@ -100,35 +89,33 @@ class Relay:
         self._board = board
         self._pool = pool
         self._instances = instances
-        self.view_key = view_key
-        self.resolve = resolve
+        self.views = Views(
+            board, usual_key, resolve, app_hubs.offers, lambda: self.subscriptions.view_keys
+        )
         sessions: set[Session] = set()
-        self.folders = Folders(board, pool, sessions, self._shares)
+        self.folders = Folders(board, pool, sessions, self.views.shares)
         self.tasks = TaskTable()
         self.calls = Calls(pool, instances, self.folders, self.tasks.note, record)
-        self.answers = Answers(board, pool, self.calls, self.view, status)
+        self.answers = Answers(board, pool, self.calls, self.views.look, status)
         self._app_hubs = app_hubs
         self._app_answers: dict[str, OwnAnswers] = {}
         self.subscriptions = Subscriptions(pool, instances, self.calls.link_for, sessions)
-        self.quirks = QuirkFitter(board, view_key)
-        self.news = News(board, self.subscriptions, self.view, self._refit)
+        self.hearing = Hearing(self.subscriptions, self.tasks)
+        self.quirks = QuirkFitter(board, usual_key)
+        self.news = News(board, self.subscriptions, self.views.look, self._refit)
         self.following = Following(
-            board, self.view, self.calls, self.tasks, self.subscriptions, self.news
+            board, self.views.look, self.calls, self.tasks, self.subscriptions, self.news
         )
         own = OwnMethods(
             pool,
             instances,
-            self.view,
+            self.views.look,
             self._own_answers,
             self.folders,
             self.quirks,
             self.subscriptions,
             self.news,
         )
-        self._views: dict[ViewKey, View] = {}
-        self._usual: View | None = None
-        self._swept_at = -1
-        self._most = VIEWS
         self._both = self._common_methods()
         self._legacy, self._modern = self._legacy_methods(own), self._modern_methods(own)
 
@@ -167,49 +154,13 @@ class Relay:
             "tasks/cancel": self._follow_task,
         }
 
-    def view(self, view_key: ViewKey | None = None) -> View:
-        """Return what clients see now."""
-        snapshot = self._board.snapshot
-        if view_key is None and self._usual is not None:
-            # Nearly every call comes this way; even to look a key up would cost more.
-            if self._usual.revision == snapshot.revision:
-                return self._usual
-        key = view_key or self.view_key
-        view = self._views.get(key)
-        if view is None or view.revision != snapshot.revision:
-            own = self._app_hubs.offers(key.app) if key.app else OWN
-            plans = self.resolve(key.agent, key.executor).plans if key.agent else ()
-            view = make_view(snapshot, key, view or self._usual, own, plans)
-            self._sweep(snapshot.revision)
-            self._views[key] = view
-        if view_key is None:
-            self._usual = view
-        return view
-
-    def _shares(self, session: Session, server: ServerId) -> bool:
-        """Tell whether a client is served by the shared process of a server."""
-        view = self.view(session.view_key)
-        aliases = [alias for alias, entry in view.entries.items() if entry.server.id == server]
-        return any(alias not in view.apart for alias in aliases)
-
-    def _sweep(self, revision: int) -> None:
-        """Forget views with their picture, and of one picture those that are too many.
-
-        What a client that is connected sees is lent to its next view, and so is kept.
-        """
-        if revision == self._swept_at and len(self._views) < self._most:
-            return
-        used = {view_key or self.view_key for view_key in self.subscriptions.view_keys}
-        self._views = {key: view for key, view in self._views.items() if key in used}
-        self._swept_at, self._most = revision, max(VIEWS, 2 * len(self._views))
-
     def _own_answers(self, session: Session) -> OwnAnswers:
         """Choose who answers a session for the hub: the hub itself, or that of one app."""
         app = session.view_key.app if session.view_key is not None else ""
         if not app:
             return self.answers
         if app not in self._app_answers:
-            self._app_answers[app] = self._app_hubs.answers(app, self.calls, self.view)
+            self._app_answers[app] = self._app_hubs.answers(app, self.calls, self.views.look)
         return self._app_answers[app]
 
     def _refit(self) -> None:
@@ -284,11 +235,11 @@ class Relay:
         """
         params = {"arguments": arguments}
         request = ClientRequest(session, "tools/call", b"0", params, meta or {}, responder)
-        return await self.answers.call(request, "toolyard_call", view or self.view())
+        return await self.answers.call(request, "toolyard_call", view or self.views.look())
 
     async def _pass_on(self, request: ClientRequest) -> Message:
         """Take a method that the hub does not know to the one server it can be meant for."""
-        view = self.view(request.session.view_key)
+        view = self.views.look(request.session.view_key)
         route = view.route_method(request.method)
         if route is None:
             return unknown_method(request.method)
@@ -301,7 +252,7 @@ class Relay:
         cursor = jsonrpc.to_python(raw) if raw is not None else None
         if cursor is not None and not isinstance(cursor, str):
             return error_reply(era.INVALID_PARAMS, "a cursor is a string")
-        page = self.view(request.session.view_key).lists[kind].page(request.is_modern, cursor)
+        page = self.views.look(request.session.view_key).lists[kind].page(request.is_modern, cursor)
         if page is None:
             return error_reply(
                 era.INVALID_PARAMS, "this cursor is not of the list as it is now; start again"
@@ -312,7 +263,7 @@ class Relay:
 
     async def _call_tool(self, request: ClientRequest) -> Message:
         session, params = request.session, request.params
-        view = self.view(session.view_key)
+        view = self.views.look(session.view_key)
         route = view.tools.get(request.name)
         if route is None:
             raise self._nowhere(view, "tool", request.name)
@@ -333,7 +284,7 @@ class Relay:
         return reply
 
     async def _get_prompt(self, request: ClientRequest) -> Message:
-        view = self.view(request.session.view_key)
+        view = self.views.look(request.session.view_key)
         route = view.prompts.get(request.name)
         if route is None:
             raise self._nowhere(view, "prompt", request.name)
@@ -344,7 +295,7 @@ class Relay:
         return await self.calls.send(request, "prompts/get", fields, route, view)
 
     async def _read(self, request: ClientRequest) -> Message:
-        view = self.view(request.session.view_key)
+        view = self.views.look(request.session.view_key)
         uri = request.name
         check_address(uri)
         if uri.startswith(PREFIX):
@@ -366,7 +317,7 @@ class Relay:
         return await self.calls.send(request, "resources/read", fields, route, view, uri)
 
     async def _complete(self, request: ClientRequest) -> Message:
-        view = self.view(request.session.view_key)
+        view = self.views.look(request.session.view_key)
         ref = jsonrpc.fields(request.params.get("ref", Raw(b"")))
         if jsonrpc.text(ref.get("type")) == "ref/prompt":
             key, name = "name", jsonrpc.text(ref.get("name"))
@@ -401,7 +352,7 @@ class Relay:
     # Tasks of servers.
 
     async def _follow_task(self, request: ClientRequest) -> Message:
-        view = self.view(request.session.view_key)
+        view = self.views.look(request.session.view_key)
         if not view.extensions.has_tasks(modern=request.is_modern):
             return unknown_method(request.method)
         if request.is_modern and not knows_tasks(request.capabilities):
@@ -414,7 +365,7 @@ class Relay:
     async def _list_tasks(self, request: ClientRequest) -> Message:
         return await self.tasks.list(self.calls, request)
 
-    # Notifications of clients, and of servers.
+    # Notifications of clients, and their comings and goings.
 
     def noticed(self, session: Session, message: Message) -> None:
         """Take a client's notification."""
@@ -457,40 +408,6 @@ class Relay:
         """It did, and hears what is said unasked."""
         session.ready = True
         self._instances.come_back(session.principal)
-
-    def heard(self, server: Server, link: Link, method: str, params: bytes) -> None:
-        """Take what a server says outside of calls that all clients share."""
-        if method == "notifications/resources/updated":
-            self.subscriptions.updated((server.id, "", ""), params)
-        elif method == TASK_CHANGED:
-            self.subscriptions.task_changed((server.id, "", ""), params)
-        elif method == "notifications/tasks/status":
-            self.tasks.changed(server.id, "", params)
-        elif method == "notifications/elicitation/complete":
-            self._elicited(self.subscriptions.sessions, params)
-
-    def heard_apart(self, instance: Instance, link: Link, method: str, params: bytes) -> None:
-        """Take what a server says that runs apart: whom it runs for hears it, and nobody else."""
-        key = instance.owner.key
-        theirs = {s for s in self.subscriptions.sessions if not key or s.principal == key}
-        if method == "notifications/resources/updated":
-            self.subscriptions.updated(place_of_instance(instance), params)
-        elif method == TASK_CHANGED:
-            self.subscriptions.task_changed(place_of_instance(instance), params)
-        elif method == "notifications/tasks/status":
-            self.tasks.changed(instance.apart.server, key, params)
-        elif method == "notifications/elicitation/complete":
-            self._elicited(theirs, params)
-        elif method in LISTS and key:
-            self.subscriptions.tell_changed(key, method)
-
-    def _elicited(self, sessions: set[Session], params: bytes) -> None:
-        """A question asked on a web page is settled: whoever was sent there hears of it."""
-        id_ = jsonrpc.text(jsonrpc.fields(params).get("elicitationId"))
-        for session in sessions:
-            if id_ in session.elicitations:
-                session.elicitations.discard(id_)
-                session.push(jsonrpc.notification("notifications/elicitation/complete", params))
 
     async def run(self) -> None:
         """Tell clients of changed lists, coalesced, until cancelled."""

@@ -97,8 +97,9 @@ class HttpDoor:
             raise UnknownNameError("there is nothing at this path", f"there are: {PATHS}")
         if scope == WHOLE:
             scope = PathScope(profile=caller.profile, agent=caller.agent, executor=caller.executor)
-        usual = self._relay.view_key
-        shown = narrowed(usual, scope, self._relay.snapshot, self._relay.resolve)
+        views = self._relay.views
+        usual = views.usual_key
+        shown = narrowed(usual, scope, self._relay.snapshot, views.resolve)
         shown = replace(shown, only=caller.servers)
         return shown if shown != usual else None
 

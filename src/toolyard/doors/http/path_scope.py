@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import unquote
@@ -10,11 +9,9 @@ from urllib.parse import unquote
 from toolyard.core.agents import spelled
 from toolyard.core.errors import UnknownNameError
 from toolyard.core.model import Snapshot
-from toolyard.core.plans import Resolution
 from toolyard.core.profiles import unknown_profile
 from toolyard.relay.view_key import ViewKey
-
-Resolve = Callable[[str, str], Resolution]
+from toolyard.relay.views import Resolve
 
 MCP: Final = "/mcp"
 BELOW: Final = "/mcp/"

@@ -69,7 +69,10 @@ class LineClient:
         self._limit = limit
         # Not its address in memory: that of one that left may come back as another's.
         principal = f"line {next(_numbers)}"
-        shown, questions = _view_key(relay.view_key, wish or {}), _number(wish or {}, "asked")
+        shown, questions = (
+            _view_key(relay.views.usual_key, wish or {}),
+            _number(wish or {}, "asked"),
+        )
         self._legacy = Session(principal, self.send, view_key=shown, questions_asked=questions)
         self._modern = Session(principal, self.send, view_key=shown, is_modern=True)
         self.feed = self._lines.feed

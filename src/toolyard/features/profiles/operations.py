@@ -16,7 +16,8 @@ from toolyard.features.profiles.model import LONGEST_TEXT, MOST, read_profile, w
 from toolyard.features.profiles.store import ProfileRecords
 from toolyard.operation import Guard, Needs, NoInput, Ordered, operation
 from toolyard.relay.relay import Relay
-from toolyard.relay.view import View, make_view
+from toolyard.relay.view import View
+from toolyard.relay.view_making import make_view
 from toolyard.yard import Yard
 
 TOP = "/api/v1/profiles"
@@ -151,7 +152,7 @@ def _imagine(relay: Relay, snapshot: Snapshot, profile: Profile) -> View:
     """The view of a picture in which the profile stands."""
     state = SourceState(Report("preview", profiles=(profile,)))
     imagined = replace(snapshot, sources={**snapshot.sources, "preview": state})
-    return make_view(imagined, replace(relay.view_key, profile=profile.name), None)
+    return make_view(imagined, replace(relay.views.usual_key, profile=profile.name), None)
 
 
 def _preview(view: View) -> ProfilePreview:

@@ -147,7 +147,7 @@ def _connected_row(
 ) -> ConnectedClientRow:
     if not sessions:
         return ConnectedClientRow(name, version, 0)
-    view = relay.view(sessions[0].view_key)
+    view = relay.views.look(sessions[0].view_key)
     listed = len(view.lists["tools"].items)
     return ConnectedClientRow(name, version, len(sessions), listed, view.left_out)
 

@@ -138,7 +138,7 @@ class WhichInput(Struct, frozen=True):
 async def list_tools(yard: Yard, order: ToolsQuery) -> ToolList:
     """List or search tools."""
     relay = yard.part(Relay)
-    view = relay.view()
+    view = relay.views.look()
     _check_server(view, order.server)
     names = view.search(order.query, order.server)
     if order.name:
@@ -150,7 +150,7 @@ async def list_tools(yard: Yard, order: ToolsQuery) -> ToolList:
 @operation("GET", f"{TOOLS}/names", errors=(404,))
 async def list_names(yard: Yard, order: NamesQuery) -> ToolNames:
     """Names of tools that begin like this."""
-    view = yard.part(Relay).view()
+    view = yard.part(Relay).views.look()
     _check_server(view, order.server)
     names = view.search("", order.server)
     if order.server:
@@ -162,7 +162,7 @@ async def list_names(yard: Yard, order: NamesQuery) -> ToolNames:
 async def call_tool(yard: Yard, order: ToolCall) -> RawObject:
     """Call a tool."""
     wanted, relay = await _wanted(yard, order), yard.part(Relay)
-    view = await relay.answers.woken(relay.view(), order.server)
+    view = await relay.answers.woken(relay.views.look(), order.server)
     relay.answers.find(view, order.server, order.tool)
     session = Session("control", _drop, agent="control", caller="control", is_stateless=True)
     message = await relay.call(session, wanted, Outlet(_drop), view=view)
