@@ -46,7 +46,14 @@ from toolyard.links.budget import RunningBudget
 from toolyard.links.credentials import Credentials
 from toolyard.links.departures import Departures
 from toolyard.links.instances import Instances
-from toolyard.links.opening import Connect, FillIn, FindAgain, Opener, Recognise
+from toolyard.links.opening import (
+    Connect,
+    FillIn,
+    FindAgain,
+    HearQuestions,
+    Opener,
+    Recognise,
+)
 from toolyard.links.patience import Patience
 from toolyard.links.pool import LinkPool
 from toolyard.links.probe import probe
@@ -186,7 +193,7 @@ class House:
         """The way to every link, step by step."""
         return Opener(
             [
-                self.asking.prepare,
+                HearQuestions(self.asking.hear, self.asking.prepare),
                 FillIn(
                     self.expand,
                     lambda server: bool(find_secrets(server.endpoint)),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from toolyard.core.errors import LinkError, StartError, ToolyardError
 from toolyard.core.last_words import explain
@@ -37,8 +37,7 @@ from toolyard.links.stdio import StdioChannel
 from toolyard.wire import era
 
 
-@asynccontextmanager
-async def open_link(
+def open_link(
     name: str,
     endpoint: Endpoint,
     executor: Executor,
@@ -47,7 +46,7 @@ async def open_link(
     hint: era.Era | None,
     owner: Owner = EVERYBODY,
     placement: Placement = ANYWHERE,
-) -> AsyncIterator[Link]:
+) -> AbstractAsyncContextManager[Link]:
     """Give a link that is ready for requests; leaving ends it and what was started for it.
 
     Raises:
@@ -56,11 +55,8 @@ async def open_link(
     """
     if isinstance(endpoint, Command):
         run = Run(name, endpoint, placement, owner.name)
-        opened = open_run(run, executor, patience, limit, hint, owner)
-    else:
-        opened = open_url(name, endpoint, patience, limit, hint, owner)
-    async with opened as link:
-        yield link
+        return open_run(run, executor, patience, limit, hint, owner)
+    return open_url(name, endpoint, patience, limit, hint, owner)
 
 
 @asynccontextmanager
@@ -102,8 +98,7 @@ def _attach(error: ToolyardError, stderr: tuple[str, ...]) -> None:
     error.trace = stderr
 
 
-@asynccontextmanager
-async def open_url(
+def open_url(
     name: str,
     url: Url,
     patience: Patience,
@@ -111,7 +106,7 @@ async def open_url(
     hint: era.Era | None,
     owner: Owner = EVERYBODY,
     where: str = "",
-) -> AsyncIterator[Link]:
+) -> AbstractAsyncContextManager[Link]:
     """Give a link to an address that is ready for requests; leaving ends it.
 
     `where` tells people where the server runs, if it was started for this.
@@ -121,11 +116,8 @@ async def open_url(
         LinkError: It did not answer as an MCP server does.
     """
     if url.kind == "sse":
-        opened = _over_event_stream(name, url, patience, limit, owner, where)
-    else:
-        opened = _over_http(name, url, patience, limit, hint, owner, where)
-    async with opened as link:
-        yield link
+        return _over_event_stream(name, url, patience, limit, owner, where)
+    return _over_http(name, url, patience, limit, hint, owner, where)
 
 
 @asynccontextmanager

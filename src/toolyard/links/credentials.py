@@ -11,7 +11,7 @@ import logging
 import random
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -85,19 +85,21 @@ class Credentials:
         self._tasks = Tasks()
         self._reread()
 
-    @asynccontextmanager
-    async def log_in(self, opening: Opening, proceed: Proceed) -> AsyncIterator[Link]:
+    def log_in(self, opening: Opening, proceed: Proceed) -> AbstractAsyncContextManager[Link]:
         """Step: go on with what the server lets us in with, if it is an address.
 
         Raises:
             AuthNeededError: A person has to log in.
         """
-        server, endpoint = opening.server, opening.endpoint
-        if not isinstance(endpoint, Url):
-            async with proceed(opening) as link:
-                yield link
-            return
-        key = server_key(endpoint.url)
+        if isinstance(opening.endpoint, Url):
+            return self._logged_in(opening, opening.endpoint, proceed)
+        return proceed(opening)
+
+    @asynccontextmanager
+    async def _logged_in(
+        self, opening: Opening, endpoint: Url, proceed: Proceed
+    ) -> AsyncIterator[Link]:
+        server, key = opening.server, server_key(endpoint.url)
         self._servers.setdefault(key, set()).add(server.id)
         self._changes.tell()
         async with AsyncExitStack() as stack:

@@ -1,9 +1,9 @@
 """The way to a link, in ordered steps; each may change what the next one gets, and see the link.
 
-    fill in -> find again -> recognise -> log in -> installed package -> place, connect, greet
+    hear questions -> fill in -> find again -> recognise -> log in -> installed package -> connect
 
-A step is handed the opening and the rest of the way. What a step needs of other rooms is given to
-its constructor as plain callables.
+A step is handed the opening and the rest of the way; one that has nothing to do for a server gives
+the rest as it is. What a step needs of other rooms is given to its constructor as plain callables.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from toolyard.links.connecting import open_link
 from toolyard.links.link import Link
 from toolyard.links.owner import EVERYBODY, Owner
 from toolyard.links.patience import Patience
+from toolyard.links.pending import QuestionHook
 from toolyard.wire.era import Era
 
 
@@ -65,6 +66,32 @@ def _followed(step: Step, rest: Proceed) -> Proceed:
     return lambda opening: step(opening, rest)
 
 
+class HearQuestions:
+    """Step: somebody hears the questions of the server, and the link is used as these demand.
+
+    Args:
+        hear: Returns who hears the questions that name no call.
+        prepare: Readies a link for the questions that its server is known to ask.
+    """
+
+    def __init__(
+        self,
+        hear: Callable[[Server, Owner], QuestionHook],
+        prepare: Callable[[Link, Server, Owner], Awaitable[None]],
+    ) -> None:
+        self._hear = hear
+        self._prepare = prepare
+
+    @asynccontextmanager
+    async def __call__(self, opening: Opening, proceed: Proceed) -> AsyncIterator[Link]:
+        """Go on with somebody who hears questions."""
+        server, owner = opening.server, opening.owner
+        heard = replace(owner, on_question=self._hear(server, owner))
+        async with proceed(replace(opening, owner=heard)) as link:
+            await self._prepare(link, server, owner)
+            yield link
+
+
 class FillIn:
     """Step: references become values here, and nowhere else.
 
@@ -84,21 +111,22 @@ class FillIn:
         self._has_secrets = has_secrets
         self._explain = explain
 
-    @asynccontextmanager
-    async def __call__(self, opening: Opening, proceed: Proceed) -> AsyncIterator[Link]:
+    def __call__(self, opening: Opening, proceed: Proceed) -> AbstractAsyncContextManager[Link]:
         """Go on with values in place of references."""
-        endpoint = await self._filled_in(opening.server)
-        async with proceed(replace(opening, endpoint=endpoint)) as link:
-            yield link
+        if self._has_secrets(opening.server):
+            return self._with_secrets(opening, proceed)
+        return proceed(replace(opening, endpoint=self._expand(opening.server)))
 
-    async def _filled_in(self, server: Server) -> Endpoint:
-        if not self._has_secrets(server):
-            return self._expand(server)
+    @asynccontextmanager
+    async def _with_secrets(self, opening: Opening, proceed: Proceed) -> AsyncIterator[Link]:
+        server = opening.server
         try:
             # A keyring may ask the user to unlock it; the house goes on meanwhile.
-            return await asyncio.to_thread(self._expand, server)
+            endpoint = await asyncio.to_thread(self._expand, server)
         except SecretError as error:
             raise await asyncio.to_thread(self._explain, server, error) from error
+        async with proceed(replace(opening, endpoint=endpoint)) as link:
+            yield link
 
 
 class FindAgain:
@@ -107,13 +135,18 @@ class FindAgain:
     def __init__(self, find: Callable[[Url, Identity], Awaitable[Url]]) -> None:
         self._find = find
 
-    @asynccontextmanager
-    async def __call__(self, opening: Opening, proceed: Proceed) -> AsyncIterator[Link]:
+    def __call__(self, opening: Opening, proceed: Proceed) -> AbstractAsyncContextManager[Link]:
         """Go on with the address at which the server was found."""
-        identity = opening.server.identity
-        if identity is not None and isinstance(opening.endpoint, Url):
-            opening = replace(opening, endpoint=await self._find(opening.endpoint, identity))
-        async with proceed(opening) as link:
+        identity, url = opening.server.identity, opening.endpoint
+        if identity is None or not isinstance(url, Url):
+            return proceed(opening)
+        return self._found(opening, url, identity, proceed)
+
+    @asynccontextmanager
+    async def _found(
+        self, opening: Opening, url: Url, identity: Identity, proceed: Proceed
+    ) -> AsyncIterator[Link]:
+        async with proceed(replace(opening, endpoint=await self._find(url, identity))) as link:
             yield link
 
 

@@ -1,8 +1,8 @@
 """The folders that a shared server is told of, if it asks for them outside of calls.
 
-A client that has folders gets a process of its own of such a server, see `relay/view_making.py`. Where a
-process is shared all the same, it is told the folders of its only client, and ends before it serves
-another: not every server forgets what it was told.
+A client that has folders gets a process of its own of such a server, see `relay/view_making.py`.
+Where a process is shared all the same, it is told the folders of its only client, and ends before
+it serves another: not every server forgets what it was told.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from typing import Final
 
@@ -83,18 +83,23 @@ class Packages:
 
     # Starting.
 
-    @asynccontextmanager
-    async def prefer_installed(self, opening: Opening, proceed: Proceed) -> AsyncIterator[Link]:
+    def prefer_installed(
+        self, opening: Opening, proceed: Proceed
+    ) -> AbstractAsyncContextManager[Link]:
         """Step: go on with what is installed, if it is; else as declared, and install it after."""
         server = opening.server
         # What is only tried, and in no yard, leaves nothing behind.
         is_ours = server.id in self._board.snapshot.entries
         launch = read_launch(server, opening.endpoint) if self.on and is_ours else None
         if launch is None or is_at_hand(launch.package, launch.command.cwd):
-            async with proceed(opening) as link:
-                yield link
-            return
+            return proceed(opening)
         self._launches[launch.name] = launch
+        return self._launched(launch, opening, proceed)
+
+    @asynccontextmanager
+    async def _launched(
+        self, launch: Launch, opening: Opening, proceed: Proceed
+    ) -> AsyncIterator[Link]:
         async with AsyncExitStack() as stack:
             yield await self._enter(stack, launch, opening, proceed)
 

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from dataclasses import replace
+from collections.abc import Callable
 from functools import partial
 from typing import Final, Protocol
 
@@ -22,9 +20,8 @@ from toolyard.core.roster import asking_of
 from toolyard.core.sharing import Asking
 from toolyard.features.sharing.store import SharingStore
 from toolyard.links.link import Link
-from toolyard.links.opening import Opening, Proceed
 from toolyard.links.owner import EVERYBODY, Owner
-from toolyard.links.pending import Requester
+from toolyard.links.pending import QuestionHook, Requester
 from toolyard.wire.tasks import Tasks
 
 log = logging.getLogger(__name__)
@@ -59,14 +56,9 @@ class AskingServers:
         """The questions since the start, by `name@source`."""
         self._tasks = Tasks()
 
-    @asynccontextmanager
-    async def prepare(self, opening: Opening, proceed: Proceed) -> AsyncIterator[Link]:
-        """Step: go on with somebody who hears questions, and use the link as they demand."""
-        owner = opening.owner
-        asked = partial(self._asked, opening.server, is_shared=owner == EVERYBODY)
-        async with proceed(replace(opening, owner=replace(owner, on_question=asked))) as link:
-            await self._prepare(link, opening.server, owner)
-            yield link
+    def hear(self, server: Server, owner: Owner) -> QuestionHook:
+        """Return who hears the questions of a server that name no call."""
+        return partial(self._asked, server, is_shared=owner == EVERYBODY)
 
     def _asked(
         self,
@@ -81,7 +73,8 @@ class AskingServers:
         self.note(server, "" if outside else method)
         return self._folders().asked(server.id, requesters) if outside and is_shared else None
 
-    async def _prepare(self, link: Link, server: Server, owner: Owner) -> None:
+    async def prepare(self, link: Link, server: Server, owner: Owner) -> None:
+        """Ready a link for the questions that its server is known to ask."""
         asking = self.of(server)
         if asking is None or link.is_modern:
             return
