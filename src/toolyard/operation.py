@@ -31,6 +31,8 @@ from msgspec import NODEFAULT, UNSET, Meta, Raw, Struct
 from toolyard.core.fields import FieldFault
 
 if TYPE_CHECKING:
+    from toolyard.core.model import Offer
+    from toolyard.relay.offers import OwnTool
     from toolyard.yard import Yard
 
 Order = TypeVar("Order", bound=Struct)
@@ -168,6 +170,9 @@ class Operation(Generic[Order, Answer]):
     """The answer has a field `success`; so a refusal of the input says `success: false`."""
     from_picture: bool = False
     """The answer is the picture's, so the picture's revision is its version."""
+    tool: OwnTool | None = None
+    """The tool of the hub itself by which a model asks the same; the relay answers it, from what
+    the model's client sees."""
 
 
 Function = Callable[["Yard", Order], Awaitable[Answer]]
@@ -213,6 +218,11 @@ def operation(
         )
 
     return describe
+
+
+def own_tools(operations: Iterable[Operation[Any, Any]]) -> list[Offer]:
+    """The tools of the hub itself that these operations describe."""
+    return [op.tool.offer(op.order) for op in operations if op.tool is not None]
 
 
 def read_order(

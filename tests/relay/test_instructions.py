@@ -31,7 +31,7 @@ def view(*texts: str) -> View:
     for id_, text in zip(ids, texts, strict=True):
         peer = Peer("legacy", "2025-11-25", instructions=text)
         snapshot = fold(snapshot, Observation(id_, Status.READY, peer=peer))
-    return make_view(snapshot, ViewKey(), None)
+    return make_view(snapshot, ViewKey(), None, {})
 
 
 def test_without_a_word_of_servers_the_hub_speaks_alone() -> None:

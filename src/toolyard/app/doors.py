@@ -166,10 +166,7 @@ async def _wait_first_picture(house: House) -> None:
 def _make_rest(house: House, sessions: PageSessions, link: Callable[[], str]) -> App:
     """The application of all doors but MCP's: the control API and the page."""
     house.yard.parts.add(PageLinks(link))
-    operations = [
-        operation for feature in house.features for operation in feature.load_operations()
-    ]
-    return make_app(operations, house.yard, Pages(sessions).routes())
+    return make_app(house.operations, house.yard, Pages(sessions).routes())
 
 
 class Announcing:

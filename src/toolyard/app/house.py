@@ -61,6 +61,7 @@ from toolyard.links.projects import ProjectFolders
 from toolyard.links.readiness import Readiness
 from toolyard.links.sites import Sites
 from toolyard.links.weights import Weights
+from toolyard.operation import own_tools
 from toolyard.records.addresses import AddressStore
 from toolyard.records.backups import Backups
 from toolyard.records.follow import Follower
@@ -88,6 +89,9 @@ class House:
         self.settings = settings
         self.url = url
         self.features = features
+        self.operations = [
+            operation for feature in features for operation in feature.load_operations()
+        ]
         self._patience = replace(
             patience,
             open=settings.start_timeout,
@@ -228,6 +232,7 @@ class House:
             self.call_log.record,
             ScannedAppHubs(self.apps, self.board, self.pool),
             lambda: describe_yard(self.yard),
+            own_tools(self.operations),
         )
         self.dismissals = Dismissals()
 

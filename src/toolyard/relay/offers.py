@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final, NotRequired, TypedDict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Final
+
+import msgspec
+from msgspec import Meta, Struct
 
 from toolyard import __version__
-from toolyard.core.jsontypes import JsonObject
 from toolyard.core.model import Offer
 from toolyard.wire import jsonrpc
 
@@ -28,112 +31,93 @@ def introduction(separator: str, *, own_tools: bool) -> str:
     return INTRODUCTION + named + (GROWING if own_tools else CHANGING)
 
 
-class InputSchema(TypedDict):
-    """The JSON Schema of a tool's arguments."""
-
-    type: str
-    properties: Mapping[str, JsonObject]
-    additionalProperties: bool
-    required: NotRequired[list[str]]
-
-
-def _tool(
-    name: str, title: str, text: str, properties: Mapping[str, JsonObject], **more: Any
-) -> Offer:
-    required = more.pop("required", [])
-    schema: InputSchema = {
-        "type": "object",
-        "properties": properties,
-        "additionalProperties": False,
-    }
-    if required:
-        schema["required"] = required
-    tool = {"name": name, "title": title, "description": text, "inputSchema": schema, **more}
-    return Offer(name, jsonrpc.encode(tool))
+Hints = Mapping[str, bool]
+"""The annotations of a tool: what a client may expect of it."""
+LOOKS: Final[Hints] = {"readOnlyHint": True, "openWorldHint": False}
+REPEATS: Final[Hints] = {"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}
+SWITCHES: Final[Hints] = {"readOnlyHint": False, "idempotentHint": True, "openWorldHint": False}
+REACHES_OUT: Final[Hints] = {
+    "readOnlyHint": False,
+    "destructiveHint": True,
+    "openWorldHint": True,
+}
 
 
-_TEXT: Final = {"type": "string"}
-_LOOKS: Final = {"readOnlyHint": True, "openWorldHint": False}
+@dataclass(frozen=True, slots=True)
+class OwnTool:
+    """A tool of the hub itself, in the words that a model reads."""
 
-TOOLS: Final = (
-    _tool(
-        "toolyard_status",
-        "Status of the yard",
-        "Which servers the hub has, their state, number of tools and problems with hints.",
-        {},
-        annotations=_LOOKS,
-    ),
-    _tool(
-        "toolyard_tools",
-        "Find tools",
-        "Search or list the tools of all servers: names, descriptions and full input schemas, best "
-        "match first. Give words to search, a server to list only its tools, or nothing for all.",
-        {
-            "query": {**_TEXT, "description": "Words to look for in names and descriptions."},
-            "server": {**_TEXT, "description": "Only tools of this server."},
-            "limit": {
-                "type": "integer",
-                "minimum": 1,
-                "maximum": 500,
-                "description": "How many tools at most (20 for a search, else 100).",
-            },
-        },
-        annotations=_LOOKS,
-    ),
-    _tool(
-        "toolyard_call",
-        "Call any tool",
-        "Stable entry point: call any tool of any server, listed or not, by (server, tool, "
-        "arguments). Use toolyard_tools first to learn the tool's input schema.",
-        {
-            "server": {**_TEXT, "description": 'Name of the server, e.g. "git".'},
-            "tool": {**_TEXT, "description": 'The tool\'s own name, without prefix, e.g. "log".'},
-            "arguments": {
-                "type": "object",
-                "description": "Arguments for the tool; they must match its input schema.",
-            },
-        },
-        required=["server", "tool"],
-        annotations={"readOnlyHint": False, "destructiveHint": True, "openWorldHint": True},
-    ),
-    _tool(
-        "toolyard_refresh",
-        "Ask all servers again",
-        "Ask every server again for its tools, prompts and resources, and wake those that failed.",
-        {},
-        annotations={"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False},
-    ),
-)
+    name: str
+    title: str
+    text: str
+    hints: Hints
+    arguments: Mapping[str, Meta] = field(default_factory=dict)
+    """The fields of its order that a model may set, and what is said of each."""
 
+    def offer(self, order: type[Struct]) -> Offer:
+        """Describe it; the order says of which type its arguments are, and which it needs."""
+        fields = {field.name: field for field in msgspec.structs.fields(order)}
+        annotated: Any = Annotated
+        properties = {
+            name: msgspec.json.schema(annotated[fields[name].type, words])
+            for name, words in self.arguments.items()
+        }
+        schema = {"type": "object", "properties": properties, "additionalProperties": False}
+        if needed := [name for name in self.arguments if fields[name].required]:
+            schema["required"] = needed
+        tool = {
+            "name": self.name,
+            "title": self.title,
+            "description": self.text,
+            "inputSchema": schema,
+            "annotations": self.hints,
+        }
+        return Offer(self.name, jsonrpc.encode(tool))
+
+
+OF_OPERATIONS: Final = ("toolyard_status", "toolyard_tools", "toolyard_call", "toolyard_refresh")
+"""The tools that ask what an operation asks, and are described there; in the order of the list."""
+
+
+class ServersQuery(Struct, frozen=True):
+    """The words that a server is searched by."""
+
+    query: str
+
+
+class ServerChoice(Struct, frozen=True):
+    """The server that is meant, by its name in a view."""
+
+    server: str
+
+
+_SERVER: Final = {"server": Meta(description="Name of the server.")}
 LIFE: Final = (
-    _tool(
+    OwnTool(
         "toolyard_find",
         "Find servers",
         "Search servers by words, running or not: their state, what they are for, and which of "
         "their tools match. toolyard_activate starts one.",
-        {"query": {**_TEXT, "description": "Words to look for."}},
-        required=["query"],
-        annotations=_LOOKS,
-    ),
-    _tool(
+        LOOKS,
+        {"query": Meta(description="Words to look for.")},
+    ).offer(ServersQuery),
+    OwnTool(
         "toolyard_activate",
         "Start a server",
         "Start a server now and get its tools with their schemas. Calls start servers too; this "
         "saves the wait and shows what there is.",
-        {"server": {**_TEXT, "description": "Name of the server."}},
-        required=["server"],
-        annotations={"readOnlyHint": False, "idempotentHint": True, "openWorldHint": False},
-    ),
-    _tool(
+        SWITCHES,
+        _SERVER,
+    ).offer(ServerChoice),
+    OwnTool(
         "toolyard_deactivate",
         "Let a server rest",
         "End a server's process once no call is under way; the next call starts it again.",
-        {"server": {**_TEXT, "description": "Name of the server."}},
-        required=["server"],
-        annotations={"readOnlyHint": False, "idempotentHint": True, "openWorldHint": False},
-    ),
+        SWITCHES,
+        _SERVER,
+    ).offer(ServerChoice),
 )
-"""For servers that run only while they are needed."""
+"""For servers that run only while they are needed; no operation asks for these alike."""
 
 RESOURCES: Final = (
     Offer(
@@ -187,4 +171,10 @@ PROMPTS: Final = (
 
 OwnOffers = Mapping[str, tuple[Offer, ...]]
 """What a hub itself offers, by kind."""
-OWN: Final[OwnOffers] = {"tools": TOOLS + LIFE, "prompts": PROMPTS, "resources": RESOURCES}
+
+
+def own_offers(described: Iterable[Offer]) -> OwnOffers:
+    """All that the hub itself offers; given are the tools that operations describe."""
+    by_name = {offer.key: offer for offer in described}
+    tools = tuple(by_name[name] for name in OF_OPERATIONS if name in by_name)
+    return {"tools": tools + LIFE, "prompts": PROMPTS, "resources": RESOURCES}

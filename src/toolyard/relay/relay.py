@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from typing import Any, Final
 
 from msgspec import Raw
@@ -12,7 +12,7 @@ from msgspec import Raw
 from toolyard.board import Board
 from toolyard.core.addresses import check_address
 from toolyard.core.errors import ToolyardError, UnknownNameError
-from toolyard.core.model import Snapshot
+from toolyard.core.model import Offer, Snapshot
 from toolyard.core.names import check_name
 from toolyard.core.rows import YardStatus
 from toolyard.links.instances import Instances
@@ -30,6 +30,7 @@ from toolyard.relay.folders import Folders
 from toolyard.relay.following import Following
 from toolyard.relay.hearing import Hearing
 from toolyard.relay.news import News
+from toolyard.relay.offers import own_offers
 from toolyard.relay.own import AppHubs, OwnAnswers
 from toolyard.relay.own_methods import OwnMethods
 from toolyard.relay.quirks import QuirkFitter
@@ -77,6 +78,7 @@ class Relay:
         record: Record,
         app_hubs: AppHubs,
         status: Callable[[], YardStatus],
+        own_tools: Iterable[Offer],
     ) -> None:
         """Serve clients of a hub.
 
@@ -85,12 +87,18 @@ class Relay:
             record: Takes down calls of tools.
             app_hubs: Answer those who come to one app alone.
             status: Returns the whole yard.
+            own_tools: The tools of the hub itself that operations describe.
         """
         self._board = board
         self._pool = pool
         self._instances = instances
         self.views = Views(
-            board, usual_key, resolve, app_hubs.offers, lambda: self.subscriptions.view_keys
+            board,
+            usual_key,
+            resolve,
+            own_offers(own_tools),
+            app_hubs.offers,
+            lambda: self.subscriptions.view_keys,
         )
         sessions: set[Session] = set()
         self.folders = Folders(board, pool, sessions, self.views.shares)

@@ -21,7 +21,7 @@ from toolyard.core.roster import asking_of
 from toolyard.core.shapes import shaped
 from toolyard.links.owner import Apart, set_apart
 from toolyard.relay.addressing import Addressing
-from toolyard.relay.offers import OWN, OwnOffers
+from toolyard.relay.offers import OwnOffers
 from toolyard.relay.profile_filter import ProfileFilter
 from toolyard.relay.routes import Item, Listing, Made, Route
 from toolyard.relay.uris import Template
@@ -41,12 +41,12 @@ def make_view(
     snapshot: Snapshot,
     view_key: ViewKey,
     before: View | None,
-    own: OwnOffers = OWN,
+    own: OwnOffers,
     plans: Iterable[Plan] = (),
 ) -> View:
     """The view of a picture; `before` lends the bytes that did not change.
 
-    `plans` are those of the agent whose view it is.
+    `own` is what the hub itself offers; `plans` are those of the agent whose view it is.
 
     Raises:
         UnknownNameError: There is no such profile.

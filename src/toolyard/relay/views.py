@@ -8,7 +8,7 @@ from typing import Final
 from toolyard.board import Board
 from toolyard.core.model import ServerId
 from toolyard.core.plans import Resolution
-from toolyard.relay.offers import OWN, OwnOffers
+from toolyard.relay.offers import OwnOffers
 from toolyard.relay.view import View
 from toolyard.relay.view_key import ViewKey
 from toolyard.relay.view_making import make_view
@@ -28,6 +28,7 @@ class Views:
         board: Board,
         usual_key: ViewKey,
         resolve: Resolve,
+        own_offers: OwnOffers,
         app_offers: Callable[[str], OwnOffers],
         used_keys: Callable[[], set[ViewKey | None]],
     ) -> None:
@@ -35,11 +36,13 @@ class Views:
 
         Args:
             usual_key: The view of those who ask for no other.
+            own_offers: What the hub itself offers.
             app_offers: Returns what an app's own hub would offer.
             used_keys: Returns the keys of the clients that are connected; None is the usual one.
         """
         self.usual_key = usual_key
         self.resolve = resolve
+        self.own_offers = own_offers
         self._board = board
         self._app_offers = app_offers
         self._used_keys = used_keys
@@ -62,7 +65,7 @@ class Views:
         key = view_key or self.usual_key
         view = self._views.get(key)
         if view is None or view.revision != snapshot.revision:
-            own = self._app_offers(key.app) if key.app else OWN
+            own = self._app_offers(key.app) if key.app else self.own_offers
             plans = self.resolve(key.agent, key.executor).plans if key.agent else ()
             view = make_view(snapshot, key, view or self._usual, own, plans)
             self._sweep(snapshot.revision)

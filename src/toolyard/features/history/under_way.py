@@ -78,10 +78,10 @@ def _row(
 
 def _tool(relay: Relay, request: ClientRequest) -> str:
     """Return the name that the called tool has at its server."""
-    name = request.text("name")
+    name = request.name
     if name in BY_NAME:
         arguments = jsonrpc.to_python(request.params.get("arguments", b"{}"))
         tool = arguments.get("tool") if isinstance(arguments, dict) else ""
         return tool if isinstance(tool, str) else ""
-    route = relay.view(request.session.view_key).tools.get(name)
+    route = relay.views.look(request.session.view_key).tools.get(name)
     return route.key if route is not None else name

@@ -59,9 +59,9 @@ def count_costs(yard: Yard) -> SchemaCosts:
     rows = []
     for (name, view_key, is_modern), sessions in groups.items():
         with suppress(UnknownNameError):  # its profile was removed, and it sees nothing
-            rows.append(_cost(name, relay.view(view_key), is_modern, sessions))
+            rows.append(_cost(name, relay.views.look(view_key), is_modern, sessions))
     rows.sort(key=lambda row: (-row.tokens, row.client))
-    return SchemaCosts(_cost("", relay.view(), True, 0), rows)
+    return SchemaCosts(_cost("", relay.views.look(), True, 0), rows)
 
 
 def _cost(client: str, view: View, is_modern: bool, sessions: int) -> ClientCost:

@@ -152,7 +152,9 @@ def _imagine(relay: Relay, snapshot: Snapshot, profile: Profile) -> View:
     """The view of a picture in which the profile stands."""
     state = SourceState(Report("preview", profiles=(profile,)))
     imagined = replace(snapshot, sources={**snapshot.sources, "preview": state})
-    return make_view(imagined, replace(relay.views.usual_key, profile=profile.name), None)
+    views = relay.views
+    key = replace(views.usual_key, profile=profile.name)
+    return make_view(imagined, key, None, views.own_offers)
 
 
 def _preview(view: View) -> ProfilePreview:

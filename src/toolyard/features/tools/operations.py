@@ -13,6 +13,7 @@ from toolyard.features.tools.store import NAME_LONGEST, InputsFile
 from toolyard.features.tools.watching import WatchedCalls
 from toolyard.operation import Done, Needs, OpenObject, RawObject, Streamed, operation
 from toolyard.relay.answers import describe, unknown
+from toolyard.relay.offers import LOOKS, REACHES_OUT, OwnTool
 from toolyard.relay.relay import Relay
 from toolyard.relay.session import Outlet, Session
 from toolyard.relay.view import View
@@ -134,7 +135,35 @@ class WhichInput(Struct, frozen=True):
     name: str = ""
 
 
-@operation("GET", TOOLS, tag="yard", errors=(404, 409))
+FIND_TOOL: Final = OwnTool(
+    "toolyard_tools",
+    "Find tools",
+    "Search or list the tools of all servers: names, descriptions and full input schemas, best "
+    "match first. Give words to search, a server to list only its tools, or nothing for all.",
+    LOOKS,
+    {
+        "query": Meta(description="Words to look for in names and descriptions."),
+        "server": Meta(description="Only tools of this server."),
+        "limit": Meta(
+            ge=1, le=500, description="How many tools at most (20 for a search, else 100)."
+        ),
+    },
+)
+CALL_TOOL: Final = OwnTool(
+    "toolyard_call",
+    "Call any tool",
+    "Stable entry point: call any tool of any server, listed or not, by (server, tool, "
+    "arguments). Use toolyard_tools first to learn the tool's input schema.",
+    REACHES_OUT,
+    {
+        "server": Meta(description='Name of the server, e.g. "git".'),
+        "tool": Meta(description='The tool\'s own name, without prefix, e.g. "log".'),
+        "arguments": Meta(description="Arguments for the tool; they must match its input schema."),
+    },
+)
+
+
+@operation("GET", TOOLS, tag="yard", errors=(404, 409), tool=FIND_TOOL)
 async def list_tools(yard: Yard, order: ToolsQuery) -> ToolList:
     """List or search tools."""
     relay = yard.part(Relay)
@@ -158,7 +187,7 @@ async def list_names(yard: Yard, order: NamesQuery) -> ToolNames:
     return ToolNames([name for name in names if name.startswith(order.begin)][:COMPLETED])
 
 
-@operation("POST", "/api/v1/call", tag="yard", errors=(404, 409, 502))
+@operation("POST", "/api/v1/call", tag="yard", errors=(404, 409, 502), tool=CALL_TOOL)
 async def call_tool(yard: Yard, order: ToolCall) -> RawObject:
     """Call a tool."""
     wanted, relay = await _wanted(yard, order), yard.part(Relay)
