@@ -49,6 +49,7 @@ FRESH = 0.5
 file that was cleaned up is only changed: readers leave out the dead anyway, and others wait."""
 
 Entry = dict[str, Any]
+"""A server as the file has it; whoever announced it wrote what it holds."""
 _Process = tuple[Any, Any, Any, Any]
 _Given = TypeVar("_Given")
 LIVE, DEAD, ELSEWHERE, UNCLEAR = "live", "dead", "elsewhere", "unclear"
@@ -136,7 +137,7 @@ class Announcements:
         _replace(self.path, changed.encode())
         return problem
 
-    def _clean(self, servers: dict[str, Any]) -> None:
+    def _clean(self, servers: dict[str, Entry]) -> None:
         """Drop the entries of our dead processes, and what writers left that were killed."""
         user = _user()
         for key, state in self._judge(servers).items():
@@ -145,7 +146,7 @@ class Announcements:
         _sweep(self.path)
         self._cleaned = time.monotonic()
 
-    def _judge(self, servers: dict[str, Any]) -> dict[str, str]:
+    def _judge(self, servers: dict[str, Entry]) -> dict[str, str]:
         """Judge all entries, each process once."""
         now, host, trusted = time.monotonic(), socket.gethostname(), self._seen
         judged: dict[_Process, str] = {}

@@ -27,8 +27,10 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 from msgspec import NODEFAULT, UNSET, Meta, Raw, Struct
+from msgspec.structs import asdict
 
 from toolyard.core.fields import FieldFault
+from toolyard.core.jsontypes import JsonObject
 
 if TYPE_CHECKING:
     from toolyard.core.model import Offer
@@ -80,7 +82,7 @@ class Ordered(Struct, frozen=True):
 
 
 _OPEN: Final = "As its author wrote it: any JSON object."
-OpenObject = Annotated[dict[str, Any], Meta(description=_OPEN)]
+OpenObject = Annotated[JsonObject, Meta(description=_OPEN)]
 """Something that somebody else made, a server or a registry, and we pass on."""
 RawObject = Annotated[Raw, Meta(description=_OPEN, extra_json_schema={"type": "object"})]
 """The same, passed on byte for byte."""
@@ -239,13 +241,11 @@ def read_order(
         msgspec.DecodeError: The body is not JSON.
     """
     split = operation.split
-    fields = _fields_of(msgspec.convert(dict(path), split.path, strict=False))
-    fields |= _fields_of(msgspec.convert(dict(query), split.query, strict=False))
-    fields |= _fields_of(
-        msgspec.convert(_told(split.headers, headers), split.headers, strict=False)
-    )
+    fields = asdict(msgspec.convert(dict(path), split.path, strict=False))
+    fields |= asdict(msgspec.convert(dict(query), split.query, strict=False))
+    fields |= asdict(msgspec.convert(_told(split.headers, headers), split.headers, strict=False))
     if split.body is not None:
-        fields |= _fields_of(msgspec.json.decode(body or b"{}", type=split.body))
+        fields |= asdict(msgspec.json.decode(body or b"{}", type=split.body))
     elif operation.shape is not None:
         plain = _decode(body or b"{}")
         fields[WHOLE_BODY] = body if operation.raw else plain
@@ -264,7 +264,7 @@ class WrittenOrder:
 def write_order(operation: Operation[Order, Answer], order: Order) -> WrittenOrder:
     """Make the request that gives an order; `read_order` undoes it."""
     split = operation.split
-    fields = {name: getattr(order, name) for name in order.__struct_fields__}
+    fields = asdict(order)
     named = {name: quote(_word(fields[name]), safe="") for name in split.path.__struct_fields__}
     target = _PATH_FIELD.sub(lambda match: named[match[1]], operation.path)
     if asked := _words(split.query, fields):
@@ -358,10 +358,6 @@ def _default(field: msgspec.structs.FieldInfo) -> Any:
 
 def _first_sentence(function: Callable[..., Any]) -> str:
     return (function.__doc__ or "").partition("\n")[0].strip().rstrip(".")
-
-
-def _fields_of(part: Struct) -> dict[str, Any]:
-    return {name: getattr(part, name) for name in part.__struct_fields__}
 
 
 def _decode(raw: bytes) -> Any:

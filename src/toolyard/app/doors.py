@@ -8,7 +8,7 @@ import os
 import signal
 import socket
 from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from toolyard import __version__
 from toolyard.announce import Announcements, describe, user_path
@@ -18,7 +18,6 @@ from toolyard.core.errors import ConfigError, StoreError
 from toolyard.core.model import Problem, Report
 from toolyard.core.problems import ProblemCode
 from toolyard.doors.http.address import EVERYWHERE, open_url, problems_of
-from toolyard.doors.http.asgi import App
 from toolyard.doors.http.door import HttpDoor
 from toolyard.doors.http.gate import Gate
 from toolyard.doors.http.server import HttpServer, bind
@@ -30,6 +29,9 @@ from toolyard.features.hub.links import PageLinks
 from toolyard.features.tokens.store import TokensFile
 from toolyard.records.runfile import HubState, RunDir
 from toolyard.settings import Settings, in_force
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
 
 log = logging.getLogger(__name__)
 
@@ -163,7 +165,7 @@ async def _wait_first_picture(house: House) -> None:
         log.warning("the doors open before all files were read")
 
 
-def _make_rest(house: House, sessions: PageSessions, link: Callable[[], str]) -> App:
+def _make_rest(house: House, sessions: PageSessions, link: Callable[[], str]) -> ASGIApp:
     """The application of all doors but MCP's: the control API and the page."""
     house.yard.parts.add(PageLinks(link))
     return make_app(house.operations, house.yard, Pages(sessions).routes())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -190,16 +190,16 @@ def setting_option(
         if value is not None and value != ():
             ctx.ensure_object(CliContext).flags[setting] = value
 
-    more: dict[str, Any] = {"is_flag": False, "flag_value": flag_value} if flag_value else {}
-    return click.option(
+    option = partial(
+        click.option,
         flag,
         expose_value=False,
         callback=note,
         multiple=multiple,
         metavar=metavar,
         help=text,
-        **more,
     )
+    return option(is_flag=False, flag_value=flag_value) if flag_value else option()
 
 
 config_option = setting_option(

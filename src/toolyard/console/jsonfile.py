@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
 
 from toolyard.console.errors import CommandError
 from toolyard.console.exits import Exit
+from toolyard.core.jsontypes import JsonObject
 
 
-def read_object(file: str) -> dict[str, Any]:
+def read_object(file: str) -> JsonObject:
     """Return the JSON object in a file, which may have comments; `-` is stdin.
 
     Raises:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Any
 
 import click
 
 from toolyard.console.context import CliContext
 from toolyard.console.exits import Exit
 from toolyard.console.terminal import visible
+from toolyard.core.jsontypes import JsonObject
 
 MARGIN = 10.0
 """Seconds the hub gets beyond a call's own timeout, so that it is the one to say so."""
@@ -21,7 +21,7 @@ def call_patience(context: CliContext) -> float:
     return context.settings.call_timeout + context.settings.start_timeout + MARGIN
 
 
-def finish_call(context: CliContext, server: str, tool: str, result: dict[str, Any]) -> None:
+def finish_call(context: CliContext, server: str, tool: str, result: JsonObject) -> None:
     """Show what a tool answered, and end as it did."""
     context.terminal.answer(result, lambda: _show_result(context, result))
     if result.get("isError"):
@@ -31,7 +31,7 @@ def finish_call(context: CliContext, server: str, tool: str, result: dict[str, A
         raise click.exceptions.Exit(Exit.REFUSED)
 
 
-def _show_result(context: CliContext, result: dict[str, Any]) -> None:
+def _show_result(context: CliContext, result: JsonObject) -> None:
     """Show what a tool gave: its texts, harmless to a terminal; of everything else what it is."""
     content = result.get("content") or []
     for part in content:
@@ -41,7 +41,7 @@ def _show_result(context: CliContext, result: dict[str, Any]) -> None:
         context.terminal.say(visible(json.dumps(structured, ensure_ascii=False, indent=2)))
 
 
-def _show_part(part: dict[str, Any]) -> str:
+def _show_part(part: JsonObject) -> str:
     match part.get("type"):
         case "text":
             return str(part.get("text", ""))

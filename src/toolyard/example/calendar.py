@@ -4,10 +4,36 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime, time, timedelta
 from functools import cache
-from typing import Any
+from typing import NotRequired, TypedDict
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from toolyard.example.errors import ArgumentError, closest
+
+
+class Moment(TypedDict):
+    """A moment as it is written in a zone."""
+
+    zone: str
+    time: str
+    weekday: str
+    abbreviation: str
+    utc_offset: str
+    daylight_saving: bool
+
+
+ConvertedTime = TypedDict(
+    "ConvertedTime",
+    {"from": Moment, "to": Moment, "days_later": int, "note": NotRequired[str]},
+)
+"""A moment in two zones; `from` is a word of Python, so this is no class."""
+
+
+class DaySpan(TypedDict):
+    """The days between two dates."""
+
+    days: int
+    weeks_and_days: str
+    weekdays: int
 
 
 @cache
@@ -35,7 +61,7 @@ def zone_of(name: str) -> ZoneInfo:
     raise ArgumentError(f"unknown time zone '{name}'{hint}")
 
 
-def shown(moment: datetime, zone: str) -> dict[str, Any]:
+def shown(moment: datetime, zone: str) -> Moment:
     """A moment as it is written in a zone."""
     offset = moment.strftime("%z")
     return {
@@ -48,12 +74,12 @@ def shown(moment: datetime, zone: str) -> dict[str, Any]:
     }
 
 
-def time_in(zone: str) -> dict[str, Any]:
+def time_in(zone: str) -> Moment:
     """The time in a zone now."""
     return shown(datetime.now(zone_of(zone)), zone)
 
 
-def convert_time(time: str, from_zone: str, to_zone: str) -> dict[str, Any]:
+def convert_time(time: str, from_zone: str, to_zone: str) -> ConvertedTime:
     """A local time of one zone in another."""
     origin, target = zone_of(from_zone), zone_of(to_zone)
     local = parse_time(time, origin)
@@ -61,7 +87,7 @@ def convert_time(time: str, from_zone: str, to_zone: str) -> dict[str, Any]:
         converted = local.astimezone(target)
     except OverflowError:
         raise ArgumentError(f"'{time}' is outside the years 1 to 9999 in {to_zone}") from None
-    result: dict[str, Any] = {
+    result: ConvertedTime = {
         "from": shown(local, from_zone),
         "to": shown(converted, to_zone),
         "days_later": (converted.date() - local.date()).days,
@@ -101,7 +127,7 @@ def doubt(local: datetime) -> str:
     return "this local time happens twice when clocks go back; the first is meant"
 
 
-def days_between(start: str, end: str) -> dict[str, Any]:
+def days_between(start: str, end: str) -> DaySpan:
     """The days from one date to another, the first counted and the last not."""
     first, last = parse_date(start), parse_date(end)
     days = (last - first).days

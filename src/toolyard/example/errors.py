@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from toolyard.example.jsontypes import JsonObject
 
 
 class RefusedError(Exception):
@@ -10,7 +13,7 @@ class RefusedError(Exception):
 
     def __init__(self, code: int, message: str, data: Any = None) -> None:
         super().__init__(message)
-        self.error: dict[str, Any] = {"code": code, "message": message}
+        self.error: JsonObject = {"code": code, "message": message}
         if data is not None:
             self.error["data"] = data
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toolyard.example.errors import ArgumentError, RefusedError
 
-PROMPTS: list[dict[str, Any]] = [
+if TYPE_CHECKING:
+    from toolyard.example.calendar import Moment
+    from toolyard.example.jsontypes import JsonObject
+
+PROMPTS: list[JsonObject] = [
     {
         "name": "plan-meeting",
         "title": "Plan a meeting",
@@ -23,7 +27,7 @@ PROMPTS: list[dict[str, Any]] = [
     }
 ]
 
-RESOURCES: list[dict[str, Any]] = [
+RESOURCES: list[JsonObject] = [
     {
         "uri": "example://units",
         "name": "units",
@@ -34,7 +38,7 @@ RESOURCES: list[dict[str, Any]] = [
 ]
 
 ZONE_PREFIX = "example://zone/"
-TEMPLATES: list[dict[str, Any]] = [
+TEMPLATES: list[JsonObject] = [
     {
         "uriTemplate": ZONE_PREFIX + "{name}",
         "name": "zone",
@@ -47,7 +51,7 @@ TEMPLATES: list[dict[str, Any]] = [
 MOST_COMPLETIONS = 100  # the protocol allows no more in one answer
 
 
-def get_prompt(params: dict[str, Any]) -> dict[str, Any]:
+def get_prompt(params: JsonObject) -> JsonObject:
     """The messages of the prompt.
 
     Raises:
@@ -73,7 +77,7 @@ def get_prompt(params: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def time_in(zone: str) -> dict[str, Any]:
+def time_in(zone: str) -> Moment:
     """The time in a zone.
 
     Raises:
@@ -87,7 +91,7 @@ def time_in(zone: str) -> dict[str, Any]:
         raise RefusedError(-32602, str(error)) from None
 
 
-def read(params: dict[str, Any]) -> dict[str, Any]:
+def read(params: JsonObject) -> JsonObject:
     """The content of a resource.
 
     Raises:
@@ -111,7 +115,7 @@ def read(params: dict[str, Any]) -> dict[str, Any]:
     return {"contents": [{"uri": uri, "mimeType": "application/json", "text": text}]}
 
 
-def complete(params: dict[str, Any]) -> dict[str, Any]:
+def complete(params: JsonObject) -> JsonObject:
     """Zone names that begin with what was typed, for the prompt and for the template."""
     argument = params.get("argument") or {}
     typed = str(argument.get("value", ""))

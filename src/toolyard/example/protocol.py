@@ -15,11 +15,13 @@ from toolyard.example.errors import RefusedError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from toolyard.example.jsontypes import JsonObject
+
 MODERN = "2026-07-28"
 LEGACY = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 META = "io.modelcontextprotocol/"
 IDENTITY = {"name": "toolyard-example", "title": "Times, units and dates", "version": "1.0.0"}
-INTRODUCTION: dict[str, Any] = {
+INTRODUCTION: JsonObject = {
     "capabilities": {"tools": {}, "prompts": {}, "resources": {}, "completions": {}},
     "instructions": (
         "Exact answers about time zones, units and dates. Zones have IANA names such as "
@@ -54,12 +56,12 @@ def answer_line(line: bytes) -> bytes:
     return encode({"id": message["id"], **respond(message["method"], message.get("params"))})
 
 
-def encode(message: dict[str, Any]) -> bytes:
+def encode(message: JsonObject) -> bytes:
     """A message as one line, without its end."""
     return json.dumps({"jsonrpc": "2.0", **message}, ensure_ascii=False).encode()
 
 
-def respond(method: str, params: Any) -> dict[str, Any]:
+def respond(method: str, params: Any) -> JsonObject:
     """The result or the error for a request."""
     try:
         if params is not None and not isinstance(params, dict):
@@ -69,7 +71,7 @@ def respond(method: str, params: Any) -> dict[str, Any]:
         return {"error": refused.error}
 
 
-def serve(method: str, params: dict[str, Any]) -> dict[str, Any]:
+def serve(method: str, params: JsonObject) -> JsonObject:
     """The result of a request, dressed for its era.
 
     Raises:
@@ -88,7 +90,7 @@ def serve(method: str, params: dict[str, Any]) -> dict[str, Any]:
     return dressed
 
 
-def is_modern(params: dict[str, Any]) -> bool:
+def is_modern(params: JsonObject) -> bool:
     """Is this a request of the modern era?
 
     Raises:
@@ -106,19 +108,19 @@ def is_modern(params: dict[str, Any]) -> bool:
     return True
 
 
-def initialize(params: dict[str, Any]) -> dict[str, Any]:
+def initialize(params: JsonObject) -> JsonObject:
     """The legacy handshake: the client's revision if we know it, else our newest."""
     revision = params.get("protocolVersion")
     version = revision if revision in LEGACY else LEGACY[-1]
     return {"protocolVersion": version, "serverInfo": IDENTITY, **INTRODUCTION}
 
 
-def discover(params: dict[str, Any]) -> dict[str, Any]:
+def discover(params: JsonObject) -> JsonObject:
     """The facts that a modern client may want before its first request."""
     return {"supportedVersions": [MODERN], **INTRODUCTION}
 
 
-SHARED: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+SHARED: dict[str, Callable[[JsonObject], JsonObject]] = {
     "tools/list": lambda params: {"tools": tools.TOOLS},
     "tools/call": tools.call,
     "prompts/list": lambda params: {"prompts": offers.PROMPTS},

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toolyard.example.errors import ArgumentError, closest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from toolyard.example.jsontypes import JsonObject
 
 
 def described(
@@ -12,8 +17,8 @@ def described(
     title: str,
     description: str,
     arguments: dict[str, tuple[str, str]],
-    output: dict[str, Any],
-) -> dict[str, Any]:
+    output: JsonObject,
+) -> JsonObject:
     """A tool as the list shows it; every argument is required."""
     properties = {
         argument: {"type": kind, "description": meaning}
@@ -31,7 +36,9 @@ def described(
     }
 
 
-def result_of(kinds: dict[str, Any], optional: frozenset[str] = frozenset()) -> dict[str, Any]:
+def result_of(
+    kinds: Mapping[str, str | JsonObject], optional: frozenset[str] = frozenset()
+) -> JsonObject:
     """The schema of an object whose fields have these types or schemas."""
     properties = {
         name: {"type": kind} if isinstance(kind, str) else kind for name, kind in kinds.items()
@@ -40,7 +47,7 @@ def result_of(kinds: dict[str, Any], optional: frozenset[str] = frozenset()) -> 
     return {"type": "object", "properties": properties, "required": required}
 
 
-def check(schema: dict[str, Any], arguments: Any) -> None:
+def check(schema: JsonObject, arguments: Any) -> None:
     """Check the arguments of a call.
 
     Raises:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING
 
 from toolyard.example.errors import ArgumentError, RefusedError
 from toolyard.example.schema import check, described, result_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from toolyard.example.jsontypes import JsonObject
 
 ZONE = "IANA name of a time zone, such as Europe/Paris, America/New_York or UTC"
 DATE = "a date, written YYYY-MM-DD"
@@ -20,7 +25,7 @@ MOMENT = {
     "daylight_saving": "boolean",
 }
 
-TOOLS: list[dict[str, Any]] = [
+TOOLS: list[JsonObject] = [
     described(
         "time_in",
         "Time in a zone",
@@ -73,7 +78,7 @@ TOOLS: list[dict[str, Any]] = [
 BY_NAME = {tool["name"]: tool for tool in TOOLS}
 
 
-def call(params: dict[str, Any]) -> dict[str, Any]:
+def call(params: JsonObject) -> JsonObject:
     """Run a tool; bad arguments are a result the model can learn from.
 
     Raises:
@@ -92,7 +97,7 @@ def call(params: dict[str, Any]) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": text}], "structuredContent": value}
 
 
-def run(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+def run(name: str, arguments: JsonObject) -> Mapping[str, object]:
     """Return the result of a tool; its module is imported when it is first needed.
 
     Raises:

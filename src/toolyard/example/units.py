@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypedDict
 
 from toolyard.example.errors import ArgumentError, closest
 
@@ -15,6 +15,22 @@ class Unit(NamedTuple):
     factor: float
     names: tuple[str, ...]
     offset: float = 0
+
+
+class Quantity(TypedDict):
+    """A number of units."""
+
+    value: float
+    unit: str
+    kind: str
+
+
+class UnitRow(TypedDict):
+    """A unit as the resource lists it."""
+
+    symbol: str
+    kind: str
+    names: list[str]
 
 
 # kind: symbol, factor, other names. Those of one kind are sorted by size.
@@ -109,7 +125,7 @@ def unit_of(text: str) -> Unit:
     raise ArgumentError(f"unknown unit '{text}'{closest(text, spellings) or symbols}")
 
 
-def convert_units(value: float, from_unit: str, to_unit: str) -> dict[str, Any]:
+def convert_units(value: float, from_unit: str, to_unit: str) -> Quantity:
     """The value in another unit.
 
     Raises:
@@ -130,6 +146,6 @@ def convert_units(value: float, from_unit: str, to_unit: str) -> dict[str, Any]:
     return {"value": result, "unit": target.symbol, "kind": target.kind}
 
 
-def table() -> list[dict[str, Any]]:
+def table() -> list[UnitRow]:
     """All units, for the resource."""
     return [{"symbol": unit.symbol, "kind": unit.kind, "names": list(unit.names)} for unit in UNITS]

@@ -129,7 +129,7 @@ async def connect(login: Login) -> asyncssh.SSHClientConnection:
 
 
 def _options(login: Login, client: type[asyncssh.SSHClient]) -> dict[str, Any]:
-    explicit: dict[str, Any] = {
+    explicit: dict[str, object] = {
         "username": login.user,
         "port": login.port,
         "client_keys": [_file(login, login.identity, "key")] if login.identity else "",

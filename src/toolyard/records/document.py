@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from toolyard.core.errors import ConfigError, StoreError
+from toolyard.core.jsontypes import JsonObject
 from toolyard.core.model import Problem
 from toolyard.records.edit import remove_member, set_member
 from toolyard.records.files import READ_LIMIT, locked, read_bounded, write_atomic
@@ -154,7 +155,7 @@ class DocumentRecords(Generic[Value]):
         """The revision that `read` would give."""
         return self._file.revision()
 
-    def _joined(self, key: str, before: dict[str, Any], plain: Any) -> Any:
+    def _joined(self, key: str, before: JsonObject, plain: Any) -> Any:
         """A record with the members of the present one that are not ours to change."""
         try:
             ours = self._codec.write(self._codec.read(key, before.get(key)))
@@ -164,7 +165,7 @@ class DocumentRecords(Generic[Value]):
             return plain
         return {name: at for name, at in before[key].items() if name not in ours} | plain
 
-    def _plain(self, data: bytes) -> dict[str, Any]:
+    def _plain(self, data: bytes) -> JsonObject:
         """The records of a text, as plain data.
 
         Raises:

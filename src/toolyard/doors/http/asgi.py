@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from toolyard.doors.http.reply import HttpReply, Request, header_lines
 
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Scope
+
 log = logging.getLogger(__name__)
 
-App = Callable[[dict[str, Any], Any, Any], Awaitable[None]]
 
-
-async def serve_app(app: App, request: Request, reply: HttpReply) -> None:
+async def serve_app(app: ASGIApp, request: Request, reply: HttpReply) -> None:
     """Run the application for one request."""
     call = _Call(reply, request.body)
-    scope = {
+    scope: Scope = {
         "type": "http",
         "asgi": {"version": "3.0", "spec_version": "2.3"},
         "http_version": "1.1",
@@ -51,7 +51,7 @@ class _Call:
         self.started = False
         reply.on_gone = self._gone.set
 
-    async def receive(self) -> dict[str, Any]:
+    async def receive(self) -> Message:
         """The body, and after it the news that the client is gone."""
         body, self._body = self._body, None
         if body is not None:
@@ -59,7 +59,7 @@ class _Call:
         await self._gone.wait()
         return {"type": "http.disconnect"}
 
-    async def send(self, message: dict[str, Any]) -> None:
+    async def send(self, message: Message) -> None:
         """A head, or a piece of the answer."""
         if message["type"] == "http.response.start":
             headers = [

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from toolyard.core.caller import Caller
 from toolyard.doors.http.accepting import Acceptor
-from toolyard.doors.http.asgi import App, serve_app
+from toolyard.doors.http.asgi import serve_app
 from toolyard.doors.http.connection import InboundConnection
 from toolyard.doors.http.door import HttpDoor
 from toolyard.doors.http.gate import NOBODY, Gate
@@ -17,6 +17,9 @@ from toolyard.doors.http.reply import HttpReply, Request
 from toolyard.doors.http.unread import Unread
 from toolyard.wire import jsonrpc
 from toolyard.wire.tasks import Tasks
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
 
 DRAIN_SECONDS: Final = 8.0
 """The time that calls under way have when the hub stops; servers need theirs after it."""
@@ -32,7 +35,7 @@ class HttpServer:
         self,
         gate: Gate,
         mcp: HttpDoor,
-        rest: App,
+        rest: ASGIApp,
         unread: Unread,
         *,
         limit: int,

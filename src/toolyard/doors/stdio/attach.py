@@ -23,7 +23,6 @@ from toolyard.records.directories import socket_path
 TYPE_CHECKING = False  # checkers know this name; to import it would cost what is saved here
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any
 
     from toolyard.console.context import ServeStdio
 
@@ -157,8 +156,8 @@ class _Entry:
         """Warn about what this client sets and the running hub does not use."""
         state = _read_state(self._directory)
         if self._options.config:
-            _check_config(state, self._options.config)
-        ignored = _ignored(state, os.environ)
+            _check_config(state.config, self._options.config)
+        ignored = _ignored(state.variables, os.environ)
         if ignored:
             complain(
                 f"the running hub has other values for {', '.join(ignored)}; "
@@ -198,23 +197,33 @@ class _Entry:
         return ["--config", os.path.abspath(os.path.expanduser(config))] if config else []
 
 
-def _read_state(directory: str) -> dict[str, Any]:
-    """Return the hub's description of itself; empty if it writes none in time."""
+class _HubFacts:
+    """The part of a hub's description of itself that matters to a client."""
+
+    def __init__(self, config: str, variables: Mapping[str, object]) -> None:
+        self.config = config
+        """The servers file it reads."""
+        self.variables = variables
+        """The values in force there, by environment variable."""
+
+
+def _read_state(directory: str) -> _HubFacts:
+    """Return what the hub says of itself; nothing if it writes nothing in time."""
     pause, deadline = threading.Event(), time.monotonic() + STATE_PATIENCE
     while time.monotonic() < deadline:
         try:
             with open(os.path.join(directory, "hub.json"), "rb") as file:
                 state = json.load(file)
                 os.kill(state["pid"], 0)  # or it is that of a hub before, which has crashed
-                return dict(state)
+                config, variables = state.get("config", ""), state.get("variables")
+                return _HubFacts(str(config), variables if isinstance(variables, dict) else {})
         except (OSError, ValueError, TypeError, KeyError):
             pause.wait(STATE_PAUSE)
-    return {}
+    return _HubFacts("", {})
 
 
-def _check_config(state: dict[str, Any], config: str) -> None:
+def _check_config(file: str, config: str) -> None:
     """Warn if the running hub reads another file than the one that this client names."""
-    file = str(state.get("config", ""))
     if file and os.path.realpath(file) != os.path.realpath(os.path.expanduser(config)):
         complain(
             f"the running hub reads '{file}', not '{config}'",
@@ -222,11 +231,8 @@ def _check_config(state: dict[str, Any], config: str) -> None:
         )
 
 
-def _ignored(state: dict[str, Any], env: Mapping[str, str]) -> list[str]:
+def _ignored(variables: Mapping[str, object], env: Mapping[str, str]) -> list[str]:
     """Return the variables that are set here and have another value in the hub."""
-    variables = state.get("variables")
-    if not isinstance(variables, dict):
-        return []
     differing = [
         name for name, value in variables.items() if env.get(name, value) not in ("", value)
     ]

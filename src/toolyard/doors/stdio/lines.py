@@ -60,7 +60,7 @@ class LineClient:
         relay: Relay,
         write: Callable[[bytes], None],
         limit: int,
-        wish: Mapping[str, Any] | None = None,
+        wish: Mapping[str, object] | None = None,
     ) -> None:
         self._relay = relay
         self._write = write
@@ -331,7 +331,7 @@ class SocketClient(asyncio.Protocol):
         self._transport.close()
 
 
-def _preamble(line: bytes) -> dict[str, Any] | None:
+def _preamble(line: bytes) -> Mapping[str, object] | None:
     """Read what the stdio entry says of itself; None if the first line is a message already."""
     try:
         raw = jsonrpc.fields(line).get("toolyard")
@@ -341,7 +341,7 @@ def _preamble(line: bytes) -> dict[str, Any] | None:
     return wish if isinstance(wish, dict) else None
 
 
-def _view_key(usual: ViewKey, wish: Mapping[str, Any]) -> ViewKey | None:
+def _view_key(usual: ViewKey, wish: Mapping[str, object]) -> ViewKey | None:
     """Return the view for a client with these wishes; None for the usual one."""
     keys = ("app", "server", "separator", "profile", "agent", "executor")
     app, server, separator, profile, agent, executor = (_wished(wish, key) for key in keys)
@@ -367,12 +367,12 @@ def _projects(folder: str) -> tuple[str, ...]:
     return tuple(str(path.parent.parent) for path in project_paths(folder))
 
 
-def _wished(wish: Mapping[str, Any], key: str) -> str:
+def _wished(wish: Mapping[str, object], key: str) -> str:
     value = wish.get(key)
     return value if isinstance(value, str) else ""
 
 
-def _number(wish: Mapping[str, Any], key: str) -> int:
+def _number(wish: Mapping[str, object], key: str) -> int:
     value = wish.get(key)
     return value if type(value) is int and 0 <= value < NUMBER_MOST else 0
 
@@ -445,7 +445,7 @@ class SocketDoor:
             await asyncio.sleep(LOOK_SECONDS)
 
 
-async def serve_stdio(relay: Relay, limit: int, wish: Mapping[str, Any] | None = None) -> None:
+async def serve_stdio(relay: Relay, limit: int, wish: Mapping[str, object] | None = None) -> None:
     """Serve one client on our own stdin and stdout until its end."""
     loop = asyncio.get_running_loop()
     over: asyncio.Future[None] = loop.create_future()

@@ -6,7 +6,7 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 import msgspec
 
@@ -29,6 +29,14 @@ _PATHS: Final = {
     "Secret": "/api/v1/namespaces/{}/secrets",
     "Service": "/api/v1/namespaces/{}/services",
 }
+
+
+class _ConnectionOptions(TypedDict, total=False):
+    """The way to the cluster, as aiohttp takes it."""
+
+    proxy: str
+    proxy_headers: Mapping[str, str]
+    server_hostname: str
 
 
 class ApiError(StartError):
@@ -214,11 +222,15 @@ class Api:
     def _path(self, kind: str) -> str:
         return _PATHS[kind].format(self.namespace)
 
-    def _connection_options(self) -> dict[str, Any]:
-        rest = self._client.rest_client
-        proxy = {"proxy": rest.proxy, "proxy_headers": rest.proxy_headers}
-        options = {key: value for key, value in proxy.items() if value}
-        return options | ({"server_hostname": rest.server_hostname} if rest.server_hostname else {})
+    def _connection_options(self) -> _ConnectionOptions:
+        rest, options = self._client.rest_client, _ConnectionOptions()
+        if rest.proxy:
+            options["proxy"] = rest.proxy
+        if rest.proxy_headers:
+            options["proxy_headers"] = rest.proxy_headers
+        if rest.server_hostname:
+            options["server_hostname"] = rest.server_hostname
+        return options
 
     async def _headers(self) -> dict[str, str]:
         headers = {"User-Agent": "toolyard", "Accept": "*/*"}

@@ -161,9 +161,9 @@ def _entry(
     timeout: float | None,
     project: str | None,
     disabled: bool,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """The entry that flags describe."""
-    entry: dict[str, Any]
+    entry: dict[str, object]
     if (url and command) or not (url or command or image):
         raise click.UsageError("give a command after --, or an address with --url, and not both")
     if url:
@@ -210,9 +210,9 @@ def _refuse(wrong: object, text: str) -> None:
         raise click.UsageError(text)
 
 
-def _is_found(entry: dict[str, Any]) -> bool:
+def _is_found(entry: Mapping[str, object]) -> bool:
     program = str(entry["command"])
     if "${" in program or "executor" in entry:
         return True  # the hub knows what it stands for, or where it is looked for
-    base = Path(entry.get("cwd") or ".")
+    base = Path(str(entry.get("cwd") or "."))
     return shutil.which(program) is not None or (base / program).exists()

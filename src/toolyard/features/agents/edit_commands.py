@@ -202,7 +202,7 @@ def _read_entry(
     """The server that flags describe."""
     from msgspec import UNSET
 
-    from toolyard.features.agents.rows import AgentServerBody
+    from toolyard.core.agentwords import AgentServerBody
 
     if sum(map(bool, (command, url, server))) != 1:
         raise click.UsageError("give one of: a command after --, --url, --server")

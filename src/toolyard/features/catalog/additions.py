@@ -42,7 +42,7 @@ class AdditionCodec:
         pairs = values.items() if isinstance(values, dict) else ()
         return Addition(plain.get("enabled") is not False, tuple((k, str(v)) for k, v in pairs))
 
-    def write(self, value: Addition) -> dict[str, Any]:
+    def write(self, value: Addition) -> dict[str, bool | dict[str, str]]:
         """Make plain data of an addition."""
         values = {"values": dict(value.values)} if value.values else {}
         return {"enabled": value.enabled, **values}

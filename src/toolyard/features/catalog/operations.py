@@ -11,6 +11,7 @@ from msgspec import UNSET
 
 from toolyard.core.errors import UnknownNameError
 from toolyard.core.fold import alias_beside
+from toolyard.core.jsontypes import JsonObject
 from toolyard.core.rows import problem_row
 from toolyard.features.catalog.importing import import_published
 from toolyard.features.catalog.model import SOURCE
@@ -71,7 +72,7 @@ async def get_definition(yard: Yard, order: DefinitionName) -> DefinitionDetails
     return await _details(yard, order.name)
 
 
-@operation("PUT", ONE, needs=Needs.FILES, shape=dict[str, Any], raw=True)
+@operation("PUT", ONE, needs=Needs.FILES, shape=JsonObject, raw=True)
 async def put_definition(yard: Yard, order: PutDefinition) -> DefinitionDetails:
     """Write a custom definition."""
     await asyncio.to_thread(yard.part(Catalog).put, order.body, order.name)

@@ -11,7 +11,7 @@ import ipaddress
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -174,7 +174,7 @@ class Announced:
         }
         return Report(SOURCE, tuple(servers.values()), tuple(problems)), pids
 
-    def _living(self, path: Path, servers: dict[str, Any]) -> list[AnnouncedServer]:
+    def _living(self, path: Path, servers: Mapping[str, object]) -> list[AnnouncedServer]:
         own = path == self._user
         judged = [
             AnnouncedServer(path, key, entry, judge(entry), own)

@@ -13,12 +13,11 @@ from toolyard.console.context import CliContext, config_option, json_option
 from toolyard.console.errors import CommandError
 from toolyard.console.exits import Exit
 from toolyard.core.errors import ConfigError
+from toolyard.core.jsontypes import JsonObject
 from toolyard.features.servers.commands import name_argument
 
 if TYPE_CHECKING:
     from toolyard.operation import Ordered
-
-Entry = dict[str, Any]
 
 
 @click.command("edit")
@@ -52,7 +51,7 @@ def edit_command(context: CliContext, name: str) -> None:
         return
 
 
-def _read(context: CliContext, name: str) -> Entry:
+def _read(context: CliContext, name: str) -> JsonObject:
     """The entry as it stands in the file: only there are its secrets, and no API tells them."""
     from toolyard.features.servers.store import ServersFile
     from toolyard.features.servers.writing import servers_path
@@ -60,7 +59,7 @@ def _read(context: CliContext, name: str) -> Entry:
     return ServersFile(Path(servers_path(context))).entry(name)
 
 
-def _write(context: CliContext, name: str, before: Entry, text: str) -> Ordered | None:
+def _write(context: CliContext, name: str, before: JsonObject, text: str) -> Ordered | None:
     """Write what the editor left; nothing, if it says the same as before.
 
     Raises:

@@ -10,6 +10,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from toolyard.core.endpoint_body import EndpointBody
 from toolyard.core.errors import ConfigError, NotOursError, TakenError, UnknownNameError
 from toolyard.core.fields import Fields
+from toolyard.core.jsontypes import JsonObject
 from toolyard.core.lookup import find_entry
 from toolyard.core.model import Server, ServerId, Snapshot
 from toolyard.core.rows import ProblemRow, ServerRow, problem_row
@@ -251,7 +252,7 @@ def _check_readable(yard: Yard) -> None:
         raise ConfigError(loaded.problems[0].text, loaded.problems[0].hint)
 
 
-def _entry(fields: Fields, beside: tuple[str, ...] = ()) -> dict[str, Any]:
+def _entry(fields: Fields, beside: tuple[str, ...] = ()) -> JsonObject:
     """The entry to write; the servers file says what else is wrong with it.
 
     Raises:
@@ -262,7 +263,7 @@ def _entry(fields: Fields, beside: tuple[str, ...] = ()) -> dict[str, Any]:
     return dict(fields.value)
 
 
-async def _put(yard: Yard, alias: str, name: str, entry: dict[str, Any]) -> Ordered:
+async def _put(yard: Yard, alias: str, name: str, entry: JsonObject) -> Ordered:
     await asyncio.to_thread(yard.part(ServersFile).put, name, entry, yard.check_picture)
     return Ordered(alias, await _declared(yard, name))
 

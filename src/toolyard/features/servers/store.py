@@ -15,6 +15,7 @@ from typing import Any
 from toolyard.core.endpoint_fields import URL_KEYS
 from toolyard.core.errors import ConfigError, StoreError, UnknownNameError
 from toolyard.core.fields import FaultsError
+from toolyard.core.jsontypes import JsonObject
 from toolyard.core.model import Problem
 from toolyard.core.names import closest
 from toolyard.core.problems import ProblemCode
@@ -86,7 +87,7 @@ class ServersFile:
             )
         return read_servers(self.path, document, self._env)
 
-    def entry(self, name: str) -> dict[str, Any]:
+    def entry(self, name: str) -> JsonObject:
         """Return the entry of a server as it is written.
 
         Raises:
@@ -247,6 +248,6 @@ def _with_executor(entry: Entry, before: Entry) -> Entry:
     return {**entry, "executor": before["executor"]}
 
 
-def _plain(member: Member) -> dict[str, Any]:
+def _plain(member: Member) -> JsonObject:
     value = member.node.plain()
     return value if isinstance(value, dict) else {}

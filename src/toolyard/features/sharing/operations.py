@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import msgspec
 
 from toolyard.core.endpoint import fingerprint
 from toolyard.core.errors import UnknownNameError
+from toolyard.core.jsontypes import JsonObject
 from toolyard.core.lookup import find_entry
 from toolyard.core.sharing import Evidence
 from toolyard.features.sharing.probing import probe
@@ -30,7 +31,7 @@ class ProbeSharing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Tools that may be called though they may change something, with their arguments."""
 
     alias: str
-    calls: dict[str, dict[str, Any]] = {}
+    calls: dict[str, JsonObject] = {}
 
 
 class TrialRow(msgspec.Struct, frozen=True):

@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Raw
 
 from toolyard.core.endpoint import fingerprint
 from toolyard.core.errors import ConfigError, LinkError
+from toolyard.core.jsontypes import JsonObject
 from toolyard.core.model import NO_OFFERS, Command, Offer, Offers, Server
 from toolyard.core.names import closest
 from toolyard.core.sharing import Evidence, Trial
@@ -30,7 +31,7 @@ from toolyard.wire.jsonrpc import Message
 ANSWER_SECONDS: Final = 10.0
 ASKED: Final = 20
 """Questions of one kind that are asked."""
-Question = tuple[str, str, dict[str, Any]]
+Question = tuple[str, str, JsonObject]
 """Its name in the evidence, its method, and its params."""
 
 
@@ -75,7 +76,7 @@ class _Answers:
     answers: dict[str, bytes] = field(default_factory=dict)
 
 
-async def probe(open_link: Opener, server: Server, calls: Mapping[str, Any]) -> Evidence:
+async def probe(open_link: Opener, server: Server, calls: Mapping[str, JsonObject]) -> Evidence:
     """Try a server; `calls` are tools that may be called though they may change something.
 
     Raises:
@@ -169,7 +170,9 @@ def _questions(offers: Offers) -> tuple[Question, ...]:
     return tuple(asked)
 
 
-def _writes(server: Server, offers: Offers, calls: Mapping[str, Any]) -> tuple[Question, ...]:
+def _writes(
+    server: Server, offers: Offers, calls: Mapping[str, JsonObject]
+) -> tuple[Question, ...]:
     names = [offer.key for offer in offers.tools]
     for name in calls:
         if name not in names:
@@ -181,11 +184,11 @@ def _writes(server: Server, offers: Offers, calls: Mapping[str, Any]) -> tuple[Q
     )
 
 
-def _untried(offers: Offers, calls: Mapping[str, Any]) -> tuple[str, ...]:
+def _untried(offers: Offers, calls: Mapping[str, JsonObject]) -> tuple[str, ...]:
     return tuple(o.key for o in offers.tools if not _is_read_only(o) and o.key not in calls)
 
 
-def _described(offer: Offer) -> dict[str, Any]:
+def _described(offer: Offer) -> JsonObject:
     description = jsonrpc.to_python(offer.raw)
     return description if isinstance(description, dict) else {}
 

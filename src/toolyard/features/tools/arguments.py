@@ -17,10 +17,11 @@ from typing import Any
 
 from toolyard.console.errors import CommandError
 from toolyard.console.exits import Exit
+from toolyard.core.jsontypes import JsonObject
 from toolyard.features.tools.schema import Schema, follow, type_of, types_of
 
 
-def read_arguments(words: Sequence[str], text: str, schema: Schema) -> dict[str, Any]:
+def read_arguments(words: Sequence[str], text: str, schema: Schema) -> JsonObject:
     """Give the arguments of a call: the JSON object in `text`, if any, with the words over it.
 
     Raises:
@@ -40,7 +41,7 @@ def read_arguments(words: Sequence[str], text: str, schema: Schema) -> dict[str,
     return arguments
 
 
-def _read_object(text: str) -> dict[str, Any]:
+def _read_object(text: str) -> JsonObject:
     try:
         value = json.loads(_from_file(text))
     except ValueError as error:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
 from msgspec import Meta, Raw, Struct
 
 from toolyard.core.errors import LinkError, UnknownNameError
+from toolyard.core.jsontypes import JsonObject
 from toolyard.features.tools.store import NAME_LONGEST, InputsFile
 from toolyard.features.tools.watching import WatchedCalls
 from toolyard.operation import Done, Needs, OpenObject, RawObject, Streamed, operation
@@ -63,7 +64,7 @@ class ToolCall(Struct, frozen=True, omit_defaults=True):
 
     server: str
     tool: str
-    arguments: dict[str, Any] = {}
+    arguments: JsonObject = {}
     input: str = ""
     """The saved input to call it with; `arguments` go over it."""
 
@@ -93,14 +94,14 @@ class PersonSaid(Struct, frozen=True):
     id: str
     question: int
     action: Literal["accept", "decline", "cancel"]
-    content: dict[str, Any] = {}
+    content: JsonObject = {}
 
 
 class SavedInput(Struct, frozen=True, forbid_unknown_fields=True):
     """Arguments of a tool, under a name."""
 
     name: Annotated[str, Meta(min_length=1, max_length=NAME_LONGEST)]
-    arguments: Annotated[dict[str, Any], Meta(description="Whatever the tool takes.")]
+    arguments: Annotated[JsonObject, Meta(description="Whatever the tool takes.")]
 
 
 class SavedInputs(Struct, frozen=True):
@@ -117,7 +118,7 @@ class SaveInput(Struct, frozen=True, forbid_unknown_fields=True):
     server: str
     tool: str
     name: Annotated[str, Meta(min_length=1, max_length=NAME_LONGEST)]
-    arguments: Annotated[dict[str, Any], Meta(description="Whatever the tool takes.")]
+    arguments: Annotated[JsonObject, Meta(description="Whatever the tool takes.")]
 
 
 class InputsOf(Struct, frozen=True):

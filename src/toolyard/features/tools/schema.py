@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from toolyard.core.jsontypes import JsonObject
+
 DEPTH_LIMIT = 16
 """References that lead to references; a schema may go round in a circle."""
 
-Schema = dict[str, Any]
+Schema = JsonObject
+"""A JSON Schema, as the author of a tool wrote it."""
 
 
 def follow(wanted: Any, root: Schema) -> Schema:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from toolyard.core.errors import ConfigError, StoreError, UnknownNameError
+from toolyard.core.jsontypes import JsonObject
 from toolyard.core.names import closest
 from toolyard.records.files import locked, read_bounded, write_atomic
 
@@ -19,7 +20,7 @@ LARGEST: Final = 64 * 1024
 """Bytes of one input; what is larger belongs into a file of its own."""
 NAME_LONGEST: Final = 100
 
-Inputs = dict[str, dict[str, Any]]
+Inputs = dict[str, JsonObject]
 """Arguments, by the name under which they were saved."""
 _All = dict[str, dict[str, Inputs]]
 
@@ -38,7 +39,7 @@ class InputsFile:
         """
         return self._read().get(server, {}).get(tool, {})
 
-    def get(self, server: str, tool: str, name: str) -> dict[str, Any]:
+    def get(self, server: str, tool: str, name: str) -> JsonObject:
         """One input.
 
         Raises:
@@ -50,7 +51,7 @@ class InputsFile:
             raise _unknown(name, saved)
         return saved[name]
 
-    def put(self, server: str, tool: str, name: str, arguments: dict[str, Any]) -> None:
+    def put(self, server: str, tool: str, name: str, arguments: JsonObject) -> None:
         """Save an input, in place of the one of that name.
 
         Raises:

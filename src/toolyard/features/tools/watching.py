@@ -11,11 +11,12 @@ from typing import Any, Final, Literal
 from msgspec import Raw
 
 from toolyard.core.errors import ToolyardError, UnknownNameError
+from toolyard.core.jsontypes import JsonObject
 from toolyard.relay.relay import Relay
 from toolyard.relay.session import Outlet, Session
 from toolyard.wire import jsonrpc
 
-CAPABILITIES: Final[dict[str, Any]] = {"elicitation": {"form": {}, "url": {}}}
+CAPABILITIES: Final[JsonObject] = {"elicitation": {"form": {}, "url": {}}}
 """The questions that a person in front of a page can answer; there is no model here."""
 WAITING: Final = 1000
 """Events that may wait for a slow reader; progress beyond that is left out."""
@@ -60,7 +61,7 @@ class WatchedCall:
         self,
         question: int,
         action: Literal["accept", "decline", "cancel"],
-        content: dict[str, Any],
+        content: JsonObject,
     ) -> None:
         """Pass an answer to a question of the server on.
 
@@ -70,7 +71,7 @@ class WatchedCall:
         key = b"%d" % question
         if key not in self.session.asks:
             raise UnknownNameError(f"question {question} is not open", "it was withdrawn")
-        body: dict[str, Any] = {"action": action}
+        body: dict[str, object] = {"action": action}
         if action == "accept":
             body["content"] = content
         self.session.answered(jsonrpc.Message(id=Raw(key), result=Raw(jsonrpc.encode(body))))
