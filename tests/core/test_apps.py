@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -41,7 +42,7 @@ def test_a_definition_survives_being_written_and_read() -> None:
         misses=7,
         example=("dev", "k8s", '{"a": 1}'),
     )
-    assert read_app(write_app(app)) == app
+    assert read_app(msgspec.to_builtins(write_app(app))) == app
 
 
 def test_most_of_a_definition_can_be_left_out() -> None:

@@ -110,3 +110,15 @@ def test_variables_are_called_what_they_hold() -> None:
     vague = [place for place in names if place[2] in VAGUE]
 
     assert len(vague) < 0.01 * len(names), vague
+
+
+def test_plain_objects_are_for_what_others_wrote() -> None:
+    """What is ours has a type; JSON of somebody else is `JsonObject`."""
+    loose = [
+        f"{shown(file)}:{number}"
+        for file in modules()
+        for number, line in enumerate(file.read_text("utf-8").splitlines(), 1)
+        if "dict[str, Any]" in line
+    ]
+
+    assert len(loose) < 40, loose

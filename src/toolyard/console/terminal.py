@@ -8,7 +8,7 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TextIO
+from typing import TextIO
 
 import click
 
@@ -44,10 +44,13 @@ class Terminal:
         self.as_json = as_json
         self.spelling = spelling or Spelling()
 
-    def answer(self, value: Any, show: Callable[[], None]) -> None:
-        """Write the answer of a command: `value` as JSON, or shown to a person."""
+    def answer(self, value: object, show: Callable[[], None]) -> None:
+        """Write the answer of a command: `value` as JSON, or shown to a person.
+
+        The answer of an operation is given as it came, alone or with other facts around it.
+        """
         if self.as_json:
-            print(json.dumps(value, ensure_ascii=False, indent=2))
+            print(json.dumps(value, ensure_ascii=False, indent=2, default=_plain))
         else:
             show()
 
@@ -103,6 +106,13 @@ class Terminal:
         for row in [[title.upper() for title in titles], *cleaned]:
             cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
             print("  ".join(cells).rstrip())
+
+
+def _plain(value: object) -> object:
+    # Slow to import, and there already wherever an operation has answered.
+    import msgspec
+
+    return json.loads(msgspec.json.encode(value))
 
 
 def is_colourful(stream: TextIO) -> bool:

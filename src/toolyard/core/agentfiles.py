@@ -11,6 +11,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+import msgspec
+
 from toolyard.core.agents import (
     MODES,
     Agent,
@@ -74,11 +76,12 @@ def fill_in(request: Any, now: AgentConfig) -> Any:
     before = write_config(now)
     whole = {"enabled": now.enabled, **named}
     if not listed:
-        whole["servers"] = before["servers"]
+        whole["servers"] = msgspec.to_builtins(before.servers)
     if "meta" not in named:
         servers = whole.get("servers", whole.get("mcpServers"))
         entries = servers if isinstance(servers, Mapping) else {}
-        whole["meta"] = {name: meta for name, meta in before["meta"].items() if name in entries}
+        meta = {name: words for name, words in before.meta.items() if name in entries}
+        whole["meta"] = msgspec.to_builtins(meta)
     return whole
 
 
@@ -104,23 +107,26 @@ def read_policy(request: Any) -> Policy:
     """
     body = Fields(request, 'write it as {"allow_stdio": false}')
     usual = Policy()
-    values: dict[str, Any] = {}
-    for field in dataclasses.fields(Policy):
-        default = getattr(usual, field.name)
-        if isinstance(default, bool):
-            values[field.name] = body.flag(field.name, default)
-        elif field.name in ("http_url_rewrite", "env_injection"):
-            values[field.name] = body.pairs(field.name)
-        else:
-            values[field.name] = body.texts(field.name)
+    policy = Policy(
+        allow_stdio=body.flag("allow_stdio", usual.allow_stdio),
+        allow_http=body.flag("allow_http", usual.allow_http),
+        allow_sse=body.flag("allow_sse", usual.allow_sse),
+        allow_streamable_http=body.flag("allow_streamable_http", usual.allow_streamable_http),
+        http_url_rewrite=body.pairs("http_url_rewrite"),
+        env_injection=body.pairs("env_injection"),
+        env_override=body.texts("env_override"),
+        allow=body.texts("allow"),
+        deny=body.texts("deny"),
+        stdio_proxy=body.flag("stdio_proxy", usual.stdio_proxy),
+    )
     body.only((field.name for field in dataclasses.fields(Policy)), "a policy")
-    for pattern, target in values["http_url_rewrite"]:
+    for pattern, target in policy.http_url_rewrite:
         if wrong := check_rule(pattern, target):
             hint = "write addresses as http://host:port/path on both sides, or hosts as host:port"
             body.fault("http_url_rewrite", wrong, hint)
     check_variables(body, "env_injection")
     body.finish()
-    return Policy(**values)
+    return policy
 
 
 def read_agent(name: str, request: Any) -> Agent:

@@ -8,7 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from msgspec import Struct
+
 from toolyard.core.errors import ConfigError
+from toolyard.core.jsontypes import JsonObject
 
 PLATFORMS: Final = ("linux", "macos", "windows")
 PLACE: Final = "{place}"
@@ -100,34 +103,62 @@ def read_app(value: object) -> App:
     )
 
 
-def write_app(app: App) -> dict[str, Any]:
+class InstallFields(Struct, frozen=True, omit_defaults=True):
+    """A program of an app, as its definition is written down."""
+
+    label: str
+    variant: str = ""
+    places: dict[str, list[str]] = {}
+    launch: dict[str, list[str]] = {}
+
+
+class ExampleFields(Struct, frozen=True):
+    """A call that shows how it is done, as a definition has it."""
+
+    variant: str
+    tool: str
+    arguments: JsonObject
+
+
+class AppFields(Struct, frozen=True, omit_defaults=True):
+    """An app as its definition is written down."""
+
+    name: str
+    match: str
+    path: str
+    variants: dict[str, int]
+    title: str = ""
+    environment: str = ""
+    enabled: bool = True
+    misses: int = MISSES
+    example: ExampleFields | None = None
+    installs: list[InstallFields] = []
+
+
+def write_app(app: App) -> AppFields:
     """Give a definition as JSON has it; `read_app` reads it back."""
-    out: dict[str, Any] = {"name": app.name, "match": app.match, "path": app.path}
-    out["variants"] = dict(app.variants)
-    if app.title:
-        out["title"] = app.title
-    if app.prefix:
-        out["environment"] = app.prefix
-    if not app.enabled:
-        out["enabled"] = False
-    if app.misses != MISSES:
-        out["misses"] = app.misses
-    if app.example[1]:
-        variant, tool, arguments = app.example
-        out["example"] = {"variant": variant, "tool": tool, "arguments": json.loads(arguments)}
-    if app.installs:
-        out["installs"] = [_written(install) for install in app.installs]
-    return out
+    variant, tool, arguments = app.example
+    return AppFields(
+        app.name,
+        app.match,
+        app.path,
+        dict(app.variants),
+        title=app.title,
+        environment=app.prefix,
+        enabled=app.enabled,
+        misses=app.misses,
+        example=ExampleFields(variant, tool, json.loads(arguments)) if tool else None,
+        installs=[_write_install(install) for install in app.installs],
+    )
 
 
-def _written(install: Install) -> dict[str, Any]:
-    out: dict[str, Any] = {"label": install.label}
-    if install.variant:
-        out["variant"] = install.variant
-    for key in ("places", "launch"):
-        if per := getattr(install, key):
-            out[key] = {platform: list(texts) for platform, texts in per}
-    return out
+def _write_install(install: Install) -> InstallFields:
+    places, launch = _write_platforms(install.places), _write_platforms(install.launch)
+    return InstallFields(install.label, install.variant, places, launch)
+
+
+def _write_platforms(texts: PerPlatform) -> dict[str, list[str]]:
+    return {platform: list(of_platform) for platform, of_platform in texts}
 
 
 def check_app_name(name: object) -> str:

@@ -12,11 +12,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fnmatch import fnmatchcase
-from typing import Any, Final
+from typing import Final, TypeVar
 
 from toolyard.core.quirks import ClientQuirk, Fact, KnownClient
 
 _ALL: Final = ("stdio", "http", "sse")
+Entry = TypeVar("Entry")
 
 KNOWN_CLIENTS: Final = (
     KnownClient(
@@ -237,5 +238,15 @@ def _fits(name: str, client: KnownClient) -> bool:
 def _with(client: KnownClient, quirk: ClientQuirk | None) -> KnownClient:
     if quirk is None:
         return client
-    changed: dict[str, Any] = dict(quirk.entries)
-    return replace(client, **changed)
+    return replace(
+        client,
+        relists=_chosen(quirk.relists, client.relists),
+        longest_name=_chosen(quirk.longest_name, client.longest_name),
+        most_tools=_chosen(quirk.most_tools, client.most_tools),
+        largest_result=_chosen(quirk.largest_result, client.largest_result),
+        longest_instructions=_chosen(quirk.longest_instructions, client.longest_instructions),
+    )
+
+
+def _chosen(own: Entry | None, usual: Entry) -> Entry:
+    return usual if own is None else own

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
+from msgspec import Struct
+
 from toolyard.core.agentfiles import NAME
 from toolyard.core.errors import ConfigError
 from toolyard.core.sites import SITE_TYPES, Site, SiteType
@@ -12,11 +14,20 @@ from toolyard.core.sites import SITE_TYPES, Site, SiteType
 LIMITS: Final = ("running_limit", "memory_limit")
 
 
-def write_site(site: Site) -> dict[str, Any]:
-    """Return the fields of an executor; a limit only where it has one of its own."""
-    fields: dict[str, Any] = {"type": site.type, "host": site.host, "options": dict(site.options)}
-    limits = {key: getattr(site, key) for key in LIMITS}
-    return fields | {key: limit for key, limit in limits.items() if limit is not None}
+class SiteFields(Struct, frozen=True, omit_defaults=True):
+    """An executor as it is written down; a limit only where it has one of its own."""
+
+    type: SiteType
+    host: str
+    options: dict[str, str]
+    running_limit: int | None = None
+    memory_limit: int | None = None
+
+
+def write_site(site: Site) -> SiteFields:
+    """Return the fields of an executor."""
+    limits = site.running_limit, site.memory_limit
+    return SiteFields(site.type, site.host, dict(site.options), *limits)
 
 
 def read_site(name: str, fields: Any) -> Site:

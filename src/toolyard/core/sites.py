@@ -94,9 +94,13 @@ def read_placement(entry: Any) -> Placement:
     return replace(placement, cpus=float(cpus), mounts=tuple(mounts), writable=bool(writable))
 
 
-def write_placement(placement: Placement) -> dict[str, Any]:
+PlacementEntry = dict[str, str | int | float | bool | list[str]]
+"""A placement as a declaration has it."""
+
+
+def write_placement(placement: Placement) -> PlacementEntry:
     """Return a placement as a declaration has it: only what it sets."""
-    entry = {"name": placement.executor, "mounts": list(placement.mounts)}
+    entry: PlacementEntry = {"name": placement.executor, "mounts": list(placement.mounts)}
     usual = ANYWHERE
     for key in (*_TEXTS, *_NUMBERS, "cpus", "writable"):
         if getattr(placement, key) != getattr(usual, key):

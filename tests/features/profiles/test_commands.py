@@ -19,7 +19,9 @@ def test_a_profile_is_written_shown_and_removed(toolyard: Toolyard, home: Path) 
         "hide": ["git/push"],
     }
     assert "review" in toolyard("profile", "list").out
-    assert toolyard("profile", "show", "review", "--json").json["hide"] == ["git/push"]
+    shown = toolyard("profile", "show", "review", "--json").json
+    assert shown["hide"] == ["git/push"]
+    assert toolyard("profile", "list", "--json").json == {"profiles": [shown]}
     assert toolyard("profile", "remove", "review").code == 0
     assert not profile_file(home, "review").exists()
     assert toolyard("profile", "show", "review").code == 4

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final, Literal, cast, get_args
 
+import msgspec
+
 from toolyard.core.agentfiles import read_agent, read_config, read_override, read_policy
 from toolyard.core.agents import Agent, AgentConfig, AgentOverride, Policy
 from toolyard.core.agentwords import write_config, write_override, write_policy
@@ -12,6 +14,7 @@ from toolyard.core.model import Problem
 from toolyard.core.problems import ProblemCode
 from toolyard.core.site_fields import read_site, write_site
 from toolyard.core.sites import Site
+from toolyard.features.agents.rows import AgentBody, AgentConfigBody
 
 Kind = Literal["agent", "config", "override", "policy", "site"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
@@ -38,7 +41,7 @@ class AgentCodec:
         except TypeError as error:
             raise ConfigError(str(error)) from error
 
-    def write(self, value: Value) -> dict[str, Any]:
+    def write(self, value: Value) -> object:
         """Make plain data of a value."""
         return write_value(value)
 
@@ -80,15 +83,18 @@ def apart(key: str) -> tuple[str, str]:
     return agent, executor
 
 
-def write_value(value: Value) -> dict[str, Any]:
+def write_value(value: Value) -> object:
     """Make plain data of a value."""
+    return msgspec.to_builtins(_body(value))
+
+
+def _body(value: Value) -> msgspec.Struct:
     match value:
         case Agent():
-            return {"title": value.title, "transports": list(value.transports)}
+            return AgentBody(list(value.transports), value.title)
         case AgentConfig():
-            fields = write_config(value)
-            del fields["agent_id"]
-            return fields
+            row = write_config(value)
+            return AgentConfigBody(row.enabled, row.servers, meta=row.meta)
         case AgentOverride():
             return write_override(value)
         case Policy():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -24,12 +24,8 @@ from toolyard.features.agents.run_commands import run_command
 
 if TYPE_CHECKING:
     from toolyard.console.control import Control
-    from toolyard.features.agents.rows import (
-        AgentConfigRow,
-        AgentRow,
-        AgentServerBody,
-        OverrideBody,
-    )
+    from toolyard.core.agentwords import AgentConfigRow, AgentServerBody, OverrideBody
+    from toolyard.features.agents.rows import AgentRow
 
 TITLES = ("agent", "given", "servers", "takes", "overrides")
 SERVER_TITLES = ("server", "type", "mode", "what")
@@ -57,16 +53,12 @@ agent_command.add_command(run_command)
 @click.pass_obj
 def list_command(context: CliContext) -> None:
     """List the agents, their transports and their servers."""
-    import msgspec
-
     from toolyard.features.agents.operations import list_agents
     from toolyard.operation import NoInput
 
     answer = context.start_hub().run(list_agents, NoInput())
     rows = [_agent_cells(row) for row in answer.agents]
-    context.terminal.answer(
-        msgspec.to_builtins(answer), lambda: context.terminal.table(TITLES, rows)
-    )
+    context.terminal.answer(answer, lambda: context.terminal.table(TITLES, rows))
 
 
 @agent_command.command("show")
@@ -76,21 +68,17 @@ def list_command(context: CliContext) -> None:
 @click.pass_obj
 def show_command(context: CliContext, agent: str, executor: str) -> None:
     """Show the list of an agent, and its overrides for an executor."""
-    import msgspec
+    from msgspec.structs import asdict
 
     from toolyard.features.agents.operations import get_agent, get_config
     from toolyard.features.agents.orders import AgentId
+    from toolyard.features.agents.rows import ShownAgent
 
     hub = context.start_hub()
     row = hub.run(get_agent, AgentId(agent)).answer
     config = hub.run(get_config, AgentId(agent)).answer
     override = _read_override(hub, agent, executor) if executor else None
-    answer: dict[str, Any] = {
-        **msgspec.to_builtins(row),
-        "config": msgspec.to_builtins(config),
-        "executor": executor,
-        "override": msgspec.to_builtins(override),
-    }
+    answer = ShownAgent(**asdict(row), config=config, executor=executor, override=override)
 
     def show() -> None:
         _show(context, row, config)

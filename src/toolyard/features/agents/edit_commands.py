@@ -16,7 +16,8 @@ from toolyard.console.pairs import read_pairs
 from toolyard.features.agents.options import agent_argument, executor_option
 
 if TYPE_CHECKING:
-    from toolyard.features.agents.rows import AgentConfigRow, AgentServerBody, SavedConfig
+    from toolyard.core.agentwords import AgentConfigRow, AgentServerBody
+    from toolyard.features.agents.rows import SavedConfig
 
 
 @click.command("enable")
@@ -174,12 +175,10 @@ def _write_override(context: CliContext, agent: str, executor: str, body: object
 
 
 def _tell(context: CliContext, done: str, saved: SavedConfig, server: str = "") -> None:
-    import msgspec
+    from toolyard.features.agents.rows import ChangedList
 
-    answer: dict[str, Any] = {"done": done, "agent": saved.agent_id}
-    answer |= {"server": server} if server else {}
-    answer |= {"noticed": saved.noticed, "enabled": saved.enabled}
-    answer["warnings"] = msgspec.to_builtins(saved.warnings)
+    facts = saved.noticed, saved.enabled, saved.warnings
+    answer = ChangedList(done, saved.agent_id, *facts, server=server)
     what = f"'{server}' for {saved.agent_id}" if server else saved.agent_id
     context.terminal.answer(answer, lambda: context.terminal.say(f"{done} {what}"))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal
 
 from toolyard.core.agents import AgentServer, Roster
@@ -89,25 +90,24 @@ class _Explainer:
     ) -> Explanation:
         """Of one that is on the list, and perhaps of one of its tools."""
         decided = next((step for step in outcome.steps if step.decides), None)
-        facts: dict[str, Any] = {
-            "server": outcome.name,
-            "tool": tool,
-            "also": also,
-            "decided": decided,
-        }
+        make = partial(
+            self._make,
+            server=outcome.name,
+            tool=tool,
+            also=also,
+            decided=decided,
+            steps=outcome.steps,
+        )
         what = f"{tool!r} of {outcome.name!r}" if tool else f"{outcome.name!r}"
         if isinstance(outcome, Refusal):
             text = f"{what} is left out: {outcome.text}"
-            return self._make(
-                "refused", text, outcome.hint, **facts, steps=outcome.steps, refusal=outcome
-            )
+            return make("refused", text, outcome.hint, refusal=outcome)
         state = self._state(self._entry(outcome), outcome, tool)
-        facts |= {"steps": outcome.steps, "plan": outcome}
         if state is not None:
-            return self._make(*state, **facts)
+            return make(*state, plan=outcome)
         how = f"over {outcome.transport}, {outcome.mode.replace('_', ' ')}"
         by = ", through the hub" if outcome.via == "hub" else ""
-        return self._make("given", f"{self.title} is given {what} {how}{by}", **facts)
+        return make("given", f"{self.title} is given {what} {how}{by}", plan=outcome)
 
     def _state(self, entry: Entry | None, plan: Plan, tool: str) -> tuple[Verdict, str, str] | None:
         """The trouble that keeps a server or tool that is given from being used, if any."""

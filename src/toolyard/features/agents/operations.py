@@ -6,11 +6,14 @@ import asyncio
 import secrets
 from typing import Any, Final
 
-import msgspec
-
 from toolyard.core.agentfiles import fill_in, read_agent, read_config, read_override
 from toolyard.core.agents import Agent, Roster
-from toolyard.core.agentwords import write_config, write_override
+from toolyard.core.agentwords import (
+    AgentConfigRow,
+    OverrideBody,
+    write_config,
+    write_override,
+)
 from toolyard.core.errors import ConflictError, UnknownNameError
 from toolyard.core.fields import FaultsError
 from toolyard.core.lookup import find_executor
@@ -50,11 +53,9 @@ from toolyard.features.agents.rows import (
     AgentBody,
     AgentConfigBody,
     AgentConfigChange,
-    AgentConfigRow,
     AgentList,
     AgentRow,
     CheckedConfig,
-    OverrideBody,
     SavedConfig,
 )
 from toolyard.features.agents.store import AgentStore
@@ -169,8 +170,8 @@ async def get_override(yard: Yard, order: OverrideKey) -> Versioned[OverrideBody
     if override is None:
         hint = f"what counts there is the list of {agent!r}"
         raise UnknownNameError(f"nothing differs for {agent!r} with {executor!r}", hint)
-    body = msgspec.convert(write_override(override), OverrideBody)
-    return Versioned(body, records.version("override", pair(agent, executor)))
+    version = records.version("override", pair(agent, executor))
+    return Versioned(write_override(override), version)
 
 
 @operation("PUT", OVERRIDE, guard=Guard.RECORD, shape=OverrideBody)
@@ -291,17 +292,15 @@ async def _save_config(
     put = yard.part(AgentStore).put_config
     version = await asyncio.to_thread(put, config, expected)
     noticed = await yard.seen(lambda picture: picture.roster.configs.get(id_) == config)
-    fields = write_config(config) | {"noticed": noticed, "warnings": []}
-    saved = msgspec.convert(fields, SavedConfig)
-    warnings = fault_rows(checked.warnings)
-    return Versioned(msgspec.structs.replace(saved, warnings=warnings), str(version))
+    row, warnings = write_config(config), fault_rows(checked.warnings)
+    saved = SavedConfig(row.agent_id, row.enabled, row.servers, row.meta, noticed, warnings)
+    return Versioned(saved, str(version))
 
 
 def _config_row(yard: Yard, agent: str) -> Versioned[AgentConfigRow]:
     records = yard.part(AgentStore).records
     config = records.roster.config(records.roster.agent(agent).id)
-    row = msgspec.convert(write_config(config), AgentConfigRow)
-    return Versioned(row, records.version("config", config.agent))
+    return Versioned(write_config(config), records.version("config", config.agent))
 
 
 def _agent_row(roster: Roster, agent: Agent) -> AgentRow:

@@ -30,13 +30,11 @@ def resolve_command(context: CliContext, agent: str, executor: str, session: str
     toolyard agent resolve codex
     toolyard agent resolve codex --executor docker
     """
-    import msgspec
-
     from toolyard.features.agents.operations import resolve_run
     from toolyard.features.agents.orders import RunQuery
 
     row = context.start_hub().run(resolve_run, RunQuery(agent, executor, session))
-    context.terminal.answer(msgspec.to_builtins(row), lambda: _show(context, row))
+    context.terminal.answer(row, lambda: _show(context, row))
 
 
 @click.command("why")
@@ -54,13 +52,11 @@ def why_command(context: CliContext, agent: str, name: str, executor: str) -> No
     toolyard agent why codex git__log
     toolyard agent why codex files --executor docker
     """
-    import msgspec
-
     from toolyard.features.agents.operations import explain_server
     from toolyard.features.agents.orders import WhyQuery
 
     row = context.start_hub().run(explain_server, WhyQuery(name, agent, executor))
-    context.terminal.answer(msgspec.to_builtins(row), lambda: _explain(context, row))
+    context.terminal.answer(row, lambda: _explain(context, row))
 
 
 @click.command("render")
@@ -77,13 +73,11 @@ def render_command(context: CliContext, agent: str, executor: str, native: bool)
     \b
     toolyard agent render codex --executor cluster
     """
-    import msgspec
-
     from toolyard.features.agents.operations import render_agent
     from toolyard.features.agents.orders import RenderQuery
 
     row = context.start_hub().run(render_agent, RenderQuery(agent, executor, native))
-    context.terminal.answer(msgspec.to_builtins(row), lambda: context.terminal.say(row.manifests))
+    context.terminal.answer(row, lambda: context.terminal.say(row.manifests))
 
 
 def _show(context: CliContext, row: ResolutionRow) -> None:

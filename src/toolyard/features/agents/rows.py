@@ -5,25 +5,8 @@ from __future__ import annotations
 from msgspec import UNSET, Struct, UnsetType
 
 from toolyard.core.agents import Transport
-from toolyard.core.endpoint_body import EndpointBody
+from toolyard.core.agentwords import AgentConfigRow, AgentServerBody, MetaBody, OverrideBody
 from toolyard.operation import FaultRow
-
-
-class AgentServerBody(EndpointBody, frozen=True):
-    """A server on a list: a definition, or in `server` the name of one that the yard knows."""
-
-    mode: str | UnsetType | None = UNSET
-    server: str | UnsetType | None = UNSET
-
-
-class MetaBody(Struct, frozen=True, forbid_unknown_fields=True):
-    """The description of a server on a list, for people."""
-
-    name: str | UnsetType | None = UNSET
-    description: str | UnsetType | None = UNSET
-    url: str | UnsetType | None = UNSET
-    icon: str | UnsetType | None = UNSET
-
 
 Servers = dict[str, AgentServerBody] | None
 
@@ -46,27 +29,11 @@ class AgentConfigChange(Struct, frozen=True, forbid_unknown_fields=True):
     meta: dict[str, MetaBody] | UnsetType | None = UNSET
 
 
-class OverrideBody(Struct, frozen=True, forbid_unknown_fields=True):
-    """The differences with one executor; a server that is null is left out there."""
-
-    enabled: bool | UnsetType | None = UNSET
-    servers: dict[str, AgentServerBody | None] | UnsetType | None = UNSET
-
-
 class AgentBody(Struct, frozen=True, forbid_unknown_fields=True):
     """An agent of one's own: the transports it takes, in the order in which it likes them."""
 
     transports: list[str]
     title: str | UnsetType | None = UNSET
-
-
-class AgentConfigRow(Struct, frozen=True):
-    """The servers an agent is given."""
-
-    agent_id: str
-    enabled: bool
-    servers: dict[str, AgentServerBody]
-    meta: dict[str, MetaBody]
 
 
 class SavedConfig(AgentConfigRow, frozen=True):
@@ -75,6 +42,18 @@ class SavedConfig(AgentConfigRow, frozen=True):
     noticed: bool
     warnings: list[FaultRow]
     success: bool = True
+
+
+class ChangedList(Struct, frozen=True, omit_defaults=True):
+    """The change that a command made to the list of an agent."""
+
+    done: str
+    agent: str
+    noticed: bool
+    enabled: bool
+    warnings: list[FaultRow]
+    server: str = ""
+    """The server that came or went, if it was one."""
 
 
 class AgentRow(Struct, frozen=True):
@@ -90,6 +69,14 @@ class AgentRow(Struct, frozen=True):
     servers: int
     overrides: list[str]
     """The executors with which something differs."""
+
+
+class ShownAgent(AgentRow, frozen=True):
+    """One agent with its list, and what differs with an executor."""
+
+    config: AgentConfigRow
+    executor: str
+    override: OverrideBody | None
 
 
 class AgentList(Struct, frozen=True):

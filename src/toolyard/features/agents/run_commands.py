@@ -160,14 +160,12 @@ def _passing_on(child: subprocess.Popen[bytes]) -> Iterator[None]:
 
 
 def _show(context: CliContext, run: RunRow, delivery: Delivery, words: tuple[str, ...]) -> None:
-    import msgspec
-
     names = [server.name for server in run.servers]
     answer = {
         "agent": run.agent,
         "executor": run.executor,
         "servers": names,
-        "refusals": msgspec.to_builtins(run.refusals),
+        "refusals": run.refusals,
         "how": delivery.how,
         "command": [*words, *delivery.words],
         "variables": sorted(name for name, _ in delivery.env),

@@ -50,8 +50,6 @@ def verify_command(
     yard: it is started, asked and ended. Ends with 1 if one of them failed, for whatever reason.
     Starts a hub in the background if none is running.
     """
-    import msgspec
-
     from toolyard.features.approvals.showing import show_failed, show_verified
 
     if bool(names) == every:
@@ -75,7 +73,7 @@ def verify_command(
             show_failed(context.terminal, name, error)
 
     answer = {
-        "verified": msgspec.to_builtins(verified),
+        "verified": verified,
         "failed": [{"server": n, "text": str(e), "hint": e.hint} for n, e in failed.items()],
     }
     context.terminal.answer(answer, show)
@@ -171,9 +169,7 @@ def approve_command(
         raise click.UsageError("--any-text needs the tool, or what else it is about")
     waiting = context.run(get_changes, ServerToCompare(name))
     if dry_run:
-        context.terminal.answer(
-            msgspec.to_builtins(waiting), lambda: show_waiting(context, waiting)
-        )
+        context.terminal.answer(waiting, lambda: show_waiting(context, waiting))
         return
     if not yes:
         if not (sys.stdin.isatty() and sys.stdout.isatty()):
@@ -184,5 +180,4 @@ def approve_command(
     # Only what was shown: a server may change while somebody reads.
     order = msgspec.convert({**parts, "alias": name, "hash": waiting.hash}, ApproveServer)
     approved = context.run(approve_server, order)
-    answer = msgspec.to_builtins(approved)
-    context.terminal.answer(answer, lambda: show_approved(context.terminal, name, approved))
+    context.terminal.answer(approved, lambda: show_approved(context.terminal, name, approved))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Raw
 
@@ -16,7 +16,8 @@ from toolyard.core.errors import LinkError, ToolyardError
 from toolyard.core.model import Offer, ServerId, Snapshot
 from toolyard.core.names import QUOTED
 from toolyard.executors.local.detached import InstalledApp, find_installed, launch
-from toolyard.features.apps.offers import introduction, own_offers, shape
+from toolyard.features.apps.offers import introduction, own_offers
+from toolyard.features.apps.resources import describe_status, describe_tools
 from toolyard.features.apps.scanner import Scan
 from toolyard.features.apps.source import Apps
 from toolyard.features.apps.status import describe_app
@@ -214,8 +215,12 @@ class AppAnswers:
 
     def read(self, uri: str, view: View) -> bytes:
         """The result of reading one of the app's own resources."""
-        body = self._catalog(view) if uri.endswith("://tools") else self._status_map(view)
-        text = jsonrpc.encode(body).decode()
+        status = self._app_status()
+        if uri.endswith("://tools"):
+            body = jsonrpc.encode(describe_tools(self._app, status, view))
+        else:
+            body = jsonrpc.encode(describe_status(status, self._labels(), view))
+        text = body.decode()
         content = {"uri": uri, "mimeType": "application/json", "text": text}
         return jsonrpc.encode({"contents": [content]})
 
@@ -228,49 +233,6 @@ class AppAnswers:
 
     def _app_status(self) -> AppStatus:
         return describe_app(self._apps, self._name, self._snapshot, self._pool.keepers)
-
-    def _status_map(self, view: View) -> dict[str, Any]:
-        status = self._app_status()
-        variants: dict[str, Any] = {}
-        for variant in status.variants:
-            row: dict[str, Any] = {"port": variant.port, "status": variant.status}
-            if variant.status != "not_detected":
-                row["tools"] = [n for n, r in view.tools.items() if r.alias == variant.name]
-            if variant.conflict:
-                row["conflict"] = variant.conflict
-            variants[variant.name] = row
-        return {
-            "variants": variants,
-            "installedVariants": self._labels(),
-            "scanInterval": status.interval_ms,
-            "lastScan": status.last_scan,
-        }
-
-    def _catalog(self, view: View) -> dict[str, Any]:
-        variants = {
-            variant.name: {
-                "port": variant.port,
-                "status": variant.status,
-                "tools": _listed(view, "tools", variant.name, "dynamicToolName"),
-                "resources": _listed(view, "resources", variant.name, "dynamicResourceUri"),
-                "prompts": _listed(view, "prompts", variant.name, "dynamicPromptName"),
-            }
-            for variant in self._app_status().variants
-        }
-        return {"callTool": f"{self._name}_call", "callShape": shape(self._app)} | {
-            "variants": variants
-        }
-
-
-def _listed(view: View, kind: str, variant: str, key: str) -> list[dict[str, Any]]:
-    """Return what a variant offers, in its own words, with the name it has in our list."""
-    entry = view.entries.get(variant)
-    raw = {offer.key: offer.raw for offer in getattr(entry.offers, kind)} if entry else {}
-    return [
-        {**jsonrpc.fields(raw[route.key]), key: name}
-        for name, route in view.table(kind).items()
-        if route.alias == variant and route.key in raw
-    ]
 
 
 def _choose(installed: tuple[InstalledApp, ...], name: str) -> InstalledApp | None:

@@ -72,15 +72,13 @@ def list_command(context: CliContext) -> None:
 
     Asks the hub if one is running; else says what is defined.
     """
-    from msgspec import to_builtins
-
     from toolyard.features.apps.operations import list_apps
     from toolyard.operation import NoInput
 
     hub = context.find_hub()
     apps = context.run(list_apps, NoInput()).apps
     rows = [_row(app, variant) for app in apps for variant in app.variants]
-    answer = {"hub": hub.url if hub else None, "apps": to_builtins(apps)}
+    answer = {"hub": hub.url if hub else None, "apps": apps}
     context.terminal.answer(answer, lambda: context.terminal.table(TITLES, rows))
 
 

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from msgspec import Struct
 
 from toolyard.core.apps import App
+from toolyard.core.jsontypes import JsonObject
 from toolyard.core.model import Entry, Offer
 from toolyard.wire import jsonrpc
 
 Own = dict[str, tuple[Offer, ...]]
+
+
+class CallShape(Struct, frozen=True):
+    """An example of the arguments with which a variant's tool is called."""
+
+    variant: str
+    tool: str
+    arguments: JsonObject
 
 
 def introduction(app: App, separator: str) -> str:
@@ -66,19 +75,19 @@ def _tools(app: App, entries: list[Entry]) -> tuple[Offer, ...]:
 
 
 def _call_text(app: App) -> str:
-    variant, tool = shape(app)["variant"], shape(app)["tool"]
+    example = call_shape(app)
     return (
         f"Stable tool entrypoint for {app.title} operations. Call a variant tool via "
-        f'(variant, tool, arguments), e.g. variant="{variant}", tool="{tool}". '
+        f'(variant, tool, arguments), e.g. variant="{example.variant}", tool="{example.tool}". '
         f"Use {app.name}://tools to discover full downstream tool schemas and metadata."
     )
 
 
-def _call_arguments(app: App) -> dict[str, Any]:
+def _call_arguments(app: App) -> JsonObject:
     variants = [name for name, _ in app.variants]
     first = [name for name in ("dev", "stable", "local") if name in variants] or variants[:3]
     quoted = ", ".join(f'"{name}"' for name in first)
-    tool = shape(app)["tool"]
+    tool = call_shape(app).tool
     return {
         "variant": _text(f"{app.title} variant name, e.g. {quoted}."),
         "tool": _text(f'Remote tool name without variant prefix, e.g. "{tool}".'),
@@ -91,14 +100,14 @@ def _call_arguments(app: App) -> dict[str, Any]:
     }
 
 
-def shape(app: App) -> dict[str, Any]:
+def call_shape(app: App) -> CallShape:
     """A call that shows how it is done."""
     variant, tool, arguments = app.example
-    return {
-        "variant": variant or app.variants[0][0],
-        "tool": tool or "tool",
-        "arguments": jsonrpc.to_python(arguments.encode()) if arguments else {},
-    }
+    return CallShape(
+        variant or app.variants[0][0],
+        tool or "tool",
+        jsonrpc.to_python(arguments.encode()) if arguments else {},
+    )
 
 
 def _resources(app: App) -> tuple[Offer, ...]:
@@ -123,11 +132,11 @@ def _prompts(app: App) -> tuple[Offer, ...]:
 def _tool(
     name: str,
     text: str,
-    properties: dict[str, Any],
+    properties: JsonObject,
     annotations: dict[str, bool],
     required: list[str] | None = None,
 ) -> Offer:
-    schema: dict[str, Any] = {"type": "object", "properties": properties}
+    schema: JsonObject = {"type": "object", "properties": properties}
     if required:
         schema["required"] = required
     tool = {"name": name, "description": text, "inputSchema": schema, "annotations": annotations}
@@ -143,7 +152,7 @@ def _prompt(name: str, text: str) -> Offer:
     return Offer(name, jsonrpc.encode({"name": name, "description": text}))
 
 
-def _text(description: str) -> dict[str, Any]:
+def _text(description: str) -> dict[str, str]:
     return {"type": "string", "description": description}
 
 

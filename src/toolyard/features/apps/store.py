@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
+
 from toolyard.core.apps import App, read_app, write_app
 from toolyard.core.errors import ConfigError, NotOursError, StoreError, UnknownNameError
 from toolyard.core.model import Problem
@@ -33,9 +35,9 @@ class AppCodec:
             raise ConfigError(f"it is called '{app.name}'", f"call the file '{app.name}.json'")
         return app
 
-    def write(self, value: App) -> dict[str, Any]:
+    def write(self, value: App) -> object:
         """Make plain data of an app."""
-        return write_app(value)
+        return msgspec.to_builtins(write_app(value))
 
     def problem(self, key: str | None, where: str, error: ConfigError | StoreError) -> Problem:
         """Say that a file defines no app."""

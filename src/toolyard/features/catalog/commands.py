@@ -185,14 +185,12 @@ def validate_command(context: CliContext, paths: Sequence[Path], strict: bool) -
 
     Ends with 1 if one cannot be used, or with --strict if there is advice on one.
     """
-    import msgspec
-
     from toolyard.features.catalog.validation import check, gather, summarise_check
 
     roots = [path.absolute() for path in paths] or [_complete_root(context)]
     results = [check(path) for path in gather(roots)]
     summary = summarise_check(results, strict=strict)
-    answer = msgspec.to_builtins({"results": results, "summary": summary})
+    answer = {"results": results, "summary": summary}
     context.terminal.answer(answer, lambda: _show_results(context, results, summary))
     if summary.failed:
         raise click.exceptions.Exit(Exit.FAILED)
@@ -243,9 +241,7 @@ def _search_published(context: CliContext, registry: str, words: str, limit: int
 
 
 def _answer(context: CliContext, answer: DefinitionList, shown: list[DefinitionSummary]) -> None:
-    import msgspec
-
-    value = msgspec.to_builtins({"definitions": shown, "problems": answer.problems})
+    value = {"definitions": shown, "problems": answer.problems}
     context.terminal.answer(value, lambda: _show_list(context, answer, shown))
 
 

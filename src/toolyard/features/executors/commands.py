@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -12,7 +12,7 @@ from toolyard.console.exits import Exit
 from toolyard.features.packages.commands import packages_command
 
 if TYPE_CHECKING:
-    from toolyard.features.executors.operations import ExecutorRow, TestRow
+    from toolyard.features.executors.operations import ExecutorRow, ExecutorType, TestRow
 
 TITLES = ("executor", "type", "host", "options", "limits", "policy of")
 LIMIT = "Instead of the hub's own setting; or none."
@@ -56,11 +56,24 @@ def add_command(
     """
     from toolyard.features.executors.operations import PutExecutor, put_executor
 
-    fields: dict[str, Any] = {"type": type_, "host": host, "options": dict(map(_pair, options))}
-    fields["running_limit"] = _limit("--running-limit", running_limit)
-    fields["memory_limit"] = _limit("--memory-limit", memory_limit)
-    context.start_hub().run(put_executor, PutExecutor(name, **fields))
-    answer = {"done": "named", "executor": name, **fields}
+    order = PutExecutor(
+        name,
+        cast("ExecutorType", type_),  # another is refused by the hub
+        host,
+        dict(map(_pair, options)),
+        _limit("--running-limit", running_limit),
+        _limit("--memory-limit", memory_limit),
+    )
+    context.start_hub().run(put_executor, order)
+    answer = {
+        "done": "named",
+        "executor": name,
+        "type": order.type,
+        "host": order.host,
+        "options": order.options,
+        "running_limit": order.running_limit,
+        "memory_limit": order.memory_limit,
+    }
 
     def say() -> None:
         context.terminal.say(f"named the executor '{name}'")
@@ -74,8 +87,6 @@ def add_command(
 @click.pass_obj
 def list_command(context: CliContext) -> None:
     """List the places that were named."""
-    from msgspec import to_builtins
-
     from toolyard.features.executors.operations import list_executors
     from toolyard.operation import NoInput
 
@@ -87,7 +98,7 @@ def list_command(context: CliContext) -> None:
             return
         context.terminal.table(TITLES, [_cells(row) for row in listed.executors])
 
-    context.terminal.answer(to_builtins(listed), say)
+    context.terminal.answer(listed, say)
 
 
 @executor_command.command("test")
@@ -97,14 +108,12 @@ def list_command(context: CliContext) -> None:
 @click.pass_obj
 def test_command(context: CliContext, name: str, image: str) -> None:
     """Start a tiny server at a place, call it, remove it, and say what failed."""
-    from msgspec import to_builtins
-
     from toolyard.features.executors.operations import TestExecutor, test_executor
 
     hub = context.start_hub()
     context.terminal.note(f"trying {name}; this takes up to a minute")
     trial = hub.run(test_executor, TestExecutor(name, image), TEST_SECONDS)
-    context.terminal.answer(to_builtins(trial), lambda: _show_trial(context, trial))
+    context.terminal.answer(trial, lambda: _show_trial(context, trial))
     if not trial.ok:
         raise CommandError(trial.failed, trial.hint, Exit.FAILED)
 

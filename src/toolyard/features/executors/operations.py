@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta, Struct
@@ -24,6 +24,8 @@ TOP = "/api/v1/executors"
 ONE = "/api/v1/executors/{name}"
 Text = Annotated[str, Meta(max_length=2000)]
 Limit = Annotated[int, Meta(ge=0, lt=1 << 31)]
+ExecutorType = Literal["docker", "ssh", "kubernetes"]
+"""Kinds of places that can be named; this machine needs no name."""
 
 
 class ExecutorName(Struct, frozen=True):
@@ -36,7 +38,7 @@ class PutExecutor(Struct, frozen=True, forbid_unknown_fields=True):
     """What kind of place it is, where, and what else its kind understands."""
 
     name: str
-    type: Literal["docker", "ssh", "kubernetes"]
+    type: ExecutorType
     host: Text = ""
     options: dict[str, Text] = {}
     running_limit: Limit | None = None
@@ -51,12 +53,11 @@ class PutExecutor(Struct, frozen=True, forbid_unknown_fields=True):
             TakenError: The name means something else.
             ConfigError: It cannot be used.
         """
-        fields: dict[str, Any] = msgspec.to_builtins(self)
-        name = spelled(fields.pop("name"))
+        name = spelled(self.name)
         if name in EXECUTORS:
             hint = "choose another; this one stands for all places of its kind"
             raise TakenError(f"{name!r} is the name of a kind of executor", hint)
-        return read_site(name, fields)
+        return read_site(name, msgspec.to_builtins(self))
 
 
 class ExecutorRow(Struct, frozen=True):

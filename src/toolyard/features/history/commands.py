@@ -56,7 +56,7 @@ def history_command(ctx: click.Context, /, stats: bool, **filters: Any) -> None:
 def show_command(context: CliContext, id_: int) -> None:
     """Show one call with all that was kept of it."""
     whole = _get(context, id_)
-    context.terminal.answer(_plain(whole), lambda: _describe(context, whole))
+    context.terminal.answer(whole, lambda: _describe(context, whole))
 
 
 @history_command.command("replay")
@@ -86,7 +86,7 @@ def _show_calls(
         **names, outcome="failed" if failed else "", before=before or 0, limit=limit or SHOWN
     )
     page = context.run(search_calls, query)
-    context.terminal.answer(_plain(page), lambda: _show_page(context, page))
+    context.terminal.answer(page, lambda: _show_page(context, page))
 
 
 def _show_stats(
@@ -96,19 +96,13 @@ def _show_stats(
 
     page = context.run(count_calls, StatsQuery(server, tool, agent, caller, since))
     rows = [_stats_row(statistic) for statistic in page.stats]
-    context.terminal.answer(_plain(page), lambda: context.terminal.table(STATS_TITLES, rows))
+    context.terminal.answer(page, lambda: context.terminal.table(STATS_TITLES, rows))
 
 
 def _get(context: CliContext, id_: int) -> WholeCall:
     from toolyard.features.history.operations import CallId, get_call
 
     return context.run(get_call, CallId(str(id_)))
-
-
-def _plain(answer: Any) -> Any:
-    import msgspec
-
-    return msgspec.to_builtins(answer)
 
 
 def _show_page(context: CliContext, page: CallPage) -> None:
@@ -143,7 +137,9 @@ def _time(at: datetime) -> str:
 
 
 def _describe(context: CliContext, whole: WholeCall) -> None:
-    fields = _plain(whole.call) | {"at": _time(whole.call.at)}
+    import msgspec
+
+    fields = msgspec.to_builtins(whole.call) | {"at": _time(whole.call.at)}
     for key, value in fields.items():
         context.terminal.say(f"{key:10}{value}")
     for key, body in (("arguments", whole.arguments), ("result", whole.result)):

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -22,7 +22,7 @@ from toolyard.core.problems import ProblemCode
 if TYPE_CHECKING:
     from toolyard.console.control import Control
     from toolyard.core.appstatus import AppStatus
-    from toolyard.core.model import Server
+    from toolyard.core.model import Command, Server
     from toolyard.core.rows import YardStatus
 
 SETTLE = 3.0
@@ -83,7 +83,7 @@ def doctor_command(context: CliContext, copy: str | None, copies: bool, anew: bo
 def _diagnose(context: CliContext) -> None:
     findings = list(dict.fromkeys(_examine(context)))
     wrong = [finding for finding in findings if not finding.ok]
-    answer = {"ok": not wrong, "findings": [_as_json(finding) for finding in findings]}
+    answer = {"ok": not wrong, "findings": findings}
     context.terminal.answer(answer, lambda: _show(context, findings))
     if wrong:
         raise click.exceptions.Exit(Exit.FAILED)
@@ -176,7 +176,7 @@ def _examine_server(server: Server) -> Finding:
     return Finding(True, f"server '{name}' can be tried")
 
 
-def _can_start(command: Any) -> bool:
+def _can_start(command: Command) -> bool:
     program, env = command.argv[0], dict(command.env)
     if not program:
         return True  # its image names one
@@ -217,16 +217,6 @@ def _examine_app(app: AppStatus) -> Iterator[Finding]:
             yield Finding(True, f"{name}: reconnecting since {variant.since}")
         if variant.misses:
             yield Finding(True, f"{name}: missed {variant.misses} times in a row")
-
-
-def _as_json(finding: Finding) -> dict[str, Any]:
-    return {
-        "ok": finding.ok,
-        "code": finding.code,
-        "text": finding.text,
-        "hint": finding.hint,
-        "subject": finding.subject,
-    }
 
 
 def _show(context: CliContext, findings: list[Finding]) -> None:

@@ -8,7 +8,8 @@ import signal
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import click
 
@@ -205,7 +206,9 @@ def _held_by(context: CliContext, code: str) -> str:
     return f"; it is held by {holder}" if holder else ""
 
 
-def _welcome(context: CliContext, url: str, link: str, entry: dict[str, Any], lead: str) -> None:
+def _welcome(
+    context: CliContext, url: str, link: str, entry: Mapping[str, object], lead: str
+) -> None:
     from toolyard.installation import fleeting_note
 
     say, fit = context.terminal.say, context.terminal.spelling.fit

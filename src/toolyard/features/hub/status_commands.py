@@ -32,8 +32,7 @@ def status_command(context: CliContext, instances: bool) -> None:
     hub = context.need_hub()
     if instances:
         rows = hub.run(list_instances, NoInput())
-        answer = msgspec.to_builtins(rows)
-        context.terminal.answer(answer, lambda: show_instances(context, rows.instances))
+        context.terminal.answer(rows, lambda: show_instances(context, rows.instances))
         return
     status, rows = hub.status(), hub.run(list_instances, NoInput())
     context.terminal.answer(

@@ -30,11 +30,9 @@ def packages_command(ctx: click.Context) -> None:
     stays at that version until you update it. TOOLYARD_CACHE_PACKAGES=off switches this off.
     """
     if ctx.invoked_subcommand is None:
-        from msgspec import to_builtins
-
         context: CliContext = ctx.obj
         installed = _list(context)
-        context.terminal.answer(to_builtins(installed), lambda: _show(context, installed))
+        context.terminal.answer(installed, lambda: _show(context, installed))
 
 
 @packages_command.command("update")
@@ -46,8 +44,6 @@ def update_command(context: CliContext, name: str | None) -> None:
 
     NAME is that of a server, a package or an installation. Running servers go on as they are.
     """
-    from msgspec import to_builtins
-
     from toolyard.features.packages.operations import PackageName, update_package
 
     rows = _list(context).packages
@@ -57,7 +53,7 @@ def update_command(context: CliContext, name: str | None) -> None:
         context.terminal.note(f"installing {chosen}; this may take a while")
         order = PackageName(chosen)
         updated.append(context.need_hub().run(update_package, order, INSTALL_SECONDS))
-    answer = {"updated": to_builtins(updated)}
+    answer = {"updated": updated}
     context.terminal.answer(answer, lambda: _show_updated(context, updated, before))
 
 

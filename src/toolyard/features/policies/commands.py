@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,6 +13,7 @@ from toolyard.console.errors import CommandError
 from toolyard.console.exits import Exit
 from toolyard.console.faults import noting_faults
 from toolyard.console.jsonfile import read_object
+from toolyard.core.jsontypes import JsonObject
 
 if TYPE_CHECKING:
     from toolyard.console.control import Control
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 
 TITLES = ("executor", "policy of", "allows", "only", "never", "changes")
 TRANSPORTS = ("stdio", "http", "sse", "streamable_http")
-Body = dict[str, Any]
-"""A policy as a person gave it; the hub judges it."""
 yes_option = click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 dry_option = click.option(
     "--dry-run", is_flag=True, help="Show whose plans would change, and stop."
@@ -39,16 +38,12 @@ def policy_command() -> None:
 @click.pass_obj
 def list_command(context: CliContext) -> None:
     """List what every executor allows and changes."""
-    import msgspec
-
     from toolyard.features.policies.operations import list_policies
     from toolyard.operation import NoInput
 
     answer = context.start_hub().run(list_policies, NoInput())
     rows = [_cells(row) for row in answer.policies]
-    context.terminal.answer(
-        msgspec.to_builtins(answer), lambda: context.terminal.table(TITLES, rows)
-    )
+    context.terminal.answer(answer, lambda: context.terminal.table(TITLES, rows))
 
 
 @policy_command.command("show")
@@ -57,12 +52,10 @@ def list_command(context: CliContext) -> None:
 @click.pass_obj
 def show_command(context: CliContext, executor: str) -> None:
     """Show all that the policy of an executor says."""
-    import msgspec
-
     from toolyard.features.policies.operations import PolicyOf, get_policy
 
     row = context.start_hub().run(get_policy, PolicyOf(executor)).answer
-    context.terminal.answer(msgspec.to_builtins(row), lambda: _show(context, row))
+    context.terminal.answer(row, lambda: _show(context, row))
 
 
 @policy_command.command("set")
@@ -119,7 +112,7 @@ def reset_command(context: CliContext, executor: str, dry_run: bool, yes: bool) 
         _done(context, "reset", executor, changes)
 
 
-def _preview(hub: Control, executor: str, body: Body | None) -> list[PlanChangeRow]:
+def _preview(hub: Control, executor: str, body: JsonObject | None) -> list[PlanChangeRow]:
     """The plans that a policy would change; None stands for taking it back."""
     from toolyard.features.policies.operations import PreviewPolicy, preview_policy
 
@@ -132,7 +125,7 @@ def _agreed(
 ) -> bool:
     """Return whether to go on; a person who decides it has been shown what would change."""
     if dry_run:
-        answer = _answer("", executor, changes)
+        answer = {"done": "", "executor": executor, "changes": changes}
         context.terminal.answer(answer, lambda: _list_changes(context, changes))
         return False
     if yes or not changes:
@@ -159,21 +152,16 @@ def _done(context: CliContext, done: str, executor: str, changes: list[PlanChang
     text = f"{verb} the policy of {executor}"
     if changes:
         text += f"; the plans of {_agents(changes)} changed"
-    context.terminal.answer(_answer(done, executor, changes), lambda: context.terminal.say(text))
-
-
-def _answer(done: str, executor: str, changes: list[PlanChangeRow]) -> Body:
-    import msgspec
-
-    return {"done": done, "executor": executor, "changes": msgspec.to_builtins(changes)}
+    answer = {"done": done, "executor": executor, "changes": changes}
+    context.terminal.answer(answer, lambda: context.terminal.say(text))
 
 
 def _agents(changes: list[PlanChangeRow]) -> str:
     return ", ".join(dict.fromkeys(change.agent for change in changes))
 
 
-def _changed(policy: Body, words: Sequence[str]) -> Body:
-    """The policy, with the changes that words name."""
+def _changed(policy: JsonObject, words: Sequence[str]) -> JsonObject:
+    """The policy, with the changes that words name; the hub judges them."""
     body = dict(policy)
     begun: set[str] = set()
     for word in words:
@@ -192,7 +180,7 @@ def _changed(policy: Body, words: Sequence[str]) -> Body:
     return body
 
 
-def _with_entry(key: str, table: Body, value: str) -> Body:
+def _with_entry(key: str, table: dict[str, str], value: str) -> dict[str, str]:
     if not value:
         return {}
     # An address may hold the sign, and so may a variable's value.
@@ -203,9 +191,10 @@ def _with_entry(key: str, table: Body, value: str) -> Body:
     return {**table, name: meant}
 
 
-def _flag(value: str) -> Any:
+def _flag(value: str) -> bool | str:
     # What is neither is refused by the hub, with the name of the field.
-    return {"true": True, "on": True, "false": False, "off": False}.get(value.lower(), value)
+    words: dict[str, bool | str] = {"true": True, "on": True, "false": False, "off": False}
+    return words.get(value.lower(), value)
 
 
 def _cells(row: PolicyRow) -> list[str]:

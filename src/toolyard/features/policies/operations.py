@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-import msgspec
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import Struct
 
 from toolyard.core.agentfiles import read_policy
 from toolyard.core.agents import EXECUTORS, Roster
-from toolyard.core.agentwords import write_policy
+from toolyard.core.agentwords import PolicyBody, write_policy
 from toolyard.features.agents.resolutions import Resolutions
 from toolyard.features.agents.store import AgentStore
 from toolyard.features.policies.preview import PlanChange, compare_plans
@@ -19,23 +18,6 @@ from toolyard.yard import Yard
 
 TOP = "/api/v1/policies"
 ONE = "/api/v1/policies/{executor}"
-Texts = list[str] | None
-Table = dict[str, str] | None
-
-
-class PolicyBody(Struct, frozen=True, forbid_unknown_fields=True):
-    """The rules of an executor; those left out are as usual."""
-
-    allow_stdio: bool | UnsetType | None = UNSET
-    allow_http: bool | UnsetType | None = UNSET
-    allow_sse: bool | UnsetType | None = UNSET
-    allow_streamable_http: bool | UnsetType | None = UNSET
-    http_url_rewrite: Table | UnsetType = UNSET
-    env_injection: Table | UnsetType = UNSET
-    env_override: Texts | UnsetType = UNSET
-    allow: Texts | UnsetType = UNSET
-    deny: Texts | UnsetType = UNSET
-    stdio_proxy: bool | UnsetType | None = UNSET
 
 
 class PolicyOf(Struct, frozen=True):
@@ -143,8 +125,7 @@ async def preview_policy(yard: Yard, order: PreviewPolicy) -> Preview:
 
 def _row(roster: Roster, executor: str) -> PolicyRow:
     policy, policy_of = roster.policy(executor)
-    body = msgspec.convert(write_policy(policy), PolicyBody)
-    return PolicyRow(executor, roster.kind(executor), policy_of, body)
+    return PolicyRow(executor, roster.kind(executor), policy_of, write_policy(policy))
 
 
 def _change_row(change: PlanChange) -> PlanChangeRow:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -11,8 +11,11 @@ from toolyard.console.context import CliContext, config_option, json_option
 from toolyard.console.errors import CommandError
 from toolyard.console.exits import Exit
 
+if TYPE_CHECKING:
+    from toolyard.features.profiles.model import ProfileFields
+    from toolyard.features.profiles.operations import ProfileRow, PutProfile
+
 TITLES = ("profile", "allows", "hides", "pins", "renames", "title")
-Fields = dict[str, Any]
 
 
 @click.group("profile")
@@ -30,7 +33,7 @@ def list_command(context: CliContext) -> None:
     from toolyard.features.profiles.operations import list_profiles
     from toolyard.operation import NoInput
 
-    rows = [_fields(row) for row in context.run(list_profiles, NoInput()).profiles]
+    rows = context.run(list_profiles, NoInput()).profiles
     context.terminal.answer({"profiles": rows}, lambda: _show(context, rows))
 
 
@@ -41,7 +44,7 @@ def list_command(context: CliContext) -> None:
 @click.pass_obj
 def show_command(context: CliContext, name: str) -> None:
     """Show what a profile says, and where clients find it."""
-    row = {key: value for key, value in _read(context, name).items() if value}
+    row = _read(context, name)
     context.terminal.answer(row, lambda: _describe(context, row))
 
 
@@ -69,10 +72,11 @@ def set_command(context: CliContext, /, name: str, fresh: bool, **flags: Any) ->
     toolyard profile set review --allow git --allow 'files/read_*' --hide git/push
     toolyard profile set review --rename git/log=history
     """
+    from toolyard.features.profiles.model import ProfileFields
     from toolyard.features.profiles.operations import put_profile
 
-    fields = {} if fresh else _present(context, name)
-    fields |= _changes(**flags)
+    present = ProfileFields() if fresh else _present(context, name)
+    fields = _joined(present, _named(**flags))
     noticed = context.run(put_profile, _order(name, fields)).noticed
     answer = {"done": "written", "profile": name, "path": f"/mcp/p/{name}", "noticed": noticed}
     context.terminal.answer(answer, lambda: _done(context, name))
@@ -92,35 +96,37 @@ def remove_command(context: CliContext, name: str) -> None:
     context.terminal.answer(answer, lambda: context.terminal.say(f"removed the profile '{name}'"))
 
 
-def _read(context: CliContext, name: str) -> Fields:
+def _read(context: CliContext, name: str) -> ProfileRow:
     from toolyard.features.profiles.operations import ProfileName, get_profile
 
-    return _fields(context.run(get_profile, ProfileName(name)))
+    return context.run(get_profile, ProfileName(name))
 
 
-def _fields(row: Any) -> Fields:
-    import msgspec
-
-    fields: Fields = msgspec.to_builtins(row)
-    return fields
-
-
-def _present(context: CliContext, name: str) -> Fields:
+def _present(context: CliContext, name: str) -> ProfileFields:
     """The fields of a profile as it is; none if there is no such profile."""
     from toolyard.core.errors import UnknownNameError
+    from toolyard.features.profiles.model import ProfileFields
 
     try:
-        row = _read(context, name)
+        return _read(context, name).fields()
     except UnknownNameError:
-        return {}
+        return ProfileFields()
     except CommandError as error:
         if error.exit is not Exit.NOT_FOUND:
             raise
-        return {}
-    return {key: value for key, value in row.items() if key not in ("name", "path")}
+        return ProfileFields()
 
 
-def _order(name: str, fields: Fields) -> Any:
+def _joined(present: ProfileFields, named: ProfileFields) -> ProfileFields:
+    """The fields that flags name, and all others as they are."""
+    from msgspec.structs import asdict, replace
+
+    usual = asdict(type(named)())
+    changes = {key: value for key, value in asdict(named).items() if value != usual[key]}
+    return replace(present, **changes)
+
+
+def _order(name: str, fields: ProfileFields) -> PutProfile:
     """The order that writes a profile.
 
     Raises:
@@ -128,15 +134,13 @@ def _order(name: str, fields: Fields) -> Any:
     """
     import msgspec
 
-    from toolyard.core.profiles import Profile
-    from toolyard.features.profiles.model import read_profile, write_profile
+    from toolyard.features.profiles.model import read_profile
     from toolyard.features.profiles.operations import PutProfile
 
-    profile: Profile = read_profile(name, fields)
-    return msgspec.convert({"name": name, **write_profile(profile)}, PutProfile)
+    return PutProfile.of(read_profile(name, msgspec.to_builtins(fields)))
 
 
-def _changes(
+def _named(
     allow: Sequence[str],
     hide: Sequence[str],
     pin: Sequence[str],
@@ -146,16 +150,24 @@ def _changes(
     separator: str | None,
     expose: str | None,
     title: str | None,
-) -> Fields:
+) -> ProfileFields:
     """The fields that flags name."""
-    fields: Fields = {"allow": list(allow), "hide": list(hide), "pin": list(pin)}
-    fields["rename"] = _pairs(rename, "--rename")
-    fields["describe"] = _pairs(describe, "--describe")
-    fields["environment"] = _pairs(env, "-e")
-    settings = {"separator": separator, "expose": expose}
-    fields["settings"] = {key: value for key, value in settings.items() if value is not None}
-    fields["title"] = title
-    return {key: value for key, value in fields.items() if value}
+    from msgspec import UNSET
+
+    from toolyard.features.profiles.model import ProfileFields, ProfileSettings
+
+    # What cannot be a separator is refused when the order is made.
+    settings = ProfileSettings(cast("Any", separator or UNSET), cast("Any", expose or UNSET))
+    return ProfileFields(
+        title=title or "",
+        allow=list(allow),
+        hide=list(hide),
+        pin=list(pin),
+        rename=_pairs(rename, "--rename"),
+        describe=_pairs(describe, "--describe"),
+        environment=_pairs(env, "-e"),
+        settings=settings,
+    )
 
 
 def _pairs(words: Sequence[str], flag: str) -> dict[str, str]:
@@ -168,22 +180,24 @@ def _pairs(words: Sequence[str], flag: str) -> dict[str, str]:
     return pairs
 
 
-def _show(context: CliContext, rows: list[Fields]) -> None:
+def _show(context: CliContext, rows: list[ProfileRow]) -> None:
     if not rows:
         context.terminal.say("there are no profiles yet; write one with: toolyard profile set")
         return
-    keys = ("allow", "hide", "pin", "rename")
-    cells = [
-        [row["name"], *(", ".join(row.get(key) or ()) for key in keys), row.get("title") or ""]
-        for row in rows
-    ]
+    cells = []
+    for row in rows:
+        lists = (row.allow, row.hide, row.pin, row.rename)
+        cells.append([row.name, *(", ".join(names) for names in lists), row.title])
     context.terminal.table(TITLES, cells)
 
 
-def _describe(context: CliContext, row: Fields) -> None:
+def _describe(context: CliContext, row: ProfileRow) -> None:
     import json
 
-    context.terminal.say(json.dumps(row, indent=2, ensure_ascii=False))
+    import msgspec
+
+    fields = {key: value for key, value in msgspec.to_builtins(row).items() if value}
+    context.terminal.say(json.dumps(fields, indent=2, ensure_ascii=False))
 
 
 def _done(context: CliContext, name: str) -> None:

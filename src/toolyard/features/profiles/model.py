@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from toolyard.core.errors import ConfigError
 from toolyard.core.names import LONGEST, SEPARATORS
@@ -20,6 +23,31 @@ _TOOL: Final = re.compile(r"[A-Za-z0-9_./-]+")
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _LISTS: Final = ("allow", "hide", "pin")
 _TABLES: Final = ("rename", "describe", "environment")
+
+
+Text = Annotated[str, Meta(max_length=LONGEST_TEXT)]
+Pattern = Annotated[str, Meta(min_length=1, max_length=LONGEST_TEXT)]
+Patterns = Annotated[list[Pattern], Meta(max_length=MOST)]
+
+
+class ProfileSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """How tools are shown within a profile, if not as usual."""
+
+    separator: Literal["__", ".", "/"] | UnsetType = UNSET
+    expose: Literal["all", "search"] | UnsetType = UNSET
+
+
+class ProfileFields(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The tools a profile selects, and how it shows them."""
+
+    title: Text = ""
+    allow: Patterns = []
+    hide: Patterns = []
+    pin: Patterns = []
+    rename: dict[str, str] = {}
+    describe: dict[str, str] = {}
+    environment: dict[str, str] = {}
+    settings: ProfileSettings = ProfileSettings()
 
 
 def check_profile_name(name: str) -> str:
@@ -58,13 +86,25 @@ def read_profile(name: str, fields: Any) -> Profile:
     return Profile(name, title, allow, hide, pin, rename, describe, environment, *settings)
 
 
-def write_profile(profile: Profile) -> dict[str, Any]:
-    """Return the fields a profile sets, as a file has them."""
+def write_profile(profile: Profile) -> ProfileFields:
+    """Return the fields of a profile; `read_profile` reads them back."""
     settings = {"separator": profile.separator, "expose": profile.expose}
-    fields: dict[str, Any] = {"title": profile.title}
-    fields |= {key: list(getattr(profile, key)) for key in _LISTS}
-    fields |= {key: dict(getattr(profile, key)) for key in _TABLES}
-    fields["settings"] = {key: value for key, value in settings.items() if value is not None}
+    chosen = {key: value for key, value in settings.items() if value is not None}
+    return ProfileFields(
+        title=profile.title,
+        allow=list(profile.allow),
+        hide=list(profile.hide),
+        pin=list(profile.pin),
+        rename=dict(profile.rename),
+        describe=dict(profile.describe),
+        environment=dict(profile.environment),
+        settings=msgspec.convert(chosen, ProfileSettings),
+    )
+
+
+def plain_fields(profile: Profile) -> dict[str, object]:
+    """Return the fields that a profile sets, as its file has them."""
+    fields = msgspec.to_builtins(write_profile(profile))
     return {key: value for key, value in fields.items() if value}
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from toolyard.core.model import Report, Snapshot, SourceState
 from toolyard.core.parts import schema_tokens
 from toolyard.core.profiles import Profile, unknown_profile
-from toolyard.features.profiles.model import LONGEST_TEXT, MOST, read_profile, write_profile
+from toolyard.features.profiles.model import ProfileFields, read_profile, write_profile
 from toolyard.features.profiles.store import ProfileRecords
 from toolyard.operation import Guard, Needs, NoInput, Ordered, operation
 from toolyard.relay.relay import Relay
@@ -22,29 +22,6 @@ from toolyard.yard import Yard
 
 TOP = "/api/v1/profiles"
 ONE = "/api/v1/profiles/{name}"
-Text = Annotated[str, Meta(max_length=LONGEST_TEXT)]
-Pattern = Annotated[str, Meta(min_length=1, max_length=LONGEST_TEXT)]
-Patterns = Annotated[list[Pattern], Meta(max_length=MOST)]
-
-
-class ProfileSettings(Struct, frozen=True, forbid_unknown_fields=True):
-    """How tools are shown within a profile, if not as usual."""
-
-    separator: Literal["__", ".", "/"] | UnsetType = UNSET
-    expose: Literal["all", "search"] | UnsetType = UNSET
-
-
-class ProfileFields(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The tools a profile selects, and how it shows them."""
-
-    title: Text = ""
-    allow: Patterns = []
-    hide: Patterns = []
-    pin: Patterns = []
-    rename: dict[str, str] = {}
-    describe: dict[str, str] = {}
-    environment: dict[str, str] = {}
-    settings: ProfileSettings = ProfileSettings()
 
 
 class PutProfile(ProfileFields, frozen=True, kw_only=True):
@@ -58,8 +35,14 @@ class PutProfile(ProfileFields, frozen=True, kw_only=True):
         Raises:
             ConfigError: It cannot be used.
         """
-        fields: dict[str, Any] = msgspec.to_builtins(self)
-        return read_profile(fields.pop("name"), fields)
+        fields = msgspec.to_builtins(self)
+        del fields["name"]
+        return read_profile(self.name, fields)
+
+    @classmethod
+    def of(cls, profile: Profile) -> PutProfile:
+        """Return the order that writes a profile."""
+        return cls(**asdict(write_profile(profile)), name=profile.name)
 
 
 class ProfileName(Struct, frozen=True):
@@ -73,6 +56,10 @@ class ProfileRow(ProfileFields, frozen=True, kw_only=True):
 
     name: str = ""
     path: str = ""
+
+    def fields(self) -> ProfileFields:
+        """Return what the profile itself says."""
+        return ProfileFields(**{key: getattr(self, key) for key in ProfileFields.__struct_fields__})
 
 
 class ProfileList(Struct, frozen=True):
@@ -142,10 +129,8 @@ async def preview_profile(yard: Yard, order: PutProfile) -> ProfilePreview:
 
 
 def _row(profile: Profile) -> ProfileRow:
-    fields = write_profile(profile)
-    return msgspec.convert(
-        {**fields, "name": profile.name, "path": f"/mcp/p/{profile.name}"}, ProfileRow
-    )
+    fields = asdict(write_profile(profile))
+    return ProfileRow(**fields, name=profile.name, path=f"/mcp/p/{profile.name}")
 
 
 def _imagine(relay: Relay, snapshot: Snapshot, profile: Profile) -> View:

@@ -9,7 +9,7 @@ from toolyard.core.errors import ConfigError, StoreError
 from toolyard.core.model import Problem
 from toolyard.core.problems import ProblemCode
 from toolyard.core.profiles import Profile, unknown_profile
-from toolyard.features.profiles.model import read_profile, write_profile
+from toolyard.features.profiles.model import plain_fields, read_profile
 from toolyard.records.folder import FolderRecords
 from toolyard.records.follow import Follower
 
@@ -21,9 +21,9 @@ class ProfileCodec:
         """Make a profile of plain data; raises like `read_profile`."""
         return read_profile(key, plain)
 
-    def write(self, value: Profile) -> dict[str, Any]:
+    def write(self, value: Profile) -> object:
         """Make plain data of a profile."""
-        return write_profile(value)
+        return plain_fields(value)
 
     def problem(self, key: str | None, where: str, error: ConfigError | StoreError) -> Problem:
         """Say that a file is no profile."""

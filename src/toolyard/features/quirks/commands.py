@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -38,11 +38,9 @@ def quirks_command(ctx: click.Context) -> None:
     A limit is marked with * if you have set it.
     """
     if ctx.invoked_subcommand is None:
-        import msgspec
-
         context = ctx.ensure_object(CliContext)
         quirks = read_quirks(context)
-        context.terminal.answer(msgspec.to_builtins(quirks), lambda: _show(context, quirks))
+        context.terminal.answer(quirks, lambda: _show(context, quirks))
 
 
 @quirks_command.command("set")
@@ -65,9 +63,8 @@ def set_command(context: CliContext, client: str, entries: tuple[str, ...]) -> N
     from toolyard.features.quirks.operations import PutQuirk, put_quirk
 
     quirk = read_quirk(client, _entries(entries))
-    values: dict[str, Any] = quirk.entries
-    context.run(put_quirk, PutQuirk(name=client, **values))
-    answer = {"done": "set", "client": client, **values}
+    context.run(put_quirk, PutQuirk.of(quirk))
+    answer = {"done": "set", "client": client, **quirk.entries}
     context.terminal.answer(answer, lambda: context.terminal.say(f"set for the client '{client}'"))
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from toolyard.core.known_clients import known_clients
 from toolyard.core.model import Snapshot
-from toolyard.core.quirks import ClientQuirk, KnownClient, read_quirk
+from toolyard.core.quirks import FIELDS, ClientQuirk, KnownClient, read_quirk
 from toolyard.features.quirks.store import QuirkRecords
 from toolyard.operation import Guard, Needs, NoInput, Ordered, operation
 from toolyard.relay.relay import Relay
@@ -87,8 +87,14 @@ class PutQuirk(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         Raises:
             ConfigError: It cannot be used.
         """
-        entries: dict[str, Any] = msgspec.to_builtins(self)
-        return read_quirk(entries.pop("name"), entries)
+        values = {entry: getattr(self, entry) for entry in FIELDS}
+        entries = {entry: value for entry, value in values.items() if value is not UNSET}
+        return read_quirk(self.name, entries)
+
+    @classmethod
+    def of(cls, quirk: ClientQuirk) -> PutQuirk:
+        """Return the order that sets a quirk."""
+        return msgspec.convert({"name": quirk.name, **quirk.entries}, cls)
 
 
 class ClientName(Struct, frozen=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,12 +13,11 @@ from toolyard.console.errors import CommandError
 from toolyard.console.exits import Exit
 
 if TYPE_CHECKING:
+    from toolyard.announce import Entry
+    from toolyard.core.endpoint import Endpoint, EndpointEntry
     from toolyard.features.scan.sweep import ScannedServer
 
 TITLES = ("name", "port", "process", "era", "server", "tools", "address")
-Announcement = dict[str, Any]
-ServerFields = dict[str, Any]
-"""A server as the servers file has it."""
 
 
 @click.group("scan", invoke_without_command=True)
@@ -40,9 +39,11 @@ def scan_command(ctx: click.Context, ports: tuple[int, ...]) -> None:
     """
     if ctx.invoked_subcommand is not None:
         return
+    from toolyard.features.scan.sweep import scanned_row
+
     context: CliContext = ctx.obj
     servers = _sweep(context, ports)
-    answer = {"servers": [_described(server) for server in servers]}
+    answer = {"servers": [scanned_row(server) for server in servers]}
     context.terminal.answer(answer, lambda: _show(context, servers))
 
 
@@ -63,12 +64,13 @@ def adopt_command(
     executable and by what it calls itself, so it may change its port. Or NAME is what
     `toolyard scan announced` calls it; then what would be started or reached is shown first.
     """
+    from toolyard.core.endpoint import write_endpoint
     from toolyard.features.servers.writing import servers_path, write_server
 
     is_port = name.isascii() and name.isdigit()
     announced = None if is_port else _find_announced(name)
     if announced is not None:
-        written, entry, place = alias or name, announced, _place(announced)
+        written, entry, place = alias or name, write_endpoint(announced), _place(announced)
         _confirm(context, written, place, yes)
     else:
         server = _choose(_sweep(context, (int(name),) if is_port else ()), name)
@@ -100,15 +102,15 @@ def announced_command(context: CliContext, path: Path | None) -> None:
     from toolyard.announce import Announcements, project_paths, user_path
 
     files = [path] if path is not None else [*project_paths(Path.cwd()), user_path()]
-    servers: dict[str, Announcement] = {}
+    servers: dict[str, Entry] = {}
     for file in dict.fromkeys(files):
         for server, entry in Announcements(file).list_servers().items():
             servers.setdefault(server, entry)
     context.terminal.answer({"servers": servers}, lambda: _show_announced(context, servers))
 
 
-def _find_announced(name: str) -> ServerFields | None:
-    """The entry for a server that is announced in this project or by this user."""
+def _find_announced(name: str) -> Endpoint | None:
+    """The endpoint of a server that is announced in this project or by this user."""
     from toolyard.announce import Announcements, project_paths, user_path
 
     for file in (*project_paths(Path.cwd()), user_path()):
@@ -118,23 +120,26 @@ def _find_announced(name: str) -> ServerFields | None:
     return None
 
 
-def _from_announcement(announcement: Announcement) -> ServerFields | None:
-    """The first way to reach it that we speak, as an entry of the servers file."""
+def _from_announcement(announcement: Entry) -> Endpoint | None:
+    """The first way to reach it that we speak."""
+    from toolyard.core.endpoint import Command, Url
     from toolyard.features.scan.announced import transports_of
 
     for transport in transports_of(announcement):
-        command = transport.get("command")
-        if transport.get("type") in ("http", "sse") and isinstance(transport.get("url"), str):
-            return {"type": transport["type"], "url": transport["url"]}
-        if transport.get("type") == "stdio" and isinstance(command, list) and command:
-            return {"command": str(command[0]), "args": [str(word) for word in command[1:]]}
+        kind, url, command = (transport.get(key) for key in ("type", "url", "command"))
+        if kind in ("http", "sse") and isinstance(url, str):
+            return Url(url, kind)
+        if kind == "stdio" and isinstance(command, list) and command:
+            return Command(tuple(map(str, command)))
     return None
 
 
-def _place(entry: ServerFields) -> str:
+def _place(endpoint: Endpoint) -> str:
     import shlex
 
-    return str(entry["url"]) if "url" in entry else shlex.join([entry["command"], *entry["args"]])
+    from toolyard.core.endpoint import Url
+
+    return endpoint.url if isinstance(endpoint, Url) else shlex.join(endpoint.argv)
 
 
 def _confirm(context: CliContext, name: str, place: str, yes: bool) -> None:
@@ -169,30 +174,16 @@ def _choose(servers: tuple[ScannedServer, ...], name: str) -> ScannedServer:
     raise CommandError(f"no running server '{name}' was found", hint, Exit.NOT_FOUND)
 
 
-def _entry(server: ScannedServer) -> ServerFields:
-    entry: ServerFields = {"type": server.url.kind, "url": server.url.url}
+def _entry(server: ScannedServer) -> EndpointEntry:
+    from toolyard.core.endpoint import write_endpoint
+
+    entry = write_endpoint(server.url)
     if server.identity.executable:
         entry["found"] = {
             "executable": server.identity.executable,
             "name": server.identity.name,
         }
     return entry
-
-
-def _described(server: ScannedServer) -> dict[str, Any]:
-    return {
-        "name": server.name,
-        "port": server.port,
-        "url": server.url.url,
-        "transport": server.url.kind,
-        "pid": server.holder.pid or None,
-        "executable": server.holder.executable or None,
-        "era": server.peer.era,
-        "protocol": server.peer.version,
-        "server": server.peer.name,
-        "version": server.peer.release,
-        "tools": list(server.tools),
-    }
 
 
 def _show(context: CliContext, servers: tuple[ScannedServer, ...]) -> None:
@@ -215,7 +206,7 @@ def _show(context: CliContext, servers: tuple[ScannedServer, ...]) -> None:
     context.terminal.note("take one into the list with: toolyard scan adopt NAME")
 
 
-def _show_announced(context: CliContext, servers: dict[str, Announcement]) -> None:
+def _show_announced(context: CliContext, servers: dict[str, Entry]) -> None:
     from toolyard.console.terminal import clean
 
     say = context.terminal.say

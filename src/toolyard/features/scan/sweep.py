@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 from urllib.parse import urlsplit
 
+from msgspec import Struct
+
 from toolyard.core.errors import SourceError, StartError, ToolyardError
 from toolyard.core.model import Identity, Peer, Url
 from toolyard.executors.local.holders import Holder, find_holders
@@ -42,6 +44,40 @@ class ScannedServer:
     def identity(self) -> Identity:
         """The signs it is recognised by when its port has changed."""
         return Identity(self.holder.executable, self.peer.name)
+
+
+class ScannedRow(Struct, frozen=True):
+    """An MCP server that runs on this machine, as it is told."""
+
+    name: str
+    port: int
+    url: str
+    transport: str
+    pid: int | None
+    executable: str | None
+    era: str
+    protocol: str
+    server: str
+    version: str
+    tools: list[str]
+
+
+def scanned_row(server: ScannedServer) -> ScannedRow:
+    """Return a server that was found, as it is told."""
+    peer, holder = server.peer, server.holder
+    return ScannedRow(
+        name=server.name,
+        port=server.port,
+        url=server.url.url,
+        transport=server.url.kind,
+        pid=holder.pid or None,
+        executable=holder.executable or None,
+        era=peer.era,
+        protocol=peer.version,
+        server=peer.name,
+        version=peer.release,
+        tools=list(server.tools),
+    )
 
 
 async def sweep(

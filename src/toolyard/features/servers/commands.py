@@ -28,8 +28,6 @@ def list_command(context: CliContext) -> None:
     Asks the hub if one is running; else, or if --config names a file that it does not read, reads
     the file alone.
     """
-    import msgspec
-
     from toolyard.features.servers.operations import list_problems, list_servers
     from toolyard.features.servers.showing import show_servers
     from toolyard.operation import NoInput
@@ -45,8 +43,8 @@ def list_command(context: CliContext) -> None:
         for problem in problems:
             context.terminal.problem(problem.text, problem.hint, problem.subject)
 
-    rows = {"servers": msgspec.to_builtins(servers), "problems": msgspec.to_builtins(problems)}
-    context.terminal.answer({"hub": hub.url if hub else None, **rows}, show)
+    answer = {"hub": hub.url if hub else None, "servers": servers, "problems": problems}
+    context.terminal.answer(answer, show)
 
 
 @click.command("remove")
@@ -77,12 +75,10 @@ server_command.add_command(probe_command)
 @click.pass_obj
 def show_command(context: CliContext, name: str) -> None:
     """Show how a server is started, how it is doing, and what it offers."""
-    import msgspec
-
     from toolyard.features.servers.operations import ServerAlias, get_server
 
     details = context.run(get_server, ServerAlias(name))
-    context.terminal.answer(msgspec.to_builtins(details), lambda: _show(context, details))
+    context.terminal.answer(details, lambda: _show(context, details))
 
 
 @server_command.command("enable")

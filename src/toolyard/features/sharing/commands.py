@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from toolyard.console.context import CliContext, complete_servers, json_option
 from toolyard.console.terminal import Terminal, clean
+from toolyard.core.jsontypes import JsonObject
 
 if TYPE_CHECKING:
     from toolyard.features.sharing.operations import EvidenceRow
@@ -42,20 +43,17 @@ def probe_command(context: CliContext, name: str, calls: tuple[str, ...]) -> Non
     \b
     toolyard server probe notes --call 'add={"text": "a trial"}'
     """
-    import msgspec
-
     from toolyard.features.sharing.operations import ProbeSharing, probe_sharing
 
     order = ProbeSharing(name, _read_calls(calls))
     evidence = context.start_hub().run(probe_sharing, order, PATIENCE)
-    answer = msgspec.to_builtins(evidence)
-    context.terminal.answer(answer, lambda: _show(context.terminal, evidence))
+    context.terminal.answer(evidence, lambda: _show(context.terminal, evidence))
 
 
-def _read_calls(words: tuple[str, ...]) -> dict[str, Any]:
+def _read_calls(words: tuple[str, ...]) -> dict[str, JsonObject]:
     import json
 
-    calls: dict[str, Any] = {}
+    calls: dict[str, JsonObject] = {}
     for word in words:
         tool, _, text = word.partition("=")
         try:

@@ -63,13 +63,11 @@ def create_command(
 @click.pass_obj
 def list_command(context: CliContext) -> None:
     """List the tokens, without their secrets."""
-    import msgspec
-
     from toolyard.features.tokens.operations import list_tokens
     from toolyard.operation import NoInput
 
     tokens = context.run(list_tokens, NoInput())
-    context.terminal.answer(msgspec.to_builtins(tokens), lambda: _show(context, tokens.tokens))
+    context.terminal.answer(tokens, lambda: _show(context, tokens.tokens))
 
 
 @token_command.command("revoke")

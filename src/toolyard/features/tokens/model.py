@@ -8,6 +8,8 @@ import secrets
 from dataclasses import dataclass
 from typing import Any, Final
 
+from msgspec import Struct
+
 from toolyard.core.caller import Caller
 from toolyard.core.errors import ConfigError
 
@@ -88,14 +90,21 @@ def read_token(name: str, fields: Any) -> AgentToken:
     return AgentToken(name, digest, *limits, discovers=fields.get("discovers") is True)
 
 
-def write_token(token: AgentToken) -> dict[str, Any]:
+class TokenFields(Struct, frozen=True, omit_defaults=True):
+    """A token as the file has it."""
+
+    sha256: str
+    servers: list[str]
+    profile: str
+    created_at: str
+    agent: str
+    executor: str
+    discovers: bool = False
+
+
+def write_token(token: AgentToken) -> TokenFields:
     """Return the fields of a token, as the file has them."""
-    return {
-        "sha256": token.digest,
-        "servers": sorted(token.servers),
-        "profile": token.profile,
-        "created_at": token.created_at,
-        "agent": token.agent,
-        "executor": token.executor,
-        **({"discovers": True} if token.discovers else {}),
-    }
+    limits = token.agent, token.executor, token.discovers
+    return TokenFields(
+        token.digest, sorted(token.servers), token.profile, token.created_at, *limits
+    )

@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
+
 from toolyard.core.caller import Caller
 from toolyard.core.errors import (
     ConfigError,
@@ -48,9 +50,9 @@ class TokenCodec:
         """Make a token of plain data; raises like `read_token`."""
         return read_token(key, plain)
 
-    def write(self, value: AgentToken) -> dict[str, Any]:
+    def write(self, value: AgentToken) -> object:
         """Make plain data of a token."""
-        return write_token(value)
+        return msgspec.to_builtins(write_token(value))
 
     def problem(self, key: str | None, where: str, error: ConfigError | StoreError) -> Problem:
         """Say that the tokens cannot be read; one that cannot may be anybody's, so none counts."""

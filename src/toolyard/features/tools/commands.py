@@ -53,10 +53,10 @@ def tools_command(
         page = hub.run(list_tools, ToolsQuery(server=server, name=words[0]))
         if page.total == 1:
             card = read_card(page.tools[0])
-            context.terminal.answer(_plain(page), lambda: _show_card(context, card))
+            context.terminal.answer(page, lambda: _show_card(context, card))
             return
     page = hub.run(list_tools, ToolsQuery(" ".join(words), server, limit or 0))
-    context.terminal.answer(_plain(page), lambda: _show_page(context, page))
+    context.terminal.answer(page, lambda: _show_page(context, page))
 
 
 @click.command("call")
@@ -102,12 +102,6 @@ def call_command(
     order = ToolCall(card.server, card.tool, arguments, saved)
     result = hub.run(call_tool, order, timeout or call_patience(context))
     finish_call(context, card.server, card.tool, json.loads(bytes(result)))
-
-
-def _plain(page: ToolList) -> object:
-    import msgspec
-
-    return msgspec.to_builtins(page)
 
 
 def _show_page(context: CliContext, page: ToolList) -> None:

@@ -121,17 +121,13 @@ def _is_approved(planned: ImportedServer) -> bool:
 def _carry_out(
     context: CliContext, taken: Iterable[ImportedServer], profiles: Iterable[Profile]
 ) -> None:
-    import msgspec
-
-    from toolyard.features.profiles.model import write_profile
     from toolyard.features.profiles.operations import PutProfile, put_profile
     from toolyard.features.servers.operations import AddServer, add_server
 
     for planned in taken:
         context.run(add_server, AddServer({"name": planned.name, "entry": planned.server.entry()}))
     for profile in profiles:
-        fields = {"name": profile.name, **write_profile(profile)}
-        context.run(put_profile, msgspec.convert(fields, PutProfile))
+        context.run(put_profile, PutProfile.of(profile))
 
 
 def _show(context: CliContext, peer: PeerHub, plan: ImportPlan, new: list[ImportedServer]) -> None:
@@ -213,7 +209,7 @@ def _plain(
     profiles: list[Profile],
     dry_run: bool,
 ) -> JsonObject:
-    from toolyard.features.profiles.model import write_profile
+    from toolyard.features.profiles.model import plain_fields
 
     return {
         "dry_run": dry_run,
@@ -234,7 +230,7 @@ def _plain(
         "profiles": [
             {
                 "name": planned.profile.name,
-                **write_profile(planned.profile),
+                **plain_fields(planned.profile),
                 "present": planned.is_present,
                 "taken": planned.profile in profiles,
             }
