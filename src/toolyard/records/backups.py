@@ -31,8 +31,9 @@ _TABLES: Final = "SELECT name, sql FROM source.sqlite_master WHERE type = 'table
 class Backups:
     """The copies of one state directory's database."""
 
-    def __init__(self, state: Path) -> None:
+    def __init__(self, state: Path, largest: int = LARGEST) -> None:
         self._state = state
+        self._largest = largest
         self._path = state / DATABASE
         self._folder = state / FOLDER
 
@@ -62,7 +63,7 @@ class Backups:
         try:
             self._folder.mkdir(mode=0o700, exist_ok=True)
             try:
-                if _copy(self._path, fresh) != read_mark(self._state):
+                if _copy(self._path, fresh, self._largest) != read_mark(self._state):
                     raise OSError("it is not the one that was here")
                 fresh.chmod(0o600)
                 fresh.replace(path)
@@ -115,16 +116,17 @@ def day_of(copy: Path) -> str:
     return copy.stem.removeprefix("toolyard-")
 
 
-def _copy(source: Path, target: Path) -> str:
+def _copy(source: Path, target: Path, largest: int) -> str:
     """Write all that a database holds at one moment into a new one; return its identity."""
-    without = {"calls"} if source.stat().st_size > LARGEST else set()
+    without = {"call_log"} if source.stat().st_size > largest else set()
     with closing(sqlite3.connect(target, isolation_level=None, uri=True)) as copy:
         copy.execute("ATTACH ? AS source", (f"{source.absolute().as_uri()}?mode=ro",))
         copy.execute("BEGIN")
         for name, sql in copy.execute(_TABLES).fetchall():
             copy.execute(sql)
             if name not in without:
-                copy.execute(f'INSERT INTO main."{name}" SELECT * FROM source."{name}"')  # noqa: S608
+                rows = f'SELECT * FROM source."{name}"'  # noqa: S608 - a table of our own
+                copy.execute(f'INSERT INTO main."{name}" {rows}')
         (version,) = copy.execute("PRAGMA source.user_version").fetchone()
         copy.execute(f"PRAGMA main.user_version={version}")
         copy.execute("COMMIT")
