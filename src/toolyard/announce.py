@@ -496,7 +496,7 @@ def _cwd() -> str:
 
 def _pause(seconds: float) -> None:
     """Wait a moment where there is nothing to wait on; always inside a loop that ends."""
-    time.sleep(seconds)  # noqa: TID251
+    time.sleep(seconds)  # noqa: TID251 - no event loop here
 
 
 def _now() -> str:
@@ -525,7 +525,7 @@ def _http(url: str | None) -> Entry:
         host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
     except ValueError:  # which is told once it is knocked at
         host, port = "", 0
-    if url and host in ("0.0.0.0", "::"):  # noqa: S104
+    if url and host in ("0.0.0.0", "::"):  # noqa: S104 - it is compared, not bound
         url = url.replace("[::]" if host == "::" else host, "localhost", 1)
     if not url:
         return {"enabled": False}

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -13,8 +13,7 @@ from tests.cli.stand_in import StandIn, standing_in
 from toolyard.command_line import run
 
 
-@dataclass(frozen=True)
-class Done:
+class Done(NamedTuple):
     code: int
     out: str
     err: str
@@ -28,8 +27,10 @@ Toolyard = Callable[..., Done]
 
 
 @pytest.fixture
-def toolyard(capfd: pytest.CaptureFixture[str]) -> Toolyard:
-    def call(*words: str) -> Done:
+def toolyard(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Toolyard:
+    def call(*words: str, stdin: str = "") -> Done:
+        if stdin:
+            monkeypatch.setattr("sys.stdin", io.StringIO(stdin))
         capfd.readouterr()
         code = run(list(words))
         said = capfd.readouterr()

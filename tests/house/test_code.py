@@ -55,3 +55,15 @@ def test_no_hint_leads_to_the_doctor_who_shows_the_same_hint() -> None:
     leading = re.compile(r"see:? `?toolyard doctor")
 
     assert [shown(file) for file in modules() if leading.search(file.read_text("utf-8"))] == []
+
+
+def test_every_exception_to_a_rule_says_why() -> None:
+    """As in `# noqa: S104 - it is compared, not bound`."""
+    bare = [
+        f"{shown(file)}:{number}"
+        for file in modules()
+        for number, line in enumerate(file.read_text("utf-8").splitlines(), 1)
+        if "# noqa" in line and not re.search(r"# noqa: [A-Z0-9, ]+ - \w", line)
+    ]
+
+    assert bare == []

@@ -24,7 +24,7 @@ DEPTH_LIMIT: Final = 64
 class _Keys(msgspec.Struct):
     name: Any = None
     uri: Any = None
-    uriTemplate: Any = None  # noqa: N815
+    uriTemplate: Any = None  # noqa: N815 - the word of the protocol
 
 
 class OfferError(Exception):

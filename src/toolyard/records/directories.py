@@ -14,7 +14,7 @@ from toolyard.core.errors import StoreError
 SOCKET = "hub.sock"
 SOCKET_LONGEST = 107 if sys.platform == "linux" else 103
 """Bytes the path of a Unix socket may have; the kernel has no room for more."""
-SHARED = "/tmp"  # noqa: S108
+SHARED = "/tmp"  # noqa: S108 - see below
 """For sockets whose own path is too long. Fixed, because TMPDIR may differ between the hub and
 those who look for it; what is made in it is private and checked for its owner."""
 

@@ -101,8 +101,7 @@ def locked(path: Path, deadline: float = LOCK_DEADLINE) -> Iterator[None]:
                     f"'{path}' was locked by another process for {deadline:g} seconds",
                     "see which process is changing it, and try again",
                 )
-            # flock has no deadline of its own, and there is nothing else to wait on.
-            time.sleep(LOCK_PAUSE)  # noqa: TID251
+            time.sleep(LOCK_PAUSE)  # noqa: TID251 - flock has no deadline to wait for
         yield
     finally:
         os.close(fd)  # which also unlocks

@@ -1,47 +1,23 @@
 from __future__ import annotations
 
-import io
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.cli.conftest import Toolyard
 from tests.fixtures.keyrings import InMemory
-from toolyard.command_line import run
+from tests.fixtures.own_home import write_servers
 from toolyard.console.exits import Exit
 
 VALUE = "s3cr3t-from-stdin"
-Said = tuple[int, str, str]
-
-
-@pytest.fixture
-def toolyard(
-    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, home: Path
-) -> Callable[..., Said]:
-    monkeypatch.setenv("TOOLYARD_HOME", str(home / "ty"))
-
-    def call(*words: str, stdin: str = "") -> Said:
-        monkeypatch.setattr("sys.stdin", io.StringIO(stdin))
-        capfd.readouterr()
-        code = run(list(words))
-        said = capfd.readouterr()
-        return code, said.out, said.err
-
-    return call
-
-
-def write_servers(home: Path, **servers: Any) -> None:
-    file = home / "ty" / "servers.json"
-    file.parent.mkdir(exist_ok=True)
-    file.write_text(json.dumps({"mcpServers": servers}))
+pytestmark = pytest.mark.usefixtures("own_home")
 
 
 def test_a_secret_is_set_listed_with_its_users_and_removed(
-    toolyard: Callable[..., Said], a_keyring: InMemory, home: Path
+    toolyard: Toolyard, a_keyring: InMemory, own_home: Path
 ) -> None:
-    write_servers(home, hub={"command": "x", "env": {"T": "${keyring:github}"}})
+    write_servers(own_home, hub={"command": "x", "env": {"T": "${keyring:github}"}})
 
     code, out, _ = toolyard("secret", "set", "github", stdin=VALUE + "\n")
 
@@ -65,7 +41,7 @@ def test_a_secret_is_set_listed_with_its_users_and_removed(
 
 
 def test_a_value_on_the_command_line_is_refused_and_not_repeated(
-    toolyard: Callable[..., Said], a_keyring: InMemory
+    toolyard: Toolyard, a_keyring: InMemory
 ) -> None:
     code, out, err = toolyard("secret", "set", "github", VALUE)
 
@@ -76,7 +52,7 @@ def test_a_value_on_the_command_line_is_refused_and_not_repeated(
 
 @pytest.mark.usefixtures("no_keyring")
 def test_without_a_keyring_the_command_offers_the_other_ways(
-    toolyard: Callable[..., Said], home: Path
+    toolyard: Toolyard, home: Path
 ) -> None:
     code, _, err = toolyard("secret", "set", "github", stdin=VALUE)
 
@@ -95,7 +71,7 @@ def test_without_a_keyring_the_command_offers_the_other_ways(
 
 
 @pytest.mark.usefixtures("no_keyring")
-def test_a_file_that_is_there_is_used_as_it_is(toolyard: Callable[..., Said], home: Path) -> None:
+def test_a_file_that_is_there_is_used_as_it_is(toolyard: Toolyard, home: Path) -> None:
     file = home / "theirs"
     file.write_text(VALUE)
     file.chmod(0o644)

@@ -440,8 +440,8 @@ class SocketDoor:
             client.part(comes_back=self._comes_back())
         loop = asyncio.get_running_loop()
         end = loop.time() + DRAIN_SECONDS
-        # No event tells of all that is waited for: a client that does not answer is let go in time.
-        while loop.time() < end and not all(client.is_quiet for client in attached):  # noqa: ASYNC110
+        # A client that does not answer is let go in time.
+        while loop.time() < end and not all(client.is_quiet for client in attached):  # noqa: ASYNC110 - no event says so
             await asyncio.sleep(LOOK_SECONDS)
 
 

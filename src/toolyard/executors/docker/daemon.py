@@ -219,11 +219,11 @@ async def _log_in(site: Site, host: Host) -> asyncssh.SSHClientConnection:
 def _require(host: Host) -> None:
     extras, library = ["docker"], "aiodocker"
     try:
-        import aiodocker  # noqa: F401
+        import aiodocker  # noqa: F401 - only to see that it is there
 
         if host.kind == "ssh":
             extras, library = ["docker", "ssh"], "asyncssh"
-            import asyncssh  # noqa: F401
+            import asyncssh  # noqa: F401 - only to see that it is there
     except ImportError as error:
         raise StartError(
             f"docker at {host.label} needs the library {library}, which is not installed",

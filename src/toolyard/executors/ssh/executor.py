@@ -287,8 +287,8 @@ async def _forwarded(
     remote.connect(_ignore, _ignore)
     try:
         async with asyncio.timeout(_ACCEPT_SECONDS):
-            while not remote.status and not await _accepts(connection, port):  # noqa: ASYNC110
-                await asyncio.sleep(_ACCEPT_PAUSE)  # nothing reports when it listens
+            while not remote.status and not await _accepts(connection, port):  # noqa: ASYNC110 - no event says so
+                await asyncio.sleep(_ACCEPT_PAUSE)
     except TimeoutError:
         raise _not_listening(run, remote, f"nothing listens on port {port} there") from None
     if remote.status:

@@ -145,8 +145,8 @@ class History:
         since = max(wanted.since, self.log.bounds.oldest)
         least = max(last - self.log.bounds.rows, 0) + 1
         conditions, values = _conditions(wanted)
-        sql = (
-            f"SELECT {columns} FROM call_log"  # noqa: S608
+        sql = (  # made of our own words; what people look for are its values
+            f"SELECT {columns} FROM call_log"  # noqa: S608 - see above
             f" WHERE id >= ? AND id < ? AND at >= ?{conditions}{group} ORDER BY id DESC LIMIT ?"
         )
         end = min(wanted.before or last + 1, last + 1)
