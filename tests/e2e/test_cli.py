@@ -133,6 +133,23 @@ def test_a_call_without_a_hub_starts_one_and_says_so() -> None:
     assert state() is not None
 
 
+MISTAKES = {
+    ("token", "create", "control"): Exit.CONFIG,
+    ("profile", "remove", "nothing"): Exit.NOT_FOUND,
+    ("app", "remove", "kunobi"): Exit.REFUSED,
+}
+"""What a person may get wrong, and what it ends with, whoever says no."""
+
+
+def test_a_mistake_ends_alike_with_and_without_a_hub() -> None:
+    def ends() -> dict[tuple[str, ...], int]:
+        return {words: toolyard(*words).returncode for words in MISTAKES}
+
+    assert ends() == MISTAKES
+    assert toolyard("up", "--detach").returncode == Exit.OK
+    assert ends() == MISTAKES
+
+
 def test_unknown_servers_and_tools_are_not_found() -> None:
     assert toolyard("up", "--detach").returncode == Exit.OK
 

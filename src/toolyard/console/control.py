@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import MappingProxyType
-from typing import Any, cast
+from typing import Any, Final, cast
 from urllib.parse import quote, urlsplit
 
 import msgspec
@@ -19,8 +19,18 @@ from toolyard.operation import Answer, FaultRow, Operation, Order, RawObject, Ve
 
 PATIENCE = 10.0
 """Seconds for a question the hub answers from what it knows."""
-ANYWHERE = ("0.0.0.0", "::")  # noqa: S104
+ANYWHERE = ("0.0.0.0", "::")  # noqa: S104 - they are compared, not bound
 """Addresses that listen everywhere; whoever is on this machine uses the loopback."""
+
+
+EXITS: Final = {
+    400: Exit.CONFIG,
+    404: Exit.NOT_FOUND,
+    408: Exit.TIMEOUT,
+    422: Exit.CONFIG,
+    504: Exit.TIMEOUT,
+}
+"""What a command ends with when the hub answers with this status: the same as without a hub."""
 
 
 class Control:
@@ -124,9 +134,7 @@ def _refusal(status: int, body: bytes) -> CommandError:
         text, hint = f"the hub answered with status {status}", "look into: toolyard logs"
     if status == 401:
         hint = "the hub was started with another token: set TOOLYARD_TOKEN alike, or restart it"
-    exits = {404: Exit.NOT_FOUND, 408: Exit.TIMEOUT, 504: Exit.TIMEOUT}
-    error = CommandError(
-        text, hint, exits.get(status, Exit.REFUSED if status < 500 else Exit.FAILED)
-    )
+    usual = Exit.REFUSED if status < 500 else Exit.FAILED
+    error = CommandError(text, hint, EXITS.get(status, usual))
     error.errors = errors
     return error

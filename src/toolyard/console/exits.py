@@ -36,7 +36,10 @@ MEANINGS: dict[Exit, tuple[str, str]] = {
     Exit.NO_HUB: ("No hub is running.", "`status` or `down` with nothing there"),
     Exit.NOT_FOUND: ("There is no such server or tool.", "`call files lst`; the closest are named"),
     Exit.REFUSED: ("It was refused.", "the tool answered with an error; `add` of a name in use"),
-    Exit.CONFIG: ("What you configured cannot be used.", "`--config` names a file that is no JSON"),
+    Exit.CONFIG: (
+        "What you wrote or configured cannot be used.",
+        "`--config` names a file that is no JSON; `profile set ../x`",
+    ),
     Exit.TIMEOUT: ("It did not answer in time.", "a call longer than its timeout"),
     Exit.RUNNING: ("A hub is already running.", "a second `up`"),
     Exit.PORT_IN_USE: ("The port is in use.", "`--port` names one that another program has"),

@@ -68,7 +68,7 @@ def test_a_file_is_taken_whole_or_not_at_all(hub: RunningHub, tmp_path: Path) ->
         "mine": {"server": "one", "mode": "auto"}
     }
     bad = '{"servers": {"a": {}, "b": {"comand": "x"}}}'
-    said = run(hub, "agent", "set", "gemini", "-", stdin=bad, code=5)
+    said = run(hub, "agent", "set", "gemini", "-", stdin=bad, code=6)
     assert "wrong: server 'a'" in said and "no 'comand'" in said
     assert list(ask(hub, "agent", "show", "gemini")["config"]["servers"]) == ["mine"]
     assert "not JSON" in run(hub, "agent", "set", "gemini", "-", stdin="{", code=6)
@@ -85,7 +85,7 @@ def test_agents_of_ones_own_come_and_go(hub: RunningHub) -> None:
     run(hub, "agent", "remove", "my-agent")
     assert "there are:" in run(hub, "agent", "show", "my-agent", code=4)
     assert "known from the start" in run(hub, "agent", "remove", "codex", code=5)
-    assert "'pigeon' is unknown" in run(hub, "agent", "add", "x", "--transport", "pigeon", code=5)
+    assert "'pigeon' is unknown" in run(hub, "agent", "add", "x", "--transport", "pigeon", code=6)
 
 
 def test_a_tool_that_waits_for_approval_says_so() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from toolyard.board import Board
 from toolyard.core.endpoint import fingerprint
-from toolyard.core.errors import ConfigError
+from toolyard.core.errors import NotOursError
 from toolyard.core.locks import Locked
 from toolyard.core.model import (
     Command,
@@ -281,7 +281,7 @@ def test_a_frozen_hub_holds_all_that_differs_from_its_lock(store: ApprovalStore)
     lock = {"files@configured": Locked(fingerprint(FILES.endpoint), marks)}
     yard = Yard(store, lock=lock)
     assert yard.offer(read="reads", write="writes!", more="is new") == {"write", "more"}
-    with pytest.raises(ConfigError, match="frozen"):
+    with pytest.raises(NotOursError, match="frozen"):
         yard.approve(yard.entry())
     assert not store.get("files@configured").parts
 

@@ -197,6 +197,21 @@ def test_calls_are_drawn_along_time(yard: RunningHub) -> None:
     assert 0 < drawn["total"]["all_p50_ms"] <= drawn["total"]["all_p95_ms"]
 
 
+def test_numbers_are_those_of_the_calls_that_are_looked_for(yard: RunningHub) -> None:
+    for tool, text in (("echo", "counted"), ("fail", "counted"), ("fail", "another")):
+        asked = {"server": "new", "tool": tool, "arguments": {"text": text}}
+        ask(yard, "POST", "/api/v1/call", asked)
+
+    def count(query: str) -> dict[str, int]:
+        stats = ask(yard, "GET", f"/api/v1/history/stats?server=new&{query}")[1]["stats"]
+        return {each["tool"]: each["calls"] for each in stats if each["tool"]}
+
+    assert count("text=counted") == {"echo": 1, "fail": 1}
+    assert count("text=counted&outcome=failed") == {"fail": 1}
+    assert "echo" not in count("outcome=failed")
+    assert ask(yard, "GET", "/api/v1/history/stats?outcome=bad")[0] == 422
+
+
 def test_metrics_are_what_prometheus_reads(yard: RunningHub) -> None:
     ask(yard, "POST", "/api/v1/call", {"server": "old", "tool": "fail", "arguments": {}})
 
@@ -336,6 +351,20 @@ def test_the_command_shows_statistics(yard: RunningHub, toolyard: Toolyard) -> N
 
     assert code == Exit.OK
     assert any(line.split()[:2] == ["old", "(all)"] for line in out.splitlines())
+
+
+def test_statistics_hold_to_what_was_asked_for(yard: RunningHub, toolyard: Toolyard) -> None:
+    for text in ("rare words", "other words"):
+        asked = {"server": "old", "tool": "fail", "arguments": {"text": text}}
+        ask(yard, "POST", "/api/v1/call", asked)
+    ask(yard, "POST", "/api/v1/call", {"server": "old", "tool": "echo", "arguments": {}})
+
+    _, out, _ = toolyard("history", "--stats", "--failed", "--text", "rare words", "--json")
+
+    stats = {each["tool"]: each["calls"] for each in json.loads(out)["stats"]}
+    assert stats == {"": 1, "fail": 1}
+    code, _, err = toolyard("history", "--stats", "--limit", "2")
+    assert (code, "--stats" in err) == (Exit.USAGE, True)
 
 
 def test_a_call_that_is_not_there_ends_with_not_found(toolyard: Toolyard) -> None:

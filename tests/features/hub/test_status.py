@@ -95,7 +95,13 @@ def test_another_token_is_refused_with_what_to_do(
 
 @pytest.mark.parametrize(
     ("status", "code"),
-    [(404, Exit.NOT_FOUND), (409, Exit.REFUSED), (502, Exit.FAILED), (504, Exit.TIMEOUT)],
+    [
+        (404, Exit.NOT_FOUND),
+        (409, Exit.REFUSED),
+        (422, Exit.CONFIG),
+        (502, Exit.FAILED),
+        (504, Exit.TIMEOUT),
+    ],
 )
 def test_what_the_hub_says_no_to_is_said_in_its_words(
     status: int, code: Exit, toolyard: Toolyard, hub: StandIn

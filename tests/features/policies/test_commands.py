@@ -47,7 +47,7 @@ def test_a_policy_is_previewed_before_it_counts(hub: RunningHub) -> None:
     policy = ask(hub, "policy", "show", "docker")["policy"]
     assert policy["env_injection"] == {"A": "b=c"}
     assert (policy["deny"], policy["allow_sse"]) == (["z"], False)
-    assert "neither true nor false" in run(hub, "policy", "set", "docker", "allow_sse=x", code=5)
+    assert "neither true nor false" in run(hub, "policy", "set", "docker", "allow_sse=x", code=6)
     assert "unknown executor" in run(hub, "policy", "show", "dokcer", code=4)
     run(hub, "policy", "set", "docker", "deny=tool", "--yes")
     story = run(hub, "agent", "why", "codex", "one__echo", "--executor", "docker")

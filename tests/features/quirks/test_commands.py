@@ -43,5 +43,35 @@ def test_what_cannot_be_meant_is_not_written(toolyard: Toolyard, home: Path) -> 
     assert not kept(home).exists()
 
 
+def test_entries_under_a_former_id_are_those_of_the_client(toolyard: Toolyard, home: Path) -> None:
+    file = kept(home)
+    file.parent.mkdir(parents=True)
+    file.write_text(
+        """{
+  // mine
+  "my-editor": {"relists": false},
+  "gemini-cli": {"longest_name": 40, "most_tools": 30},
+  "gemini": {"longest_name": 45},
+  "qwen-code": {"largest_result": 5000},
+  "copilot-cli": {"relists": true}
+}
+"""
+    )
+
+    rows = {row["name"]: row for row in toolyard("clients", "quirks", "--json").json["passports"]}
+
+    assert (rows["gemini"]["longest_name"], rows["gemini"]["most_tools"]) == (45, 30)
+    assert rows["qwen"]["largest_result"] == 5000
+    assert rows["copilot"]["overridden"] == ["relists"]
+    assert rows.keys() & {"gemini-cli", "qwen-code", "copilot-cli"} == set()
+    text = file.read_text()
+    assert "// mine" in text and '"my-editor": {"relists": false}' in text
+    toolyard("clients", "quirks", "set", "gemini", "most_tools=20")
+    toolyard("clients", "quirks", "reset", "qwen")
+    rows = {row["name"]: row for row in toolyard("clients", "quirks", "--json").json["passports"]}
+    assert (rows["gemini"]["longest_name"], rows["gemini"]["most_tools"]) == (45, 20)
+    assert rows["qwen"]["overridden"] == []
+
+
 def test_a_running_hub_is_asked(toolyard: Toolyard, hub: StandIn) -> None:
     assert toolyard("clients", "quirks").code == 4  # the stand-in knows none of this

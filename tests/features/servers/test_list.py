@@ -17,7 +17,9 @@ def test_list_reads_the_file_when_no_hub_runs(toolyard: Toolyard) -> None:
         ("notes", "stdio", True),
         ("docs", "http", False),
     ]
-    assert "disabled" in toolyard("list").out
+    listed = toolyard("list")
+    assert "disabled" in listed.out
+    assert listed.err.startswith("note: no hub is running, so this list comes straight from /")
 
 
 def test_list_names_the_example_until_there_is_a_server(toolyard: Toolyard) -> None:
@@ -33,6 +35,11 @@ def test_list_asks_the_hub_unless_a_file_is_named(
     assert [each["name"] for each in toolyard("list", "--json").json["servers"]] == ["files"]
     listed = toolyard("list", "--json", "--config", str(mine)).json
     assert [each["name"] for each in listed["servers"]] == ["mine"]
+    told = toolyard("list", "--config", str(mine)).err
+    assert (
+        told
+        == f"note: the running hub uses another file, so this list comes straight from {mine}\n"
+    )
 
 
 def test_list_shows_one_bad_entry_beside_the_good_ones(toolyard: Toolyard, tmp_path: Path) -> None:

@@ -132,6 +132,28 @@ def test_an_unknown_full_name_gets_the_closest_named(toolyard: Toolyard, hub: St
     assert done.err == "toolyard: there is no tool 'files__raed'\nhint: did you mean files__read?\n"
 
 
+@pytest.mark.parametrize("name", ["files__read", "read"])
+def test_a_word_that_is_no_argument_is_told_apart_from_a_tool(
+    name: str, toolyard: Toolyard, hub: StandIn
+) -> None:
+    done = toolyard("call", name, "my notes.txt")
+
+    assert done.code == Exit.USAGE
+    assert done.err.splitlines() == [
+        "toolyard: 'my notes.txt' is no argument; arguments are name=value",
+        "hint: run: toolyard call files__read 'path=my notes.txt'",
+    ]
+
+
+def test_a_word_for_a_tool_without_parameters_is_too_many(toolyard: Toolyard, hub: StandIn) -> None:
+    hub.tools = [{"name": "clock__now", "server": "clock", "tool": "now"}]
+
+    done = toolyard("call", "clock__now", "please")
+
+    assert done.code == Exit.USAGE
+    assert done.err.splitlines()[1] == "hint: 'clock__now' takes no arguments"
+
+
 def test_a_saved_input_goes_with_the_call(toolyard: Toolyard, hub: StandIn) -> None:
     toolyard("call", "files__read", "--input", "usual")
 

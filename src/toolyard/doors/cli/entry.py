@@ -19,6 +19,7 @@ from toolyard.core.errors import (
     ConfigError,
     ConflictError,
     HeldError,
+    LinkTimeoutError,
     NotOursError,
     TakenError,
     ToolyardError,
@@ -115,6 +116,8 @@ def _exit_of(error: ToolyardError) -> Exit:
         return Exit.NOT_FOUND
     if isinstance(error, ConfigError):
         return Exit.CONFIG
+    if isinstance(error, LinkTimeoutError):
+        return Exit.TIMEOUT
     if isinstance(error, ConflictError | HeldError | NotOursError | TakenError):
         return Exit.REFUSED
     return _exit_of_hub(error)

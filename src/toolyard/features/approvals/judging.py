@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from toolyard.core.endpoint import fingerprint
-from toolyard.core.errors import ConfigError, StoreError
+from toolyard.core.errors import NotOursError, StoreError
 from toolyard.core.locks import LOCKED_KINDS, Lock, Locked
 from toolyard.core.model import (
     NOTHING_HELD,
@@ -212,12 +212,12 @@ class Approvals:
         With `any_text`, descriptions and titles of these parts may change from now on.
 
         Raises:
-            ConfigError: The lock file decides alone.
+            NotOursError: The lock file decides alone.
             StoreError: It cannot be written down.
         """
         if self._rules.lock is not None:
             hint = "write the lock file anew, or start the hub without --frozen"
-            raise ConfigError("the hub is frozen: its lock file says what is approved", hint)
+            raise NotOursError("the hub is frozen: its lock file says what is approved", hint)
         name, store = str(entry.server.id), self._need()
         offered = parts_of(entry.offers, entry.peer)
         chosen = {part: raw for part, raw in offered.items() if not parts or part in parts}

@@ -167,7 +167,7 @@ async def get_changes(yard: Yard, order: ServerToCompare) -> Waiting:
     )
 
 
-@operation("POST", f"{ONE}/approve", tag="trust", errors=(412, 500))
+@operation("POST", f"{ONE}/approve", tag="trust", errors=(409, 412, 500))
 async def approve_server(yard: Yard, order: ApproveServer) -> Approved:
     """Approve what it offers."""
     alias, parts, approvals = order.alias, order.parts(), yard.part(Approvals)

@@ -90,11 +90,14 @@ def _show_calls(
 
 
 def _show_stats(
-    context: CliContext, server: str, tool: str, agent: str, caller: str, since: str, **_rest: Any
+    context: CliContext, failed: bool, before: int | None, limit: int | None, **names: str
 ) -> None:
     from toolyard.features.history.operations import StatsQuery, count_calls
 
-    page = context.run(count_calls, StatsQuery(server, tool, agent, caller, since))
+    if before or limit:
+        raise click.UsageError("--before and --limit are for single calls, not for --stats")
+    query = StatsQuery(**names, outcome="failed" if failed else "")
+    page = context.run(count_calls, query)
     rows = [_stats_row(statistic) for statistic in page.stats]
     context.terminal.answer(page, lambda: context.terminal.table(STATS_TITLES, rows))
 

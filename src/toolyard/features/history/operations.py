@@ -42,12 +42,14 @@ class HistoryQuery(Struct, frozen=True):
 
 
 class StatsQuery(Struct, frozen=True):
-    """Calls of which server, tool, agent or token, and since when."""
+    """Which calls to count; every field means what it means in a search."""
 
     server: Text = ""
     tool: Text = ""
     agent: Text = ""
     caller: Text = ""
+    outcome: Ended = ""
+    text: Text = ""
     since: Text = ""
 
 

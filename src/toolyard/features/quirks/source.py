@@ -19,7 +19,9 @@ from toolyard.yard import Yard
 def parts(yard: Yard) -> Iterable[object]:
     """The file of quirks, beside the servers file."""
     path = yard.part(Settings).config_file.parent / FILE
-    yield QuirkRecords(path, yard.part(Follower))
+    records = QuirkRecords(path, yard.part(Follower))
+    records.rename_former()
+    yield records
 
 
 def sources(yard: Yard) -> Sequence[Followed[ClientQuirk]]:

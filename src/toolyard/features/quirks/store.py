@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -9,12 +10,18 @@ from toolyard.core.errors import ConfigError, StoreError
 from toolyard.core.model import Problem
 from toolyard.core.problems import ProblemCode
 from toolyard.core.quirks import MOST_CLIENTS, ClientQuirk, read_quirk, unknown_quirk
-from toolyard.records.document import DocumentFile, DocumentRecords
+from toolyard.records.document import DocumentFile, DocumentRecords, set_changed
+from toolyard.records.edit import remove_member
 from toolyard.records.follow import Follower
+from toolyard.records.jsonc import parse
 from toolyard.records.protocol import ABSENT, amend
 
 FILE: Final = "passports.json"
 LARGEST: Final = 256 * 1024
+
+
+FORMER_IDS: Final = {"copilot-cli": "copilot", "gemini-cli": "gemini", "qwen-code": "qwen"}
+"""Ids of clients as earlier files have them, and the ids they have now."""
 
 
 class QuirkCodec:
@@ -41,6 +48,17 @@ class QuirkRecords(DocumentRecords[ClientQuirk]):
 
     def __init__(self, path: Path, follower: Follower | None = None) -> None:
         super().__init__(DocumentFile(path, follower, largest=LARGEST), QuirkCodec())
+
+    def rename_former(self) -> None:
+        """Put what stands under a former id of a client under the id it has now.
+
+        Where both are there, the entries of the present id count. A file that cannot be read or
+        written stays as it is; reading it says what is wrong.
+        """
+        with suppress(FileNotFoundError, ConfigError, StoreError):
+            data = self._file.load()
+            if any(f'"{former}"'.encode() in data for former in FORMER_IDS):
+                self._file.change(_with_present_ids)
 
     def put(self, quirk: ClientQuirk) -> None:
         """Set something for a client, beside what was set before.
@@ -70,3 +88,16 @@ class QuirkRecords(DocumentRecords[ClientQuirk]):
         if present.failure is None and name not in present.versions:
             raise unknown_quirk(name, present.versions)
         self.write(name, None)
+
+
+def _with_present_ids(data: bytes) -> bytes:
+    root = parse(data).root
+    plain = root.plain() if root is not None else None
+    if not isinstance(plain, dict):
+        return data
+    for former, id_ in FORMER_IDS.items():
+        theirs, ours = plain.get(former), plain.get(id_, {})
+        if isinstance(theirs, dict) and isinstance(ours, dict):
+            data = set_changed(data, [id_], plain.get(id_), {**theirs, **ours})
+            data = remove_member(data, [former])
+    return data

@@ -39,12 +39,18 @@ def list_command(context: CliContext) -> None:
     def show() -> None:
         show_servers(context, servers, is_counted=hub is not None)
         if hub is None:
-            context.terminal.note("no hub was asked; this is what the file says")
+            context.terminal.note(f"note: {_why_unasked(context)}")
         for problem in problems:
             context.terminal.problem(problem.text, problem.hint, problem.subject)
 
     answer = {"hub": hub.url if hub else None, "servers": servers, "problems": problems}
     context.terminal.answer(answer, show)
+
+
+def _why_unasked(context: CliContext) -> str:
+    """The reason why a list comes from the file, and not from a hub."""
+    running = "the running hub uses another file" if context.find_hub() else "no hub is running"
+    return f"{running}, so this list comes straight from {context.settings.config_file}"
 
 
 @click.command("remove")

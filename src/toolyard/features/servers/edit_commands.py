@@ -81,7 +81,7 @@ def _write(context: CliContext, name: str, before: JsonObject, text: str) -> Ord
 
 def _offer_again(context: CliContext, error: ConfigError | CommandError) -> None:
     """Show a mistake and ask whether to go on; where nobody can answer, or wants to, it stands."""
-    is_mistake = isinstance(error, ConfigError) or error.exit is Exit.REFUSED
+    is_mistake = isinstance(error, ConfigError) or error.exit in (Exit.CONFIG, Exit.REFUSED)
     if not is_mistake or context.terminal.as_json or not sys.stdin.isatty():
         raise error
     context.terminal.note(f"this cannot be used: {error}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 from toolyard.console.control import Control
 from toolyard.console.errors import CommandError
 from toolyard.console.exits import Exit
@@ -16,11 +18,28 @@ def find_tool(hub: Control, name: str, words: Words) -> tuple[ToolCard, Words]:
     """Find a tool by its full name, or by its server and the first word; return the words left.
 
     Raises:
-        CommandError: There is no such server or tool, or it waits for approval.
+        CommandError: There is no such server or tool, or it waits for approval; or the name is
+            that of a tool, and the word after it is no argument.
     """
-    if words and "=" not in words[0]:
+    if not words or "=" in words[0]:
+        return _by_name(hub, name), words
+    try:
         return _at_server(hub, name, words[0]), words[1:]
-    return _by_name(hub, name), words
+    except CommandError as error:
+        if error.exit is Exit.NOT_FOUND:
+            tools = hub.run(list_tools, ToolsQuery(name=name))
+            if tools.total == 1:
+                raise _no_argument(read_card(tools.tools[0]), words[0]) from error
+        raise
+
+
+def _no_argument(card: ToolCard, word: str) -> CommandError:
+    """The error for a word without a name after a tool's name."""
+    parameter = next(iter(card.schema.get("properties") or ()), "")
+    hint = f"'{card.name}' takes no arguments"
+    if parameter:
+        hint = f"run: toolyard call {card.name} {shlex.quote(f'{parameter}={word}')}"
+    return CommandError(f"'{word}' is no argument; arguments are name=value", hint, Exit.USAGE)
 
 
 def _at_server(hub: Control, server: str, tool: str) -> ToolCard:
