@@ -109,8 +109,8 @@ def test_a_start_names_the_next_commands(toolyard: Toolyard, hub: StandIn) -> No
     assert f"running at {hub.status['url']}" in out
     _, _, rest = out.partition("Next:\n")
     assert [line.split("  # ")[0].strip() for line in rest.splitlines()[:2]] == [
-        "toolyard import",
-        "toolyard connect --all",
+        "toolyard setup",
+        "toolyard add NAME -- COMMAND",
     ]
 
 

@@ -50,7 +50,7 @@ def make_root(features: Iterable[Feature]) -> LazyGroup:
         cls=LazyGroup,
         features=(*features, MCP),
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-        epilog="Every command has its own --help. Start with: toolyard up",
+        epilog="Every command has its own --help. Start with: toolyard setup",
     )
     @click.version_option(__version__, "--version", "-V", prog_name="toolyard")
     @json_option

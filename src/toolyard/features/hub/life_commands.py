@@ -35,8 +35,8 @@ PAUSE = 0.05
 LOUD = frozenset({ProblemCode.PORT_MOVED, ProblemCode.CLEAR_TEXT})
 """Problems of the address itself, which are said at the start."""
 NEXT = (
-    ("toolyard import", "take over the servers of your clients"),
-    ("toolyard connect --all", "put the hub into your clients"),
+    ("toolyard setup", "move the servers of your clients into the hub, and connect the clients"),
+    ("toolyard add NAME -- COMMAND", "add another server"),
 )
 """The commands that people need once a hub runs."""
 ELSEWHERE = "Next, in another terminal:"
