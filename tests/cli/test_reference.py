@@ -37,4 +37,4 @@ def test_examples_in_the_help_stand_on_lines_of_their_own() -> None:
     examples = [line for line in page.splitlines() if line.startswith("  toolyard ")]
     assert len(examples) > 20
     assert [line for line in examples if line.count("  toolyard ") != 1] == []
-    assert "  toolyard connect cursor codex\n  toolyard connect --all --dry-run\n" in page
+    assert "  toolyard connect --all --dry-run\n  toolyard connect vscode --project .\n" in page
