@@ -129,6 +129,7 @@ class Settings:
     budget: Budget = "evict"
     call_timeout: float = 120.0
     start_timeout: float = 60.0
+    install_timeout: float = 300.0
     client_message_limit: int = 4 * _MIB
     server_message_limit: int = 16 * _MIB
     session_limit: int = 1000
@@ -235,6 +236,12 @@ SETTINGS: Final = (
     ),
     Setting("call_timeout", _seconds, "How long a call may take, if its entry does not say.", "s"),
     Setting("start_timeout", _seconds, "How long a server may take until it has greeted.", "s"),
+    Setting(
+        "install_timeout",
+        _seconds,
+        "The same for one whose launcher (`npx`, `uvx`) may have to install its package first.",
+        "s",
+    ),
     Setting(
         "client_message_limit", _count(1024), "The largest message taken from a client.", "bytes"
     ),

@@ -32,6 +32,7 @@ SERVER = {
     "project": "",
     "enabled": True,
     "status": "ready",
+    "starting_since": None,
     "transport": "stdio",
     "tools": 1,
     "prompts": 0,

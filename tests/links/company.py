@@ -20,7 +20,7 @@ from toolyard.core.model import Command, Endpoint, Entry, Peer, Report, Server, 
 from toolyard.executors.local import Local
 from toolyard.links.connecting import open_link
 from toolyard.links.greeting import own_params
-from toolyard.links.keeper import Notice, Open
+from toolyard.links.keeper import Notice, OnInstalling, Open
 from toolyard.links.link import Link
 from toolyard.links.patience import Patience
 from toolyard.links.pending import PendingRequest
@@ -239,7 +239,9 @@ class Landlord:
         self.gate = asyncio.Event()
         self.gate.set()
 
-    def __call__(self, server: Any, hint: Era | None) -> AbstractAsyncContextManager[Link]:
+    def __call__(
+        self, server: Any, hint: Era | None, _on_installing: OnInstalling
+    ) -> AbstractAsyncContextManager[Link]:
         return self._open(str(server.id.name), hint)
 
     @asynccontextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -24,6 +25,7 @@ from tests.links.company import (
 from toolyard.core.errors import LinkError, StartError
 from toolyard.core.model import NO_OFFERS, Entry, Server, ServerId, Status
 from toolyard.links.connecting import ProbeFatalError
+from toolyard.links.keeper import OnInstalling
 from toolyard.links.link import Link, RequestRefusedError
 from toolyard.links.listening import RESOURCES
 from toolyard.wire.era import Era
@@ -190,6 +192,37 @@ async def test_a_list_that_cannot_be_had_is_a_problem_and_the_old_one_stays() ->
         life.answers["tools/list"] = tools("a")
         life.say({"method": "notifications/tools/list_changed"})
         await shown(board, lambda entry: entry.problem is None and is_ready(entry))
+
+
+class Installer(Landlord):
+    """Opens links, and remembers whom to tell of an installation."""
+
+    on_installing: OnInstalling | None = None
+
+    def __call__(
+        self, server: Any, hint: Era | None, on_installing: OnInstalling
+    ) -> AbstractAsyncContextManager[Link]:
+        self.on_installing = on_installing
+        return super().__call__(server, hint, on_installing)
+
+
+async def test_an_installation_is_shown_with_its_beginning_and_callers_are_told() -> None:
+    landlord = Installer({"tools/list": tools("a")})
+    landlord.gate.clear()
+    async with pooled(landlord, declared()) as (board, pool):
+        await until(lambda: landlord.on_installing)
+        assert landlord.on_installing is not None
+        landlord.on_installing(None)
+        await shown(board, lambda entry: entry.status is Status.INSTALLING)
+        keeper = pool.keeper(ACME)
+        assert keeper.starting_since is not None
+        with pytest.raises(LinkError, match="'acme' is still installing its package"):
+            await keeper.lease(0.01)
+
+        landlord.gate.set()
+
+        await shown(board, is_ready)
+        assert keeper.starting_since is None
 
 
 async def test_a_server_of_which_one_list_fails_keeps_what_works() -> None:

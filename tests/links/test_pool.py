@@ -32,7 +32,7 @@ from toolyard.executors.local import Local, LocalPatience
 from toolyard.links import pool as pool_module
 from toolyard.links.connecting import open_link
 from toolyard.links.http import SessionLostError
-from toolyard.links.keeper import Open
+from toolyard.links.keeper import OnInstalling, Open
 from toolyard.links.link import Link
 from toolyard.wire.era import Era
 
@@ -44,7 +44,9 @@ async def really() -> AsyncIterator[Open]:
     """Opens links to real servers."""
     local = Local(patience=LocalPatience(eof=0.5, term=0.5))
 
-    def opened(server: Server, hint: Era | None) -> AbstractAsyncContextManager[Link]:
+    def opened(
+        server: Server, hint: Era | None, _on_installing: OnInstalling
+    ) -> AbstractAsyncContextManager[Link]:
         return open_link(server.id.name, server.endpoint, local, PATIENCE, 1 << 20, hint)
 
     yield opened

@@ -14,7 +14,7 @@ from toolyard.app.tending import tend
 from toolyard.board import Board
 from toolyard.core.model import Remembered, Report
 from toolyard.core.ports import Source
-from toolyard.executors.local import Local
+from toolyard.executors.local import Local, LocalPatience
 from toolyard.executors.local.listeners import read_ports
 from toolyard.executors.local.usage import memory_of
 from toolyard.executors.making import make_executor
@@ -45,6 +45,7 @@ from toolyard.features.sharing.store import SharingStore
 from toolyard.links.budget import RunningBudget
 from toolyard.links.credentials import Credentials
 from toolyard.links.departures import Departures
+from toolyard.links.installing import AllowInstalling
 from toolyard.links.instances import Instances
 from toolyard.links.opening import (
     Connect,
@@ -125,7 +126,9 @@ class House:
         """Build the places that start servers, and the limits of what those may take."""
         settings = self.settings
         logs = settings.state_dir / "log"
-        self.local = Local(logs, fetches=settings.cache_dir / "fetching")
+        fetch = max(LocalPatience().fetch, settings.install_timeout)
+        patience = LocalPatience(fetch=fetch, hold=fetch)
+        self.local = Local(logs, fetches=settings.cache_dir / "fetching", patience=patience)
         identity = hub_identity(settings.state_dir)
         self.sites = Sites(
             self.local,
@@ -208,6 +211,7 @@ class House:
                 self.credentials.log_in,
                 self.packages.prefer_installed,
                 self.departures.watch_over,
+                AllowInstalling(self.settings.install_timeout),
             ],
             Connect(self.sites.get, self._patience, self.settings.server_message_limit),
         )

@@ -85,7 +85,7 @@ def _follow(
     context: CliContext, hub: Control, server: str, start: Callable[[], object]
 ) -> ServerRow | None:
     pause, began = threading.Event(), time.monotonic()
-    end = began + context.settings.start_timeout + MARGIN
+    end = began + max(context.settings.start_timeout, context.settings.install_timeout) + MARGIN
     is_asked = False
     while True:
         row = _find(hub, server)

@@ -19,6 +19,7 @@ COLOURS = {
     "ready": "green",
     "ok": "green",
     "starting": "yellow",
+    "installing": "yellow",
     "known": "cyan",
     "failing": "red",
     "disabled": "bright_black",
@@ -161,7 +162,12 @@ def _draw(titles: Sequence[str], rows: list[list[str]]) -> None:
     table = Table(*titles, box=box.SIMPLE_HEAD, pad_edge=False)
     for row in rows:
         # A long word goes on in the next line: the end of a package's name is what tells it apart.
-        cells = (Text(cell, style=COLOURS.get(cell, ""), overflow="fold") for cell in row)
+        cells = (Text(cell, style=_style(cell), overflow="fold") for cell in row)
         table.add_row(*cells)
     # Not `no_color`, which would leave the titles bold.
     Console(color_system="auto" if is_colourful(sys.stdout) else None).print(table)
+
+
+def _style(cell: str) -> str:
+    """The colour of a cell that begins with the word of a status: `installing, 34 s`."""
+    return COLOURS.get(cell.partition(",")[0], "")

@@ -156,6 +156,8 @@ class Status(StrEnum):
 
     KNOWN = "known"
     STARTING = "starting"
+    INSTALLING = "installing"
+    """It starts, and its launcher seems to install its package first."""
     READY = "ready"
     IDLE = "idle"
     """Rested because nobody needed it; the next call starts it again."""

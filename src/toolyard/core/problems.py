@@ -247,6 +247,14 @@ class ProblemCode(StrEnum):
         "The program of a server is not on the `PATH` (`toolyard doctor` without a running hub).",
         "Install it, or give its full path.",
     )
+    NPX_BROKEN = (
+        "npx-broken",
+        (
+            "An interrupted npx left half a package in the npm cache. Its folder was removed, and "
+            "the package is being installed again."
+        ),
+        "Nothing, unless it fails again: then the package itself lacks something.",
+    )
     PACKAGE_GONE = (
         "package-gone",
         "The installed package of a server was removed.",

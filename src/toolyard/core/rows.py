@@ -50,6 +50,8 @@ class ServerRow(msgspec.Struct, frozen=True):
     """The folder of the project whose clients alone it is offered to; empty for everybody."""
     enabled: bool
     status: str
+    starting_since: float | None
+    """When it began to start, in seconds since the epoch, if it is starting or installing."""
     transport: Transport
     tools: int
     prompts: int

@@ -17,7 +17,7 @@ from toolyard.board import Board
 from toolyard.core.errors import LinkError, StartError
 from toolyard.core.lookup import not_in_use
 from toolyard.core.model import Observation, Server, Snapshot, Status
-from toolyard.links.keeper import Keeper
+from toolyard.links.keeper import Keeper, OnInstalling
 from toolyard.links.link import Link
 from toolyard.links.owner import EVERYBODY, Apart, Owner
 from toolyard.links.patience import Patience
@@ -29,7 +29,7 @@ GRACE_SECONDS: Final = 10.0
 """How long a session that left may come back to its servers."""
 LOOK_SECONDS: Final = 60.0
 
-OpenFor = Callable[[Server, Era | None, Owner], AbstractAsyncContextManager[Link]]
+OpenFor = Callable[[Server, Era | None, OnInstalling, Owner], AbstractAsyncContextManager[Link]]
 
 
 def _ignore(*_: object) -> None:
@@ -98,8 +98,10 @@ class Instance:
         finally:
             self.waiting -= 1
 
-    def _open(self, server: Server, hint: Era | None) -> AbstractAsyncContextManager[Link]:
-        return self._all.open(server, hint, self.owner)
+    def _open(
+        self, server: Server, hint: Era | None, on_installing: OnInstalling
+    ) -> AbstractAsyncContextManager[Link]:
+        return self._all.open(server, hint, on_installing, self.owner)
 
     def _observe(self, observation: Observation) -> None:
         self.status = observation.status

@@ -43,9 +43,15 @@ TOLD_SECONDS: Final = 0.05
 SETTLE_SECONDS: Final = 0.05
 """A server that changes often within a moment is asked once."""
 
-Open = Callable[[Server, "era.Era | None"], AbstractAsyncContextManager[Link]]
+OnInstalling = Callable[[Problem | None], None]
+"""Hears that a package is installed before the server runs, and of the problem that this mends."""
+Open = Callable[[Server, "era.Era | None", OnInstalling], AbstractAsyncContextManager[Link]]
 Notice = Callable[[Server, Link, str, bytes], None]
 Ready = Callable[[Server, Link], None]
+
+
+def ignore_installing(_problem: Problem | None) -> None:
+    """Tell nobody."""
 
 
 class Ears(Protocol):
@@ -96,6 +102,8 @@ class Keeper:
         """What was wrong last, also after it is well again."""
         self.since = 0.0
         """When the link was opened, in seconds since the epoch; 0 if there is none."""
+        self.starting_since: float | None = None
+        """When its present start began, in seconds since the epoch."""
         self.note = ""
         """Why it was sent to rest, until it is started again."""
         self._nobody = 0
@@ -122,6 +130,7 @@ class Keeper:
         self._grace: asyncio.TimerHandle | None = None
         self.listening = Listening(patience)
         self._rest_asked = asyncio.Event()
+        self._is_installing = False
         self._retired = False
         """Whether this life of the link is for nobody who calls from now on."""
         self._ended = asyncio.Event()
@@ -148,10 +157,7 @@ class Keeper:
                 while self._retired:
                     await self._settle()
         except TimeoutError:
-            raise LinkError(
-                f"{self.server.id.name!r} is not ready after {seconds:g} s",
-                f"look at its log: toolyard logs {self.server.id.name}",
-            ) from None
+            raise self._late(seconds) from None
         if self.link is None:
             raise self._failure()
         return self.link
@@ -162,6 +168,14 @@ class Keeper:
         self._error = None
         self.want()
         await self._settled.wait()
+
+    def _late(self, seconds: float) -> LinkError:
+        name = self.server.id.name
+        if self._is_installing:
+            text = f"{name!r} is still installing its package"
+            return LinkError(text, f"try again in a moment; see how it goes: toolyard logs {name}")
+        text = f"{name!r} is not ready after {seconds:g} s"
+        return LinkError(text, f"look at its log: toolyard logs {name}")
 
     def _failure(self) -> ToolyardError:
         return self._error or LinkError(f"{self.server.id.name!r} ended at once")
@@ -302,7 +316,8 @@ class Keeper:
             self._fail(LinkError(f"the link to {self.server.id.name!r} failed: {error!r}"))
         finally:
             self.link = None
-            self.is_running = False
+            self.is_running = self._is_installing = False
+            self.starting_since = None
             self.since = 0.0
             self._ended.set()
             if not opened:
@@ -315,6 +330,7 @@ class Keeper:
         self.is_running = True
         self._ended.clear()
         async with self._slot():
+            self.starting_since = time.time()
             self._observe(Status.STARTING, problem=self._trouble)
             # A hint holds for one try: what failed with it may have been replaced since.
             hint, self._hint = self._hint, None
@@ -326,6 +342,7 @@ class Keeper:
             link.on_notice = self._noticed
             offers = await self._list(link, () if self._apart else KINDS)
         self.link = link
+        self._is_installing, self.starting_since = False, None
         self.since, self.note = time.time(), ""
         # Whoever wanted it until now has it; else it would start again as soon as it rests.
         self._wanted.clear()
@@ -341,15 +358,23 @@ class Keeper:
     async def _open_in(self, stack: AsyncExitStack, hint: era.Era | None) -> Link:
         """Open the link; what ends when it is probed is started again and greeted the old way."""
         try:
-            return await stack.enter_async_context(self._open(self.server, hint))
+            return await self._enter(stack, hint)
         except ProbeFatalError as end:
             try:
-                return await stack.enter_async_context(self._open(self.server, "legacy"))
+                return await self._enter(stack, "legacy")
             except RequestRefusedError as refusal:
                 if refusal.fault.code not in _NOT_LEGACY:
                     raise
                 # It is modern, so it was not the probe that ended it: that is the news.
                 raise end from refusal
+
+    async def _enter(self, stack: AsyncExitStack, hint: era.Era | None) -> Link:
+        opened = self._open(self.server, hint, self._installing)
+        return await stack.enter_async_context(opened)
+
+    def _installing(self, problem: Problem | None) -> None:
+        self._is_installing = True
+        self._observe(Status.INSTALLING, problem=problem or self._trouble)
 
     @asynccontextmanager
     async def _slot(self) -> AsyncIterator[None]:

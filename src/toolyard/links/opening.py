@@ -1,6 +1,7 @@
 """The way to a link, in ordered steps; each may change what the next one gets, and see the link.
 
-    hear questions -> fill in -> find again -> recognise -> log in -> installed package -> connect
+    hear questions -> fill in -> find again -> recognise -> log in -> installed package
+        -> allow installing -> connect
 
 A step is handed the opening and the rest of the way; one that has nothing to do for a server gives
 the rest as it is. What a step needs of other rooms is given to its constructor as plain callables.
@@ -17,6 +18,7 @@ from toolyard.core.errors import SecretError
 from toolyard.core.model import Endpoint, Identity, Peer, Server, Url
 from toolyard.core.ports import Executor
 from toolyard.links.connecting import open_link
+from toolyard.links.keeper import OnInstalling, ignore_installing
 from toolyard.links.link import Link
 from toolyard.links.owner import EVERYBODY, Owner
 from toolyard.links.patience import Patience
@@ -34,6 +36,10 @@ class Opening:
     hint: Era | None
     """The era that the server spoke the last time."""
     owner: Owner
+    on_installing: OnInstalling = ignore_installing
+    """Told when a package is installed first."""
+    seconds: float | None = None
+    """The time the server has to answer, if another than usual."""
 
 
 Proceed = Callable[[Opening], AbstractAsyncContextManager[Link]]
@@ -50,7 +56,11 @@ class Opener:
             self._begin = _followed(step, self._begin)
 
     def __call__(
-        self, server: Server, hint: Era | None, owner: Owner = EVERYBODY
+        self,
+        server: Server,
+        hint: Era | None,
+        on_installing: OnInstalling = ignore_installing,
+        owner: Owner = EVERYBODY,
     ) -> AbstractAsyncContextManager[Link]:
         """Give a link that is ready for requests; leaving ends it and what was started for it.
 
@@ -59,7 +69,7 @@ class Opener:
             StartError: The server could not be started or reached.
             LinkError: It did not answer as an MCP server does.
         """
-        return self._begin(Opening(server, server.endpoint, hint, owner))
+        return self._begin(Opening(server, server.endpoint, hint, owner, on_installing))
 
 
 def _followed(step: Step, rest: Proceed) -> Proceed:
@@ -191,6 +201,8 @@ class Connect:
         server, patience = opening.server, self._patience
         if server.timeout is not None:
             patience = replace(patience, call=server.timeout)
+        if opening.seconds is not None:
+            patience = replace(patience, open=opening.seconds)
         return open_link(
             server.id.name,
             opening.endpoint,

@@ -20,7 +20,8 @@ class Readiness:
 
     def is_settled(self) -> bool:
         """Return whether every server in use was tried: its offers are known, or its problem is."""
-        snapshot, waiting = self._board.snapshot, (Status.KNOWN, Status.STARTING)
+        snapshot = self._board.snapshot
+        waiting = (Status.KNOWN, Status.STARTING, Status.INSTALLING)
         return (
             bool(snapshot.sources)
             and self.is_complete(snapshot)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import threading
@@ -45,7 +46,7 @@ def answers(yard: Background) -> bool:
 def test_an_installation_goes_on_whatever_happens_to_the_hub(shop: Shop, how: str) -> None:
     settings = {"PATH": shop.path, "TOOLYARD_CACHE_PACKAGES": "off"}
     if how == "timeout":
-        settings["TOOLYARD_START_TIMEOUT"] = "0.5"
+        settings["TOOLYARD_INSTALL_TIMEOUT"] = "0.5"
     with background(lambda _: SERVERS, env=settings, settle=False) as yard:
         until(lambda: shop.ran("npx") == 1)
         if how == "kill":
@@ -61,6 +62,17 @@ def test_an_installation_goes_on_whatever_happens_to_the_hub(shop: Shop, how: st
 
         assert shop.log[:2] == ["npx", "fetched"]
         assert "killed" not in shop.log
+
+
+def test_an_installation_is_seen_and_outlasts_the_patience_for_a_start(shop: Shop) -> None:
+    settings = {"PATH": shop.path, "TOOLYARD_START_TIMEOUT": "0.5"}
+    with background(lambda _: SERVERS, env=settings, settle=False) as yard:
+        until(lambda: re.search(r"greeter +installing, \d+ s ", yard.run("list")))
+
+        shop.hasten()
+
+        until(lambda: re.search(r"greeter +(ready|idle) ", yard.run("list")))
+        assert shop.log[:2] == ["npx", "fetched"]
 
 
 def test_a_launcher_that_was_left_to_finish_ends_with_its_server(shop: Shop) -> None:

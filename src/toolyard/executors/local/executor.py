@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from toolyard.core.errors import StartError, ToolyardError
+from toolyard.core.packages import may_fetch
 from toolyard.core.placement import Run
 from toolyard.core.ports import Address, Pipes
 from toolyard.core.sites import Placement
@@ -23,7 +24,7 @@ from toolyard.executors.local.fetching import HINT, FetchLock, FetchLocks
 from toolyard.executors.local.marking import marking
 from toolyard.executors.local.program import Program, locate, refusal
 from toolyard.executors.local.reaper_client import ReaperClient
-from toolyard.executors.local.serving import check_port, serving
+from toolyard.executors.local.serving import SECONDS, check_port, serving
 from toolyard.executors.tail import LogFile
 from toolyard.executors.waits import through, within, within_either
 from toolyard.wire.tasks import Tasks
@@ -52,8 +53,8 @@ class LocalPatience:
     term: float = 3.0
     fetch: float = 300.0
     """For a launcher that may be installing a package; see `fetching`."""
-    hold: float = 50.0
-    """For the next launcher to wait for it; less than the timeout of most starts."""
+    hold: float = 300.0
+    """For the next launcher to wait for it."""
 
 
 class Local:
@@ -104,9 +105,13 @@ class Local:
         async with self.start(run) as child:
             reached: Pipes | Address = child
             if run.placement.port:
-                reached = await serving(run, child)
+                reached = await serving(run, child, self._patience_of(run))
                 child.has_spoken()
             yield reached
+
+    def _patience_of(self, run: Run) -> float:
+        """The seconds in which a server must accept connections."""
+        return max(self._patience.fetch, SECONDS) if may_fetch(run.command.argv) else SECONDS
 
     @asynccontextmanager
     async def start(self, run: Run) -> AsyncIterator[Child]:

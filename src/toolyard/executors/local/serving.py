@@ -14,8 +14,8 @@ from toolyard.executors.child import Child
 
 FIRST_PAUSE = 0.01
 LONGEST_PAUSE = 0.5
-PATIENCE = 60.0
-"""Seconds until a server must accept connections; a package runner downloads first."""
+SECONDS = 60.0
+"""Time until a server must accept connections."""
 
 
 async def check_port(run: Run) -> None:
@@ -29,8 +29,8 @@ async def check_port(run: Run) -> None:
         raise StartError(text, "end what uses it, or give the server another port")
 
 
-async def serving(run: Run, child: Child) -> Address:
-    """Return the address of a started server, once it accepts connections.
+async def serving(run: Run, child: Child, seconds: float = SECONDS) -> Address:
+    """Return the address of a started server, once it accepts connections, `seconds` at most.
 
     Raises:
         StartError: It ended, or does not accept any in time.
@@ -40,14 +40,14 @@ async def serving(run: Run, child: Child) -> Address:
     child.connect(lambda _data: None, why.append)
     port, pause = run.placement.port, FIRST_PAUSE
     try:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(seconds):
             while not await _accepts(port):
                 if child.gone.is_set():
                     raise _failed(child, f"{run.name!r} ended before it accepted connections")
                 await asyncio.sleep(pause)
                 pause = min(pause * 1.5, LONGEST_PAUSE)
     except TimeoutError:
-        text = f"{run.name!r} accepts no connections at port {port} after {PATIENCE:g} s"
+        text = f"{run.name!r} accepts no connections at port {port} after {seconds:g} s"
         raise _failed(child, text, "check 'executor.port' of its entry") from None
     url = Url(f"http://127.0.0.1:{port}{run.placement.path}")
     return Address(url, child.where, lambda: why[0] if why else "")

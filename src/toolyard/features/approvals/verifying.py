@@ -29,7 +29,6 @@ from toolyard.links.connecting import ProbeFatalError
 from toolyard.links.link import Link
 from toolyard.links.listing import KINDS, list_offers
 from toolyard.links.opening import Opener
-from toolyard.links.owner import EVERYBODY
 from toolyard.links.pool import LinkPool
 from toolyard.yard import Yard
 
@@ -180,9 +179,9 @@ async def _opened_alone(open_link: Opener, server: Server) -> AsyncIterator[Link
     """A link to a server that is not in the yard, closed in the end."""
     async with AsyncExitStack() as stack:
         try:
-            link = await stack.enter_async_context(open_link(server, None, EVERYBODY))
+            link = await stack.enter_async_context(open_link(server, None))
         except ProbeFatalError:  # it ends when it is asked in the new way
-            link = await stack.enter_async_context(open_link(server, "legacy", EVERYBODY))
+            link = await stack.enter_async_context(open_link(server, "legacy"))
         yield link
 
 

@@ -99,6 +99,7 @@ def server_row(snapshot: Snapshot, entry: Entry, keeper: Keeper | None) -> Serve
         project=server.project,
         enabled=server.enabled,
         status=entry.status.value,
+        starting_since=keeper.starting_since if keeper else None,
         transport="stdio" if isinstance(server.endpoint, Command) else server.endpoint.kind,
         tools=len(entry.offers.tools),
         prompts=len(entry.offers.prompts),

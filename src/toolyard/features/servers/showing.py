@@ -31,9 +31,18 @@ def show_servers(
 def _server_cells(server: ServerRow, is_counted: bool) -> list[str]:
     offers = (server.tools, server.prompts, server.resources)
     counts = [str(count) if is_counted else "-" for count in offers]
-    state = server.status if server.enabled else "disabled"
+    state = _state(server)
     problem = server.problem.text if server.problem else ""
     return [server.alias, state, server.transport, *counts, problem]
+
+
+def _state(server: ServerRow) -> str:
+    """The state of a server, and for how long it has been starting: `installing, 34 s`."""
+    if not server.enabled:
+        return "disabled"
+    if server.starting_since is None:
+        return server.status
+    return f"{server.status}, {max(0.0, time.time() - server.starting_since):.0f} s"
 
 
 def show_instances(context: CliContext, rows: Sequence[InstanceRow]) -> None:
@@ -72,7 +81,7 @@ def _owner(row: InstanceRow) -> str:
 
 def describe_lines(details: ServerDetails) -> Iterator[str]:
     """Return the lines that tell a person about one server."""
-    state = details.status if details.enabled else "disabled"
+    state = _state(details)
     title = f" ({details.title})" if details.title else ""
     yield f"{details.alias}{title} is {state}; '{details.source}' declares it"
     yield f"  {_launch(details)}"

@@ -40,7 +40,7 @@ function places(turn) {
       continue;
     }
     does("restart", "restart", "was restarted");
-    if (["ready", "starting"].includes(status))
+    if (["ready", "starting", "installing"].includes(status))
       does("deactivate", "let rest", "rests; the next call starts it", "stop");
     else does("activate", "start", "runs");
     place("action", `verify ${alias}`, `${serverPath(alias)}?verify`);

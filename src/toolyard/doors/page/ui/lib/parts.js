@@ -2,12 +2,13 @@
 
 import { byId, h, rememberFocus, render } from "./dom.js";
 import { quiet, small } from "./bits.js";
-import { ago, exact, visible } from "./words.js";
+import { ago, exact, seconds, visible } from "./words.js";
 import { order, refresh, segment } from "./store.js";
 
 const LIGHTS = {
   ready: "ready",
   starting: "starting",
+  installing: "installing",
   idle: "resting",
   failing: "failing",
   known: "found",
@@ -20,7 +21,22 @@ export function lightOf(server) {
   if (!server.enabled) return "disabled";
   const holdsBack = server.held?.length || server.held_also?.length;
   if (holdsBack || /^pin-/.test(server.problem?.code || "")) return "waiting";
-  return server.problem ? "failing" : server.status;
+  // A list that failed is a warning, and so is half a package that is installed again.
+  const warns = ["server-lists", "npx-broken"].includes(server.problem?.code);
+  return server.problem && !warns ? "failing" : server.status;
+}
+
+/** How long a server has been starting: "34 s"; empty if it is not. */
+export function startingFor(server) {
+  return server.starting_since ? seconds(Date.now() / 1000 - server.starting_since) : "";
+}
+
+/** The light of a server, and for how long it has been starting. */
+export function stateOf(server) {
+  const kind = lightOf(server);
+  const words = LIGHTS[kind] || kind;
+  const took = startingFor(server);
+  return light(kind, took && kind === server.status ? `${words}, ${took}` : words);
 }
 
 export function light(kind, words = LIGHTS[kind] || kind) {

@@ -8,12 +8,11 @@ import {
   code,
   empty,
   fold,
-  light,
-  lightOf,
   link,
   mend,
   run,
   spark,
+  stateOf,
   time,
   toolPath,
 } from "../lib/parts.js";
@@ -143,7 +142,7 @@ function heading(server, { mine, act, verify }) {
     const label = mine.busy === order ? `${words} …` : words;
     return button(label, () => act(order, done), { disabled: waits, ...attrs });
   };
-  const runs = ["ready", "starting"].includes(server.status);
+  const runs = ["ready", "starting", "installing"].includes(server.status);
   return h(
     "div",
     { class: "top" },
@@ -153,7 +152,7 @@ function heading(server, { mine, act, verify }) {
       quiet(link("/ui", "The yard"), " / "),
       h("h1", null, visible(server.alias)),
       server.title && server.title !== server.alias ? quiet(short(server.title)) : null,
-      h("p", null, light(lightOf(server))),
+      h("p", null, stateOf(server)),
     ),
     h(
       "div",

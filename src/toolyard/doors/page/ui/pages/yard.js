@@ -3,17 +3,26 @@
 import { h, remembered } from "../lib/dom.js";
 import { quiet, small, top, under } from "../lib/bits.js";
 import { state } from "../lib/store.js";
-import { empty, light, lightOf, link, problems, serverPath, spark } from "../lib/parts.js";
+import {
+  empty,
+  lightOf,
+  link,
+  problems,
+  serverPath,
+  spark,
+  startingFor,
+  stateOf,
+} from "../lib/parts.js";
 import { bytes, count, exact, ms, seconds, short, tokens, visible, whole } from "../lib/words.js";
 import { picture } from "../lib/picture.js";
 
-const ORDER = ["waiting", "failing", "starting", "ready", "idle", "known", "disabled"];
+const ORDER = ["waiting", "failing", "installing", "starting", "ready", "idle", "known", "disabled"];
 
 const rows = new Map();
 
 function row(server) {
   const figures = state.figures.get(server.alias);
-  const sign = JSON.stringify([server, figures]);
+  const sign = JSON.stringify([server, figures, startingFor(server)]);
   return remembered(rows, server.alias, sign, () => makeRow(server, figures));
 }
 
@@ -31,7 +40,7 @@ function makeRow(server, figures) {
       link(serverPath(server.alias), visible(server.alias)),
       server.title && server.title !== server.alias ? under(short(server.title, 60)) : null,
     ),
-    h("td", { "data-label": "State" }, light(kind)),
+    h("td", { "data-label": "State" }, stateOf(server)),
     h("td", { "data-label": "From" }, visible(server.source)),
     h("td", { "data-label": "Tools", class: "number" }, whole(server.tools)),
     h(
