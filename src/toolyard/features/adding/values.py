@@ -89,21 +89,13 @@ def _kept(context: CliContext, wanted: WantedValue, values: tuple[str, ...]) -> 
     """Keep a secret, in a file of the user's own where there is no keyring."""
     from toolyard.features.secrets.operations import NewSecret, put_secret
     from toolyard.features.secrets.store import Secrets
-    from toolyard.records.secrets.keyring import has_keyring
 
     if not values or all(map(is_reference, values)):
         return values
-    value = ",".join(values)
-    MASK.add(value)
-    if has_keyring():
-        context.run(put_secret, NewSecret(wanted.secret_name, value))
-        return (f"${{keyring:{wanted.secret_name}}}",)
-    folder = context.settings.state_dir / "secrets"
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    path = folder / wanted.secret_name
-    return (
-        Secrets(context.settings.state_dir).set_file(wanted.secret_name, path, value).reference,
-    )
+    order = NewSecret(wanted.secret_name, ",".join(values), or_file=True)
+    MASK.add(order.value)
+    context.run_here(put_secret, order)
+    return (Secrets(context.settings.state_dir).planned(order.name).reference,)
 
 
 def read_given(words: Sequence[str]) -> dict[str, tuple[str, ...]]:

@@ -48,7 +48,8 @@ Settle = Callable[[str, Endpoint], Endpoint]
 """Gives the endpoint of a server as the yard would have it under that name."""
 
 
-def _as_it_is(_name: str, endpoint: Endpoint) -> Endpoint:
+def as_it_is(_name: str, endpoint: Endpoint) -> Endpoint:
+    """Give the endpoint unchanged, where no secrets move."""
     return endpoint
 
 
@@ -146,7 +147,7 @@ def places_of_projects(clients: Iterable[Client], around: Surroundings) -> list[
 
 
 def gather(
-    places: Sequence[Place], present: Mapping[str, Endpoint], settle: Settle = _as_it_is
+    places: Sequence[Place], present: Mapping[str, Endpoint], settle: Settle = as_it_is
 ) -> Gathered:
     """Read the files, and merge what runs the same; `present` is what the yard has, by name."""
     merged: dict[str, FoundServer] = {}
@@ -237,7 +238,7 @@ def _named(
     has = {what_it_runs(endpoint): name for name, endpoint in present.items()}
     taken = {name.lower() for name in present}
     for key, server in merged.items():
-        if name := has.get(key) or _find_settled(server.endpoint, present, settle):
+        if name := has.get(key) or find_settled(server.endpoint, present, settle):
             yield replace(server, present=name)
             continue
         name = _free(server, taken)
@@ -245,7 +246,7 @@ def _named(
         yield replace(server, name=name)
 
 
-def _find_settled(endpoint: Endpoint, present: Mapping[str, Endpoint], settle: Settle) -> str:
+def find_settled(endpoint: Endpoint, present: Mapping[str, Endpoint], settle: Settle) -> str:
     """The name under which the yard has the same with its secrets moved out."""
     shape = what_it_runs(shape_of(endpoint))
     for name, candidate in present.items():

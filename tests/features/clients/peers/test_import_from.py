@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Toolyard
+from tests.fixtures.keyrings import InMemory
 from toolyard.console.exits import Exit
 from toolyard.core.profiles import Profile
 from toolyard.features.clients.peers.planning import plan_import
@@ -76,7 +77,7 @@ def test_without_a_file_the_usual_place_is_read(toolyard: Toolyard, home: Path) 
     done = toolyard("import", "--from", "docker", "--yes", "--json").json
 
     assert [row["name"] for row in done["servers"]] == ["shelf", "maps"]
-    assert done["servers"][0]["secrets"] == ["shelf.api_key"]
+    assert done["servers"][0]["secrets_needed"] == ["shelf.api_key"]
     assert any("sha256:" in word for word in done["servers"][0]["runs"])
     assert {"key": "{{shelf.language}}", "opens": False} in done["servers"][0]["not_taken"]
 
@@ -96,17 +97,24 @@ def test_an_unknown_hub_is_answered_with_those_that_are_known(
     assert done.code == Exit.NOT_FOUND and "mcpproxy" in done.err
 
 
-def test_values_that_look_like_secrets_are_not_shown(
-    toolyard: Toolyard, home: Path, tmp_path: Path
+def test_secrets_move_into_the_store_and_are_found_there_again(
+    toolyard: Toolyard, home: Path, tmp_path: Path, a_keyring: InMemory
 ) -> None:
     path = tmp_path / "servers.json"
-    entry = {"name": "a", "url": "https://u:hunter2hunter2@a.example.com/mcp"}
-    path.write_text(json.dumps({"a": entry | {"headers": {"Authorization": "Bearer fake-fake"}}}))
+    entry = {"name": "a", "url": "https://a.example.com/mcp"}
+    headers = {"Authorization": "Bearer ghp_fakefakefakefakefakefakefakefake0000"}
+    path.write_text(json.dumps({"a": entry | {"headers": headers}}))
+    words = ("import", "--from", "mcpm", str(path))
 
-    done = toolyard("import", "--from", "mcpm", str(path), "--dry-run")
+    tried = toolyard(*words, "--dry-run")
+    assert "would move secrets of 'a'" in tried.out and "ghp_" not in tried.out
+    assert a_keyring.kept == {}
 
-    assert "Authorization" in done.out
-    assert "hunter2" not in done.out and "fake-fake" not in done.out
+    done = toolyard(*words, "--yes")
+    assert done.code == 0 and "ghp_" not in done.out + done.err
+    assert "ghp_" not in (home / "config" / "toolyard" / "servers.json").read_text()
+    assert "ghp_" in " ".join(a_keyring.kept.values())
+    assert "are in the yard already" in toolyard(*words, "--yes").out
 
 
 @pytest.mark.parametrize("is_same", [True, False])

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,8 @@ from toolyard.features.clients.confirming import CANNOT_ASK
 from toolyard.features.clients.peers.planning import ImportedServer, ImportPlan, plan_import
 from toolyard.features.clients.peers.table import PeerHub, find_peer, read_peer, usual_files
 from toolyard.features.clients.untaken import Untaken
+from toolyard.features.secrets.moving import MovedSecrets, SecretMover
+from toolyard.features.secrets.store import Secrets
 from toolyard.records.secrets.plain_secrets import without_passwords, without_secrets
 
 if TYPE_CHECKING:
@@ -25,6 +28,8 @@ if TYPE_CHECKING:
     from toolyard.core.profiles import Profile
 
 TITLES = ("name", "runs", "with", "state")
+Moved = Mapping[str, MovedSecrets]
+"""The endpoints of servers without their secrets, by the names of the servers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +47,13 @@ def import_from(
     """Import the files of another hub; without files, those at its usual place."""
     peer = find_peer(hub)
     paths = [Path(os.path.abspath(os.path.expanduser(file))) for file in files]
-    plan = _plan(context, peer, paths or _usual(peer))
+    mover = SecretMover(Secrets(context.settings.state_dir))
+    plan = _plan(context, peer, paths or _usual(peer), mover)
     new = [planned for planned in plan.servers if not planned.is_present]
+    moved = {
+        planned.name: mover.move_out(planned.name, planned.server.written.endpoint)
+        for planned in new
+    }
     profiles = [planned.profile for planned in plan.profiles if not planned.is_present]
     if not context.terminal.as_json:
         _show(context, peer, plan, new)
@@ -52,9 +62,13 @@ def import_from(
         profiles = []
     else:
         taken = _confirmed(context, new, profiles, consent)
-        _carry_out(context, taken, profiles)
-    answer = _plain(peer, plan, taken, profiles, consent.dry_run)
-    context.terminal.answer(answer, lambda: _tell(context, plan, taken, profiles, consent.dry_run))
+        _carry_out(context, taken, profiles, moved)
+    answer = _plain(peer, plan, taken, profiles, moved, consent.dry_run)
+    told = new if consent.dry_run else taken
+    tell_moved = partial(_tell_secrets, context, told, moved, consent.dry_run)
+    context.terminal.answer(
+        answer, lambda: _tell(context, plan, taken, profiles, tell_moved, consent.dry_run)
+    )
 
 
 def _usual(peer: PeerHub) -> list[Path]:
@@ -63,7 +77,9 @@ def _usual(peer: PeerHub) -> list[Path]:
     return usual_files(peer, Surroundings.here(), Path.cwd())
 
 
-def _plan(context: CliContext, peer: PeerHub, paths: Sequence[Path]) -> ImportPlan:
+def _plan(
+    context: CliContext, peer: PeerHub, paths: Sequence[Path], mover: SecretMover
+) -> ImportPlan:
     import msgspec
 
     from toolyard.features.profiles.model import read_profile
@@ -80,7 +96,7 @@ def _plan(context: CliContext, peer: PeerHub, paths: Sequence[Path]) -> ImportPl
         fields: JsonObject = msgspec.to_builtins(row)
         rest = {key: value for key, value in fields.items() if key not in ("name", "path")}
         profiles[row.name] = read_profile(row.name, rest)
-    return plan_import(peer.name, files, endpoints, profiles)
+    return plan_import(peer.name, files, endpoints, profiles, mover.find_moved)
 
 
 def _confirmed(
@@ -119,13 +135,22 @@ def _is_approved(planned: ImportedServer) -> bool:
 
 
 def _carry_out(
-    context: CliContext, taken: Iterable[ImportedServer], profiles: Iterable[Profile]
+    context: CliContext,
+    taken: Iterable[ImportedServer],
+    profiles: Iterable[Profile],
+    moved: Moved,
 ) -> None:
+    """Store the secrets of servers, and write servers and profiles down."""
     from toolyard.features.profiles.operations import PutProfile, put_profile
+    from toolyard.features.secrets.operations import NewSecret, put_secret
     from toolyard.features.servers.operations import AddServer, add_server
 
     for planned in taken:
-        context.run(add_server, AddServer({"name": planned.name, "entry": planned.server.entry()}))
+        bare = moved[planned.name]
+        for name, value in bare.values.items():
+            context.run_here(put_secret, NewSecret(name, value, or_file=True))
+        entry = planned.server.moved_to(bare.endpoint).entry()
+        context.run(add_server, AddServer({"name": planned.name, "entry": entry}))
     for profile in profiles:
         context.run(put_profile, PutProfile.of(profile))
 
@@ -155,20 +180,38 @@ def _tell(
     plan: ImportPlan,
     taken: list[ImportedServer],
     profiles: list[Profile],
+    tell_moved: Callable[[], None],
     dry_run: bool,
 ) -> None:
     if not plan.servers:
         context.terminal.say("no servers were found")
     elif plan.is_done:
         context.terminal.say(f"all {len(plan.servers)} servers are in the yard already")
-    elif not dry_run:
-        context.terminal.say(f"imported {_amount(taken, profiles)}")
-        for planned in taken:
-            for name in planned.server.secrets:
-                text = f"'{planned.name}' needs a secret; give it with: toolyard secret set {name}"
-                context.terminal.say(text)
+    else:
+        tell_moved()
+        if not dry_run:
+            context.terminal.say(f"imported {_amount(taken, profiles)}")
         if profiles:
             context.terminal.say("clients use a profile with: toolyard mcp --profile NAME")
+
+
+def _tell_secrets(
+    context: CliContext, servers: Iterable[ImportedServer], moved: Moved, dry_run: bool
+) -> None:
+    """Say which secrets move into the store, and which ones the user has to give."""
+    for planned in servers:
+        if names := ", ".join(moved[planned.name].values):
+            verb = "would move" if dry_run else "moved"
+            context.terminal.say(f"{verb} secrets of '{planned.name}' into your store: {names}")
+        for name in _needed(planned, moved):
+            text = f"'{planned.name}' needs a secret; give it with: toolyard secret set {name}"
+            context.terminal.say(text)
+
+
+def _needed(planned: ImportedServer, moved: Moved) -> list[str]:
+    """The secrets of the other hub that a server refers to, and those an editor would ask for."""
+    asked = [secret.name for secret in moved[planned.name].needed]
+    return list(dict.fromkeys([*planned.server.secrets, *asked]))
 
 
 def _amount(servers: Sequence[ImportedServer], profiles: Sequence[Profile]) -> str:
@@ -207,6 +250,7 @@ def _plain(
     plan: ImportPlan,
     taken: list[ImportedServer],
     profiles: list[Profile],
+    moved: Moved,
     dry_run: bool,
 ) -> JsonObject:
     from toolyard.features.profiles.model import plain_fields
@@ -220,7 +264,8 @@ def _plain(
                 "runs": list(_words(planned)),
                 "with": _variables(planned),
                 "disabled": not planned.server.written.enabled,
-                "secrets": list(planned.server.secrets),
+                "secrets": [] if planned.is_present else list(moved[planned.name].values),
+                "secrets_needed": [] if planned.is_present else _needed(planned, moved),
                 "present": planned.is_present,
                 "taken": planned in taken,
                 "not_taken": _names(planned.server.untaken),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
-from toolyard.core.endpoint import Pairs, write_endpoint
+from toolyard.core.endpoint import Endpoint, Pairs, write_endpoint
 from toolyard.core.endpoint_fields import write_timeout
 from toolyard.core.jsontypes import JsonObject
 from toolyard.core.model import Problem
@@ -61,6 +61,10 @@ class PeerServer:
         """The names of the secrets it refers to; their values stay with the other hub."""
         keys = find_secrets(self.written.endpoint)
         return tuple(key.removeprefix("keyring:") for key in keys if key.startswith("keyring:"))
+
+    def moved_to(self, endpoint: Endpoint) -> PeerServer:
+        """Return the same server with another endpoint: that without its secrets."""
+        return replace(self, written=replace(self.written, endpoint=endpoint))
 
     def entry(self) -> JsonObject:
         """It as an entry of the servers file."""

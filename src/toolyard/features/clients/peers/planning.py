@@ -12,7 +12,7 @@ from toolyard.core.errors import ConfigError
 from toolyard.core.jsontypes import JsonObject
 from toolyard.core.model import Problem
 from toolyard.core.profiles import Profile
-from toolyard.features.clients.importing import what_it_runs
+from toolyard.features.clients.importing import Settle, as_it_is, find_settled, what_it_runs
 from toolyard.features.clients.peers.model import (
     UNFILTERED,
     PeerFile,
@@ -65,9 +65,13 @@ def plan_import(
     files: Sequence[PeerFile],
     endpoints: Mapping[str, Endpoint],
     profiles: Mapping[str, Profile],
+    settle: Settle = as_it_is,
 ) -> ImportPlan:
-    """Make the plan; `endpoints` and `profiles` are those of the yard, by name."""
-    servers = tuple(_servers(hub, files, endpoints))
+    """Make the plan; `endpoints` and `profiles` are those of the yard, by name.
+
+    What the yard has is found although its secrets have moved, as `settle` moves them.
+    """
+    servers = tuple(_servers(hub, files, endpoints, settle))
     here = {planned.server.name: planned.name for planned in servers}
     filters = {planned.server.name: planned.server.filter for planned in servers}
     selections = _selections(files)
@@ -87,13 +91,15 @@ def plan_import(
 
 
 def _servers(
-    hub: str, files: Sequence[PeerFile], endpoints: Mapping[str, Endpoint]
+    hub: str, files: Sequence[PeerFile], endpoints: Mapping[str, Endpoint], settle: Settle
 ) -> Iterator[ImportedServer]:
     """Each server once; what runs the same as another is that other."""
     names = {what_it_runs(endpoint): name for name, endpoint in endpoints.items()}
     taken = {name.lower() for name in endpoints}
     for server in (server for file in files for server in file.servers):
         key = what_it_runs(server.written.endpoint)
+        if name := find_settled(server.written.endpoint, endpoints, settle):
+            names[key] = name
         is_present = key in names
         if not is_present:
             names[key] = _free(server.name, "server", hub, taken)
