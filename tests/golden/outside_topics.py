@@ -25,6 +25,7 @@ from toolyard.announce import Announcements, describe, user_path
 CATALOG = "/api/v1/catalog"
 PUBLISHED = "/v0.1/servers"
 CLIENTS = "/api/v1/clients"
+SETUP = "/api/v1/setup"
 APPS = "/api/v1/apps"
 PACKAGES = "/api/v1/packages"
 MINE = {
@@ -132,6 +133,22 @@ async def clients(record: Recorder) -> None:
         await yard.ask("POST", f"{CLIENTS}/nobody/connect", {})
         await yard.ask("POST", f"{CLIENTS}/cursor/connect", {"agent": "a b"})
         await yard.ask("POST", f"{CLIENTS}/changes/none/undo", {})
+
+
+async def setup(record: Recorder) -> None:
+    """All clients brought into the yard, and that undone."""
+    keyring.set_keyring(InMemory())
+    file = record.home / ".gemini" / "settings.json"
+    file.parent.mkdir()
+    entry = {"command": "x", "env": {"TOKEN": "only-for-this-test"}, "excludeTools": ["rm"]}
+    guarded = {"command": "y", "sandbox": True}
+    file.write_text(json.dumps({"mcpServers": {"a": entry, "b": guarded}}))
+    async with record.yard() as yard:
+        plan = await yard.ask("GET", SETUP)
+        await yard.ask("POST", SETUP, {"plan": "another"})
+        done = await yard.ask("POST", SETUP, {"plan": plan["id"]})
+        await yard.ask("POST", f"{SETUP}/{done['id']}/undo", {})
+        await yard.ask("POST", f"{SETUP}/none/undo", {})
 
 
 async def apps(record: Recorder) -> None:

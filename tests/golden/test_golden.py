@@ -45,6 +45,7 @@ API: tuple[Topic, ...] = (
     outside_topics.published,
     outside_topics.secrets,
     outside_topics.clients,
+    outside_topics.setup,
     outside_topics.apps,
     outside_topics.announced,
     outside_topics.packages,

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 PATIENCE = 120.0
+PAUSE = 5.0
 SOURCE = str(Path(__file__).parents[3] / "src")
 
 
@@ -38,6 +39,17 @@ class Person:
     def interrupt(self) -> None:
         """Press Ctrl-C."""
         self.type("\x03")
+
+    def insist(self) -> None:
+        """Press Ctrl-C until the command ends.
+
+        Python hears of a signal that comes just before it waits for a line only after that line.
+        """
+        while True:
+            self.interrupt()
+            while select.select([self._main], [], [], PAUSE)[0]:
+                if not self._read():
+                    return
 
     def wait_end(self) -> int:
         """Read on until the command ends; return its exit code."""

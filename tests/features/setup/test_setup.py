@@ -191,7 +191,7 @@ def test_an_interrupt_at_any_moment_leaves_everything_as_it_was(
                 person.wait_for("[y/N]")
                 person.type("y\n")
             person.wait_for(moment)
-            person.interrupt()
+            person.interrupt() if is_confirmed else person.insist()
             assert person.wait_end() == Exit.INTERRUPTED, person.screen
         assert contents(before) == before, moment
         assert yard_files(home) == [], moment
