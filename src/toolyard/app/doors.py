@@ -54,7 +54,10 @@ async def open_doors(
     sessions = PageSessions()
     gate = _make_gate(house, port, token, sessions)
     door = HttpDoor(
-        house.relay, sessions=settings.session_limit, idle_seconds=settings.session_idle
+        house.board,
+        house.relay,
+        sessions=settings.session_limit,
+        idle_seconds=settings.session_idle,
     )
     house.dismissals.listen(door.dismiss)
 

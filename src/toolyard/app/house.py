@@ -200,7 +200,7 @@ class House:
         """The way to every link, step by step."""
         return Opener(
             [
-                HearQuestions(self.asking.hear, self.asking.prepare),
+                HearQuestions(self.asking.asked, self.asking.prepare),
                 FillIn(
                     self.expand,
                     lambda server: bool(find_secrets(server.endpoint)),

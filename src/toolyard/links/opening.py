@@ -13,6 +13,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 
 from toolyard.core.errors import SecretError
 from toolyard.core.model import Endpoint, Identity, Peer, Server, Url
@@ -22,7 +23,7 @@ from toolyard.links.keeper import OnInstalling, ignore_installing
 from toolyard.links.link import Link
 from toolyard.links.owner import EVERYBODY, Owner
 from toolyard.links.patience import Patience
-from toolyard.links.pending import QuestionHook
+from toolyard.links.pending import Requester
 from toolyard.wire.era import Era
 
 
@@ -80,23 +81,25 @@ class HearQuestions:
     """Step: somebody hears the questions of the server, and the link is used as these demand.
 
     Args:
-        hear: Returns who hears the questions that name no call.
+        asked: Hears of the questions of a server that name no call, as a `QuestionHook` does; is
+            also told the server, and whether everybody shares it.
         prepare: Readies a link for the questions that its server is known to ask.
     """
 
     def __init__(
         self,
-        hear: Callable[[Server, Owner], QuestionHook],
+        asked: Callable[[Server, bool, str, bool, list[Requester]], Requester | None],
         prepare: Callable[[Link, Server, Owner], Awaitable[None]],
     ) -> None:
-        self._hear = hear
+        self._asked = asked
         self._prepare = prepare
 
     @asynccontextmanager
     async def __call__(self, opening: Opening, proceed: Proceed) -> AsyncIterator[Link]:
         """Go on with somebody who hears questions."""
         server, owner = opening.server, opening.owner
-        heard = replace(owner, on_question=self._hear(server, owner))
+        on_question = partial(self._asked, server, owner == EVERYBODY)
+        heard = replace(owner, on_question=on_question)
         async with proceed(replace(opening, owner=heard)) as link:
             await self._prepare(link, server, owner)
             yield link

@@ -12,7 +12,7 @@ from msgspec import Raw
 from toolyard.board import Board
 from toolyard.core.addresses import check_address
 from toolyard.core.errors import ToolyardError, UnknownNameError
-from toolyard.core.model import Offer, Snapshot
+from toolyard.core.model import Offer
 from toolyard.core.names import check_name
 from toolyard.core.rows import YardStatus
 from toolyard.links.instances import Instances
@@ -126,11 +126,6 @@ class Relay:
         )
         self._both = self._common_methods()
         self._legacy, self._modern = self._legacy_methods(own), self._modern_methods(own)
-
-    @property
-    def snapshot(self) -> Snapshot:
-        """The picture, now."""
-        return self._board.snapshot
 
     def _common_methods(self) -> dict[str, Answer]:
         return {

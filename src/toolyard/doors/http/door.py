@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from msgspec import Raw
 
+from toolyard.board import Board
 from toolyard.core.caller import Caller
 from toolyard.core.errors import UnknownNameError
 from toolyard.doors.http.mcp_headers import McpHeaders
@@ -44,7 +45,8 @@ class Visit(NamedTuple):
 class HttpDoor:
     """Serves MCP over streamable HTTP."""
 
-    def __init__(self, relay: Relay, *, sessions: int, idle_seconds: float) -> None:
+    def __init__(self, board: Board, relay: Relay, *, sessions: int, idle_seconds: float) -> None:
+        self._board = board
         self._relay = relay
         self._sessions = HttpSessions(relay, limit=sessions, idle_seconds=idle_seconds)
         self._listeners: dict[ClientRequest, Caller] = {}
@@ -84,7 +86,7 @@ class HttpDoor:
         """
         if path == MCP and not caller.is_agent:
             return None
-        revision = self._relay.snapshot.revision
+        revision = self._board.snapshot.revision
         if revision != self._shown_at or len(self._shown) > self._most_shown:
             self._shown, self._shown_at = {}, revision
         if (path, caller) not in self._shown:
@@ -99,7 +101,7 @@ class HttpDoor:
             scope = PathScope(profile=caller.profile, agent=caller.agent, executor=caller.executor)
         views = self._relay.views
         usual = views.usual_key
-        shown = narrowed(usual, scope, self._relay.snapshot, views.resolve)
+        shown = narrowed(usual, scope, self._board.snapshot, views.resolve)
         shown = replace(shown, only=caller.servers)
         return shown if shown != usual else None
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from functools import partial
 from typing import Final, Protocol
 
 from toolyard.board import Board
@@ -20,8 +19,8 @@ from toolyard.core.roster import asking_of
 from toolyard.core.sharing import Asking
 from toolyard.features.sharing.store import SharingStore
 from toolyard.links.link import Link
-from toolyard.links.owner import EVERYBODY, Owner
-from toolyard.links.pending import QuestionHook, Requester
+from toolyard.links.owner import Owner
+from toolyard.links.pending import Requester
 from toolyard.wire.tasks import Tasks
 
 log = logging.getLogger(__name__)
@@ -56,18 +55,13 @@ class AskingServers:
         """The questions since the start, by `name@source`."""
         self._tasks = Tasks()
 
-    def hear(self, server: Server, owner: Owner) -> QuestionHook:
-        """Return who hears the questions of a server that name no call."""
-        return partial(self._asked, server, is_shared=owner == EVERYBODY)
-
-    def _asked(
+    def asked(
         self,
         server: Server,
+        is_shared: bool,
         method: str,
         outside: bool,
         requesters: list[Requester],
-        *,
-        is_shared: bool,
     ) -> Requester | None:
         """Take note that a server asked without saying whom; return who answers if no call can."""
         self.note(server, "" if outside else method)
