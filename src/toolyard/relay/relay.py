@@ -92,13 +92,9 @@ class Relay:
         self._board = board
         self._pool = pool
         self._instances = instances
+        offers = own_offers(own_tools)
         self.views = Views(
-            board,
-            usual_key,
-            resolve,
-            own_offers(own_tools),
-            app_hubs.offers,
-            lambda: self.subscriptions.view_keys,
+            board, usual_key, resolve, offers, app_hubs.offers, lambda: self.subscriptions.view_keys
         )
         sessions: set[Session] = set()
         self.folders = Folders(board, pool, sessions, self.views.shares)

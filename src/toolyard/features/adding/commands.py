@@ -6,7 +6,7 @@ import os
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,6 +17,9 @@ from toolyard.console.pairs import read_pairs
 from toolyard.console.starting import wait_option
 from toolyard.core.server_entries import read_entry
 from toolyard.core.transports import TRANSPORTS, read_transport
+
+if TYPE_CHECKING:
+    from toolyard.features.adding.sources import SourceOptions
 
 
 class AddCommand(click.Command):
@@ -104,23 +107,12 @@ def add_command(
     toolyard add - < server.json
     toolyard add ~/Downloads/weather.mcpb
     """
-    from toolyard.features.adding.sources import (
-        SourceOptions,
-        add_source,
-        find_source,
-        is_bundle,
-    )
-    from toolyard.features.servers.writing import servers_path, tell_added, write_server
+    from toolyard.features.adding.sources import SourceOptions, find_source
 
     if source := find_source(name, flags["command"]):
         _refuse_flags(flags)
         options = SourceOptions(values, flags["disabled"], force, yes, dry_run, no_wait)
-        if is_bundle(source[1]):
-            from toolyard.features.adding.bundle_source import add_bundle
-
-            add_bundle(context, *source, options)
-        else:
-            add_source(context, *source, options)
+        _add_source(context, source, options)
         return
     if yes and flags["command"]:
         # It is a flag of the server's own command, as in `npx -y`.
@@ -129,10 +121,36 @@ def add_command(
     entry = _entry(**flags)
     read_entry(entry)  # so that what is wrong is known before anybody is asked
     if dry_run:
-        answer = {"dry_run": True, "server": name, "file": servers_path(context)}
-        text = f"would add '{name}' to {servers_path(context)}"
-        context.terminal.answer(answer, lambda: context.terminal.say(text))
-        return
+        _show_only(context, name)
+    else:
+        _add_entry(context, name, entry, force, no_wait)
+
+
+def _add_source(context: CliContext, source: tuple[str, str], options: SourceOptions) -> None:
+    """Add what a link, JSON or a bundle describes."""
+    from toolyard.features.adding.sources import add_source, is_bundle
+
+    if is_bundle(source[1]):
+        from toolyard.features.adding.bundle_source import add_bundle
+
+        add_bundle(context, *source, options)
+    else:
+        add_source(context, *source, options)
+
+
+def _show_only(context: CliContext, name: str) -> None:
+    from toolyard.features.servers.writing import servers_path
+
+    answer = {"dry_run": True, "server": name, "file": servers_path(context)}
+    text = f"would add '{name}' to {servers_path(context)}"
+    context.terminal.answer(answer, lambda: context.terminal.say(text))
+
+
+def _add_entry(
+    context: CliContext, name: str, entry: Mapping[str, object], force: bool, no_wait: bool
+) -> None:
+    from toolyard.features.servers.writing import tell_added, write_server
+
     hint = "use --force to replace it"
     ordered = write_server(context, name, entry, force=force, hint=hint)
     if "command" in entry and not _is_found(entry):
