@@ -40,6 +40,9 @@ TEXTS: tuple[tuple[str, str], ...] = (
     (r"(/packages/[^/]+)/[0-9a-f]{8}\b", r"\1/00000000"),
     (r"\b[0-9a-f]{16,63}\b", "0" * 16),
     (r"\b(code|client_id|state|code_challenge|redirect_uri)=[^&\s\"]+", r"\1=0"),
+    # Install links of the hub, which hold a path of this machine, encoded.
+    (r"(vscode:mcp/install\?)\S+", r"\1{entry}"),
+    (r"(mcp/install\?name=toolyard&config=)\S+", r"\1{entry}"),
     # Our version, and how long calls took, among the numbers for Prometheus.
     (rf"\b(Toolyard |version=\"){re.escape(__version__)}\b", r"\g<1>0.0.0"),
     (r"^(toolyard_call_duration_seconds_(?:bucket|sum)\{[^}]*\}) [\d.e+-]+$", r"\1 1"),

@@ -29,6 +29,7 @@ API: tuple[Topic, ...] = (
     yard_topics.yard,
     yard_topics.events,
     yard_topics.servers_,
+    yard_topics.adding,
     yard_topics.trust,
     yard_topics.sharing,
     yard_topics.tools,

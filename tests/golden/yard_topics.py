@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
 from tests.control.company import entry, servers
@@ -63,6 +64,16 @@ async def servers_(record: Recorder) -> None:
         await yard.ask("POST", f"{SERVERS}/one/refresh")
         await yard.ask("POST", f"{SERVERS}/one/deactivate")
         await yard.ask("POST", f"{SERVERS}/nobody/activate")
+
+
+async def adding(record: Recorder) -> None:
+    """Text that describes servers, and links by which other programs add the hub."""
+    link = "cursor://anysphere.cursor-deeplink/mcp/install?name=time&config="
+    config = base64.b64encode(b'{"command": "uvx", "args": ["mcp-server-time"]}').decode()
+    async with record.yard() as yard:
+        await yard.ask("POST", f"{SERVERS}/read", {"text": link + config})
+        await yard.ask("POST", f"{SERVERS}/read", {"text": '{"mcpServers": {"a": {"url": 5}}}'})
+        await yard.ask("GET", "/api/v1/clients/links")
 
 
 async def _write_servers(yard: Yard) -> None:
