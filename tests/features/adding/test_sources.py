@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Toolyard
+from tests.fixtures.keyrings import InMemory
 from toolyard.console.exits import Exit
 from toolyard.core.install_links import cursor_link, vscode_link
 from toolyard.features.servers.store import ServersFile
@@ -67,6 +68,20 @@ def test_the_values_of_a_link_are_given_or_asked_for_and_secrets_are_kept(
     words = ("--value", "site=a${b}", "--value", "key=${keyring:mine}")
     assert toolyard("add", link, "--yes", *words).code == 0
     assert written(home)["web"]["env"] == {"KEY": "${keyring:mine}", "SITE": "a$${b}"}
+
+
+def test_a_token_in_pasted_json_moves_into_the_store(
+    toolyard: Toolyard, home: Path, monkeypatch: pytest.MonkeyPatch, a_keyring: InMemory
+) -> None:
+    token = "ghp_fakefakefakefakefakefakefakefake0000"
+    text = json.dumps({"git": {"command": "run", "env": {"GIT_TOKEN": token}, "timeout": 5}})
+    monkeypatch.setattr("sys.stdin", io.StringIO(text))
+
+    assert toolyard("add", "-", "--yes").code == 0
+
+    assert list(a_keyring.kept.values()) == [token]
+    entry = written(home)["git"]
+    assert entry["env"]["GIT_TOKEN"].startswith("${keyring:") and entry["timeout"] == 5
 
 
 def test_flags_that_describe_the_server_do_not_go_with_a_link(

@@ -14,7 +14,13 @@ from toolyard.console.terminal import visible
 from toolyard.core.install_links import is_link
 from toolyard.features.adding.model import Proposal
 from toolyard.features.adding.pasted import LONGEST, read_pasted
-from toolyard.features.adding.values import can_ask, collect_values, keep_values, read_given
+from toolyard.features.adding.values import (
+    can_ask,
+    collect_values,
+    keep_values,
+    move_secrets,
+    read_given,
+)
 
 if TYPE_CHECKING:
     from toolyard.core.jsontypes import JsonObject
@@ -150,7 +156,8 @@ def write_entries(
     from toolyard.features.servers.writing import servers_path, tell_added, write_server
 
     for name, entry in entries.items():
-        whole = entry | ({"disabled": True} if options.disabled else {})
+        bare = move_secrets(context, name, entry)
+        whole = bare | ({"disabled": True} if options.disabled else {})
         ordered = write_server(context, name, whole, force=options.force, hint=TAKEN)
         if len(entries) == 1:
             tell_added(context, name, ordered, wait=not options.no_wait)

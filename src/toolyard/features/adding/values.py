@@ -9,7 +9,11 @@ from collections.abc import Mapping, Sequence
 import click
 
 from toolyard.console.context import CliContext
+from toolyard.core.endpoint import write_endpoint
+from toolyard.core.endpoint_fields import ENDPOINT_KEYS
 from toolyard.core.errors import ConfigError
+from toolyard.core.jsontypes import JsonObject
+from toolyard.core.server_entries import read_entry
 from toolyard.features.adding.model import Proposal, WantedValue, literal
 from toolyard.records.secrets.mask import MASK, is_reference
 
@@ -96,6 +100,23 @@ def _kept(context: CliContext, wanted: WantedValue, values: tuple[str, ...]) -> 
     MASK.add(order.value)
     context.run_here(put_secret, order)
     return (Secrets(context.settings.state_dir).planned(order.name).reference,)
+
+
+def move_secrets(context: CliContext, name: str, entry: JsonObject) -> JsonObject:
+    """Return an entry without the secrets that stand in it; they are kept, and told by name."""
+    from toolyard.features.secrets.moving import SecretMover
+    from toolyard.features.secrets.operations import NewSecret, put_secret
+    from toolyard.features.secrets.store import Secrets
+
+    mover = SecretMover(Secrets(context.settings.state_dir))
+    moved = mover.move_out(name, read_entry(entry).endpoint)
+    if not moved.values:
+        return entry
+    for secret, value in moved.values.items():
+        context.run_here(put_secret, NewSecret(secret, value, or_file=True))
+    context.terminal.note(f"note: moved secrets into your store: {', '.join(moved.values)}")
+    rest = {key: value for key, value in entry.items() if key not in ENDPOINT_KEYS}
+    return write_endpoint(moved.endpoint) | rest
 
 
 def read_given(words: Sequence[str]) -> dict[str, tuple[str, ...]]:

@@ -192,7 +192,9 @@ def _tell(
         if not dry_run:
             context.terminal.say(f"imported {_amount(taken, profiles)}")
         if profiles:
-            context.terminal.say("clients use a profile with: toolyard mcp --profile NAME")
+            context.terminal.say(
+                "give one to a client with: toolyard connect CLIENT --profile NAME"
+            )
 
 
 def _tell_secrets(
