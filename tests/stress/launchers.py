@@ -115,19 +115,26 @@ class Yard:
                 self.run("up", "--detach")
             elif json.loads(status.stdout)["servers"][0]["status"] in ("ready", "idle"):
                 return time.monotonic() - began
-            PAUSE.wait(0.5)
+            PAUSE.wait(1.0)
         return None
 
     def answers_by_hand(self) -> bool:
         """Start the launcher as a person would; return whether its server answers."""
         process = subprocess.Popen(
-            self.argv, env=self.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            self.argv,
+            env=self.env,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            start_new_session=True,
         )
         assert process.stdin and process.stdout
         process.stdin.write(json.dumps(GREETING) + "\n")
         process.stdin.flush()
         line = process.stdout.readline()
-        process.stdin.close()
+        with suppress(ProcessLookupError):  # not every server ends when its stdin does
+            os.killpg(process.pid, signal.SIGTERM)
         process.wait(PATIENCE)
         return '"serverInfo"' in line
 
