@@ -40,7 +40,7 @@ def follow_starts(
             _clear(terminal)
             _say(terminal, f"  {name.ljust(width)}  {describe_start(terminal, rows[name])}")
         if waiting:
-            _show_waiting(terminal, waiting)
+            _show_waiting(terminal, [_name_with_state(name, rows.get(name)) for name in waiting])
             interrupts.pause(PAUSE)
     _clear(terminal)
     return [settled[name] for name in names]
@@ -54,26 +54,31 @@ def has_settled(row: ServerRow) -> bool:
 
 
 def is_good(row: ServerRow) -> bool:
-    """Return whether a server can be used as it is meant to be."""
-    return not row.enabled or (row.status != "failing" and row.problem is None)
+    """Return whether a server can be used; one of its lists may have failed."""
+    is_well = row.problem is None and row.status != "failing"
+    return not row.enabled or is_well or row.status in ("ready", "idle")
 
 
 def describe_start(terminal: Terminal, row: ServerRow) -> str:
     """Return how a server came out, on one line."""
     if not row.enabled:
         return terminal.word("disabled")
-    if row.problem is not None:
-        hint = f" (hint: {clean(row.problem.hint)})" if row.problem.hint else ""
-        return f"{terminal.paint('not ready', 'red')}: {clean(row.problem.text)}{hint}"
-    if row.status == "failing":
-        return terminal.paint("not ready", "red")
-    return f"{terminal.word('ready')}, {row.tools} tool{'s' * (row.tools != 1)}"
+    trouble = f": {clean(row.problem.text)}" if row.problem else ""
+    trouble += f" (hint: {clean(row.problem.hint)})" if row.problem and row.problem.hint else ""
+    if not is_good(row):
+        return terminal.paint("not ready", "red") + trouble
+    return f"{terminal.word('ready')}, {row.tools} tool{'s' * (row.tools != 1)}{trouble}"
 
 
 def _say(terminal: Terminal, text: str) -> None:
     if not terminal.as_json:
         terminal.say(text)
         sys.stdout.flush()
+
+
+def _name_with_state(name: str, row: ServerRow | None) -> str:
+    """A server that is waited for; one that installs its package says so."""
+    return f"{name} (installing)" if row and row.status == "installing" else name
 
 
 def _has_transient(terminal: Terminal) -> bool:
