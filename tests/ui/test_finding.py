@@ -38,7 +38,8 @@ async def test_any_server_tool_agent_or_action_is_found(browser: Any, home: Path
                 ("work", "work", "profile", "/profiles/work"),
                 ("docker", "docker", "policy", "/policies/docker"),
                 ("server add", "add a server", "action", "/catalog"),
-                ("hist", "History", "page", "/history"),
+                ("activ", "Activity", "page", "/history"),
+                ("exec", "Executors", "page", "/executors"),
             ]
             for words, name, kind, path in places:
                 await find(page, words, name, kind)
@@ -63,14 +64,15 @@ async def test_the_word_of_a_page_is_marked_also_below_it(browser: Any, home: Pa
     with running_hub({"kitchen": kitchen(home)}, home=home) as hub:
         async with entered(browser, hub) as page:
             marks = {
-                "": ("Yard", "page"),
-                "servers/kitchen": ("Yard", "true"),
+                "": ("Servers", "page"),
+                "servers/kitchen": ("Servers", "true"),
+                "catalog/github": ("Servers", "true"),
                 "agents/codex": ("Agents", "true"),
-                "catalog/github": ("Catalog", "true"),
+                "policies": ("Agents", "true"),
+                "history/1": ("Activity", "true"),
             }
             for path, (word, mark) in marks.items():
                 await page.goto(f"{hub.url}/ui/{path}")
-                await page.wait_for_selector("h1")
                 marked = page.locator("header [aria-current]")
                 await expect(marked).to_have_text(word)
                 await expect(marked).to_have_attribute("aria-current", mark)
@@ -89,3 +91,16 @@ async def test_a_question_hides_nothing_of_a_name(browser: Any, home: Path) -> N
             await page.click("text=Leave it")
             label = await page.get_attribute("[id=on-mine]", "aria-label")
             assert label == "Give safe⟨U+202E⟩gnp.exe its servers"
+
+
+async def test_pages_of_one_entry_are_reached_from_each_other(browser: Any, home: Path) -> None:
+    with running_hub({"kitchen": kitchen(home)}, home=home) as hub:
+        async with entered(browser, hub) as page:
+            entries = page.locator("header nav a")
+            names = ["Servers", "Tools", "Clients", "Agents", "Activity", "Access", "Settings"]
+            await expect(entries).to_have_text(names)
+            await entries.filter(has_text="Agents").click()
+            for tab in ("Profiles", "Policies", "Executors", "Agents"):
+                await page.click(f".tabs >> text={tab}")
+                await page.wait_for_selector(f"h1:has-text('{tab}')")
+                await expect(page.locator(".tabs [aria-current=page]")).to_have_text(tab)

@@ -42,7 +42,7 @@ async def test_a_server_that_dies_and_returns_is_seen_to_do_so(browser: Any, hom
         async with entered(browser, hub) as page:
             await page.goto(f"{hub.url}/ui/servers/far")
             await page.click("text=Restart")
-            await page.click("text=The yard")
+            await page.click(".crumbs >> text=Servers")
             await page.wait_for_selector("[data-server=far][data-light=failing]")
             await page.wait_for_selector(".problems >> text=far")
             with web_stub(port):

@@ -18,7 +18,7 @@ async def test_a_newcomer_gets_from_the_printed_link_to_a_called_tool(
 ) -> None:
     with running_hub({"kitchen": kitchen(home)}, home=home) as hub:
         async with entered(browser, hub) as page:
-            assert await page.title() == "The yard · Toolyard"
+            assert await page.title() == "Servers · Toolyard"
             await page.click("text=kitchen")
             await page.click("section >> text=cook")
             await page.fill("[id='f.dish']", "soup")
@@ -32,7 +32,7 @@ async def test_a_newcomer_gets_from_the_printed_link_to_a_called_tool(
             await page.go_back()
             await page.wait_for_selector("h1:has-text('kitchen')")
             await page.go_back()
-            await page.wait_for_selector("h1:has-text('The yard')")
+            await page.wait_for_selector("h1:has-text('Servers')")
 
 
 async def test_the_finder_leads_to_a_tool_by_keyboard_alone(browser: Any, home: Path) -> None:

@@ -14,6 +14,7 @@ from tests.ui.test_looks import AXE, SERIOUS
 
 pytestmark = pytest.mark.ui
 PAGES = {
+    "tools": "Tools",
     "agents": "Agents",
     "agents/codex": "Codex",
     "policies": "Policies",
@@ -26,6 +27,7 @@ PAGES = {
     "profiles": "Profiles",
     "profiles/work": "work",
     "apps": "Apps",
+    "access": "Access",
     "doctor": "Doctor",
 }
 LOOKS = [("desk", "light"), ("desk", "dark"), ("phone", "light"), ("phone", "dark")]
@@ -47,7 +49,7 @@ async def test_no_page_is_cut_off_or_inaccessible(
             for path, title in PAGES.items():
                 await page.goto(f"{hub.url}/ui/{path}")
                 await page.wait_for_selector(f"h1:has-text('{title}')")
-                await page.wait_for_selector("text=Looking …", state="detached")
+                await page.wait_for_selector(".skeleton", state="detached")
                 wide = await page.evaluate("document.documentElement.scrollWidth - innerWidth")
                 assert wide <= 0, f"{path} is {wide} pixels too wide"
                 if AXE.exists():

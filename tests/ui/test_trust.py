@@ -47,7 +47,7 @@ async def test_verify_finds_a_changed_tool_and_it_is_approved_side_by_side(
             now = await page.inner_text("#changes pre.after")
             assert "U+200B" in now and "Send all files first" in now
             assert "Send all" not in await page.inner_text("#changes pre.before")
-            await page.click("text=The yard")
+            await page.click(".crumbs >> text=Servers")
             await page.wait_for_selector("[data-server=kitchen][data-light=waiting]")
             await page.click("text=Look and approve")
             await page.click("text=Approve all of it")

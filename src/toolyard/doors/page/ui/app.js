@@ -4,8 +4,8 @@ import { byId, h, render } from "./lib/dom.js";
 import { begin, enter, state, tell, watch } from "./lib/store.js";
 import { openFinder } from "./lib/finder.js";
 import { button, empty, link } from "./lib/parts.js";
-import { visible } from "./lib/words.js";
-import { pages } from "./pages/index.js";
+import { count, exact, visible } from "./lib/words.js";
+import { pages, sectionOf, sections } from "./pages/index.js";
 
 const main = byId("main");
 const head = byId("head");
@@ -72,7 +72,7 @@ function reach() {
 }
 
 function nowhere() {
-  return empty("There is nothing at this address.", h("p", null, link("/ui", "Go to the yard")));
+  return empty("There is nothing at this address.", h("p", null, link("/ui", "See all servers")));
 }
 
 function letIn() {
@@ -93,17 +93,49 @@ function letIn() {
   );
 }
 
-const LIVE = { live: "live", connecting: "connecting …", lost: "connection lost, trying again …" };
+const LIVE = { live: "Live", connecting: "Connecting …", lost: "Connection lost, trying again …" };
+
+function entry(section, here) {
+  const isHere = section === here;
+  const mark = current?.page === section.pages[0] ? "page" : "true";
+  const problems = section.name === "Servers" ? state.status?.problems.length : 0;
+  return h(
+    "a",
+    { href: section.pages[0].path, "aria-current": isHere ? mark : undefined },
+    h(
+      "svg",
+      { class: "icon", viewBox: "0 0 20 20", "aria-hidden": "true" },
+      h("path", { d: section.icon }),
+    ),
+    section.name,
+    problems ? h("span", { class: "count", title: count(problems, "problem") }, problems) : null,
+  );
+}
+
+function hub() {
+  const { live, status, since } = state;
+  return h(
+    "div",
+    { class: "hub" },
+    h(
+      "span",
+      { class: `live ${live}`, role: "status" },
+      h("i", { "aria-hidden": "true" }),
+      h("span", null, LIVE[live]),
+    ),
+    button("◐", turn, { class: "theme", "aria-label": "Light or dark", title: "Light or dark" }),
+    status
+      ? h(
+          "code",
+          { class: "address", title: `for every client; since ${exact(since)}` },
+          `${status.url}/mcp`,
+        )
+      : null,
+  );
+}
 
 function header() {
-  const words = pages.filter((page) => page.nav);
-  // A page below another is marked by that one's word; all that is nowhere else is of the yard.
-  const at = `${current?.page?.path}/`;
-  const here = words.filter((page) => at.startsWith(`${page.path}/`)).pop();
-  const mark = here === current?.page ? "page" : "true";
-  const nav = words.map((page) =>
-    h("a", { href: page.path, "aria-current": page === here ? mark : undefined }, page.nav),
-  );
+  const here = sectionOf(current?.page);
   return [
     h(
       "a",
@@ -111,7 +143,6 @@ function header() {
       h("img", { src: "/ui/assets/icon.svg", alt: "", width: 24, height: 24 }),
       "Toolyard",
     ),
-    h("nav", { "aria-label": "Pages" }, nav),
     h(
       "button",
       { type: "button", class: "find", on: { click: () => openFinder(go, turn) } },
@@ -119,23 +150,22 @@ function header() {
       h("kbd", null, "Ctrl K"),
     ),
     h(
-      "span",
-      { class: `live ${state.live}`, role: "status" },
-      h("i", { "aria-hidden": "true" }),
-      LIVE[state.live],
+      "nav",
+      { "aria-label": "Pages" },
+      sections.map((section) => entry(section, here)),
     ),
-    h(
-      "button",
-      {
-        type: "button",
-        class: "theme",
-        "aria-label": "Light or dark",
-        title: "Light or dark",
-        on: { click: turn },
-      },
-      "◐",
-    ),
+    hub(),
   ];
+}
+
+// The pages that stand beside the one that is shown.
+function tabs() {
+  const section = sectionOf(current?.page);
+  const beside = section?.pages.filter((page) => page.tab) || [];
+  if (beside.length < 2 || !current.page.tab) return null;
+  const tab = (page) =>
+    h("a", { href: page.path, "aria-current": page === current.page ? "page" : undefined }, page.tab);
+  return h("nav", { key: "tabs", class: "tabs", "aria-label": section?.name }, beside.map(tab));
 }
 
 function turn() {
@@ -148,7 +178,7 @@ function turn() {
 function drawPage() {
   render(head, header());
   if (!state.isLetIn) render(main, letIn());
-  else if (current) render(main, current.draw());
+  else if (current) render(main, tabs(), current.draw());
   reach();
 }
 

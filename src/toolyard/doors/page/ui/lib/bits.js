@@ -8,13 +8,28 @@ export const small = (...kids) => h("span", { class: "quiet" }, ...kids);
 export const under = (...kids) => h("span", { class: "quiet under" }, ...kids);
 export const tag = (...kids) => h("span", { class: "tag" }, ...kids);
 export const top = (title, ...kids) => h("div", { class: "top" }, h("h1", null, title), ...kids);
-export const crumbs = (href, words) => h("p", { class: "crumbs" }, h("a", { href }, words));
+// The way to a page: pairs of an address and its words.
+export const crumbs = (...way) =>
+  h(
+    "p",
+    { class: "crumbs" },
+    way.map((href, at) => (at % 2 ? null : [h("a", { href }, way[at + 1]), " / "])),
+  );
 // A link out of the page, which tells nobody where it came from.
 export const away = (href, words) =>
   h("a", { href, target: "_blank", rel: "noopener noreferrer" }, words);
 export const submit = (words, disabled = false) =>
   h("button", { type: "submit", class: "main", disabled }, words);
-export const looking = () => quiet("Looking …");
+// Stands where something will be, in about its size, so that nothing jumps when it comes.
+export const looking = () =>
+  h(
+    "div",
+    { class: "skeleton", role: "status", "aria-label": "Loading" },
+    h("i", null),
+    h("i", null),
+    h("i", null),
+    h("i", null),
+  );
 
 export function sheet(title, ...kids) {
   return h("section", { class: "card", "aria-label": title }, h("h2", null, title), ...kids);

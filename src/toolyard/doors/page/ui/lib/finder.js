@@ -5,7 +5,7 @@ import { quiet, small } from "./bits.js";
 import { ask, segment, state } from "./store.js";
 import { run, serverPath, toolPath } from "./parts.js";
 import { short, visible } from "./words.js";
-import { pages } from "../pages/index.js";
+import { sections } from "../pages/index.js";
 import { agentPath, turnAgent } from "../pages/agents.js";
 import { policyPath } from "../pages/policies.js";
 import { profilePath } from "../pages/profiles.js";
@@ -28,7 +28,11 @@ function places(turn) {
   const found = [];
   const place = (kind, name, path, more = "") => found.push({ kind, name, path, more });
   const act = (name, action, more = "") => found.push({ kind: "action", name, run: action, more });
-  for (const page of pages) if (page.nav) place("page", page.nav, page.path);
+  for (const section of sections) {
+    place("page", section.name, section.pages[0].path);
+    for (const page of section.pages.slice(1))
+      if (page.tab) place("page", page.tab, page.path, section.name);
+  }
   for (const { alias, title, enabled, status } of state.status?.servers || []) {
     const does = (order, words, done, more) => {
       const path = `/servers/${segment(alias)}/${order}`;

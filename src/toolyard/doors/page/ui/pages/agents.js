@@ -162,4 +162,4 @@ function open(place) {
   ];
 }
 
-export const page = { path: "/ui/agents", title: () => "Agents", nav: "Agents", open };
+export const page = { path: "/ui/agents", title: () => "Agents", tab: "Agents", open };

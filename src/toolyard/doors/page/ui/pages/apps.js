@@ -250,4 +250,4 @@ function open(place) {
   };
 }
 
-export const page = { path: "/ui/apps", title: () => "Apps", nav: "Apps", open };
+export const page = { path: "/ui/apps", title: () => "Apps", tab: "Apps", open };

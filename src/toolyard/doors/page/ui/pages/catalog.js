@@ -266,4 +266,4 @@ function open(place) {
   ];
 }
 
-export const page = { path: "/ui/catalog", title: () => "Catalog", nav: "Catalog", open };
+export const page = { path: "/ui/catalog", title: () => "Catalog", open };

@@ -292,4 +292,4 @@ function open(place) {
   };
 }
 
-export const page = { path: "/ui/clients", title: () => "Clients", nav: "Clients", open };
+export const page = { path: "/ui/clients", title: () => "Clients", open };

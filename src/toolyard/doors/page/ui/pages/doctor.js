@@ -133,4 +133,4 @@ function open(place) {
   };
 }
 
-export const page = { path: "/ui/doctor", title: () => "Doctor", nav: "Doctor", open };
+export const page = { path: "/ui/doctor", title: () => "Doctor", tab: "Doctor", open };

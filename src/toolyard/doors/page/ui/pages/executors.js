@@ -230,4 +230,4 @@ function open(place) {
   ];
 }
 
-export const page = { path: "/ui/executors", title: () => "Executors", nav: "Executors", open };
+export const page = { path: "/ui/executors", title: () => "Executors", tab: "Executors", open };

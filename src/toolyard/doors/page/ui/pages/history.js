@@ -185,4 +185,4 @@ function open(place) {
   ];
 }
 
-export const page = { path: "/ui/history", title: () => "History", nav: "History", open };
+export const page = { path: "/ui/history", title: () => "History", tab: "History", open };

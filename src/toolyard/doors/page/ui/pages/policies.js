@@ -56,4 +56,4 @@ function open(place) {
   ];
 }
 
-export const page = { path: "/ui/policies", title: () => "Policies", nav: "Policies", open };
+export const page = { path: "/ui/policies", title: () => "Policies", tab: "Policies", open };

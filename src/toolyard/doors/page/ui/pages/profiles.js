@@ -81,4 +81,4 @@ function open(place) {
   ];
 }
 
-export const page = { path: "/ui/profiles", title: () => "Profiles", nav: "Profiles", open };
+export const page = { path: "/ui/profiles", title: () => "Profiles", tab: "Profiles", open };

@@ -1,7 +1,7 @@
 // One server: how it is doing and why, what it offers, what changed, what it says and who calls it.
 
 import { h } from "../lib/dom.js";
-import { facts, heads, quiet, small, tag } from "../lib/bits.js";
+import { crumbs, facts, heads, looking, quiet, small, tag } from "../lib/bits.js";
 import { ask, listen, segment, state } from "../lib/store.js";
 import {
   button,
@@ -105,10 +105,10 @@ function draw(parts) {
     return empty(
       `There is no server “${visible(alias)}”.`,
       h("p", null, visible(mine.gone.hint)),
-      h("p", null, link("/ui", "Go to the yard")),
+      h("p", null, link("/ui", "See all servers")),
     );
   const server = state.status?.servers.find((row) => row.alias === alias) || mine.details;
-  if (!server || !mine.details) return quiet("Looking at this server …");
+  if (!server || !mine.details) return looking();
   return [
     heading(server, parts),
     server.problem
@@ -149,7 +149,7 @@ function heading(server, { mine, act, verify }) {
     h(
       "div",
       null,
-      quiet(link("/ui", "The yard"), " / "),
+      crumbs("/ui", "Servers"),
       h("h1", null, visible(server.alias)),
       server.title && server.title !== server.alias ? quiet(short(server.title)) : null,
       h("p", null, stateOf(server)),

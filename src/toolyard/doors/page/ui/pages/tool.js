@@ -1,7 +1,7 @@
 // Try a tool: a form and its JSON in step, the call as it runs, and what came of it.
 
 import { h } from "../lib/dom.js";
-import { away, quiet, small, submit } from "../lib/bits.js";
+import { away, crumbs, looking, quiet, small, submit } from "../lib/bits.js";
 import { ask, onPicture, order, segment, state } from "../lib/store.js";
 import {
   button,
@@ -175,10 +175,10 @@ function draw(parts) {
       visible(mine.gone.message),
       h("p", null, link(serverPath(alias), `See what ${visible(alias)} offers`)),
     );
-  if (!mine.form || !state.status) return quiet("Looking at this tool …");
+  if (!mine.form || !state.status) return looking();
   const { offer } = mine;
   return [
-    quiet(link("/ui", "The yard"), " / ", link(serverPath(alias), visible(alias)), " /"),
+    crumbs("/ui", "Servers", serverPath(alias), visible(alias)),
     h("h1", null, short(offer.title || tool, 120)),
     offer.title && offer.title !== tool ? quiet(visible(tool)) : null,
     about(offer.description),

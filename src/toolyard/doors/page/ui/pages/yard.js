@@ -1,7 +1,7 @@
 // The yard: every server, how it is doing, and what wants a hand.
 
 import { h, remembered } from "../lib/dom.js";
-import { quiet, small, top, under } from "../lib/bits.js";
+import { looking, quiet, small, top, under } from "../lib/bits.js";
 import { state } from "../lib/store.js";
 import {
   empty,
@@ -117,7 +117,7 @@ function nothing() {
 
 function draw() {
   const status = state.status;
-  if (!status) return quiet("Looking at the yard …");
+  if (!status) return looking();
   const ready = status.servers.filter((server) => lightOf(server) === "ready").length;
   const tools = status.servers.reduce(
     (sum, server) => sum + (server.enabled ? server.tools : 0),
@@ -132,7 +132,7 @@ function draw() {
   ];
   return [
     top(
-      "The yard",
+      "Servers",
       quiet(
         `${figures.join(", ")}, `,
         h(
@@ -149,4 +149,4 @@ function draw() {
   ];
 }
 
-export const page = { path: "/ui", title: () => "The yard", nav: "Yard", open: () => draw };
+export const page = { path: "/ui", title: () => "Servers", tab: "Servers", open: () => draw };
