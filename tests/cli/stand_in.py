@@ -31,6 +31,7 @@ SERVER = {
     "title": "",
     "project": "",
     "enabled": True,
+    "state": "ready",
     "status": "ready",
     "starting_since": None,
     "transport": "stdio",

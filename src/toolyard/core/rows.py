@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Literal
 
 import msgspec
@@ -39,6 +40,23 @@ def held_also(held: Held) -> list[HeldPart]:
     return [HeldPart(*part) for part in sorted(held.parts) if part[0] != "tools"]
 
 
+class ServerState(StrEnum):
+    """The one word for the state of a server, at every door."""
+
+    KNOWN = "known"
+    """Not started yet."""
+    STARTING = "starting"
+    INSTALLING = "installing"
+    """Its launcher fetches its package first."""
+    READY = "ready"
+    IDLE = "idle"
+    """Stopped because nobody needed it; the next call starts it again."""
+    FAILING = "failing"
+    WAITING = "waiting"
+    """For you: to approve a change, or to log in."""
+    DISABLED = "disabled"
+
+
 class ServerRow(msgspec.Struct, frozen=True):
     """One server, in short."""
 
@@ -49,7 +67,9 @@ class ServerRow(msgspec.Struct, frozen=True):
     project: str
     """The folder of the project whose clients alone it is offered to; empty for everybody."""
     enabled: bool
+    state: ServerState
     status: str
+    """The state of its connection alone."""
     starting_since: float | None
     """When it began to start, in seconds since the epoch, if it is starting or installing."""
     transport: Transport

@@ -258,8 +258,8 @@ def format_status(status: YardStatus | LimitedStatus) -> str:
     """The status as people read it."""
     lines = [f"Toolyard {status.version}: {len(status.servers)} servers"]
     for server in status.servers:
-        tick = {"ready": "✓", "failing": "✗"}.get(server.status, "·")
-        state = f"{server.status}, {server.tools} tools"
+        tick = {"ready": "✓", "failing": "✗"}.get(server.state, "·")
+        state = f"{server.state}, {server.tools} tools"
         line = f"  {tick} {server.alias} ({server.transport}) — {state}"
         lines.append(line if server.enabled else f"  · {server.alias} — disabled")
     for problem in status.problems:

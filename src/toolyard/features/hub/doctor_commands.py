@@ -196,8 +196,8 @@ def _examine_hub(status: YardStatus) -> Iterator[Finding]:
         yield Finding(False, problem.text, problem.hint, problem.code, problem.subject)
     for server in status.servers:
         if server.enabled and not server.problem:
-            counted = f"{server.tools} tools" if server.status == "ready" else ""
-            text = f"server '{server.alias}' is {server.status}"
+            counted = f"{server.tools} tools" if server.state == "ready" else ""
+            text = f"server '{server.alias}' is {server.state}"
             yield Finding(True, f"{text}, {counted}" if counted else text)
     for app in status.apps:
         yield from _examine_app(app)

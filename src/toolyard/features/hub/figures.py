@@ -49,6 +49,8 @@ class Figures(msgspec.Struct, frozen=True):
     passed: int
     """How many calls were over since the hub began: events tell of those that follow."""
     has_history: bool
+    p95_ms: float
+    """Of all calls of the last hour."""
     servers: list[ServerFigures]
 
 
@@ -67,7 +69,8 @@ async def make_figures(yard: Yard, now: datetime) -> Figures:
         _row(entry, pool, by_server.get(entry.alias, []), now)
         for entry in yard.snapshot.entries.values()
     ]
-    return Figures(now, passed, is_kept, rows)
+    p95 = percentile(sorted(call.ms for call in calls), 95)
+    return Figures(now, passed, is_kept, p95, rows)
 
 
 def _row(entry: Entry, pool: LinkPool, calls: list[Recorded], now: datetime) -> ServerFigures:

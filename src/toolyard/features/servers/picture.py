@@ -9,7 +9,7 @@ from toolyard.core.model import Command, Entry, Problem, Snapshot
 from toolyard.core.parts import spell
 from toolyard.core.problems import ProblemCode
 from toolyard.core.roster import asking_of
-from toolyard.core.rows import ServerRow, held_also, problem_row
+from toolyard.core.rows import ServerRow, ServerState, held_also, problem_row
 from toolyard.features.servers.addresses import address_problems
 from toolyard.links.keeper import Keeper
 
@@ -86,6 +86,22 @@ def _named(words: Iterable[str]) -> str:
     return ", ".join(names[:NAMED]) + more
 
 
+def state_of(entry: Entry) -> ServerState:
+    """Return the one word for a server: a person's part comes before what its link says."""
+    trouble = entry.server.problem or entry.problem
+    if not entry.server.enabled:
+        return ServerState.DISABLED
+    if entry.held.parts or (trouble is not None and _is_for_you(trouble)):
+        return ServerState.WAITING
+    if trouble is not None:
+        return ServerState.FAILING
+    return ServerState(entry.status.value)
+
+
+def _is_for_you(problem: Problem) -> bool:
+    return problem.code == ProblemCode.AUTH_NEEDED or problem.code.startswith("pin-")
+
+
 def server_row(snapshot: Snapshot, entry: Entry, keeper: Keeper | None) -> ServerRow:
     """Return a server of the picture in short; `keeper` is that of its link, if it has one."""
     server, peer = entry.server, entry.peer
@@ -98,6 +114,7 @@ def server_row(snapshot: Snapshot, entry: Entry, keeper: Keeper | None) -> Serve
         title=server.title,
         project=server.project,
         enabled=server.enabled,
+        state=state_of(entry),
         status=entry.status.value,
         starting_since=keeper.starting_since if keeper else None,
         transport="stdio" if isinstance(server.endpoint, Command) else server.endpoint.kind,

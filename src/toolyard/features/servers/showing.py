@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from toolyard.features.servers.details import ServerDetails
     from toolyard.features.servers.instances import InstanceRow
 
-SERVERS = ("server", "status", "transport", "tools", "prompts", "resources", "problem")
+SERVERS = ("server", "state", "transport", "tools", "prompts", "resources", "problem")
 INSTANCES = ("server", "for", "status", "where", "since", "memory", "restarts", "note")
 
 
@@ -38,11 +38,9 @@ def _server_cells(server: ServerRow, is_counted: bool) -> list[str]:
 
 def _state(server: ServerRow) -> str:
     """The state of a server, and for how long it has been starting: `installing, 34 s`."""
-    if not server.enabled:
-        return "disabled"
     if server.starting_since is None:
-        return server.status
-    return f"{server.status}, {max(0.0, time.time() - server.starting_since):.0f} s"
+        return server.state
+    return f"{server.state}, {max(0.0, time.time() - server.starting_since):.0f} s"
 
 
 def show_instances(context: CliContext, rows: Sequence[InstanceRow]) -> None:
