@@ -57,6 +57,48 @@ async def test_a_server_is_added_changed_and_removed(yard: Doors) -> None:
     assert "three" not in (yard.home / "servers.json").read_text()
 
 
+async def test_a_server_is_edited_and_copied_without_its_secrets_being_told(yard: Doors) -> None:
+    written = {"command": "true", "env": {"TOKEN": "fake-token", "MODE": "${MODE:-x}"}}
+    new = {"name": "own", "entry": {**written, "disabled": True}}
+    assert (await send(yard, "POST", "/api/v1/servers", new)).status == 201
+    shown = (await send(yard, "GET", "/api/v1/servers/own/entry")).json()
+    assert "fake-token" not in json.dumps(shown)
+    assert shown["name"] == "own"
+
+    edited = {**shown["entry"], "command": "false"}
+    assert (await send(yard, "PUT", "/api/v1/servers/own", edited)).status == 200
+    copy = {"name": "copy", "entry": shown["entry"], "like": "own"}
+    assert (await send(yard, "POST", "/api/v1/servers", copy)).status == 201
+    servers = json.loads((yard.home / "servers.json").read_text())["mcpServers"]
+    assert servers["own"] == {**new["entry"], "command": "false"}
+    assert servers["copy"] == new["entry"]
+
+    alone = await send(yard, "POST", "/api/v1/servers", {**copy, "name": "third", "like": ""})
+    assert (alone.status, "no hidden value" in alone.json()["title"]) == (422, True)
+
+
+async def test_a_removed_server_is_put_back_byte_for_byte(yard: Doors) -> None:
+    file = yard.home / "servers.json"
+    before = file.read_bytes()
+    assert (await send(yard, "DELETE", "/api/v1/servers/one")).status == 200
+    restored = await order(yard, "one", "restore")
+    assert (restored.status, restored.json()["noticed"]) == (200, True)
+    assert file.read_bytes() == before
+    assert (await order(yard, "one", "restore")).status == 404
+
+
+async def test_what_others_wrote_since_survives_an_undo(yard: Doors) -> None:
+    await send(yard, "DELETE", "/api/v1/servers/one")
+    mine = {"name": "mine", "entry": {"command": "true", "disabled": True}}
+    await send(yard, "POST", "/api/v1/servers", mine)
+    assert (await order(yard, "one", "restore")).status == 200
+    assert await names(yard) == {"one", "two", "mine"}
+
+    await send(yard, "DELETE", "/api/v1/servers/one")
+    await send(yard, "POST", "/api/v1/servers", {**mine, "name": "one"})
+    assert (await order(yard, "one", "restore")).status == 409
+
+
 async def test_a_server_keeps_its_executor_unless_told_otherwise(yard: Doors) -> None:
     async def change(**entry: Any) -> Any:
         changed = await send(yard, "PUT", "/api/v1/servers/far", {"command": "true", **entry})

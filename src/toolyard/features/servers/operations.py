@@ -21,9 +21,11 @@ from toolyard.features.servers.details import (
     describe_server,
     own_words,
 )
+from toolyard.features.servers.hidden_entry import fill_entry, hide_entry
 from toolyard.features.servers.instances import InstanceList, pids, running
 from toolyard.features.servers.picture import problems, server_row
 from toolyard.features.servers.reading import SOURCE
+from toolyard.features.servers.removed import RemovedServers
 from toolyard.features.servers.store import ServersFile
 from toolyard.links.instances import Instances
 from toolyard.links.pool import LinkPool
@@ -59,6 +61,8 @@ class NewServer(Struct, frozen=True, forbid_unknown_fields=True):
 
     name: Annotated[str, Meta(pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
     entry: ServerEntry
+    like: str = ""
+    """The server whose secrets it has where its entry says `[secret]`."""
 
 
 class AddServer(Struct, frozen=True):
@@ -78,6 +82,13 @@ class ServerAlias(Struct, frozen=True):
     """The server that is meant, by its alias or its full name."""
 
     alias: str
+
+
+class WrittenEntry(Struct, frozen=True):
+    """A server as it is written in the servers file, with `[secret]` for every secret."""
+
+    name: str
+    entry: OpenObject
 
 
 class ServerList(Struct, frozen=True):
@@ -118,6 +129,13 @@ async def get_offers(yard: Yard, order: ServerAlias) -> Offered:
     return own_words(find_entry(yard.snapshot, order.alias))
 
 
+@operation("GET", f"{ONE}/entry", needs=Needs.FILES, errors=(409,))
+async def get_entry(yard: Yard, order: ServerAlias) -> WrittenEntry:
+    """Its entry in the servers file, without secrets."""
+    name = await _name(yard, order.alias)
+    return WrittenEntry(name, hide_entry(await _present(yard, name)))
+
+
 @operation(
     "POST",
     TOP,
@@ -130,30 +148,43 @@ async def get_offers(yard: Yard, order: ServerAlias) -> Offered:
 async def add_server(yard: Yard, order: AddServer) -> Ordered:
     """Write a server down."""
     new = Fields(order.body, 'write it as {"name": "...", "entry": {...}}')
-    new.only(("name", "entry"), "a new server")
+    new.only(("name", "entry", "like"), "a new server")
     name = new.text("name")
     entry = _entry(Fields(new.get("entry"), ENTRY_HINT, within=new, server=name))
     if ServerId(name, SOURCE) in yard.snapshot.entries:
         raise TakenError(f"there is a server '{name}' already", "change it, or choose a name")
-    return await _put(yard, name, name, entry)
+    model = new.text("like")
+    before = await _present(yard, await _name(yard, model)) if model else {}
+    return await _put(yard, name, name, fill_entry(entry, before))
 
 
 @operation("PUT", ONE, needs=Needs.FILES, shape=ServerEntry, errors=(409,), guard=Guard.PICTURE)
 async def change_server(yard: Yard, order: ChangeServer) -> Ordered:
-    """Write it down anew."""
+    """Write it down anew; `[secret]` stands for the value that is there."""
     name = await _name(yard, order.alias)
-    present = await asyncio.to_thread(yard.part(ServersFile).entry, name)
+    present = await _present(yard, name)
     entry = _entry(Fields(order.body, ENTRY_HINT), beside=tuple(present))
-    return await _put(yard, order.alias, name, entry)
+    return await _put(yard, order.alias, name, fill_entry(entry, present))
 
 
 @operation("DELETE", ONE, needs=Needs.FILES, errors=REFUSED, guard=Guard.PICTURE)
 async def remove_server(yard: Yard, order: ServerAlias) -> Ordered:
     """Take it out of the file."""
     name = await _name(yard, order.alias)
-    await asyncio.to_thread(yard.part(ServersFile).remove, name)
+    removal = await asyncio.to_thread(yard.part(ServersFile).remove, name)
+    yard.part(RemovedServers).add(removal)
     id_ = ServerId(name, SOURCE)
     return Ordered(order.alias, await yard.seen(lambda picture: id_ not in picture.entries))
+
+
+@operation("POST", f"{ONE}/restore", errors=(404, 409))
+async def restore_server(yard: Yard, order: ServerAlias) -> Ordered:
+    """Put a server back that was removed."""
+    removed = yard.part(RemovedServers)
+    name = order.alias.removesuffix(f"@{SOURCE}")
+    await asyncio.to_thread(yard.part(ServersFile).put_back, removed.find(name))
+    removed.forget(name)
+    return Ordered(name, await _declared(yard, name))
 
 
 @operation("POST", f"{ONE}/enable", needs=Needs.FILES, errors=REFUSED, guard=Guard.PICTURE)
@@ -261,6 +292,11 @@ def _entry(fields: Fields, beside: tuple[str, ...] = ()) -> JsonObject:
     fields.only(dict.fromkeys((*ServerEntry.__struct_fields__, *beside)), "a server")
     fields.finish()
     return dict(fields.value)
+
+
+async def _present(yard: Yard, name: str) -> JsonObject:
+    """The entry of a server as the file has it."""
+    return await asyncio.to_thread(yard.part(ServersFile).entry, name)
 
 
 async def _put(yard: Yard, alias: str, name: str, entry: JsonObject) -> Ordered:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from toolyard.core.ports import RecordSource
 from toolyard.features.servers.bundled import Bundled
 from toolyard.features.servers.configured import Configured
+from toolyard.features.servers.removed import RemovedServers
 from toolyard.features.servers.store import ServersFile
 from toolyard.links.readiness import Readiness
 from toolyard.records.follow import Follower
@@ -16,9 +17,10 @@ from toolyard.yard import Yard
 
 
 def parts(yard: Yard) -> Iterable[object]:
-    """The servers file."""
+    """The servers file, and what was removed from it."""
     file = yard.part(Settings).config_file
     yield ServersFile(file, os.environ, yard.part(Follower))
+    yield RemovedServers()
 
 
 def sources(yard: Yard) -> Sequence[RecordSource]:

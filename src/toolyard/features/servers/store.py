@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from toolyard.core.endpoint_fields import URL_KEYS
-from toolyard.core.errors import ConfigError, StoreError, UnknownNameError
+from toolyard.core.errors import ConfigError, StoreError, TakenError, UnknownNameError
 from toolyard.core.fields import FaultsError
 from toolyard.core.jsontypes import JsonObject
 from toolyard.core.model import Problem
@@ -27,6 +27,7 @@ from toolyard.features.servers.reading import (
     read_servers,
     top_members,
 )
+from toolyard.features.servers.removed import Removal
 from toolyard.records.document import DocumentFile, set_changed
 from toolyard.records.edit import remove_member, set_member
 from toolyard.records.follow import Follower
@@ -137,23 +138,47 @@ class ServersFile:
 
         self._change(name, edit)
 
-    def remove(self, name: str) -> None:
-        """Take a server out.
+    def remove(self, name: str) -> Removal:
+        """Take a server out; the answer can put it back.
 
         Raises:
             UnknownNameError: There is none of that name.
             ConfigError: The file cannot be read as JSON.
             StoreError: The file cannot be read or written.
         """
+        removals: list[Removal] = []
 
         def edit(data: bytes, top: str, member: Member | None) -> bytes:
+            after = data
             # Under every key, or one that was hidden until now would take its place.
             for place in top_members(parse(data)):
                 if place.node.kind == "object":
-                    data = remove_member(data, [place.key, name])
-            return data
+                    after = remove_member(after, [place.key, name])
+            removals.append(Removal(name, data, after))
+            return after
 
         self._change(name, edit, must=True)
+        return removals[-1]
+
+    def put_back(self, removal: Removal) -> None:
+        """Undo a removal: byte for byte, or the entry alone if the file was changed since.
+
+        Raises:
+            TakenError: There is another server of that name by now.
+            ConfigError: The file cannot be read as JSON.
+            StoreError: The file cannot be read or written.
+        """
+        name = removal.name
+        _, removed = _find(parse(removal.before), name)
+
+        def edit(data: bytes, top: str, member: Member | None) -> bytes:
+            if data == removal.after:
+                return removal.before
+            if member is not None:
+                raise TakenError(f"there is a server '{name}' already", "remove or rename it")
+            return set_member(data, [top, name], _plain(removed) if removed else {})
+
+        self._change(name, edit)
 
     def set_enabled(self, name: str, enabled: bool) -> None:
         """Switch a server on or off, by the key its entry has for that, if any.

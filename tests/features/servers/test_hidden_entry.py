@@ -1,0 +1,60 @@
+"""An entry that is shown without its secrets can be sent back with them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from toolyard.core.errors import ConfigError
+from toolyard.features.servers.hidden_entry import fill_entry, hide_entry
+
+FAKE = "fake-value"
+ENTRIES: list[dict[str, Any]] = [
+    {"command": "npx", "args": ["-y", "server"], "env": {"TOKEN": FAKE, "PLAIN": FAKE, "PORT": 1}},
+    {"command": "npx", "args": ["--port", 80, "--api-key", FAKE, "--password", FAKE + "2"]},
+    {"command": ["sh", "--token=" + FAKE], "environment": {"A": FAKE}},
+    {"url": f"https://user:{FAKE}@example.com/mcp?api_key={FAKE}", "headers": {"X": FAKE}},
+    {"url": "https://example.com/mcp", "oauth": {"clientSecret": FAKE, "scopes": ["a", "b"]}},
+]
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_no_secret_is_shown_and_none_is_lost(entry: dict[str, Any]) -> None:
+    shown = hide_entry(entry)
+
+    assert FAKE not in json.dumps(shown)
+    assert shown.keys() == entry.keys()
+    assert fill_entry(shown, entry) == entry
+
+
+def test_references_and_ordinary_words_stay_readable() -> None:
+    entry = {
+        "command": "mcp-server-2024-edition",
+        "args": ["--token", "${keyring:git}", "/data"],
+        "env": {"KEY": "${keyring:key}"},
+        "headers": {"Authorization": "Bearer ${TOKEN}"},
+        "title": "Files",
+    }
+    assert hide_entry(entry) == entry
+
+
+def test_what_was_typed_over_counts_and_what_moved_is_found() -> None:
+    before = {"command": "c", "args": ["--token", "one", "--key", "two"], "env": {"A": "x"}}
+    edited = {
+        "command": "d",
+        "args": ["-v", "--key", "[secret]", "--token", "[secret]"],
+        "env": {"A": "y", "B": "z"},
+    }
+    assert fill_entry(edited, before)["args"] == ["-v", "--key", "two", "--token", "one"]
+    assert fill_entry(edited, before)["env"] == {"A": "y", "B": "z"}
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [{"env": {"NEW": "[secret]"}}, {"args": ["[secret]"]}, {"url": "https://a:[secret]@b/"}],
+)
+def test_a_secret_that_nobody_has_is_refused(entry: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match="no hidden value"):
+        fill_entry(entry, {"command": "c", "env": {"OLD": "x"}})
