@@ -76,7 +76,7 @@ def test_a_pipe_gets_no_colours_and_a_plain_table() -> None:
     )
 
     assert "\x1b" not in done.stdout + done.stderr
-    assert done.stdout.splitlines()[0].split()[:3] == ["SERVER", "STATUS", "TRANSPORT"]
+    assert done.stdout.splitlines()[0].split()[:3] == ["SERVER", "STATE", "TRANSPORT"]
 
 
 HOSTILE = "a\x1b]0;title\x07b\x1b[31mc\x9b2Jd\u202ee\u200bf\rg\U000e0041h"

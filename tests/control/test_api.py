@@ -58,8 +58,9 @@ async def test_a_server_is_added_changed_and_removed(yard: Doors) -> None:
 
 
 async def test_a_server_is_edited_and_copied_without_its_secrets_being_told(yard: Doors) -> None:
-    written = {"command": "true", "env": {"TOKEN": "fake-token", "MODE": "${MODE:-x}"}}
-    new = {"name": "own", "entry": {**written, "disabled": True}}
+    secrets = {"TOKEN": "fake-token", "MODE": "${MODE:-x}"}
+    own: dict[str, Any] = {"command": "true", "env": secrets, "disabled": True}
+    new = {"name": "own", "entry": own}
     assert (await send(yard, "POST", "/api/v1/servers", new)).status == 201
     shown = (await send(yard, "GET", "/api/v1/servers/own/entry")).json()
     assert "fake-token" not in json.dumps(shown)
@@ -70,8 +71,8 @@ async def test_a_server_is_edited_and_copied_without_its_secrets_being_told(yard
     copy = {"name": "copy", "entry": shown["entry"], "like": "own"}
     assert (await send(yard, "POST", "/api/v1/servers", copy)).status == 201
     servers = json.loads((yard.home / "servers.json").read_text())["mcpServers"]
-    assert servers["own"] == {**new["entry"], "command": "false"}
-    assert servers["copy"] == new["entry"]
+    assert servers["own"] == {**own, "command": "false"}
+    assert servers["copy"] == own
 
     alone = await send(yard, "POST", "/api/v1/servers", {**copy, "name": "third", "like": ""})
     assert (alone.status, "no hidden value" in alone.json()["title"]) == (422, True)

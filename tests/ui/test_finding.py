@@ -37,7 +37,7 @@ async def test_any_server_tool_agent_or_action_is_found(browser: Any, home: Path
                 ("codex", "Codex", "agent", "/agents/codex"),
                 ("work", "work", "profile", "/profiles/work"),
                 ("docker", "docker", "policy", "/policies/docker"),
-                ("server add", "add a server", "action", "/catalog"),
+                ("server add", "add a server", "action", "/add"),
                 ("activ", "Activity", "page", "/history"),
                 ("exec", "Executors", "page", "/executors"),
             ]

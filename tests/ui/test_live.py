@@ -44,13 +44,13 @@ async def test_a_server_that_dies_and_returns_is_seen_to_do_so(browser: Any, hom
             await page.click("text=Restart")
             await page.click(".crumbs >> text=Servers")
             await page.wait_for_selector("[data-server=far][data-light=failing]")
-            await page.wait_for_selector(".problems >> text=far")
+            await page.wait_for_selector("[data-server=far] .why")
             with web_stub(port):
                 # The hub tries by itself, too, and takes the button away if it is first.
-                again = page.locator(".problems button", has_text="Try again")
+                again = page.locator("[data-server=far] button", has_text="Try again")
                 await again.evaluate_all("buttons => buttons.forEach(button => button.click())")
                 await page.wait_for_selector("[data-server=far][data-light=ready]")
-                await page.wait_for_selector(".problems", state="detached")
+                await page.wait_for_selector("[data-server=far] .why", state="detached")
     finally:
         hub_at.__exit__(None, None, None)
 
@@ -58,14 +58,17 @@ async def test_a_server_that_dies_and_returns_is_seen_to_do_so(browser: Any, hom
 async def test_calls_are_counted_and_drawn_as_they_happen(browser: Any, home: Path) -> None:
     with running_hub({"one": stdio_stub("one", home)}, home=home) as hub:
         async with entered(browser, hub) as page:
+            await page.goto(f"{hub.url}/ui/history")
             await page.wait_for_selector(".live.live")
             await page.wait_for_selector("text=nobody is here")
             async with talking(hub, "legacy", "line") as client:
                 await page.wait_for_selector(".picture >> text=connected")
                 await client.call("one__echo", {"text": "hi"})
-                await page.wait_for_selector("[data-server=one] >> text=1/min")
                 await page.wait_for_selector(BUSY, state="attached")
                 await page.wait_for_selector(".picture >> text=1 call")
+                await page.click("header nav >> text=Servers")
+                await page.wait_for_selector("[data-server=one] >> text=1/min")
+                await page.wait_for_selector(".strip >> text=1 call in the last hour")
 
 
 async def test_a_hub_that_is_gone_is_said_to_be(browser: Any, home: Path) -> None:

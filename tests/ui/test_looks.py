@@ -109,11 +109,10 @@ STORM = """async () => {
 }"""
 
 SHIFTED = """() => new Promise((resolve) => {
-  let sum = 0;
-  new PerformanceObserver((list) => {
-    for (const entry of list.getEntries()) if (!entry.hadRecentInput) sum += entry.value;
-  }).observe({type: "layout-shift", buffered: true});
-  setTimeout(() => requestAnimationFrame(() => resolve(sum)), 0);
+  const observer = new PerformanceObserver(() => {});
+  observer.observe({type: "layout-shift", buffered: true});
+  const moved = observer.takeRecords().filter((entry) => !entry.hadRecentInput);
+  resolve(moved.reduce((sum, entry) => sum + entry.value, 0));
 })"""
 
 

@@ -41,8 +41,7 @@ async def test_a_yard_at_work_shows_servers_clients_and_calls(browser: Any, home
               for _ in range((number * 5 + at * 3) % 11 + 1))
         )  # fmt: skip
         await page.reload()
-        for client in CLIENTS:
-            await page.wait_for_selector(f"svg >> text={client}")
+        await page.wait_for_selector(f"text={len(CLIENTS)} clients in the last hour")
         for server in SERVERS:
             await page.locator(f"[data-server={server}]").locator("text=ready").wait_for()
         await page.wait_for_selector("text=cannot start")

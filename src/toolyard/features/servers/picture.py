@@ -13,6 +13,8 @@ from toolyard.core.rows import ServerRow, ServerState, held_also, problem_row
 from toolyard.features.servers.addresses import address_problems
 from toolyard.links.keeper import Keeper
 
+WARNINGS: Final = (ProblemCode.SERVER_LISTS, ProblemCode.NPX_BROKEN)
+"""A list that failed, and half a package that is installed again: the server is none the worse."""
 NAMED: Final = 10
 """How many tools a sentence names."""
 
@@ -93,7 +95,7 @@ def state_of(entry: Entry) -> ServerState:
         return ServerState.DISABLED
     if entry.held.parts or (trouble is not None and _is_for_you(trouble)):
         return ServerState.WAITING
-    if trouble is not None:
+    if trouble is not None and trouble.code not in WARNINGS:
         return ServerState.FAILING
     return ServerState(entry.status.value)
 

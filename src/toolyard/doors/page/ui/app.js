@@ -128,7 +128,7 @@ function hub() {
       ? h(
           "code",
           { class: "address", title: `for every client; since ${exact(since)}` },
-          `${status.url}/mcp`,
+          `${status.url.replace("http://", "")}/mcp`,
         )
       : null,
   );
@@ -164,7 +164,11 @@ function tabs() {
   const beside = section?.pages.filter((page) => page.tab) || [];
   if (beside.length < 2 || !current.page.tab) return null;
   const tab = (page) =>
-    h("a", { href: page.path, "aria-current": page === current.page ? "page" : undefined }, page.tab);
+    h(
+      "a",
+      { href: page.path, "aria-current": page === current.page ? "page" : undefined },
+      page.tab,
+    );
   return h("nav", { key: "tabs", class: "tabs", "aria-label": section?.name }, beside.map(tab));
 }
 
@@ -187,7 +191,16 @@ function within(event, selector) {
   return event.target instanceof Element ? event.target.closest(selector) : null;
 }
 
+// A menu closes by a click elsewhere, by what was chosen in it, and by Escape.
+function closeMenus(target) {
+  for (const menu of document.querySelectorAll("details.menu[open]")) {
+    const summary = menu.querySelector("summary");
+    if (!summary?.contains(target)) menu.removeAttribute("open");
+  }
+}
+
 document.addEventListener("click", (event) => {
+  closeMenus(event.target);
   const anchor = within(event, "a[href^='/ui']");
   const isModified = event.button || event.ctrlKey || event.metaKey || event.shiftKey;
   if (!anchor || event.defaultPrevented || isModified) return;
@@ -196,6 +209,7 @@ document.addEventListener("click", (event) => {
 });
 
 document.addEventListener("keydown", (event) => {
+  if (event.key === "Escape") closeMenus(null);
   const isTyping = within(event, "input, textarea, select, [contenteditable]");
   const isCommand = event.key === "k" && (event.ctrlKey || event.metaKey);
   const isSlash = event.key === "/" && !isTyping && !event.ctrlKey;

@@ -49,6 +49,10 @@ export class Draft {
   }
 
   asJson(id) {
+    return h("details", { class: "json" }, h("summary", null, "As JSON"), this.jsonField(id));
+  }
+
+  jsonField(id) {
     const attrs = {
       class: "raw",
       rows: 14,
@@ -58,16 +62,13 @@ export class Draft {
     const trouble = this.wrong
       ? `This cannot be read yet: ${visible(this.wrong)}. The form shows what could.`
       : "";
-    return h(
-      "details",
-      { class: "json" },
-      h("summary", null, "As JSON"),
+    return [
       field(
         "The same as JSON",
         area(id, this.text, (text) => this.type(text), attrs),
       ),
       h("p", { id: `${id}-wrong`, class: "bad" }, trouble),
-    );
+    ];
   }
 }
 

@@ -15,7 +15,9 @@ const ASKED = ["tools", "agents", "clients", "profiles", "policies"];
 const answers = {}; // what the API listed last, by kind
 const listed = (kind) => answers[kind] || [];
 const ACTIONS = [
-  ["add a server", "/ui/catalog", "from the catalog"],
+  ["add a server", "/ui/add"],
+  ["paste JSON", "/ui/add/json", "add servers that a documentation shows"],
+  ["choose from the catalog", "/ui/catalog", "add a server"],
   ["search a registry", "/ui/catalog?from=registry", "add a server from the public registry"],
   ["add an agent", "/ui/agents#new-agent"],
   ["make a profile", "/ui/profiles#profile-name"],
@@ -33,7 +35,7 @@ function places(turn) {
     for (const page of section.pages.slice(1))
       if (page.tab) place("page", page.tab, page.path, section.name);
   }
-  for (const { alias, title, enabled, status } of state.status?.servers || []) {
+  for (const { alias, title, enabled, status, source } of state.status?.servers || []) {
     const does = (order, words, done, more) => {
       const path = `/servers/${segment(alias)}/${order}`;
       act(`${words} ${alias}`, () => run(`${alias} ${done}.`, "POST", path), more);
@@ -47,6 +49,7 @@ function places(turn) {
     if (["ready", "starting", "installing"].includes(status))
       does("deactivate", "let rest", "rests; the next call starts it", "stop");
     else does("activate", "start", "runs");
+    if (source === "configured") place("action", `edit ${alias}`, `${serverPath(alias)}/edit`);
     place("action", `verify ${alias}`, `${serverPath(alias)}?verify`);
     does("disable", "disable", "is disabled");
   }

@@ -1,29 +1,17 @@
 // Small pieces that every page is made of.
 
 import { byId, h, rememberFocus, render } from "./dom.js";
-import { quiet, small } from "./bits.js";
+import { small } from "./bits.js";
 import { ago, exact, seconds, visible } from "./words.js";
 import { order, refresh, segment } from "./store.js";
 
-const LIGHTS = {
-  ready: "ready",
-  starting: "starting",
-  installing: "installing",
-  idle: "resting",
-  failing: "failing",
-  known: "found",
-  waiting: "waits for approval",
-  disabled: "disabled",
-};
-
-// What the light of a server shows: approval comes before everything a link may say.
-export function lightOf(server) {
-  if (!server.enabled) return "disabled";
-  const holdsBack = server.held?.length || server.held_also?.length;
-  if (holdsBack || /^pin-/.test(server.problem?.code || "")) return "waiting";
-  // A list that failed is a warning, and so is half a package that is installed again.
-  const warns = ["server-lists", "npx-broken"].includes(server.problem?.code);
-  return server.problem && !warns ? "failing" : server.status;
+/**
+ * A dot in the colour of a state, and its word.
+ * @param {string} kind a state of a server
+ * @param {string} [words] another word for something that is no server
+ */
+export function light(kind, words = kind) {
+  return h("span", { class: `light ${kind}` }, h("i", { "aria-hidden": "true" }), words);
 }
 
 /** How long a server has been starting: "34 s"; empty if it is not. */
@@ -33,14 +21,9 @@ export function startingFor(server) {
 
 /** The light of a server, and for how long it has been starting. */
 export function stateOf(server) {
-  const kind = lightOf(server);
-  const words = LIGHTS[kind] || kind;
   const took = startingFor(server);
-  return light(kind, took && kind === server.status ? `${words}, ${took}` : words);
-}
-
-export function light(kind, words = LIGHTS[kind] || kind) {
-  return h("span", { class: `light ${kind}` }, h("i", { "aria-hidden": "true" }), words);
+  const isStarting = took && server.state === server.status;
+  return light(server.state, isStarting ? `${server.state}, ${took}` : server.state);
 }
 
 export function time(when) {
@@ -118,12 +101,18 @@ export function tree(value, name = "", depth = 0) {
 
 let clearing = null;
 
-// Say something in passing; read out by screen readers.
-export function say(words, kind = "") {
+/**
+ * Say something in passing; read out by screen readers.
+ * @param {string} words
+ * @param {string} [kind] "bad" for what went wrong
+ * @param {import("./dom.js").Kid} [action] a button beside the words; they stay longer then
+ */
+export function say(words, kind = "", action = null) {
   clearTimeout(clearing);
   const region = byId("said");
-  render(region, h("p", { class: kind }, visible(words)));
-  clearing = setTimeout(() => render(region), kind ? 9000 : 4000);
+  render(region, h("p", { class: kind }, h("span", null, visible(words)), action));
+  const patience = action ? 20000 : 4000;
+  clearing = setTimeout(() => render(region), kind ? 9000 : patience);
 }
 
 export function complain(error) {
@@ -147,6 +136,19 @@ export async function run(words, method, path, body) {
     complain(error);
     return null;
   }
+}
+
+/**
+ * Give several orders at once; the first that is refused is told of.
+ * @param {string[]} paths
+ * @param {string} words what is said if all went well
+ */
+export async function orderAll(paths, words) {
+  const answers = await Promise.allSettled(paths.map((path) => order("POST", path)));
+  const refused = answers.find((answer) => answer.status === "rejected");
+  if (refused?.status === "rejected") complain(refused.reason);
+  else say(words);
+  refresh();
 }
 
 // A question before what cannot be taken back; the safe answer has the focus.
@@ -178,51 +180,4 @@ export function confirmed(question, yes) {
       ),
     );
   });
-}
-
-// The one button that mends a problem, where one can.
-export function mend(problem, server) {
-  if (!server) return null;
-  const path = `/servers/${segment(server.alias)}`;
-  if (/^pin-(changed|launch|restless)/.test(problem.code))
-    return link(`${serverPath(server.alias)}#changes`, "Look and approve");
-  if (problem.code === "auth-needed") {
-    return button("Log in", async () => {
-      const page = await run(
-        "A login page was opened.",
-        "POST",
-        `/auth/${segment(server.alias)}/login`,
-      );
-      if (page && /^https?:/.test(page.url)) window.open(page.url, "_blank", "noopener,noreferrer");
-    });
-  }
-  if (problem.code === "secret-missing") return null;
-  return button("Try again", () => run(`${server.alias} runs.`, "POST", `${path}/activate`));
-}
-
-// What is wrong, each with what to do: a link `to` where, or the button that mends it.
-export function problems(list, servers = [], label = "Problems") {
-  return h(
-    "ul",
-    { class: "problems", "aria-label": label },
-    list.map((problem) => {
-      const server = servers.find(({ name, source }) => `${name}@${source}` === problem.subject);
-      return h(
-        "li",
-        { key: `${problem.code} ${problem.subject} ${problem.text}` },
-        h(
-          "div",
-          null,
-          h(
-            "p",
-            { class: "title" },
-            server ? [link(serverPath(server.alias), visible(server.alias)), " — "] : null,
-            visible(problem.text),
-          ),
-          quiet(visible(problem.hint)),
-        ),
-        problem.to ? link(problem.to, "See it") : mend(problem, server),
-      );
-    }),
-  );
 }

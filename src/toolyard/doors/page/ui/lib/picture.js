@@ -2,7 +2,6 @@
 
 import { h } from "./dom.js";
 import { isBusy, state } from "./store.js";
-import { lightOf } from "./parts.js";
 import { count, short } from "./words.js";
 
 const WIDTH = 900;
@@ -66,7 +65,7 @@ function source(name, servers, y) {
     lights.map((server, at) =>
       h("circle", {
         key: server.alias,
-        class: `dot ${lightOf(server)}`,
+        class: `dot ${server.state}`,
         cx: 222 - at * 10,
         cy: y,
         r: 3.6,

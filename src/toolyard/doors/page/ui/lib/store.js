@@ -94,6 +94,7 @@ export const state = {
   /** @type {any} */
   status: null,
   figures: new Map(),
+  p95: 0, // of all calls of the last hour, in milliseconds
   hasHistory: true,
   agents: new Map(), // who is there or called in the last hour, with the number of calls
   busy: new Map(), // line -> when its last call was heard
@@ -180,7 +181,13 @@ export async function refreshFigures() {
         agents.set(name, (agents.get(name) || 0) + calls);
     }
     const byServer = new Map(figures.servers.map((row) => [row.server, row]));
-    tell({ figures: byServer, agents, hasHistory: figures.has_history });
+    tell({
+      figures: byServer,
+      agents,
+      p95: figures.p95_ms,
+      hasHistory: figures.has_history,
+    });
+    times = [];
     callsCounted = figures.passed;
     lastMinute = minute();
   } catch {
@@ -204,6 +211,8 @@ function advance() {
 }
 
 let callsCounted = 0; // how many calls the figures hold
+/** @type {number[]} */
+let times = []; // how long those took that were heard of since
 
 function hearCalls({ since, upto, groups }) {
   advance();
@@ -234,10 +243,16 @@ function count(row, group) {
   row.errors += group.errors;
   row.agents[group.agent] = (row.agents[group.agent] || 0) + group.calls;
   row.times = [...row.times, ...group.ms].slice(-200);
-  const sorted = [...row.times].sort((a, b) => a - b);
+  row.p95_ms = p95Of(row.times, row.p95_ms);
+  times = [...times, ...group.ms].slice(-200);
+  state.p95 = p95Of(times, state.p95);
+}
+
+// Until enough is heard, what the hub counted over the hour says more.
+function p95Of(heardOf, counted) {
+  const sorted = [...heardOf].sort((a, b) => a - b);
   const p95 = sorted[Math.ceil(sorted.length * 0.95) - 1] || 0;
-  // Until enough is heard, what the hub counted over the hour says more.
-  row.p95_ms = sorted.length >= 20 || !row.p95_ms ? p95 : Math.max(row.p95_ms, p95);
+  return sorted.length >= 20 || !counted ? p95 : Math.max(counted, p95);
 }
 
 export function isBusy(line) {

@@ -4,6 +4,7 @@ import { h } from "../lib/dom.js";
 import { crumbs, gone, looking, quiet, sheet, top } from "../lib/bits.js";
 import { ask, onPicture, order, refresh, segment } from "../lib/store.js";
 import { button, complain, link, say } from "../lib/parts.js";
+import { copyable } from "../lib/copying.js";
 import { count, visible } from "../lib/words.js";
 import { choice, faults, field, toggle } from "../lib/editing.js";
 import { LIST, duplicateNames } from "../lib/lists.js";
@@ -15,6 +16,26 @@ import { turnAgent } from "./agents.js";
 
 // The agents whose program is not called like them.
 const PROGRAMS = { "claude-code": "claude", cursor: "cursor-agent", "qwen-code": "qwen" };
+
+const commandOf = ({ id }) => `toolyard agent run ${visible(id)} -- ${visible(PROGRAMS[id] || id)}`;
+
+// A client and an agent may be the same program; which list it sees depends on how it came here.
+function start(agent) {
+  const title = visible(agent.title);
+  return h(
+    "section",
+    { class: "card", "aria-label": "Start it" },
+    h("h2", null, `Give ${title} this list`),
+    copyable(commandOf(agent), "command"),
+    quiet(
+      `Started like this, ${title} gets the servers below and nothing else. `,
+      `Connected as a `,
+      link("/ui/clients", "client"),
+      `, it sees every server, unless you choose “the list of ${title}” there. `,
+      `It takes ${agent.transports.join(", ")}.`,
+    ),
+  );
+}
 
 function open(place) {
   const id = place.params.id;
@@ -181,14 +202,7 @@ function open(place) {
         visible(agent.title),
         toggle("enabled", "Give it its servers", list.draft.form.enabled, turn),
       ),
-      quiet(
-        `Takes ${agent.transports.join(", ")}. Start it with its servers: `,
-        h(
-          "code",
-          null,
-          `toolyard agent run ${visible(agent.id)} -- ${visible(PROGRAMS[agent.id] || agent.id)}`,
-        ),
-      ),
+      start(agent),
       list.clash("list", save),
       h(
         "div",

@@ -156,7 +156,14 @@ function open(place) {
   load();
 
   return () => [
-    top("Agents", quiet("Which servers each program is given, here and elsewhere.")),
+    top(
+      "Agents",
+      quiet(
+        "An agent gets the servers on its list. A ",
+        link("/ui/clients", "connected client"),
+        " sees all of them.",
+      ),
+    ),
     table(),
     form(),
   ];

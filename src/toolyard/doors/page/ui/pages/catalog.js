@@ -1,11 +1,13 @@
 // The catalog: definitions of servers to choose from, here and at a registry.
 
 import { h } from "../lib/dom.js";
-import { looking, quiet, tag, top } from "../lib/bits.js";
+import { looking, quiet, small, tag } from "../lib/bits.js";
 import { ask, order, segment } from "../lib/store.js";
-import { button, complain, empty, link, problems, say } from "../lib/parts.js";
+import { button, complain, empty, link, say } from "../lib/parts.js";
+import { problems } from "../lib/problems.js";
 import { count, short, visible } from "../lib/words.js";
 import { choice, field, textInput } from "../lib/editing.js";
+import { ways } from "../lib/ways.js";
 
 const PUBLIC = "https://registry.modelcontextprotocol.io";
 const PAUSE = 200;
@@ -254,13 +256,14 @@ function open(place) {
   place.onLeave(() => clearTimeout(waiting));
   load();
   return () => [
-    top("Catalog", quiet(found ? count(found.total, "definition") : "")),
+    ways("/ui/catalog"),
     found?.problems.length ? problems(found.problems) : null,
     h(
       "p",
       { class: "row", role: "group", "aria-label": "Where to look" },
       side("Here", false),
       side("At a registry", true),
+      small(found ? count(found.total, "definition") : ""),
     ),
     isAway ? registry() : here(),
   ];

@@ -4,6 +4,7 @@ import { h } from "../lib/dom.js";
 import { looking, quiet, sheet, small, tag, top, under } from "../lib/bits.js";
 import { ask, order, segment, state } from "../lib/store.js";
 import { button, complain, empty, fold, light, say, time } from "../lib/parts.js";
+import { copy } from "../lib/copying.js";
 import { visible } from "../lib/words.js";
 import { choice, field, pretty } from "../lib/editing.js";
 import { patch } from "../lib/patch.js";
@@ -15,15 +16,6 @@ const WAYS = [
 
 function byUse(a, b) {
   return b.connected - a.connected || b.installed - a.installed || a.title.localeCompare(b.title);
-}
-
-async function copy(text) {
-  try {
-    await navigator.clipboard.writeText(text);
-    say("Copied.");
-  } catch {
-    say("The browser does not let a page copy; select the text instead.", "bad");
-  }
 }
 
 function stateOf({ problem, connected, installed }) {
@@ -263,7 +255,7 @@ function open(place) {
       top(
         "Clients",
         quiet(
-          "Programs that can use the hub. Every change of their files is shown first, and can be undone.",
+          "A connected client sees every server of the yard. To give a program only some, make it an agent. Each change of a file is shown first, and can be undone.",
         ),
       ),
       sheet(

@@ -3,7 +3,8 @@
 import { h } from "../lib/dom.js";
 import { facts, looking, quiet, sheet, small, top } from "../lib/bits.js";
 import { ask, order, refresh, state } from "../lib/store.js";
-import { button, complain, light, lightOf, link, problems, serverPath } from "../lib/parts.js";
+import { button, complain, light, link, serverPath } from "../lib/parts.js";
+import { problems } from "../lib/problems.js";
 import { count, visible } from "../lib/words.js";
 
 function clientProblem({ title, problem, file }) {
@@ -84,7 +85,7 @@ function open(place) {
           { key: server.alias },
           link(serverPath(server.alias), visible(server.alias)),
           " ",
-          light(lightOf(server)),
+          light(server.state),
           tools,
         ),
       );

@@ -6,6 +6,7 @@ import { ask, listen, segment, state } from "../lib/store.js";
 import { button, complain, empty, light, link, time } from "../lib/parts.js";
 import { ms, short, visible } from "../lib/words.js";
 import { choice, field, textInput } from "../lib/editing.js";
+import { picture } from "../lib/picture.js";
 import { timeline } from "../lib/timeline.js";
 
 const OUTCOMES = [
@@ -180,6 +181,7 @@ function open(place) {
         ? button(`Show ${fresh} newer`, () => load())
         : quiet(state.hasHistory ? "Calls that are over." : "History is switched off."),
     ),
+    state.status ? picture() : null,
     filters(),
     h("div", { key: "calls" }, calls ? list() : looking()),
   ];

@@ -4,7 +4,10 @@
 // after every change of the state. The first page of a section is where its entry leads; those with a
 // `tab` are reached from each other.
 
-import { page as servers } from "./yard.js";
+import { page as servers } from "./servers.js";
+import { page as add } from "./add.js";
+import { page as paste } from "./paste.js";
+import { page as edit } from "./edit.js";
 import { page as server } from "./server.js";
 import { page as tool } from "./tool.js";
 import { page as tools } from "./tools.js";
@@ -48,7 +51,7 @@ export const sections = [
   {
     name: "Servers",
     icon: "M4 4h12v4.5H4zM4 11.5h12V16H4zM7 6.25h.01M7 13.75h.01",
-    pages: [servers, apps, server, tool, catalog, definition],
+    pages: [servers, apps, add, paste, catalog, definition, server, edit, tool],
   },
   {
     name: "Tools",
@@ -85,5 +88,4 @@ export const sections = [
 export const pages = sections.flatMap((section) => section.pages);
 
 /** @param {Page | undefined} page @returns {Section | undefined} */
-export const sectionOf = (page) =>
-  sections.find((section) => page && section.pages.includes(page));
+export const sectionOf = (page) => sections.find((section) => page && section.pages.includes(page));

@@ -9,7 +9,6 @@ import {
   empty,
   fold,
   link,
-  mend,
   run,
   spark,
   stateOf,
@@ -18,8 +17,10 @@ import {
 } from "../lib/parts.js";
 import { bytes, count, ms, short, tokens, visible, whole } from "../lib/words.js";
 import { agentPath } from "./agents.js";
+import { mend } from "../lib/causes.js";
 import { differences } from "../lib/differences.js";
 import { follow } from "../lib/log.js";
+import { Orders } from "../lib/orders.js";
 
 function open(place) {
   const alias = place.params.alias;
@@ -31,11 +32,11 @@ function open(place) {
     changes: null,
     calls: null,
     finding: null,
-    busy: "",
     gone: null,
     query: "",
   };
   const log = follow(alias, place);
+  const orders = new Orders(alias, place);
   let alive = true;
 
   async function look() {
@@ -70,21 +71,15 @@ function open(place) {
     log.end();
   });
   look().then(() => {
-    if (location.search === "?verify") verify();
+    const wish = location.search;
+    history.replaceState(null, "", location.pathname + location.hash);
+    if (wish === "?verify") verify();
+    if (wish === "?start" && mine.details?.enabled) orders.give("activate", `${alias} runs.`);
   });
   lookBack();
 
-  async function act(order, done) {
-    mine.busy = order;
-    place.redraw();
-    const answer = await run(done, "POST", `${path}/${order}`);
-    mine.busy = "";
-    place.redraw();
-    return answer;
-  }
   async function verify() {
-    history.replaceState(null, "", location.pathname);
-    mine.finding = await act("verify", `${alias} was verified.`);
+    mine.finding = await orders.give("verify", `${alias} was verified.`);
     await look();
     document.getElementById("changes")?.scrollIntoView({ block: "nearest" });
   }
@@ -95,7 +90,7 @@ function open(place) {
     look();
   }
 
-  const parts = { alias, path, mine, log, act, verify, approve, place };
+  const parts = { alias, mine, log, orders, verify, approve, place };
   return () => draw(parts);
 }
 
@@ -136,13 +131,8 @@ function draw(parts) {
   ];
 }
 
-function heading(server, { mine, act, verify }) {
-  const waits = Boolean(mine.busy);
-  const does = (order, words, done, attrs = {}) => {
-    const label = mine.busy === order ? `${words} …` : words;
-    return button(label, () => act(order, done), { disabled: waits, ...attrs });
-  };
-  const runs = ["ready", "starting", "installing"].includes(server.status);
+function heading(server, { orders, verify }) {
+  const { alias, title } = server;
   return h(
     "div",
     { class: "top" },
@@ -150,26 +140,11 @@ function heading(server, { mine, act, verify }) {
       "div",
       null,
       crumbs("/ui", "Servers"),
-      h("h1", null, visible(server.alias)),
-      server.title && server.title !== server.alias ? quiet(short(server.title)) : null,
-      h("p", null, stateOf(server)),
+      h("h1", null, visible(alias)),
+      title && title !== alias ? quiet(short(title)) : null,
+      orders.progress() || h("p", null, stateOf(server)),
     ),
-    h(
-      "div",
-      { class: "row", role: "group", "aria-label": "Orders" },
-      server.enabled
-        ? [
-            runs
-              ? does("restart", "Restart", `${server.alias} was restarted.`)
-              : does("activate", "Start", `${server.alias} runs.`, { class: "main" }),
-            runs
-              ? does("deactivate", "Let it rest", `${server.alias} rests; the next call starts it.`)
-              : null,
-            button(mine.busy === "verify" ? "Verifying …" : "Verify", verify, { disabled: waits }),
-            does("disable", "Disable", `${server.alias} is disabled.`),
-          ]
-        : does("enable", "Enable", `${server.alias} is enabled.`, { class: "main" }),
-    ),
+    orders.draw(server, verify),
   );
 }
 

@@ -1,0 +1,33 @@
+// What is wrong, each with what to do: a link `to` where, or the button that mends it.
+
+import { h } from "./dom.js";
+import { quiet } from "./bits.js";
+import { link, serverPath } from "./parts.js";
+import { mend } from "./causes.js";
+import { visible } from "./words.js";
+
+export function problems(list, servers = [], label = "Problems") {
+  return h(
+    "ul",
+    { class: "problems", "aria-label": label },
+    list.map((problem) => {
+      const server = servers.find(({ name, source }) => `${name}@${source}` === problem.subject);
+      return h(
+        "li",
+        { key: `${problem.code} ${problem.subject} ${problem.text}` },
+        h(
+          "div",
+          null,
+          h(
+            "p",
+            { class: "title" },
+            server ? [link(serverPath(server.alias), visible(server.alias)), " — "] : null,
+            visible(problem.text),
+          ),
+          quiet(visible(problem.hint)),
+        ),
+        problem.to ? link(problem.to, "See it") : mend(problem, server),
+      );
+    }),
+  );
+}
