@@ -168,7 +168,7 @@ async def test_a_call_of_the_history_is_found_looked_at_and_repeated(
         async with entered(browser, hub) as page:
             call = {"server": "kitchen", "tool": "cook", "arguments": {"dish": "soup"}}
             await order(page, "POST", "/call", call)
-            await page.goto(f"{hub.url}/ui/history")
+            await page.goto(f"{hub.url}/ui/activity/calls")
             await page.fill("#by-tool", "nothing")
             await page.wait_for_selector("text=No call fits")
             await page.click("text=Show all")

@@ -38,7 +38,7 @@ async def test_any_server_tool_agent_or_action_is_found(browser: Any, home: Path
                 ("work", "work", "profile", "/profiles/work"),
                 ("docker", "docker", "policy", "/policies/docker"),
                 ("server add", "add a server", "action", "/add"),
-                ("activ", "Activity", "page", "/history"),
+                ("activ", "Activity", "page", "/activity"),
                 ("exec", "Executors", "page", "/executors"),
             ]
             for words, name, kind, path in places:
@@ -69,7 +69,7 @@ async def test_the_word_of_a_page_is_marked_also_below_it(browser: Any, home: Pa
                 "catalog/github": ("Servers", "true"),
                 "agents/codex": ("Agents", "true"),
                 "policies": ("Agents", "true"),
-                "history/1": ("Activity", "true"),
+                "activity/calls/1": ("Activity", "true"),
             }
             for path, (word, mark) in marks.items():
                 await page.goto(f"{hub.url}/ui/{path}")

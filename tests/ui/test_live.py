@@ -18,7 +18,7 @@ from tests.fixtures.stub_run import STUB
 from tests.ui.conftest import entered
 
 pytestmark = pytest.mark.ui
-BUSY = "[data-line='source configured'].busy"
+BUSY = "[data-line$=' one'].busy"
 
 
 @contextmanager
@@ -58,14 +58,14 @@ async def test_a_server_that_dies_and_returns_is_seen_to_do_so(browser: Any, hom
 async def test_calls_are_counted_and_drawn_as_they_happen(browser: Any, home: Path) -> None:
     with running_hub({"one": stdio_stub("one", home)}, home=home) as hub:
         async with entered(browser, hub) as page:
-            await page.goto(f"{hub.url}/ui/history")
+            await page.goto(f"{hub.url}/ui/activity")
             await page.wait_for_selector(".live.live")
-            await page.wait_for_selector("text=nobody is here")
+            await page.wait_for_selector("text=No client is connected")
             async with talking(hub, "legacy", "line") as client:
-                await page.wait_for_selector(".picture >> text=connected")
+                await page.wait_for_selector(".flow >> text=connected")
                 await client.call("one__echo", {"text": "hi"})
                 await page.wait_for_selector(BUSY, state="attached")
-                await page.wait_for_selector(".picture >> text=1 call")
+                await page.wait_for_selector(".flow >> text=1 call")
                 await page.click("header nav >> text=Servers")
                 await page.wait_for_selector("[data-server=one] >> text=1/min")
                 await page.wait_for_selector(".strip >> text=1 call in the last hour")

@@ -26,12 +26,18 @@ PAGES = {
     "clients": "Clients",
     "catalog": "Add a server",
     "catalog/github": "GitHub",
-    "history": "History",
+    "activity": "Activity",
+    "activity/calls": "Calls",
+    "activity/calls/1": "cook",
     "profiles": "Profiles",
     "profiles/work": "work",
     "apps": "Apps",
-    "access": "Access",
-    "doctor": "Doctor",
+    "access": "Tokens",
+    "access/secrets": "Secrets",
+    "access/logins": "Logins",
+    "settings": "Settings",
+    "settings/clients": "Client quirks",
+    "settings/doctor": "Doctor",
 }
 LOOKS = [("desk", "light"), ("desk", "dark"), ("phone", "light"), ("phone", "dark")]
 
@@ -66,6 +72,11 @@ async def test_no_page_is_cut_off_or_inaccessible(
 async def test_what_is_not_there_says_where_to_go(browser: Any, home: Path) -> None:
     with running_hub({"kitchen": kitchen(home)}, home=home) as hub:
         async with entered(browser, hub) as page:
-            for path in ("agents/nobody", "policies/nowhere", "catalog/nothing", "history/99"):
+            for path in (
+                "agents/nobody",
+                "policies/nowhere",
+                "catalog/nothing",
+                "activity/calls/99",
+            ):
                 await page.goto(f"{hub.url}/ui/{path}")
                 await page.wait_for_selector(".empty a[href^='/ui/']")

@@ -2,14 +2,49 @@
 
 import { api, events, order } from "./store.js";
 
+/**
+ * How a call spends its time, as it is seen from here.
+ * @typedef {{kind: "hub" | "server" | "person", from: number, to: number}} Stretch
+ */
+
+class Stretches {
+  constructor() {
+    /** @type {Stretch[]} */
+    this.all = [];
+    this.questions = 0; // that are open
+    this.next("hub");
+  }
+
+  /** @param {Stretch["kind"]} kind */
+  next(kind) {
+    const now = performance.now();
+    const last = this.all[this.all.length - 1];
+    if (last) last.to = now;
+    if (last?.kind !== kind) this.all.push({ kind, from: now, to: now });
+  }
+
+  hear(kind) {
+    if (kind === "question") this.questions += 1;
+    if (kind === "withdrawn") this.questions -= 1;
+    this.next(this.questions > 0 ? "person" : "server");
+  }
+
+  answered() {
+    this.questions -= 1;
+    if (this.questions <= 0) this.next("server");
+  }
+}
+
 export function call(asked, hear) {
   const abort = new AbortController();
+  const stretches = new Stretches();
   let id = "";
   const ended = (async () => {
     try {
       const answer = await api("POST", "/calls", asked, abort.signal);
       await events(answer, (kind, said) => {
         if (kind === "begun") id = said.id;
+        stretches.hear(kind);
         hear(kind, said);
       });
     } catch (error) {
@@ -22,8 +57,16 @@ export function call(asked, hear) {
   })();
   return {
     ended,
-    answer: (question, action, content) =>
-      order("POST", `/calls/${id}/answer`, { question, action, content }),
+    stretches: stretches.all,
+    async answer(question, action, content) {
+      stretches.answered();
+      try {
+        return await order("POST", `/calls/${id}/answer`, { question, action, content });
+      } catch (error) {
+        stretches.hear("question"); // it is still open
+        throw error;
+      }
+    },
     cancel: () => (id ? order("DELETE", `/calls/${id}`).catch(() => abort.abort()) : abort.abort()),
     leave: () => abort.abort(),
   };

@@ -15,7 +15,7 @@ export async function copy(text) {
 export const copyable = (text, label) =>
   h(
     "div",
-    { class: "copyable" },
-    h("code", { tabindex: "0", "aria-label": label }, text),
+    { class: "copyable", role: "group", "aria-label": label },
+    h("code", null, text),
     button("Copy", () => copy(text), { "aria-label": `Copy the ${label}` }),
   );

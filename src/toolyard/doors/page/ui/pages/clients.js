@@ -3,7 +3,7 @@
 import { h } from "../lib/dom.js";
 import { looking, quiet, sheet, small, tag, top, under } from "../lib/bits.js";
 import { ask, order, segment, state } from "../lib/store.js";
-import { button, complain, empty, fold, light, say, time } from "../lib/parts.js";
+import { button, complain, empty, fold, light, link, say, time } from "../lib/parts.js";
 import { copy } from "../lib/copying.js";
 import { visible } from "../lib/words.js";
 import { choice, field, pretty } from "../lib/editing.js";
@@ -238,11 +238,7 @@ function open(place) {
       h("summary", null, "For a client that is not listed"),
       piece("As a program", stdio),
       piece("As an address", http),
-      quiet(
-        "A token of its own is made with: ",
-        h("code", null, "toolyard token create NAME"),
-        ". It is shown once, and not on this page.",
-      ),
+      quiet("Replace TOKEN with a token of its own: ", link("/ui/access", "create one"), "."),
     );
   }
 

@@ -1,7 +1,7 @@
 // Doctor: everything that may be wrong, with what to do; the same that `toolyard doctor` looks at.
 
 import { h } from "../lib/dom.js";
-import { facts, looking, quiet, sheet, small, top } from "../lib/bits.js";
+import { looking, sheet, top } from "../lib/bits.js";
 import { ask, order, refresh, state } from "../lib/store.js";
 import { button, complain, light, link, serverPath } from "../lib/parts.js";
 import { problems } from "../lib/problems.js";
@@ -15,12 +15,6 @@ function executorProblem({ name, out_of_reach: reason }) {
   return { text: `executor ${name}: ${reason}`, hint: "try it", to: "/ui/executors" };
 }
 
-function settingRow({ name, value, origin, variable }) {
-  const shown = value === null ? "not shown" : visible(JSON.stringify(value));
-  const by = origin === "flag" ? " by a flag" : ` by ${variable}`;
-  return [visible(name), [h("code", null, shown), small(by)]];
-}
-
 function open(place) {
   let asked = null; // what the API said when it was last asked
   let isBusy = false;
@@ -29,17 +23,15 @@ function open(place) {
     isBusy = true;
     place.redraw();
     try {
-      const [clients, executors, catalog, settings] = await Promise.all([
+      const [clients, executors, catalog] = await Promise.all([
         ask("/clients"),
         ask("/executors"),
         ask("/catalog?added=true"),
-        ask("/settings"),
       ]);
       asked = {
         clients: clients.clients,
         executors: executors.executors,
         catalog: catalog.problems,
-        settings: settings.settings,
       };
     } catch (error) {
       complain(error);
@@ -109,7 +101,6 @@ function open(place) {
     return h("ul", { class: "plain" }, lines);
   }
 
-  const changed = () => asked.settings.filter((setting) => setting.origin !== "default");
   look();
   return () => {
     const { status } = state;
@@ -124,14 +115,8 @@ function open(place) {
       ),
       problems(bad, status.servers, "Problems"),
       sheet("What is well", well(status)),
-      h(
-        "section",
-        { class: "card", "aria-label": "Settings" },
-        h("h2", null, "Settings that are not as usual"),
-        changed().length ? facts(changed().map(settingRow)) : quiet("All are as usual."),
-      ),
     ];
   };
 }
 
-export const page = { path: "/ui/doctor", title: () => "Doctor", tab: "Doctor", open };
+export const page = { path: "/ui/settings/doctor", title: () => "Doctor", tab: "Doctor", open };

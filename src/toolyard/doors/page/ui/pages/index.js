@@ -19,13 +19,18 @@ import { page as executors } from "./executors.js";
 import { page as clients } from "./clients.js";
 import { page as catalog } from "./catalog.js";
 import { page as definition } from "./definition.js";
-import { page as history } from "./history.js";
-import { page as past } from "./past.js";
+import { page as activity } from "./activity.js";
+import { page as calls } from "./calls.js";
+import { page as call } from "./call.js";
 import { page as profiles } from "./profiles.js";
 import { page as profile } from "./profile.js";
 import { page as apps } from "./apps.js";
-import { page as access } from "./access.js";
+import { page as tokens } from "./access.js";
+import { page as secrets } from "./secrets.js";
+import { page as logins } from "./logins.js";
 import { page as doctor } from "./doctor.js";
+import { page as settings } from "./settings.js";
+import { page as quirks } from "./quirks.js";
 
 /**
  * @typedef {object} Place what a page gets when it is opened
@@ -71,17 +76,17 @@ export const sections = [
   {
     name: "Activity",
     icon: "M2.5 10.5H6l2.5-6 3.5 11 2.5-5h3",
-    pages: [history, past],
+    pages: [activity, calls, call],
   },
   {
     name: "Access",
     icon: "M6.5 13.2a3.2 3.2 0 1 0 0-6.4 3.2 3.2 0 0 0 0 6.4zM9.7 10H17M14.5 10v2.8",
-    pages: [access],
+    pages: [tokens, secrets, logins],
   },
   {
     name: "Settings",
     icon: "M3.5 6.5h7M14.5 6.5h2M12.5 4.5v4M3.5 13.5h2M9.5 13.5h7M7.5 11.5v4",
-    pages: [doctor],
+    pages: [settings, quirks, doctor],
   },
 ];
 

@@ -18,6 +18,7 @@ import { ms, short, visible } from "../lib/words.js";
 import { call } from "../lib/calling.js";
 import { makeForm } from "../lib/form.js";
 import { result } from "../lib/result.js";
+import { waterfall } from "../lib/waterfall.js";
 
 function open(place) {
   const { alias, tool } = place.params;
@@ -38,6 +39,7 @@ function open(place) {
     end: null,
     begun: 0,
     took: 0,
+    spent: [], // how it spent that time
     gone: null,
     missing: [],
   };
@@ -99,7 +101,12 @@ function open(place) {
       mine.questions = mine.questions.filter((asked) => asked.question !== said.requestId);
     else if (["result", "refused", "cancelled"].includes(kind)) mine.end = { kind, said };
     else if (kind === "over")
-      Object.assign(mine, { call: null, questions: [], took: performance.now() - mine.begun });
+      Object.assign(mine, {
+        spent: mine.call?.stretches || [],
+        call: null,
+        questions: [],
+        took: performance.now() - mine.begun,
+      });
     place.redraw();
   }
   function begin() {
@@ -349,6 +356,22 @@ function asking(question, answer) {
   );
 }
 
+const STRETCHES = { hub: "Reaching the hub", server: "Hub and server", person: "Waiting for you" };
+
+// How the time was spent: shown where there is more to it than one number.
+function spending(stretches) {
+  if (!stretches.some(({ kind }) => kind === "person")) return null;
+  return waterfall(
+    stretches.map(({ kind, from, to }, at) => ({
+      key: String(at),
+      label: STRETCHES[kind],
+      kind,
+      from,
+      to,
+    })),
+  );
+}
+
 const ENDS = { cancelled: "Cancelled", refused: "Refused", result: "Result" };
 
 function ending(mine) {
@@ -358,6 +381,7 @@ function ending(mine) {
     "section",
     { class: "card", "aria-label": "Result" },
     h("div", { class: "top" }, h("h2", null, ENDS[kind]), small(ms(mine.took))),
+    spending(mine.spent),
     endWords(kind, said),
   );
 }

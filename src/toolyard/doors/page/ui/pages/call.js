@@ -5,19 +5,69 @@ import { crumbs, facts, gone, looking, quiet, sheet, top } from "../lib/bits.js"
 import { ask, order, segment } from "../lib/store.js";
 import { button, confirmed, link, serverPath, time, toolPath, tree } from "../lib/parts.js";
 import { bytes, ms, visible } from "../lib/words.js";
-import { outcome } from "./history.js";
+import { waterfall } from "../lib/waterfall.js";
+import { callPath, callsPath, outcome } from "./calls.js";
+
+const BESIDE = 8; // calls before and after it that are looked at
+const LEAST_MS = 5000; // what is farther away has nothing to do with it
+
+// A call as a span of time, beside those of the same client around it.
+function spanOf(call, id) {
+  const from = new Date(call.at).getTime();
+  const words = `${visible(call.server)} / ${visible(call.tool)}`;
+  const isThis = call.id === id;
+  const isWrong = /error/.test(call.outcome);
+  return {
+    key: String(call.id),
+    label: isThis ? words : link(callPath(call.id), words),
+    from,
+    to: from + call.ms,
+    kind: isWrong ? "failed" : isThis ? "server" : "other",
+    isThis,
+  };
+}
+
+function near(calls, call) {
+  const { from, to } = spanOf(call, call.id);
+  const reach = Math.max(LEAST_MS, 2 * call.ms);
+  return calls
+    .map((other) => spanOf(other, call.id))
+    .filter((span) => span.to > from - reach && span.from < to + reach)
+    .sort((a, b) => a.from - b.from);
+}
+
+// The parts of its time that are known. A call that found its server ready has but one.
+function partsOf(call) {
+  const ready = call.start_ms;
+  return waterfall([
+    { key: "start", label: "Starting the server", from: 0, to: ready, kind: "hub" },
+    { key: "server", label: "Hub and server", from: ready, to: call.ms, kind: "server" },
+  ]);
+}
 
 function open(place) {
   const path = `/history/${segment(place.params.id)}`;
   let found = null;
   let missing = null; // the error, if there is no such call
   let again = null; // the same call once more, and what came of it
+  let beside = []; // calls of the same client at about the same time
 
   async function load() {
     try {
       found = await ask(path);
     } catch (error) {
       missing = error;
+    }
+    place.redraw();
+    if (found) lookBeside(found.call);
+  }
+
+  async function lookBeside({ id, agent }) {
+    const query = `agent=${segment(agent)}&before=${id + BESIDE + 1}&limit=${2 * BESIDE + 1}`;
+    try {
+      beside = (await ask(`/history?${query}`)).calls;
+    } catch {
+      return; // the call itself is there
     }
     place.redraw();
   }
@@ -64,11 +114,12 @@ function open(place) {
 
   load();
   return () => {
-    if (missing) return gone(missing, "/ui/history", "See all calls");
+    if (missing) return gone(missing, callsPath, "See all calls");
     if (!found) return looking();
     const { call } = found;
+    const around = near(beside, call);
     return [
-      crumbs("/ui/history", "History"),
+      crumbs("/ui/activity", "Activity", callsPath, "Calls"),
       top(
         visible(call.tool),
         h(
@@ -77,7 +128,7 @@ function open(place) {
           h(
             "a",
             { class: "button", href: toolPath(call.server, call.tool) },
-            "Try it with other words",
+            "Try it with other arguments",
           ),
           button("Replay", replay, {
             class: "main",
@@ -92,7 +143,7 @@ function open(place) {
         facts([
           ["Server", link(serverPath(call.server), visible(call.server))],
           ["When", time(call.at)],
-          ["Agent", link(`/ui/history?agent=${segment(call.agent)}`, visible(call.agent) || "–")],
+          ["Client", link(`${callsPath}?agent=${segment(call.agent)}`, visible(call.agent) || "–")],
           ["Token", visible(call.caller)],
           ["Took", ms(call.ms)],
           ["Asked, answered", `${bytes(call.asked)}, ${bytes(call.answered)}`],
@@ -105,7 +156,11 @@ function open(place) {
           ],
         ]),
       ),
+      call.start_ms ? sheet("Time", partsOf(call)) : null,
       again ? h("div", { key: "again" }, repeated()) : null,
+      around.length > 1
+        ? sheet(`Calls of ${visible(call.agent) || "the client"} at that time`, waterfall(around))
+        : null,
       h(
         "div",
         { key: "two", class: "two" },
@@ -122,4 +177,8 @@ function open(place) {
   };
 }
 
-export const page = { path: "/ui/history/:id", title: (params) => `Call ${params.id}`, open };
+export const page = {
+  path: "/ui/activity/calls/:id",
+  title: (params) => `Call ${params.id}`,
+  open,
+};

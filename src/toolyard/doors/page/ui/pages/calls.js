@@ -1,4 +1,4 @@
-// History: the calls that are over, searched and laid out along time.
+// Calls: those that are over, searched and laid out along time.
 
 import { h } from "../lib/dom.js";
 import { heads, looking, quiet, top, under } from "../lib/bits.js";
@@ -6,12 +6,11 @@ import { ask, listen, segment, state } from "../lib/store.js";
 import { button, complain, empty, light, link, time } from "../lib/parts.js";
 import { ms, short, visible } from "../lib/words.js";
 import { choice, field, textInput } from "../lib/editing.js";
-import { picture } from "../lib/picture.js";
 import { timeline } from "../lib/timeline.js";
 
 const OUTCOMES = [
   ["", "any"],
-  ["ok", "well"],
+  ["ok", "ok"],
   ["failed", "failed in any way"],
   ["tool-error", "the tool failed"],
   ["error", "the server failed"],
@@ -28,7 +27,8 @@ const LIGHTS = { ok: "ready", cancelled: "disabled" };
 const KEYS = ["text", "server", "tool", "agent", "caller", "outcome", "since"];
 const PAUSE = 250;
 const MOST_SHOWN = 500;
-export const callPath = (id) => `/ui/history/${segment(id)}`;
+export const callsPath = "/ui/activity/calls";
+export const callPath = (id) => `${callsPath}/${segment(id)}`;
 
 export function outcome(call) {
   return light(LIGHTS[call.outcome] || "failing", visible(call.outcome));
@@ -91,7 +91,7 @@ function open(place) {
         ),
       ),
       text("tool", "Tool"),
-      text("agent", "Agent"),
+      text("agent", "Client"),
       text("caller", "Token"),
       field(
         "Ended",
@@ -117,7 +117,7 @@ function open(place) {
       h("td", { "data-label": "When" }, time(call.at)),
       h(
         "td",
-        { "data-label": "Agent" },
+        { "data-label": "Client" },
         visible(call.agent) || "–",
         call.caller ? under(`token ${visible(call.caller)}`) : null,
       ),
@@ -150,7 +150,7 @@ function open(place) {
       h(
         "table",
         { class: "stack" },
-        heads(["Tool", "When", "Agent", "Took", "Ended"], "Took"),
+        heads(["Tool", "When", "Client", "Took", "Ended"], "Took"),
         h("tbody", null, calls.map(row)),
       ),
       next
@@ -176,15 +176,14 @@ function open(place) {
   load();
   return () => [
     top(
-      "History",
+      "Calls",
       fresh
         ? button(`Show ${fresh} newer`, () => load())
-        : quiet(state.hasHistory ? "Calls that are over." : "History is switched off."),
+        : quiet(state.hasHistory ? "Finished calls, newest first." : "History is switched off."),
     ),
-    state.status ? picture() : null,
     filters(),
     h("div", { key: "calls" }, calls ? list() : looking()),
   ];
 }
 
-export const page = { path: "/ui/history", title: () => "History", tab: "History", open };
+export const page = { path: callsPath, title: () => "Calls", tab: "Calls", open };

@@ -1,0 +1,121 @@
+// Logins: at which servers with an address somebody is logged in, until when, and the way in and out.
+
+import { h } from "../lib/dom.js";
+import { heads, looking, quiet, top, under } from "../lib/bits.js";
+import { ask, onPicture, order, segment } from "../lib/store.js";
+import { button, complain, confirmed, empty, light, link, say, serverPath } from "../lib/parts.js";
+import { exact, visible } from "../lib/words.js";
+
+const STATES = {
+  none: () => light("disabled", "not logged in"),
+  needed: () => light("waiting", "login needed"),
+  ended: () => light("waiting", "login needed"),
+  "logged-in": () => light("ready", "logged in"),
+};
+const LOOK_MS = 1500; // while somebody logs in
+
+function open(place) {
+  let logins = null;
+  let looks = 0;
+
+  async function load() {
+    try {
+      ({ logins } = await ask("/auth"));
+    } catch (error) {
+      complain(error);
+    }
+    clearTimeout(looks);
+    if (logins?.some((login) => login.attempt === "waiting")) looks = setTimeout(load, LOOK_MS);
+    place.redraw();
+  }
+
+  async function logIn({ server }) {
+    // Opened before anything is waited for, or the browser takes it for an advert.
+    const page = window.open("", "_blank");
+    if (page) page.opener = null;
+    try {
+      const { url } = await order("POST", `/auth/${segment(server)}/login`);
+      if (!/^https?:/.test(url)) throw new Error("the server named no page to log in at");
+      if (page) page.location.replace(url);
+      else say("The browser did not let the login page open; allow it, and try again.", "bad");
+    } catch (error) {
+      page?.close();
+      complain(error);
+    }
+    load();
+  }
+
+  async function logOut({ server }) {
+    const question = `Log out of ${server}? It asks for a login before it works again.`;
+    if (!(await confirmed(question, "Log out"))) return;
+    try {
+      await order("POST", `/auth/${segment(server)}/logout`);
+      say(`Logged out of ${server}.`);
+    } catch (error) {
+      complain(error);
+    }
+    load();
+  }
+
+  function until({ state, expires_at: end }) {
+    if (!end) return "–";
+    const words = exact(end * 1000);
+    return state === "logged-in" ? [words, under("renewed before")] : words;
+  }
+
+  function action(login) {
+    if (!login.server) return null;
+    const isIn = login.state === "logged-in";
+    const words = isIn ? "Log out" : "Log in";
+    return button(words, () => (isIn ? logOut(login) : logIn(login)), {
+      "aria-label": `${words}: ${login.server}`,
+      class: isIn ? undefined : "main",
+    });
+  }
+
+  function tried({ attempt }) {
+    if (!attempt) return null;
+    if (attempt === "waiting") return under("Finish it in the window that was opened.");
+    return h("span", { class: "under bad" }, visible(attempt));
+  }
+
+  function row(login) {
+    const { server, url, state, issuer, scope } = login;
+    return h(
+      "tr",
+      { key: `${server} ${url}` },
+      h(
+        "th",
+        { scope: "row" },
+        server ? link(serverPath(server), visible(server)) : "no server",
+        under(visible(url)),
+      ),
+      h("td", { "data-label": "State" }, STATES[state](), tried(login)),
+      h("td", { "data-label": "At" }, visible(issuer) || "–", scope ? under(visible(scope)) : null),
+      h("td", { "data-label": "Until" }, until(login)),
+      h("td", { class: "number" }, action(login)),
+    );
+  }
+
+  function list() {
+    if (!logins) return looking();
+    const words = "Servers with an address are listed here; some of them want you to log in.";
+    if (!logins.length) return empty("No server has an address.", h("p", null, words));
+    return h(
+      "table",
+      { class: "stack" },
+      heads(["Server", "State", "At", "Until", ""]),
+      h("tbody", null, logins.map(row)),
+    );
+  }
+
+  place.onLeave(() => clearTimeout(looks));
+  onPicture(place, load);
+  load();
+  return () => [
+    top("Logins", quiet("Kept in the keyring, or in a private file where there is none.")),
+    h("div", { key: "list" }, list()),
+  ];
+}
+
+export const page = { path: "/ui/access/logins", title: () => "Logins", tab: "Logins", open };
