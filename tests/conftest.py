@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from toolyard.records.secrets.mask import MASK, Mask
+
 # The machine may be busy: no property is judged by how long it took.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("quick", settings.get_profile("patient"), max_examples=30)
@@ -46,3 +48,10 @@ def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
             monkeypatch.delenv(variable, raising=False)
         monkeypatch.setenv("NO_COLOR", "1")
         yield folder
+
+
+@pytest.fixture(autouse=True)
+def _fresh_mask(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No secret of another test is hidden in this one; a process has one mask."""
+    for name, value in vars(Mask()).items():
+        monkeypatch.setattr(MASK, name, value)

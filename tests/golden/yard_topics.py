@@ -89,8 +89,12 @@ async def _write_servers(yard: Yard) -> None:
     await yard.ask("POST", f"{SERVERS}/three/disable")
     await yard.ask("POST", f"{SERVERS}/three/enable")
     await yard.ask("POST", f"{SERVERS}/three/disable", If_Match='"0"')
+    await yard.ask("GET", f"{SERVERS}/three/entry")
     await yard.ask("DELETE", f"{SERVERS}/three")
     await yard.ask("DELETE", f"{SERVERS}/three")
+    await yard.ask("POST", f"{SERVERS}/three/restore", {})
+    await yard.ask("POST", f"{SERVERS}/three/restore", {})
+    await yard.doors.settled()
 
 
 async def trust(record: Recorder) -> None:

@@ -22,8 +22,9 @@ def test_a_copy_of_a_large_database_has_all_but_its_calls(
     backups, database = Backups(tmp_path, largest), tmp_path / "toolyard.db"
     backups.accept()
     with closing(sqlite3.connect(database)) as connection, connection:
-        row = (1, 0.0, "", "", "files", "read", 1.0, 2, 2, "ok", "", None, None)
-        connection.execute(f"INSERT INTO call_log VALUES ({', '.join('?' * len(row))})", row)
+        columns = "at, agent, caller, server, tool, ms, asked, answered, outcome, error"
+        values = "0.0, '', '', 'files', 'read', 1.0, 2, 2, 'ok', ''"
+        connection.execute(f"INSERT INTO call_log ({columns}) VALUES ({values})")
 
     backups.make()
 
