@@ -19,6 +19,8 @@ const ORDER = [
   "known",
   "disabled",
 ];
+/** The source of servers in the file of the user, which goes without saying. */
+const OWN = "configured";
 const rows = new Map();
 const filter = { words: "", state: "" };
 
@@ -40,12 +42,12 @@ function makeRow(server, figures, isGrouped) {
       { scope: "row" },
       link(serverPath(server.alias), visible(server.alias)),
       server.title && server.title !== server.alias ? under(short(server.title, 60)) : null,
+      server.source === OWN ? null : under(`from ${visible(server.source)}`),
       problem && !isGrouped
         ? h("span", { class: "under why", title: problem.hint }, short(problem.text, 200))
         : null,
     ),
     h("td", { "data-label": "State" }, stateOf(server)),
-    h("td", { "data-label": "From" }, visible(server.source)),
     h("td", { "data-label": "Tools", class: "number" }, server.tools ? whole(server.tools) : "–"),
     h(
       "td",
@@ -70,7 +72,6 @@ function makeRow(server, figures, isGrouped) {
 const HEADS = [
   ["Server", ""],
   ["State", ""],
-  ["From", "which source declares it"],
   ["Tools", ""],
   ["Calls, last hour", ""],
   ["p95", "95 of 100 calls of the last hour took no longer"],
