@@ -49,12 +49,14 @@ async def test_calls_errors_and_latency_are_drawn_along_time(browser: Any, home:
             await canvas.wait_for()
             assert await canvas.evaluate(INKED) > 4, title
         rows = page.locator(".legend tbody tr")
+        await rows.nth(1).wait_for()
         assert await rows.count() == 2
         assert "git" in await rows.first.inner_text()
 
         # A table says the same to those who cannot see the chart.
         chart = page.locator("figure", has=page.locator("h2:text-is('Calls')"))
         await chart.locator("summary").click()
+        await chart.locator("tbody td").first.wait_for()
         cells = await chart.locator("tbody td").all_inner_texts()
         assert sum(map(int, cells)) == 7 + 4
 
@@ -98,6 +100,7 @@ async def test_who_calls_what_is_seen_while_it_happens(browser: Any, home: Path)
         await under_way.wait_for(state="detached")
 
         bars = page.locator("section[aria-label='Context spent on tools'] .bars li")
+        await bars.nth(2).wait_for()
         assert await bars.count() == 3
         assert await bars.first.locator("rect").count() == 3
 
