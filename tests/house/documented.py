@@ -64,7 +64,8 @@ def parse(line: str) -> None:
         click.ClickException: It cannot be read.
     """
     words = shlex.split(line, comments=True)[1:]
-    context = click.Context(root, info_name="toolyard", obj=CliContext())
+    settings = root.context_settings  # or commands would keep other names of --help
+    context = click.Context(root, info_name="toolyard", obj=CliContext(), **settings)
     command: click.Command = root
     while words and isinstance(command, click.Group) and not words[0].startswith("-"):
         _, inner, words = command.resolve_command(context, words)

@@ -30,8 +30,8 @@ def test_status_shows_the_hub_its_servers_and_their_problems(
 ) -> None:
     hub.status["servers"] = [
         SERVER,
-        {**SERVER, "alias": "bad", "status": "failing", "problem": BROKEN},
-        {**SERVER, "alias": "off", "enabled": False},
+        {**SERVER, "alias": "bad", "state": "failing", "problem": BROKEN},
+        {**SERVER, "alias": "off", "state": "disabled", "enabled": False},
     ]
     hub.status["problems"] = [BROKEN]
 

@@ -142,7 +142,7 @@ async def get_entry(yard: Yard, order: ServerAlias) -> WrittenEntry:
     needs=Needs.FILES,
     shape=NewServer,
     status=201,
-    errors=(409,),
+    errors=(404, 409),
     guard=Guard.PICTURE,
 )
 async def add_server(yard: Yard, order: AddServer) -> Ordered:
