@@ -87,3 +87,15 @@ def test_who_says_no_has_changed_nothing(home: Path) -> None:
     converse("add", vscode_link("sky", {"command": "sh"}), answers=[("Add it?", "n")])
 
     assert not (home / "config" / "toolyard" / "servers.json").exists()
+
+
+def test_a_bundle_that_is_not_wanted_is_not_called_damaged(home: Path, tmp_path: Path) -> None:
+    manifest = {"name": "sky", "server": {"mcp_config": {"command": "sh"}}}
+    path = tmp_path / "sky.mcpb"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("manifest.json", json.dumps(manifest))
+
+    shown = converse("add", str(path), answers=[("Add it?", "n")])
+
+    assert "damaged" not in shown
+    assert not (home / "config" / "toolyard" / "servers.json").exists()

@@ -13,7 +13,7 @@ import stat
 import tempfile
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, Final
@@ -77,14 +77,22 @@ def open_bundle(path: Path) -> Iterator[Bundle]:
     Raises:
         ConfigError: It is no bundle.
     """
-    try:
-        with path.open("rb") as file:
+    with ExitStack() as stack:
+        with _reading(path):
+            file = stack.enter_context(path.open("rb"))
             sha256 = _hash(file, path)
-            try:
-                with zipfile.ZipFile(file) as archive:
-                    yield Bundle(path, sha256, _read_manifest(archive), archive)
-            except _DAMAGED as error:
-                raise ConfigError(f"'{path}' is damaged: {error}", _HINT) from error
+            archive = stack.enter_context(zipfile.ZipFile(file))
+            bundle = Bundle(path, sha256, _read_manifest(archive), archive)
+        yield bundle
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Say what is wrong with a bundle; whatever else goes wrong meanwhile is not its fault."""
+    try:
+        yield
+    except _DAMAGED as error:
+        raise ConfigError(f"'{path}' is damaged: {error}", _HINT) from error
     except OSError as error:
         raise ConfigError(f"cannot read '{path}': {error.strerror}", "check the path") from error
 
@@ -103,6 +111,8 @@ def unpack(bundle: Bundle, folder: Path, name: str, version: str, bounds: Bundle
         try:
             _extract(bundle.archive, temporary, bounds)
             temporary.rename(folder)
+        except _DAMAGED as error:
+            raise ConfigError(f"'{bundle.path}' is damaged: {error}", _HINT) from error
         except OSError as error:
             raise StoreError(
                 f"cannot unpack to '{folder}': {error.strerror}", "check it"
