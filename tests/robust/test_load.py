@@ -19,9 +19,9 @@ FEW = ("--tools-only", "--only", "echo,sleep,payload,progress")
 
 @pytest.fixture(scope="module")
 def hub() -> Any:
-    """A hub of its own process in front of three servers."""
+    """A hub of its own process in front of four servers."""
     with new_home() as home:
-        servers = {name: stdio_stub(name, home, *FEW) for name in ("a", "b", "c")}
+        servers = {name: stdio_stub(name, home, *FEW) for name in ("a", "b", "c", "full")}
         with running_hub(servers, home=home) as running:
             yield running
 
@@ -46,7 +46,8 @@ async def test_as_many_calls_are_under_way_as_the_reference_says_and_one_more_is
     (most,) = re.findall(r"\| calls under way per server \| (\d+);", reference)
     reader, writer = await asyncio.open_unix_connection(hub.socket, limit=1 << 20)
     begin = {"jsonrpc": "2.0", "id": "begin", "method": "initialize", "params": {}}
-    asked = {"name": "b__sleep", "arguments": {"ms": 60_000}}
+    # A server that nobody else calls: its calls end only some time after their client left.
+    asked = {"name": "full__sleep", "arguments": {"ms": 60_000}}
     calls = [
         {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": asked}
         for number in range(int(most) + 1)
