@@ -35,7 +35,7 @@ FLAGS = [
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
 ]
 PATIENCE_MS = 60_000
-DESK = {"width": 1280, "height": 860}
+DESK = {"width": 1440, "height": 900}
 PHONE = {"width": 390, "height": 844}
 ORDER = {
     "type": "object",
@@ -125,13 +125,20 @@ async def entered(browser: Any, hub: RunningHub, **options: Any) -> AsyncIterato
     context.set_default_timeout(PATIENCE_MS)
     page = await context.new_page()
     wrong: list[str] = []
+    failed: list[str] = []
     page.on("pageerror", lambda error: wrong.append(str(error)))
     page.on(
         "console", lambda said: wrong.append(said.text) if "Content Security" in said.text else None
     )
+    page.on("requestfailed", lambda request: failed.append(f"{request.url} {request.failure}"))
     try:
-        await page.goto(printed_link(hub))
-        await page.wait_for_selector("h1")
+        try:
+            await page.goto(printed_link(hub))
+            await page.wait_for_url("**/ui")
+            await page.wait_for_selector("h1")
+        except playwright.Error as error:
+            error.add_note(f"{wrong=} {failed=} {await page.inner_text('body')!r}")
+            raise
         yield page
         assert wrong == []
     finally:

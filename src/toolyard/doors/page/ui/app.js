@@ -1,7 +1,8 @@
 // The shell: finds the page for an address, draws it, and draws it again when something changes.
 
 import { byId, h, render } from "./lib/dom.js";
-import { begin, enter, state, tell, watch } from "./lib/store.js";
+import { begin, enter, retry, state, tell, watch } from "./lib/store.js";
+import { remember } from "./lib/memory.js";
 import { openFinder } from "./lib/finder.js";
 import { button, empty, link } from "./lib/parts.js";
 import { count, exact, visible } from "./lib/words.js";
@@ -52,13 +53,23 @@ function arrive() {
   };
   // A page of its own each time: nothing of the last one may shine through.
   render(main);
-  const draw = route ? route.page.open(place) : nowhere;
-  current = { page: route?.page, params: place.params, ends, draw };
   const title = route ? route.page.title(place.params) : "Nothing here";
+  const draw = route ? openPage(route.page, place) : nowhere;
+  current = { page: route?.page, params: place.params, ends, draw, title };
   document.title = `${visible(title)} · Toolyard`;
   wanted = location.hash.slice(1);
   if (!wanted) scrollTo(0, 0);
   drawPage();
+}
+
+// A page that cannot even be opened is as broken as one that cannot be drawn.
+function openPage(page, place) {
+  try {
+    return page.open(place);
+  } catch (error) {
+    reportError(error);
+    return () => broken(error);
+  }
 }
 
 // What the address names is shown as soon as it is there: scrolled to, unfolded, with the focus.
@@ -75,9 +86,15 @@ function nowhere() {
   return empty("There is nothing at this address.", h("p", null, link("/ui", "See all servers")));
 }
 
+const reload = () => location.reload();
+
 function letIn() {
-  return empty(
-    "This browser is not let in.",
+  const why = state.entrance?.message;
+  return h(
+    "div",
+    { class: "empty" },
+    h("h1", null, "This browser is not let in"),
+    why ? h("p", null, `${visible(why[0].toUpperCase() + why.slice(1))}.`) : null,
     h(
       "p",
       null,
@@ -85,12 +102,43 @@ function letIn() {
       h("code", null, "toolyard status"),
       " on a terminal: it prints a link that opens this page.",
     ),
-    h(
-      "p",
-      null,
-      button("Try again", () => location.reload()),
-    ),
+    h("p", { class: "row" }, button("Try again", reload)),
   );
+}
+
+// The hub does not say how it is: what it says instead, and a way not to wait for the next try.
+function unanswered(again) {
+  const { trouble } = state;
+  return h(
+    "div",
+    { key: "unanswered", class: "empty", role: "status" },
+    h("p", { class: "title" }, trouble ? visible(trouble.message) : "The hub does not answer."),
+    h("p", null, visible(trouble?.hint || "It may be busy, or restarting. Trying again …")),
+    h("p", { class: "row" }, button("Try now", again)),
+  );
+}
+
+function broken(error) {
+  return empty(
+    "This page cannot be shown.",
+    h("p", null, visible(error.message)),
+    h("p", { class: "row" }, button("Load it again", reload)),
+  );
+}
+
+/** @param {import("./lib/dom.js").Kid} kid @returns {boolean} */
+function hasHeading(kid) {
+  if (Array.isArray(kid)) return kid.some(hasHeading);
+  if (kid === null || typeof kid !== "object") return false;
+  return kid.tag === "h1" || hasHeading(kid.kids);
+}
+
+// Whatever a page shows, or fails to show, stands under a heading.
+function content(kids) {
+  if (hasHeading(kids)) return [tabs(), kids];
+  const isLost = (state.live === "lost" || state.trouble) && !state.status;
+  const heading = h("div", { key: "heading", class: "top" }, h("h1", null, visible(current.title)));
+  return [tabs(), heading, isLost ? unanswered(retry) : kids];
 }
 
 const LIVE = { live: "Live", connecting: "Connecting …", lost: "Connection lost, trying again …" };
@@ -176,14 +224,34 @@ function turn() {
   const dark = matchMedia("(prefers-color-scheme: dark)").matches;
   const now = document.documentElement.dataset.theme || (dark ? "dark" : "light");
   document.documentElement.dataset.theme = now === "dark" ? "light" : "dark";
-  localStorage.setItem("theme", document.documentElement.dataset.theme);
+  remember("theme", document.documentElement.dataset.theme);
+}
+
+function drawMain() {
+  if (!state.isLetIn) render(main, letIn());
+  else if (current) render(main, content(current.draw()));
+  else if (state.live === "lost") render(main, h("h1", null, "Toolyard"), unanswered(reload));
+}
+
+let wasLost = false;
+
+// What could not be asked while the hub was away is asked again once it is back.
+function isBack() {
+  const isOver = wasLost && state.live === "live" && state.status && !state.trouble;
+  wasLost = state.live === "lost" || (wasLost && !isOver);
+  return isOver && main.querySelector(".skeleton") !== null;
 }
 
 function drawPage() {
   render(head, header());
-  if (!state.isLetIn) render(main, letIn());
-  else if (current) render(main, tabs(), current.draw());
+  try {
+    drawMain();
+  } catch (error) {
+    reportError(error);
+    render(main, content(broken(error)));
+  }
   reach();
+  if (current && isBack()) arrive();
 }
 
 /** @param {Event} event @param {string} selector the nearest element around the target that fits */

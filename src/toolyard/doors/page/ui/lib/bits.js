@@ -13,14 +13,15 @@ export const crumbs = (...way) =>
   h(
     "p",
     { class: "crumbs" },
-    way.map((href, at) => (at % 2 ? null : [h("a", { href }, way[at + 1]), " / "])),
+    way.map((href, at) => (at % 2 ? null : [at ? " / " : null, h("a", { href }, way[at + 1])])),
   );
 // A link out of the page, which tells nobody where it came from.
 export const away = (href, words) =>
   h("a", { href, target: "_blank", rel: "noopener noreferrer" }, words);
 export const submit = (words, disabled = false) =>
   h("button", { type: "submit", class: "main", disabled }, words);
-// Stands where something will be, in about its size, so that nothing jumps when it comes.
+// Stands where something will be, in about its size, so that nothing jumps when it comes. If it does
+// not come, that is said after a while.
 export const looking = () =>
   h(
     "div",
@@ -29,6 +30,12 @@ export const looking = () =>
     h("i", null),
     h("i", null),
     h("i", null),
+    h(
+      "p",
+      { class: "late" },
+      "This takes longer than usual. ",
+      h("button", { type: "button", on: { click: () => location.reload() } }, "Load it again"),
+    ),
   );
 
 export function sheet(title, ...kids) {

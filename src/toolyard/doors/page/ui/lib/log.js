@@ -52,6 +52,7 @@ export function follow(alias, place) {
     },
     draw() {
       const matches = query ? lines.filter((line) => line.toLowerCase().includes(query)) : lines;
+      if (!lines.length) return quiet("It has not written anything to its log.");
       const total = count(lines.length, "line");
       return [
         h(
@@ -65,13 +66,11 @@ export function follow(alias, place) {
           }),
           small(query ? `${matches.length} of ${total}` : total),
         ),
-        lines.length
-          ? h(
-              "pre",
-              { class: "log", tabindex: "0", "aria-label": "Log", made: scrollToEnd },
-              visible(matches.join("\n")),
-            )
-          : quiet("It has not written anything to its log."),
+        h(
+          "pre",
+          { class: "log", tabindex: "0", "aria-label": "Log", made: scrollToEnd },
+          visible(matches.join("\n")),
+        ),
       ];
     },
   };

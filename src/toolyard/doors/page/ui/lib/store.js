@@ -1,5 +1,6 @@
 // What the page knows: asked of the control API, kept fresh by its events.
 
+import { recall, remember } from "./memory.js";
 import { statusWords } from "./words.js";
 
 export class Refused extends Error {
@@ -13,14 +14,52 @@ export class Refused extends Error {
 
 // What lets this browser in. The storage of an origin is no other port's, which cookies are.
 const KEY = "key";
+const FIRST_PAUSE_MS = 500;
+const LONGEST_PAUSE_MS = 10000;
+const ANSWER_MS = 15000; // after which a request is given up, and sent again
 
-// The printed link brings a code that works once; the key for it is good in all tabs.
+/** @param {AbortController} control @returns {() => void} keeps it from being aborted in a while */
+function giveUpLater(control) {
+  const timer = setTimeout(() => control.abort(), ANSWER_MS);
+  return () => clearTimeout(timer);
+}
+
+/** @param {(signal: AbortSignal) => Promise<any>} send a request; given up if nobody answers */
+async function soon(send) {
+  const control = new AbortController();
+  const stay = giveUpLater(control);
+  try {
+    return await send(control.signal);
+  } finally {
+    stay();
+  }
+}
+
+// The printed link brings a code that works once; the key for it is good in all tabs. As long as
+// nobody has answered, the code is good, and stays in the address.
 export async function enter() {
   if (location.pathname !== "/open") return;
-  const asked = location.search;
+  const swap = (signal) =>
+    fetch(`/open${location.search}`, { method: "POST", signal }).then(readAnswer);
+  for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
+    try {
+      remember(KEY, (await soon(swap)).key);
+      break;
+    } catch (error) {
+      state.entrance = error instanceof Refused ? error : null;
+      if (error instanceof Refused && error.status < 500) break;
+      tell({ live: "lost" });
+      await new Promise((resolve) => setTimeout(resolve, pause));
+    }
+  }
+  state.live = "connecting";
   history.replaceState(null, "", "/ui");
-  const answer = await fetch(`/open${asked}`, { method: "POST" }).catch(() => null);
-  if (answer?.ok) localStorage.setItem(KEY, (await answer.json()).key);
+}
+
+/** @param {Response} answer @throws {Refused} unless it is good */
+async function readAnswer(answer) {
+  if (!answer.ok) throw new Refused(answer.status, await answer.json().catch(() => ({})));
+  return answer.json();
 }
 
 /**
@@ -35,7 +74,7 @@ export async function enter() {
  */
 export async function api(method, path, body, signal, more) {
   /** @type {Record<string, string>} */
-  const headers = { authorization: `Bearer ${localStorage.getItem(KEY) || ""}`, ...more };
+  const headers = { authorization: `Bearer ${recall(KEY)}`, ...more };
   /** @type {RequestInit} */
   const options = { method, signal, headers, cache: "no-store" };
   if (body !== undefined) {
@@ -88,7 +127,11 @@ const MANY_PAUSE_MS = 200;
 // The state every page may look at. Pages draw again after a change, at most once a frame.
 export const state = {
   isLetIn: true,
+  /** @type {Refused | null} */
+  entrance: null, // what was said against the link that led here
   live: "connecting", // connecting, live, lost; none while nobody is let in
+  /** @type {Refused | null} */
+  trouble: null, // what the hub said last instead of its state
   revision: -1,
   since: 0, // when the hub was started
   /** @type {any} */
@@ -147,15 +190,17 @@ export async function refresh() {
   }
   asking = true;
   try {
-    const status = await ask("/status");
+    const status = await soon((signal) => ask("/status", signal));
+    patience = FIRST_PAUSE_MS;
     tell({
       status,
+      trouble: null,
       revision: status.revision,
       isLetIn: true,
       since: Date.now() - status.uptime_s * 1000,
     });
   } catch (error) {
-    if (!(error instanceof Refused)) lost();
+    if (state.isLetIn) lost(error);
   } finally {
     asking = false;
     if (again) {
@@ -260,8 +305,10 @@ export function isBusy(line) {
   return heardOf !== undefined && Date.now() - heardOf.at < BUSY_MS;
 }
 
+const HIDDEN_MS = 5000; // after which a page that nobody sees hangs up
 let stream = null;
-let patience = 500;
+let patience = FIRST_PAUSE_MS;
+let retrying = null;
 let hiding = null;
 let figuring = null;
 
@@ -270,11 +317,18 @@ function hangUp() {
   stream = null;
 }
 
-function lost() {
+function lost(error) {
   hangUp();
-  tell({ live: "lost" });
-  setTimeout(connect, patience);
-  patience = Math.min(patience * 2, 10000);
+  tell({ live: "lost", trouble: error instanceof Refused ? error : null });
+  clearTimeout(retrying);
+  retrying = setTimeout(connect, patience);
+  patience = Math.min(patience * 2, LONGEST_PAUSE_MS);
+}
+
+// Do not wait until the next try.
+export function retry() {
+  clearTimeout(retrying);
+  connect();
 }
 
 function figureIn(pause) {
@@ -285,18 +339,22 @@ function figureIn(pause) {
 export async function connect() {
   if (stream || document.hidden) return;
   const mine = (stream = new AbortController());
+  const stay = giveUpLater(mine);
+  let trouble = null;
   try {
     const answer = await api("GET", "/events", undefined, mine.signal);
-    patience = 500;
+    stay();
     tell({ live: "live" });
     refresh();
     refreshFigures();
     await events(answer, hearEvent);
-  } catch {
-    /* refused, broken or ended: it is gone */
+  } catch (error) {
+    trouble = error; // refused, broken or ended: it is gone
+  } finally {
+    stay();
   }
   if (stream !== mine) return;
-  if (state.isLetIn) lost();
+  if (state.isLetIn) lost(trouble);
   else {
     hangUp();
     tell({ live: "" });
@@ -322,7 +380,7 @@ export function begin() {
     // A browser opens few connections to one host: pages that nobody sees give theirs back.
     clearTimeout(hiding);
     if (!document.hidden) connect();
-    else hiding = setTimeout(hangUp, 60000);
+    else hiding = setTimeout(hangUp, HIDDEN_MS);
   });
   // Another tab was let in, and so is this one.
   addEventListener("storage", (event) => {

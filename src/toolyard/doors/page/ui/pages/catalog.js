@@ -2,6 +2,7 @@
 
 import { h } from "../lib/dom.js";
 import { looking, quiet, small, tag } from "../lib/bits.js";
+import { recall, remember } from "../lib/memory.js";
 import { ask, order, segment } from "../lib/store.js";
 import { button, complain, empty, link, say } from "../lib/parts.js";
 import { problems } from "../lib/problems.js";
@@ -26,7 +27,7 @@ function open(place) {
   let waiting = 0;
   let turn = 0; // how many searches were begun: only the answer to the last one counts
   const shop = {
-    registry: localStorage.getItem("registry") || PUBLIC,
+    registry: recall("registry") || PUBLIC,
     search: "",
     /** @type {any[] | null} */
     servers: null,
@@ -66,7 +67,7 @@ function open(place) {
   }
 
   async function look(cursor = "") {
-    localStorage.setItem("registry", shop.registry);
+    remember("registry", shop.registry);
     shop.isBusy = true;
     place.redraw();
     try {

@@ -185,13 +185,21 @@ function draw(parts) {
   if (!mine.form || !state.status) return looking();
   const { offer } = mine;
   return [
-    crumbs("/ui", "Servers", serverPath(alias), visible(alias)),
-    h("h1", null, short(offer.title || tool, 120)),
-    offer.title && offer.title !== tool ? quiet(visible(tool)) : null,
-    about(offer.description),
-    offer.annotations?.destructiveHint
-      ? h("p", { class: "bad" }, "Its server says that this tool may destroy something.")
-      : null,
+    h(
+      "div",
+      { class: "top" },
+      h(
+        "div",
+        null,
+        crumbs("/ui", "Servers", serverPath(alias), visible(alias)),
+        h("h1", null, short(offer.title || tool, 120)),
+        offer.title && offer.title !== tool ? quiet(visible(tool)) : null,
+        about(offer.description),
+        offer.annotations?.destructiveHint
+          ? h("p", { class: "bad" }, "Its server says that this tool may destroy something.")
+          : null,
+      ),
+    ),
     mine.held ? waiting(alias) : h("div", { class: "two" }, formCard(parts), rawCard(parts)),
     h("div", { "aria-live": "polite" }, running(parts), ending(mine)),
   ];

@@ -1,0 +1,218 @@
+"""Whatever goes wrong while the page starts, it shows a heading, says what it is, and can go on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.hub import RunningHub, running_hub
+from tests.ui.conftest import PATIENCE_MS, kitchen, printed_link
+
+pytestmark = pytest.mark.ui
+expect = pytest.importorskip("playwright.async_api").expect
+SHOWN = "[data-server=kitchen]"
+LATE = "document.getAnimations().forEach(animation => animation.finish())"
+"""Let the time pass after which something is late."""
+BUSY = {"title": "busy", "status": 503, "detail": "the hub is busy with a test", "hint": ""}
+BROKEN = """
+export const page = {path: "/ui/settings/doctor", title: () => "Doctor", tab: "Doctor",
+  open: () => () => { throw new Error("no such bone"); }};
+"""
+
+
+@pytest.fixture
+def hub(home: Path) -> Iterator[RunningHub]:
+    """A hub with one server."""
+    with running_hub({"kitchen": kitchen(home)}, home=home) as started:
+        yield started
+
+
+@asynccontextmanager
+async def newcomer(browser: Any) -> AsyncIterator[Any]:
+    """A page that has been nowhere yet."""
+    context = await browser.new_context(reduced_motion="reduce")
+    context.set_default_timeout(PATIENCE_MS)
+    try:
+        yield await context.new_page()
+    finally:
+        await context.close()
+
+
+def refuse(**problem: Any) -> Callable[[Any], Any]:
+    """Answer a request with a problem in the place of the hub."""
+
+    async def answer(route: Any) -> None:
+        await route.fulfill(
+            status=problem["status"],
+            content_type="application/problem+json",
+            body=json.dumps(problem),
+        )
+
+    return answer
+
+
+async def keep_waiting(_route: Any) -> None:
+    """Never answer a request."""
+
+
+async def drop(route: Any) -> None:
+    """Lose a request on its way."""
+    await route.abort("connectionreset")
+
+
+async def test_a_part_that_cannot_be_fetched_is_told_of_at_once(
+    browser: Any, hub: RunningHub
+) -> None:
+    async with newcomer(browser) as page:
+        await page.route("**/pages/quirks.js", drop)
+        await page.goto(printed_link(hub))
+        await expect(page.locator("h1")).to_have_text("The page has not loaded")
+        await expect(page.locator("h1")).to_be_visible()
+        await page.unroute("**/pages/quirks.js")
+        await page.click("text=Load it again")
+        await page.wait_for_selector(SHOWN)
+
+
+async def test_a_link_that_nobody_answers_is_tried_until_somebody_does(
+    browser: Any, hub: RunningHub
+) -> None:
+    async with newcomer(browser) as page:
+        await page.route("**/open?*", drop_posts)
+        await page.goto(printed_link(hub))
+        await page.wait_for_selector("h1")
+        await page.wait_for_selector("text=The hub does not answer")
+        await page.unroute("**/open?*")
+        await page.wait_for_selector(SHOWN)
+        assert page.url == f"{hub.url}/ui"
+
+
+async def drop_posts(route: Any) -> None:
+    """Lose the code, but not the page that sends it."""
+    await (drop(route) if route.request.method == "POST" else route.continue_())
+
+
+async def hold_posts(route: Any) -> None:
+    """Never answer the code."""
+    if route.request.method != "POST":
+        await route.continue_()
+
+
+async def test_a_code_whose_answer_never_comes_is_sent_again(browser: Any, hub: RunningHub) -> None:
+    async with newcomer(browser) as page:
+        await page.clock.install()
+        await page.route("**/open?*", hold_posts)
+        async with page.expect_request(lambda sent: sent.method == "POST"):
+            await page.goto(printed_link(hub))
+        await page.evaluate(LATE)
+        await page.wait_for_selector("h1:has-text('The page has not loaded')")
+        await page.unroute("**/open?*")
+        await page.clock.fast_forward("00:20")
+        await page.wait_for_selector(SHOWN)
+
+
+async def test_a_used_link_says_so_under_a_heading(browser: Any, hub: RunningHub) -> None:
+    link = printed_link(hub)
+    async with newcomer(browser) as page:
+        await page.goto(link)
+        await page.wait_for_selector(SHOWN)
+    async with newcomer(browser) as page:
+        await page.goto(link)
+        await page.wait_for_selector("h1:has-text('This browser is not let in')")
+        await page.wait_for_selector("text=This link was used already, or is too old.")
+        await page.wait_for_selector("code:has-text('toolyard status')")
+
+
+async def test_a_hub_that_cannot_say_how_it_is_is_quoted_and_asked_again(
+    browser: Any, hub: RunningHub
+) -> None:
+    async with newcomer(browser) as page:
+        await page.route("**/api/v1/status", refuse(**BUSY))
+        await page.goto(printed_link(hub))
+        await page.wait_for_selector("h1:has-text('Servers')")
+        await page.wait_for_selector("text=the hub is busy with a test")
+        await page.unroute("**/api/v1/status")
+        again = page.locator("button", has_text="Try now")
+        # It tries by itself, too, and takes the button away if it is first.
+        await again.evaluate_all("buttons => buttons.forEach(button => button.click())")
+        await page.wait_for_selector(SHOWN)
+
+
+@pytest.mark.parametrize("path", ["status", "events"])
+async def test_a_question_that_is_never_answered_is_asked_again(
+    browser: Any, hub: RunningHub, path: str
+) -> None:
+    async with newcomer(browser) as page:
+        await page.clock.install()
+        await page.route(f"**/api/v1/{path}", keep_waiting)
+        async with page.expect_request(f"**/api/v1/{path}"):
+            await page.goto(printed_link(hub))
+        await page.wait_for_selector("h1:has-text('Servers')")
+        await page.clock.fast_forward("00:20")
+        await page.wait_for_selector(".live.lost")
+        await page.unroute(f"**/api/v1/{path}")
+        await page.clock.fast_forward("00:20")
+        await page.wait_for_selector(f"{SHOWN}")
+        await page.wait_for_selector(".live.live")
+
+
+async def test_a_page_without_its_answer_has_a_heading_and_a_way_on(
+    browser: Any, hub: RunningHub
+) -> None:
+    async with newcomer(browser) as page:
+        await page.goto(printed_link(hub))
+        await page.wait_for_selector(SHOWN)
+        await page.route("**/api/v1/clients", refuse(**BUSY))
+        await page.goto(f"{hub.url}/ui/clients")
+        await page.wait_for_selector("h1:has-text('Clients')")
+        await page.wait_for_selector("#said >> text=the hub is busy with a test")
+        await page.evaluate(LATE)
+        await page.unroute("**/api/v1/clients")
+        await page.click("text=Load it again")
+        await page.wait_for_selector("text=On this machine")
+
+
+async def test_what_was_missed_while_the_hub_was_away_is_asked_for_again(
+    browser: Any, hub: RunningHub
+) -> None:
+    async with newcomer(browser) as page:
+        await page.goto(printed_link(hub))
+        await page.wait_for_selector(SHOWN)
+        await page.route("**/api/v1/**", drop)
+        await page.goto(f"{hub.url}/ui/clients")
+        await page.wait_for_selector("h1:has-text('Clients')")
+        await page.wait_for_selector("text=The hub does not answer")
+        await page.unroute("**/api/v1/**")
+        await page.wait_for_selector("text=On this machine")
+
+
+async def test_a_page_that_breaks_is_told_of_and_the_others_go_on(
+    browser: Any, hub: RunningHub
+) -> None:
+    async with newcomer(browser) as page:
+        broken = {"content_type": "text/javascript", "body": BROKEN}
+        await page.route("**/pages/doctor.js", lambda route: route.fulfill(**broken))
+        async with page.expect_event("pageerror"):
+            await page.goto(printed_link(hub))
+            await page.wait_for_selector(SHOWN)
+            await page.goto(f"{hub.url}/ui/settings/doctor")
+        await page.wait_for_selector("h1:has-text('Doctor')")
+        await page.wait_for_selector("text=no such bone")
+        await page.click("header nav >> text=Servers")
+        await page.wait_for_selector(SHOWN)
+
+
+async def test_a_browser_that_keeps_nothing_is_let_in_for_as_long_as_the_page_is_open(
+    browser: Any, hub: RunningHub
+) -> None:
+    shut = """Object.defineProperty(window, "localStorage", {get() { throw new Error("shut"); }})"""
+    async with newcomer(browser) as page:
+        await page.add_init_script(shut)
+        await page.goto(printed_link(hub))
+        await page.wait_for_selector(SHOWN)
+        await page.click("header nav >> text=Settings")
+        await page.wait_for_selector("h1:has-text('Settings')")
