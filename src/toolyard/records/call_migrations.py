@@ -33,6 +33,12 @@ CREATE TABLE call_log (
 """
 CALL_STARTS: Final = "ALTER TABLE call_log ADD COLUMN start_ms REAL NOT NULL DEFAULT 0"
 """The part of a call's time in which its server had yet to start."""
+CALL_WAITS: Final = """
+ALTER TABLE call_log ADD COLUMN person_at_ms REAL NOT NULL DEFAULT 0;
+ALTER TABLE call_log ADD COLUMN person_ms REAL NOT NULL DEFAULT 0
+"""
+"""The part of a call's time in which its server waited for an answer to a question, and when that
+began."""
 PACKED: Final = 7
 """Values of a packed call that ended well, before its caller was one of them."""
 _INSERT: Final = "INSERT INTO call_log VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from toolyard.records import addresses, sqlite
-from toolyard.records.call_migrations import CALL_STARTS, unpack_calls
+from toolyard.records.call_migrations import CALL_STARTS, CALL_WAITS, unpack_calls
 from toolyard.records.database import Migration
 
 # Calls that are over as they were kept once, many to a row: `rows` and `bodies` are MessagePack,
@@ -81,4 +81,5 @@ MIGRATIONS: Final[tuple[Migration, ...]] = (
     _APPROVED_PARTS,
     unpack_calls,
     CALL_STARTS,
+    CALL_WAITS,
 )

@@ -29,7 +29,7 @@ from toolyard.relay.folders import Folders
 from toolyard.relay.given import Given
 from toolyard.relay.legacy import legacy_answer
 from toolyard.relay.parking import Parking, digest_of, missing
-from toolyard.relay.questions import ASKED
+from toolyard.relay.questions import ASKED, Wait
 from toolyard.relay.references import Change, in_result, mention
 from toolyard.relay.routes import Route
 from toolyard.relay.session import ClientRequest, Home, Session, agent_of
@@ -50,8 +50,11 @@ names_task: Final = re.compile(rb'"task"').search
 """Finds what every handle of a task says, without reading the result."""
 NoteTask = Callable[[ClientRequest, Route, Message], None]
 """Hears of an answer to a call that may have begun a task."""
-Record = Callable[[str | bytes, str, str, Raw, float, Message | BaseException, str], None]
-"""Takes a call of a tool down: agent, server, tool, arguments, when it began, its end, caller."""
+Record = Callable[
+    [str | bytes, str, str, Raw, float, Message | BaseException, str, Wait | None], None
+]
+"""Takes a call of a tool down: agent, server, tool, arguments, when it began, its end, caller, and
+the wait for answers to its server's questions."""
 
 
 class Calls:
@@ -107,9 +110,9 @@ class Calls:
                 link = await self.link_for(route, session, request.capabilities)
                 message = await self._over(link, request, method, fields, route)
         except BaseException as error:
-            self._note(session, method, fields, route, began, error)
+            self._note(request, method, fields, route, began, error)
             raise
-        self._note(session, method, fields, route, began, message)
+        self._note(request, method, fields, route, began, message)
         may_be_task = method == "tools/call" and (session.is_modern or "task" in fields)
         if may_be_task and len(message.result) <= _LONGEST_HANDLE and names_task(message.result):
             self._note_task(request, route, message)
@@ -165,7 +168,7 @@ class Calls:
 
     def _note(
         self,
-        session: Session,
+        request: ClientRequest,
         method: str,
         fields: Fields,
         route: Route,
@@ -175,8 +178,11 @@ class Calls:
         """Have a call of a tool recorded."""
         if method == "tools/call":
             arguments = fields.get("arguments", jsonrpc.NOTHING)
+            session, clock = request.session, request.clock
             client = session.agent or session.info
-            self._record(client, route.alias, route.key, arguments, began, end, session.caller)
+            wait = clock.read() if clock is not None else None
+            called = route.alias, route.key, arguments
+            self._record(client, *called, began, end, session.caller, wait)
 
     def leave(self, principal: str) -> None:
         """A client is gone, and with it whoever could take up its parked calls."""

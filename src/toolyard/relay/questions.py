@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from time import monotonic
 from typing import Any, Final
 
 from msgspec import Raw
@@ -21,6 +22,8 @@ NEEDS: Final = {
 """The capability that a client must have declared to be asked this."""
 ASKED: Final = Message()
 """Stands for the answer to a call whose server has asked something first."""
+Wait = tuple[float, float]
+"""When a server put its first question to a client, and the seconds in which any was open."""
 
 
 def is_able(capabilities: Mapping[str, Any], need: str, params: bytes) -> bool:
@@ -47,6 +50,32 @@ def _lacks_part(capability: Any, need: str, params: bytes) -> bool:
     if need == "sampling" and b'"tools"' in params:
         return "tools" in jsonrpc.fields(params) and "tools" not in parts
     return False
+
+
+class QuestionClock:
+    """Measures the time in which at least one question of a call is open."""
+
+    __slots__ = ("_began", "_open", "_seconds", "_since")
+
+    def __init__(self) -> None:
+        self._began = self._since = monotonic()
+        self._seconds = 0.0
+        self._open = 0
+
+    def __enter__(self) -> None:
+        if not self._open:
+            self._since = monotonic()
+        self._open += 1
+
+    def __exit__(self, *_: object) -> None:
+        self._open -= 1
+        if not self._open:
+            self._seconds += monotonic() - self._since
+
+    def read(self) -> Wait:
+        """Return the wait so far."""
+        still = monotonic() - self._since if self._open else 0.0
+        return self._began, self._seconds + still
 
 
 class Questions:

@@ -14,7 +14,13 @@ from toolyard.core.errors import LinkError
 from toolyard.core.quirks import KnownClient
 from toolyard.links.pending import PendingRequest
 from toolyard.links.turns import Turns
-from toolyard.relay.questions import NEEDS, Questions, is_able, refuse_question
+from toolyard.relay.questions import (
+    NEEDS,
+    QuestionClock,
+    Questions,
+    is_able,
+    refuse_question,
+)
 from toolyard.relay.routes import Route
 from toolyard.relay.view_key import ViewKey
 from toolyard.wire import era, jsonrpc
@@ -174,6 +180,8 @@ class ClientRequest:
     """True if a question of its server may take the place of the answer."""
     questions: Questions | None = None
     """Those that it has raised so far."""
+    clock: QuestionClock | None = None
+    """Measures how long those were open that were put to its client before the answer."""
     _capabilities: era.Capabilities | None = None
     task: asyncio.Task[Any] | None = None
     """Serves it, once it is begun."""
@@ -265,7 +273,9 @@ class ClientRequest:
                 self._raised(pending).miss(need)
             return refuse_question(method, need)
         if not self.is_modern:
-            return await self.session.ask(self.responder.emit, method, params)
+            self.clock = self.clock or QuestionClock()
+            with self.clock:
+                return await self.session.ask(self.responder.emit, method, params)
         if not self.may_park:
             raise LinkError("this client can only be asked while a call is under way")
         return await self._raised(pending).put(method, params)

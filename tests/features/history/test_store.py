@@ -80,6 +80,18 @@ async def test_a_call_that_waited_for_a_start_says_how_long(
     assert ((await history.get(3)).arguments is not None) is bodies
 
 
+async def test_a_call_that_asked_the_person_says_when_and_for_how_long(database: Database) -> None:
+    history = keeping(database)
+    began = time.monotonic() - 2
+
+    record(history, began=began, wait=(began + 0.5, 1.25))
+    record(history)
+
+    plain, asking = await found(history)
+    assert (asking.person_at_ms, asking.person_ms) == (500.0, 1250.0)
+    assert (plain.person_at_ms, plain.person_ms) == (0.0, 0.0)
+
+
 async def test_an_agent_of_the_modern_era_is_known_by_its_raw_description(
     database: Database,
 ) -> None:

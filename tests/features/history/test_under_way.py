@@ -74,6 +74,22 @@ async def test_a_call_that_waits_for_a_person_says_so(yard: Doors) -> None:
         await call.wait("result")
     assert await under_way(yard) == []
 
+    (over,) = (await yard.get("/api/v1/history?tool=ask"))["calls"]
+    assert over["person_ms"] > 0
+    assert 0 < over["person_at_ms"] < over["person_at_ms"] + over["person_ms"] < over["ms"]
+
+
+async def test_a_call_that_was_cancelled_while_a_person_was_asked_says_so(yard: Doors) -> None:
+    async with watching(yard, "ask") as call:
+        id_ = (await call.wait("begun"))["id"]
+        await call.wait("question")
+        await send(yard, "DELETE", f"{CALLS}/{id_}", None)
+        await call.wait("cancelled")
+
+    (over,) = (await yard.get("/api/v1/history?tool=ask"))["calls"]
+    assert over["outcome"] == "cancelled"
+    assert over["person_ms"] > 0
+
 
 async def test_a_call_by_way_of_the_hubs_own_tool_has_the_name_of_the_other(
     yard: Doors, home: Path

@@ -20,6 +20,7 @@ from toolyard.features.history.call_counters import CallCounters
 from toolyard.features.history.call_endings import agent_name, read_failure, without_secrets
 from toolyard.features.history.model import Bodies, LoggedCall, Outcome
 from toolyard.records.database import Database, Row
+from toolyard.relay.questions import Wait
 from toolyard.wire.jsonrpc import Message
 
 BATCH: Final = 1000
@@ -37,9 +38,9 @@ DAYS_SECONDS: Final = 3600.0
 """Seconds between two searches for calls that are too old, which read all."""
 
 Listener = Callable[[Sequence[LoggedCall]], None]
-Starts = Sequence[float]
-"""For each call, the milliseconds in which its server had yet to start."""
-FindStarts = Callable[[Sequence[LoggedCall], float], Starts | None]
+Column = tuple[str, Sequence[float]]
+"""A column that most calls leave empty, with its value for each call."""
+FindStarts = Callable[[Sequence[LoggedCall], float], Sequence[float] | None]
 """Tells how long calls waited for a start; None if none did. Also told when their clock began."""
 
 _find_error: Final = re.compile(rb'"isError":\s?true').search
@@ -100,8 +101,14 @@ class CallLog:
         began: float,
         answer: Message | BaseException,
         caller: str = "",
+        wait: Wait | None = None,
     ) -> None:
-        """Note a call that is over; `agent` is a name or a raw `clientInfo`."""
+        """Note a call that is over.
+
+        Args:
+            agent: A name or a raw `clientInfo`.
+            wait: When its server put a question to the client, and the seconds it was open.
+        """
         ended = monotonic()
         if isinstance(agent, bytes):
             agent = agent_name(agent)
@@ -110,8 +117,9 @@ class CallLog:
         else:
             size, outcome, error = read_failure(answer)
         bodies = self._bodies(asked, answer) if self.bounds.bodies else None
+        sizes = len(asked), size
         call = LoggedCall(
-            agent, caller, server, tool, began, ended, len(asked), size, outcome, error, bodies
+            agent, caller, server, tool, began, ended, *sizes, outcome, error, bodies, wait
         )
         self._calls.append(call)
         if len(self._calls) >= BATCH or self._bytes > BATCH_BYTES:
@@ -151,23 +159,35 @@ class CallLog:
 
     def _write(self, database: Database, calls: list[LoggedCall], size: int) -> None:
         epoch = time() - monotonic()
-        starts = self._find_starts(calls, epoch) if self._find_starts is not None else None
-        # Columns that are empty would cost as much to bind as all the rest.
+        waits = self._waits(calls, epoch)
         bodies = ", arguments, result" if self.bounds.bodies else ""
-        into = f"call_log ({_COLUMNS}{bodies}{', start_ms' if starts else ''})"
-        if database.insert_later(into, calls, partial(self._rows, epoch, size, starts)):
+        into = f"call_log ({_COLUMNS}{bodies}{''.join(f', {name}' for name, _ in waits)})"
+        if database.insert_later(into, calls, partial(self._rows, epoch, size, waits)):
             self._given_bytes += size
 
+    def _waits(self, calls: Sequence[LoggedCall], epoch: float) -> list[Column]:
+        """Return the columns of what calls waited for, but none that is empty for all of them.
+
+        Such a one would cost as much to bind as all the rest.
+        """
+        waits: list[Column] = []
+        if self._find_starts is not None and (starts := self._find_starts(calls, epoch)):
+            waits.append(("start_ms", starts))
+        if any(call.wait for call in calls):
+            waits.append(("person_at_ms", [call.person_at_ms for call in calls]))
+            waits.append(("person_ms", [call.person_ms for call in calls]))
+        return waits
+
     def _rows(
-        self, epoch: float, size: int, starts: Starts | None, calls: Sequence[LoggedCall]
+        self, epoch: float, size: int, waits: Sequence[Column], calls: Sequence[LoggedCall]
     ) -> list[Row]:
         """Make rows, in the database's thread; `epoch` is when their clock began."""
         self._written_bytes += size
         rows = [_row(epoch, call) for call in calls]
         if self.bounds.bodies:
             rows = [(*row, *_readable(call.bodies)) for row, call in zip(rows, calls, strict=True)]
-        if starts:
-            rows = [(*row, start) for row, start in zip(rows, starts, strict=True)]
+        for _, values in waits:
+            rows = [(*row, value) for row, value in zip(rows, values, strict=True)]
         return rows
 
     def _prune(self, database: Database, added: int) -> None:

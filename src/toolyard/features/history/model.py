@@ -53,6 +53,10 @@ class Call:
     error: str = ""
     start_ms: float = 0.0
     """The part of that time in which its server had yet to start."""
+    person_at_ms: float = 0.0
+    """The time after which its server first asked the person something, if it did."""
+    person_ms: float = 0.0
+    """The part of its time in which such a question was open."""
 
 
 Bodies = tuple[bytes | None, bytes | None]
@@ -74,11 +78,28 @@ class LoggedCall(msgspec.Struct, frozen=True, gc=False):
     outcome: Outcome = Outcome.OK
     error: str = ""
     bodies: Bodies | None = None
+    wait: tuple[float, float] | None = None
+    """When its server put the first question to the client, on the same clock, and the seconds in
+    which any was open; None if it put none."""
 
     @property
     def ms(self) -> float:
         """The time it took, in milliseconds."""
-        return round((self.ended - self.began) * 1000, 3)
+        return _ms(self.ended - self.began)
+
+    @property
+    def person_at_ms(self) -> float:
+        """The time after which the person was asked."""
+        return _ms(self.wait[0] - self.began) if self.wait else 0.0
+
+    @property
+    def person_ms(self) -> float:
+        """The time for which the person was waited for."""
+        return _ms(self.wait[1]) if self.wait else 0.0
+
+
+def _ms(seconds: float) -> float:
+    return round(seconds * 1000, 3)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,10 @@ FAILED: Final = "failed"
 STRIDE: Final = 10_000
 """Rows that one query looks at: between two, others get at the database."""
 
-_CALL: Final = "id, at, agent, caller, server, tool, ms, asked, answered, outcome, error, start_ms"
+_CALL: Final = (
+    "id, at, agent, caller, server, tool, ms, asked, answered, outcome, error,"
+    " start_ms, person_at_ms, person_ms"
+)
 _TIMING: Final = "server, tool, outcome, ms"
 _ALIKE: Final = (
     "{by}, CAST((at - {grid.begin}) / {grid.seconds} AS INTEGER), CAST(printf('%.1e', ms) AS REAL),"
@@ -184,9 +187,9 @@ def _conditions(wanted: Search) -> tuple[str, list[str]]:
 
 
 def _call(row: Row) -> Call:
-    id_, at, agent, caller, server, tool, ms, asked, answered, outcome, error, start = row
+    id_, at, agent, caller, server, tool, ms, asked, answered, outcome, error, *waits = row
     when, who, ended = datetime.fromtimestamp(at, UTC), (agent, caller), Outcome(outcome)
-    return Call(id_, when, *who, server, tool, ms, asked, answered, ended, error, start)
+    return Call(id_, when, *who, server, tool, ms, asked, answered, ended, error, *waits)
 
 
 def _encoded(text: str | None) -> bytes | None:

@@ -36,13 +36,17 @@ function near(calls, call) {
     .sort((a, b) => a.from - b.from);
 }
 
-// The parts of its time that are known. A call that found its server ready has but one.
-function partsOf(call) {
-  const ready = call.start_ms;
-  return waterfall([
+// The parts of its time that are known. A call that found its server ready and was asked nothing has
+// but one.
+function partsOf({ ms: end, start_ms: ready, person_at_ms: asked, person_ms: open }) {
+  const answered = Math.min(asked + open, end);
+  const parts = [
     { key: "start", label: "Starting the server", from: 0, to: ready, kind: "hub" },
-    { key: "server", label: "Hub and server", from: ready, to: call.ms, kind: "server" },
-  ]);
+    { key: "before", label: "Hub and server", from: ready, to: open ? asked : end, kind: "server" },
+    { key: "person", label: "Waiting for the person", from: asked, to: answered, kind: "person" },
+    { key: "after", label: "Hub and server", from: answered, to: open ? end : 0, kind: "server" },
+  ];
+  return waterfall(parts.filter(({ from, to }) => to > from));
 }
 
 function open(place) {
@@ -156,7 +160,7 @@ function open(place) {
           ],
         ]),
       ),
-      call.start_ms ? sheet("Time", partsOf(call)) : null,
+      call.start_ms || call.person_ms ? sheet("Time", partsOf(call)) : null,
       again ? h("div", { key: "again" }, repeated()) : null,
       around.length > 1
         ? sheet(`Calls of ${visible(call.agent) || "the client"} at that time`, waterfall(around))
