@@ -14,6 +14,7 @@ from toolyard.features import (
     approvals,
     apps,
     auth,
+    autostart,
     catalog,
     clients,
     executors,
@@ -35,6 +36,7 @@ from toolyard.features import (
 
 FEATURES: Final[tuple[Feature, ...]] = (
     hub.FEATURE,
+    autostart.FEATURE,
     adding.FEATURE,
     servers.FEATURE,
     approvals.FEATURE,

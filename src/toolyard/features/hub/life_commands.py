@@ -26,6 +26,7 @@ from toolyard.core.problems import ProblemCode
 
 if TYPE_CHECKING:
     from toolyard.console.control import Control
+    from toolyard.console.supervisor import Supervisor
     from toolyard.core.rows import ProblemRow
     from toolyard.records.runfile import HubState
 
@@ -62,14 +63,15 @@ _FLAGS = (
 )
 
 
-def _up_options(command: Decorated) -> Decorated:
+def up_options(command: Decorated) -> Decorated:
+    """Add the flags that a hub can be started with."""
     for option in reversed((config_option, *_FLAGS)):
         command = option(command)
     return json_option(command)
 
 
 @click.command("up")
-@_up_options
+@up_options
 @click.option("--detach", "-d", is_flag=True, help="Start it in the background and return.")
 @click.pass_obj
 def up_command(context: CliContext, detach: bool) -> None:
@@ -77,8 +79,7 @@ def up_command(context: CliContext, detach: bool) -> None:
 
     It runs until Ctrl-C or `toolyard down`. There is one hub per user.
     """
-    _settle_lock(context)
-    _check_config(context)
+    settle_flags(context)
     if detach:
         _detach(context)
         return
@@ -110,19 +111,42 @@ def down_command(context: CliContext) -> None:
 
 
 @click.command("restart")
-@_up_options
+@up_options
 @click.pass_obj
 def restart_command(context: CliContext) -> None:
     """Stop the hub and start it again in the background.
 
-    Without flags it gets those it had.
+    Without flags it gets those it had. The hub of a service is started by the service again.
     """
-    if not context.flags:
+    has_flags = bool(context.flags)
+    if not has_flags:
         context.flags.update(recall_flags())
+    settle_flags(context)
+    service = find_service(context)
+    if service is not None and has_flags:
+        text = "a service runs the hub, with flags of its own"
+        raise CommandError(text, "give it others with: toolyard service install", Exit.REFUSED)
+    stop_running(context, comes_back=True)
+    if service is None:
+        _detach(context)
+    else:
+        from toolyard.console.supervisor import start_supervised
+
+        _announce(context, start_supervised(service, context.run_dir.read).url)
+
+
+def find_service(context: CliContext) -> Supervisor | None:
+    """The supervisor that runs the hub; None if none does."""
+    from toolyard.console.supervisor import find_supervisor
+
+    state, supervisor = context.run_dir.read(), find_supervisor()
+    return supervisor if state is not None and supervisor.runs(state.pid) else None
+
+
+def settle_flags(context: CliContext) -> None:
+    """Make the flags fit for a hub that is started elsewhere, and check the file they name."""
     _settle_lock(context)
     _check_config(context)
-    stop_running(context, comes_back=True)
-    _detach(context)
 
 
 def _settle_lock(context: CliContext) -> None:

@@ -60,11 +60,26 @@ def _follow(context: CliContext, lines: Iterator[str]) -> None:
 
 def _hub_log(context: CliContext, follow: bool) -> Iterator[str]:
     log = context.run_dir.log
+    _refuse_journal(context)
     if not log.is_file():
         if context.run_dir.read() is None:
             raise CommandError("no hub is running", "run: toolyard up --detach", Exit.NO_HUB)
         raise CommandError("this hub writes to its own terminal", "look there", Exit.NOT_FOUND)
     return _read(log, follow)
+
+
+def _refuse_journal(context: CliContext) -> None:
+    """Say where the log is, if systemd keeps it: the file would be that of an earlier hub.
+
+    Raises:
+        CommandError: It is there.
+    """
+    from toolyard.features.hub.life_commands import find_service
+
+    service = find_service(context)
+    if service is not None and service.name == "systemd":
+        text = "a service runs the hub, so its log is in the journal"
+        raise CommandError(text, f"run: {service.log_hint}", Exit.NOT_FOUND)
 
 
 def _read(log: Path, follow: bool) -> Iterator[str]:

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from toolyard.console.context import CliContext
-from toolyard.features.hub.life_commands import STOP_PATIENCE, recall_flags, stop_running
+from toolyard.features.hub.life_commands import (
+    STOP_PATIENCE,
+    find_service,
+    recall_flags,
+    stop_running,
+)
 
 
 def list_copies(context: CliContext) -> None:
@@ -20,19 +25,23 @@ def restore(context: CliContext, day: str | None) -> None:
 
     A hub that is running is restarted.
     """
+    from toolyard.console.supervisor import start_supervised
     from toolyard.records.backups import Backups, day_of
 
     if not context.flags:
         context.flags.update(recall_flags())
     backups = Backups(context.settings.state_dir)
     copy = None if day is None else backups.get(day)
+    service = find_service(context)
     was_running = stop_running(context, comes_back=True) is not None
     with context.run_dir.hold(STOP_PATIENCE):
         if copy is None:
             backups.accept()
         else:
             backups.restore(copy)
-    if was_running:
+    if service is not None:
+        start_supervised(service, context.run_dir.read)
+    elif was_running:
         _start_again(context)
     text = f"put back the copy of {day_of(copy)}" if copy else "what is there now counts"
     answer = {"restored": day_of(copy) if copy else None, "restarted": was_running}
