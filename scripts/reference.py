@@ -147,7 +147,7 @@ def settings_table() -> str:
 def _default(value: object, unit: str) -> str:
     if value is dataclasses.MISSING:
         return "see below"
-    if value is None or value == () or value == 0:
+    if value in (None, (), "", 0):
         return ""  # nothing, or no such limit
     if unit == "bytes" and isinstance(value, int):
         return f"{value // (1024 * 1024)} MiB"

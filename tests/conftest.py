@@ -17,7 +17,13 @@ settings.register_profile("quick", settings.get_profile("patient"), max_examples
 settings.load_profile("patient")
 
 _CLIENTS = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME", "GEMINI_CLI_HOME", "QWEN_HOME")
-_STARTING = ("tests.e2e.hub", "tests.e2e.entries", "tests.e2e.talk", "tests.doors.doors")
+_STARTING = (
+    "tests.e2e.hub",
+    "tests.e2e.entries",
+    "tests.e2e.talk",
+    "tests.doors.doors",
+    "tests.fleet.fleet",
+)
 """Modules that start hubs."""
 _XDG = ("CONFIG", "STATE", "CACHE", "DATA", "RUNTIME")
 

@@ -10,7 +10,7 @@ import pytest
 
 from toolyard import settings as module
 from toolyard.core.errors import ConfigError
-from toolyard.settings import SETTINGS, Settings, read_settings
+from toolyard.settings import SETTINGS, Settings, in_force, read_settings
 
 LIMITS = (
     "page_size",
@@ -132,6 +132,39 @@ def test_the_token_does_not_show_in_the_settings() -> None:
 
     assert settings.token == "s3cret-s3cret-s3cret"
     assert "s3cret" not in repr(settings)
+
+
+KEY, NEXT = "fake-key-" + "k" * 32, "fake-key-" + "n" * 32
+
+
+def test_two_keys_are_good_while_one_is_replaced() -> None:
+    assert read_settings({}, {"TOOLYARD_KEY": KEY}).key == (KEY,)
+    assert read_settings({}, {"TOOLYARD_KEY": f"{NEXT}, {KEY}"}).key == (NEXT, KEY)
+
+
+@pytest.mark.parametrize(
+    "keys", ["short", KEY + " with a space", f"{KEY},short", f"{KEY},{KEY}", f"{KEY},{NEXT},{KEY}a"]
+)
+def test_a_key_that_cannot_be_used_is_refused_and_never_shown(keys: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        read_settings({}, {"TOOLYARD_KEY": keys})
+
+    text = str(caught.value) + caught.value.hint
+    assert "TOOLYARD_KEY" in text and "short" not in text and "k" * 9 not in text
+
+
+def test_a_key_shows_in_no_list_of_settings() -> None:
+    settings = read_settings({}, {"TOOLYARD_KEY": KEY})
+
+    assert KEY not in repr(settings) + repr(in_force(settings))
+
+
+@pytest.mark.parametrize("name", ["-a", "a.", "a b", "x" * 64, "a/b", "é"])
+def test_a_replica_is_called_what_a_label_may_hold(name: str) -> None:
+    with pytest.raises(ConfigError, match="TOOLYARD_REPLICA"):
+        read_settings({}, {"TOOLYARD_REPLICA": name})
+
+    assert read_settings({}, {"TOOLYARD_REPLICA": "hub-0.yard"}).replica == "hub-0.yard"
 
 
 def test_an_empty_variable_counts_as_not_set() -> None:

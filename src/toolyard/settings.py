@@ -6,6 +6,7 @@ Every setting carries its own description; the reference page is made from it.
 from __future__ import annotations
 
 import os
+import re
 import stat
 import sys
 from collections.abc import Callable, Mapping
@@ -32,8 +33,13 @@ RUN_USER: Final = "/run/user"
 XDG_RUNTIME_DIR in the environment; they must find the hub that was started with it."""
 TOKEN_SHORTEST: Final = 16
 """Fewer characters can be guessed; ours have 43."""
+KEY_SHORTEST: Final = 32
+"""A key is made once, by a program, and read by programs alone."""
+KEYS: Final = 2
+"""Keys that are good at the same time: the new one, and the one that it replaces."""
 
 _MIB: Final = 1024 * 1024
+_REPLICA: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _MOST: Final = 2**31 - 1
 Read = Callable[[str], Any]
 
@@ -97,9 +103,30 @@ def _host(text: str) -> str:
     return text
 
 
+def _is_visible(text: str) -> bool:
+    return all("!" <= char <= "~" for char in text)
+
+
 def _token(text: str) -> str:
-    if len(text) < TOKEN_SHORTEST or not all("!" <= char <= "~" for char in text):
+    if len(text) < TOKEN_SHORTEST or not _is_visible(text):
         raise ValueError(f"{TOKEN_SHORTEST} or more visible ASCII characters, without spaces")
+    return text
+
+
+def _keys(text: str) -> tuple[str, ...]:
+    keys = _names(text)
+    is_fit = 0 < len(keys) <= KEYS and len(set(keys)) == len(keys)
+    if not is_fit or not all(len(key) >= KEY_SHORTEST and _is_visible(key) for key in keys):
+        raise ValueError(
+            f"{KEY_SHORTEST} or more visible ASCII characters; while a key is being replaced "
+            "the new one, a comma, and the old one"
+        )
+    return keys
+
+
+def _replica(text: str) -> str:
+    if not _REPLICA.fullmatch(text):  # so that it can be the value of a label as it is
+        raise ValueError("1 to 63 letters, digits, and between them `-`, `_` and `.`")
     return text
 
 
@@ -118,6 +145,8 @@ class Settings:
     port_fixed: bool = False
     """The port was told by the user, so no other may take its place."""
     token: str | None = field(default=None, repr=False)
+    key: tuple[str, ...] = field(default=(), repr=False)
+    replica: str = ""
     separator: str = "__"
     expose: Expose = "all"
     pinned: tuple[str, ...] = ()
@@ -134,6 +163,7 @@ class Settings:
     server_message_limit: int = 16 * _MIB
     session_limit: int = 1000
     session_idle: float = 1800.0
+    session_days: int = 7
     connection_limit: int = 2000
     unread_limit: int = 64 * _MIB
     pins_new: New = "list"
@@ -162,6 +192,8 @@ class Setting:
     flag: str = ""
     short: str = ""
     """What its variable is called after the prefix, if not as it is."""
+    is_secret: bool = False
+    """True if its value is shown nowhere."""
 
     @property
     def variable(self) -> str:
@@ -190,7 +222,23 @@ SETTINGS: Final = (
         "",
         "--port",
     ),
-    Setting("token", _token, "The token of the HTTP doors, instead of the one in the token file."),
+    Setting(
+        "token",
+        _token,
+        "The token of the HTTP doors, instead of the one in the token file.",
+        is_secret=True,
+    ),
+    Setting(
+        "key",
+        _keys,
+        "The key that replicas of one hub share: with it, each serves the sessions of all.",
+        is_secret=True,
+    ),
+    Setting(
+        "replica",
+        _replica,
+        "The name of this hub among those that share its state; in a cluster that of its pod.",
+    ),
     Setting(
         "separator",
         _separator,
@@ -255,6 +303,12 @@ SETTINGS: Final = (
         "sessions",
     ),
     Setting("session_idle", _seconds, "How long a session may be idle until it is closed.", "s"),
+    Setting(
+        "session_days",
+        _count(1, 365),
+        "For how many days a replica takes up a session that another one began.",
+        "days",
+    ),
     Setting(
         "connection_limit",
         _count(1),
@@ -349,11 +403,11 @@ def read_settings(flags: Mapping[str, object], env: Mapping[str, str]) -> Settin
 
 
 def in_force(settings: Settings) -> dict[str, str]:
-    """Give every setting but the token as text, by its variable."""
+    """Give every setting that is no secret as text, by its variable."""
     return {
         setting.variable: str(getattr(settings, setting.name))
         for setting in SETTINGS
-        if setting.name != "token"
+        if not setting.is_secret
     }
 
 
@@ -364,7 +418,7 @@ def _value(setting: Setting, origin: str, written: object) -> Any:
         return setting.read(text)
     except ValueError as error:
         # A secret must not get into a terminal's history or a log by being wrong.
-        shown = "a value that cannot be used" if setting.name == "token" else repr(text)
+        shown = "a value that cannot be used" if setting.is_secret else repr(text)
         raise ConfigError(f"{origin} is {shown}", f"allowed is {error}") from None
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from toolyard import __version__
 from toolyard.announce import Announcements, describe, user_path
+from toolyard.app.fleet import make_session_ids
 from toolyard.app.house import House
 from toolyard.core import watches
 from toolyard.core.errors import ConfigError, StoreError
@@ -56,6 +57,7 @@ async def open_doors(
     door = HttpDoor(
         house.board,
         house.relay,
+        make_session_ids(house.seal, house.replica, settings.session_days),
         sessions=settings.session_limit,
         idle_seconds=settings.session_idle,
     )

@@ -71,8 +71,12 @@ from toolyard.records.offer_cache import OfferCache
 from toolyard.records.secrets.expand import expand_server, find_secrets
 from toolyard.records.state import open_state
 from toolyard.relay.dismissals import Dismissals
+from toolyard.relay.handles import Handles
+from toolyard.relay.peers import NoPeers
 from toolyard.relay.relay import Relay
+from toolyard.relay.session_notes import NotesHere
 from toolyard.settings import Settings
+from toolyard.wire.seal import Seal
 from toolyard.yard import HubLife, Parts, Stopping, Yard
 
 
@@ -130,6 +134,8 @@ class House:
         patience = LocalPatience(fetch=fetch, hold=fetch)
         self.local = Local(logs, fetches=settings.cache_dir / "fetching", patience=patience)
         identity = hub_identity(settings.state_dir)
+        self.replica = settings.replica or identity[:12]
+        self.seal = Seal(settings.key) if settings.key else None
         self.sites = Sites(
             self.local,
             lambda site: make_executor(site, identity, logs),
@@ -237,6 +243,8 @@ class House:
             ScannedAppHubs(self.apps, self.board, self.pool),
             lambda: describe_yard(self.yard),
             own_tools(self.operations),
+            NotesHere(),
+            Handles(self.seal, NoPeers()),
         )
         self.dismissals = Dismissals()
 

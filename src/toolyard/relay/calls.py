@@ -27,6 +27,7 @@ from toolyard.links.pool import LinkPool
 from toolyard.links.turns import Turns
 from toolyard.relay.folders import Folders
 from toolyard.relay.given import Given
+from toolyard.relay.handles import Handles
 from toolyard.relay.legacy import legacy_answer
 from toolyard.relay.parking import Parking, digest_of, missing
 from toolyard.relay.questions import ASKED, Wait
@@ -67,13 +68,14 @@ class Calls:
         folders: Folders,
         note_task: NoteTask,
         record: Record,
+        handles: Handles,
     ) -> None:
         self._pool = pool
         self._instances = instances
         self._folders = folders
         self._note_task = note_task
         self._record = record
-        self._parking = Parking()
+        self._parking = Parking(handles)
         self.given = Given()
 
     async def send(
@@ -117,11 +119,11 @@ class Calls:
         if may_be_task and len(message.result) <= _LONGEST_HANDLE and names_task(message.result):
             self._note_task(request, route, message)
         if route.server in view.readable and message.result and mention(message.result):
-            change = self._outward(session.principal, route, view, shown)
+            change = self._outward(session, route, view, shown)
             message.result = in_result(message.result, change)
         return message
 
-    def _outward(self, client: str, route: Route, view: View, shown: str) -> Change:
+    def _outward(self, session: Session, route: Route, view: View, shown: str) -> Change:
         """Return what turns addresses of a server into those that lead a client to it."""
         server = route.server
         assert server is not None
@@ -130,16 +132,18 @@ class Calls:
             if shown and uri == route.key:
                 return shown
             listed = view.shown(server, uri)
-            if listed or self.given.note(client, uri, server):
-                return listed or uri
-            return view.wrapped(server, uri)
+            if listed:
+                return listed
+            # Another replica would not know who gave it out.
+            is_noted = not session.replica and self.given.note(session.principal, uri, server)
+            return uri if is_noted else view.wrapped(server, uri)
 
         return change
 
-    def route_uri(self, request: ClientRequest, view: View, uri: str) -> Route | None:
+    def route_uri(self, session: Session, view: View, uri: str) -> Route | None:
         """Look up where an address leads: as it is listed, or as a server gave it to the client."""
         check_address(uri)
-        return view.route_uri(uri, self.given.server(request.session.principal, uri))
+        return view.route_uri(uri, self.given.server(session.principal, uri))
 
     async def link_for(
         self, route: Route, session: Session, capabilities: era.Capabilities | None = None
@@ -281,9 +285,7 @@ class Calls:
         else:
             parked = self._parking.take(state, request, digest_of(method, fields))
             if parked is None:
-                return _fault(
-                    era.INVALID_PARAMS, "this requestState is unknown, used, or not yours"
-                )
+                return await self._parking.resume_elsewhere(state, request)
             parked.questions.answer(_responses(fields))
             pending, link = parked.questions.pending, parked.link
         try:
@@ -427,7 +429,3 @@ def _modern_error(method: str, message: Message) -> Message:
             fault.code = era.INVALID_PARAMS
             return Message(error=Raw(jsonrpc.encode(fault)))
     return message
-
-
-def _fault(code: int, text: str) -> Message:
-    return Message(error=Raw(jsonrpc.fault(code, text)))

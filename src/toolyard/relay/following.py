@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import partial
 
 from toolyard.board import Board
+from toolyard.core.errors import ToolyardError
 from toolyard.core.names import quoted
 from toolyard.links.listening import RESOURCES, TASKS, Topic
 from toolyard.relay.answers import unknown_resource
@@ -14,7 +16,7 @@ from toolyard.relay.extensions import knows_tasks
 from toolyard.relay.news import News
 from toolyard.relay.replies import EMPTY, error_reply, unknown_uri
 from toolyard.relay.routes import Route
-from toolyard.relay.session import ClientRequest, Session
+from toolyard.relay.session import ClientRequest, Note, Session
 from toolyard.relay.subscriptions import Subscriptions
 from toolyard.relay.tasks import TaskTable, missing_tasks
 from toolyard.relay.view import View
@@ -34,18 +36,20 @@ class Following:
         tasks: TaskTable,
         subscriptions: Subscriptions,
         news: News,
+        note: Note,
     ) -> None:
         self._board = board
         self._look = look
         self._calls, self._tasks = calls, tasks
         self._subscriptions = subscriptions
         self._news = news
+        self._note = note
 
     async def subscribe(self, request: ClientRequest) -> Message:
         """Let a legacy client follow a resource."""
         session, uri = request.session, request.text("uri")
         view = self._look(session.view_key)
-        route = self._calls.route_uri(request, view, uri)
+        route = self._calls.route_uri(session, view, uri)
         if route is None:
             return unknown_uri(
                 uri, unknown_resource(self._board.snapshot, view, uri), modern=request.is_modern
@@ -59,12 +63,26 @@ class Following:
             self._unwatch(session, uri)
             text = f"changes to {quoted(uri)} are not told: {refused[RESOURCES, uri]}"
             return error_reply(era.SERVER_ERROR, text)
+        self._note(session)
         return EMPTY
 
     async def unsubscribe(self, request: ClientRequest) -> Message:
         """Let a legacy client follow a resource no longer."""
         self._unwatch(request.session, request.text("uri"))
+        self._note(request.session)
         return EMPTY
+
+    async def resume(self, session: Session, uris: Iterable[str]) -> None:
+        """Let a legacy client follow what it followed at another replica, where that can be."""
+        view = self._look(session.view_key)
+        routes: dict[Topic, Route] = {}
+        for uri in uris:
+            with suppress(ToolyardError):
+                route = self._calls.route_uri(session, view, uri)
+                if route is not None and uri not in session.watched:
+                    session.watched[uri] = routes[RESOURCES, uri] = route
+        for _, uri in await self._subscriptions.follow(routes, session):
+            self._unwatch(session, uri)
 
     async def listen(self, request: ClientRequest) -> Message:
         """Tell a modern client what it follows, until it goes away."""
@@ -94,4 +112,4 @@ class Following:
         member, name = topic
         if member == TASKS:
             return self._tasks.route(request.session.principal, name, view)
-        return self._calls.route_uri(request, view, name)
+        return self._calls.route_uri(request.session, view, name)

@@ -9,6 +9,7 @@ from msgspec import Raw
 from toolyard.core.names import quoted
 from toolyard.links.instances import Instances
 from toolyard.links.pool import LinkPool
+from toolyard.relay.client_greeting import ClientGreeting, read_greeting
 from toolyard.relay.extensions import knows_tasks, without_tasks
 from toolyard.relay.folders import Folders
 from toolyard.relay.instructions import instructions
@@ -17,8 +18,8 @@ from toolyard.relay.own import OwnAnswers
 from toolyard.relay.quirks import QuirkFitter
 from toolyard.relay.replies import EMPTY, error_reply, sign
 from toolyard.relay.routes import CACHED
-from toolyard.relay.session import LEVELS, ClientRequest, Session, agent_of
-from toolyard.relay.subscriptions import Subscriptions, until_told
+from toolyard.relay.session import LEVELS, ClientRequest, Note, Session, agent_of
+from toolyard.relay.subscriptions import Subscriptions, Telling, until_told
 from toolyard.relay.view import View
 from toolyard.relay.view_key import ViewKey
 from toolyard.wire import era, jsonrpc
@@ -38,6 +39,7 @@ class OwnMethods:
         quirks: QuirkFitter,
         subscriptions: Subscriptions,
         news: News,
+        note: Note,
     ) -> None:
         self._pool, self._instances = pool, instances
         self._look = look
@@ -46,14 +48,12 @@ class OwnMethods:
         self._quirks = quirks
         self._subscriptions = subscriptions
         self._news = news
+        self._note = note
 
     async def initialize(self, request: ClientRequest) -> Message:
         """Greet a legacy client, and take it in."""
         session = request.session
-        self._read_client(request)
-        self._subscriptions.sessions.add(session)
-        self._folders.reconsider()
-        self._news.expect(session.view_key)
+        self.take_in(session, read_greeting(request.params))
         result = {
             "protocolVersion": session.version,
             "capabilities": self._capabilities(session, modern=False),
@@ -62,19 +62,19 @@ class OwnMethods:
         }
         return Message(result=Raw(jsonrpc.encode(result)))
 
-    def _read_client(self, request: ClientRequest) -> None:
-        """Note what a client says of itself."""
-        session, params = request.session, request.params
-        version = request.text("protocolVersion")
-        session.version = version if version in era.LEGACY_VERSIONS else era.LATEST_LEGACY
-        session.raw_capabilities = bytes(params.get("capabilities", b"{}"))
+    def take_in(self, session: Session, greeting: ClientGreeting) -> None:
+        """Take in a legacy client that has introduced itself, here or to another replica."""
+        session.version = greeting.version
+        session.raw_capabilities = greeting.capabilities
         declared = jsonrpc.to_python(session.raw_capabilities)
         session.capabilities = declared if isinstance(declared, dict) else {}
         if knows_tasks(session.capabilities):
             session.raw_capabilities = jsonrpc.encode(without_tasks(session.capabilities))
-        info = bytes(params.get("clientInfo", b""))
-        session.agent = agent_of(info)
-        self._quirks.apply(session, info)
+        session.agent = agent_of(greeting.info)
+        self._quirks.apply(session, greeting.info)
+        self._subscriptions.sessions.add(session)
+        self._folders.reconsider()
+        self._news.expect(session.view_key)
 
     async def discover(self, request: ClientRequest) -> Message:
         """Tell a modern client what the hub is."""
@@ -99,14 +99,19 @@ class OwnMethods:
                 era.INVALID_PARAMS, f"unknown level {quoted(level)}; there are: {', '.join(LEVELS)}"
             )
         request.session.log_level = level
+        self._note(request.session)
+        await until_told(self.tell_level(request.session))
+        return EMPTY
+
+    def tell_level(self, session: Session) -> list[Telling]:
+        """Tell the servers of a client which log messages it wants."""
         keepers = self._pool.keepers.values()
         tellings = [self._subscriptions.set_level(k.link) for k in keepers if k.link is not None]
-        for instance in self._instances.of(request.session.principal):
+        for instance in self._instances.of(session.principal):
             if instance.keeper.link is not None:
-                only = {request.session}
+                only = {session}
                 tellings.append(self._subscriptions.set_level(instance.keeper.link, only))
-        await until_told(tellings)
-        return EMPTY
+        return tellings
 
     def _instructions(self, session: Session) -> dict[str, str]:
         """The member that tells a client of the hub, of its own limits, and what servers say."""

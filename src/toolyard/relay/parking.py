@@ -16,6 +16,7 @@ from typing import Final
 from msgspec import Raw
 
 from toolyard.links.link import HARD_CAP_SECONDS, Link
+from toolyard.relay.handles import Handles
 from toolyard.relay.questions import Questions
 from toolyard.relay.session import ClientRequest
 from toolyard.wire import era, jsonrpc
@@ -23,6 +24,7 @@ from toolyard.wire.jsonrpc import Fields, Message
 
 PARKED_PER_CLIENT: Final = 64
 PARKED_SECONDS: Final = HARD_CAP_SECONDS
+PURPOSE: Final = "request state"
 _ROUND: Final = ("_meta", "inputResponses", "requestState")
 """Members of a call that differ from round to round."""
 
@@ -46,7 +48,8 @@ class Parked:
 class Parking:
     """Every parked call, by its handle."""
 
-    def __init__(self) -> None:
+    def __init__(self, handles: Handles) -> None:
+        self._handles = handles
         self._parked: dict[str, Parked] = {}
 
     def park(self, request: ClientRequest, questions: Questions, link: Link, key: bytes) -> Message:
@@ -61,7 +64,7 @@ class Parking:
             return _fault(era.SERVER_ERROR, "too many calls wait for this client's answers")
         # A person may take longer than a server's usual patience.
         questions.pending.deadline = questions.pending.cap
-        handle = secrets.token_urlsafe(24)
+        handle = self._handles.make(PURPOSE, request.session, secrets.token_urlsafe(24))
         timer = asyncio.get_running_loop().call_later(PARKED_SECONDS, self._expire, handle)
         self._parked[handle] = Parked(questions, link, principal, key, timer)
         body = {
@@ -82,6 +85,12 @@ class Parking:
         parked.questions.pending.requester = request
         request.questions = parked.questions
         return parked
+
+    async def resume_elsewhere(self, state: Raw, request: ClientRequest) -> Message:
+        """Have the replica that parked a call go on with it; refuse if no replica did."""
+        answer = await self._handles.pass_on(PURPOSE, jsonrpc.text(state), request)
+        text = "this requestState is unknown, used, or not yours"
+        return answer or _fault(era.INVALID_PARAMS, text)
 
     def leave(self, principal: str) -> None:
         """A client is gone: nobody will answer for its calls."""

@@ -18,7 +18,7 @@ from toolyard.relay.results import Results
 from toolyard.relay.session import Session
 from toolyard.relay.view import View
 from toolyard.relay.view_key import ViewKey
-from toolyard.wire import era, jsonrpc
+from toolyard.wire import jsonrpc
 
 SOURCE: Final = "passports"
 """The source that reports what the user set for clients."""
@@ -48,14 +48,14 @@ class IdentifiedClient:
 class QuirkFitter:
     """Recognises a client when it says who it is, and fits its sessions to it."""
 
-    def __init__(self, board: Board, usual: ViewKey) -> None:
+    def __init__(self, board: Board, usual: ViewKey, results: Results) -> None:
         self._board = board
         self._usual = usual
         self._state: SourceState | None = None
         self._fitted_to: SourceState | None = None
         """The user's quirks when all sessions were last looked at."""
         self._clients: dict[bytes, IdentifiedClient] = {}
-        self.results = Results()
+        self.results = results
 
     @property
     def clients(self) -> list[IdentifiedClient]:
@@ -122,9 +122,7 @@ class QuirkFitter:
 
     def cut(self, session: Session, result: Raw, *, keeps: bool) -> Raw:
         """A result that is too large for its client, cut."""
-        version = era.MODERN if session.is_modern else session.version
-        most = session.largest
-        return Raw(self.results.cut(session.principal, version, bytes(result), most, keeps=keeps))
+        return Raw(self.results.cut(session, bytes(result), keeps=keeps))
 
 
 def _read(info: bytes) -> tuple[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from functools import partial
 from typing import Any, Final
 
 from msgspec import Raw
@@ -28,6 +29,7 @@ from toolyard.relay.calls import Calls, ClientRefusedError, Record
 from toolyard.relay.extensions import knows_tasks
 from toolyard.relay.folders import Folders
 from toolyard.relay.following import Following
+from toolyard.relay.handles import Handles
 from toolyard.relay.hearing import Hearing
 from toolyard.relay.news import News
 from toolyard.relay.offers import own_offers
@@ -42,10 +44,12 @@ from toolyard.relay.replies import (
     unknown_method,
     unknown_uri,
 )
-from toolyard.relay.results import PREFIX
+from toolyard.relay.results import PREFIX, Results
 from toolyard.relay.routes import CACHED
 from toolyard.relay.session import ClientRequest, Responder, Session
+from toolyard.relay.session_notes import SessionNotes, keep_note
 from toolyard.relay.subscriptions import CHANGED, Subscriptions
+from toolyard.relay.takeover import Takeover
 from toolyard.relay.tasks import TaskTable, missing_tasks
 from toolyard.relay.view import View
 from toolyard.relay.view_key import ViewKey
@@ -79,6 +83,8 @@ class Relay:
         app_hubs: AppHubs,
         status: Callable[[], YardStatus],
         own_tools: Iterable[Offer],
+        notes: SessionNotes,
+        handles: Handles,
     ) -> None:
         """Serve clients of a hub.
 
@@ -88,6 +94,8 @@ class Relay:
             app_hubs: Answer those who come to one app alone.
             status: Returns the whole yard.
             own_tools: The tools of the hub itself that operations describe.
+            notes: Keep the wishes of clients that other replicas may serve, too.
+            handles: Name to clients what is held here, and lead to what others hold.
         """
         self._board = board
         self._pool = pool
@@ -98,17 +106,19 @@ class Relay:
         )
         sessions: set[Session] = set()
         self.folders = Folders(board, pool, sessions, self.views.shares)
-        self.tasks = TaskTable()
-        self.calls = Calls(pool, instances, self.folders, self.tasks.note, record)
+        self.handles = handles
+        self.tasks = TaskTable(handles)
+        self.calls = Calls(pool, instances, self.folders, self.tasks.note, record, handles)
         self.answers = Answers(board, pool, self.calls, self.views.look, status)
         self._app_hubs = app_hubs
         self._app_answers: dict[str, OwnAnswers] = {}
         self.subscriptions = Subscriptions(pool, instances, self.calls.link_for, sessions)
         self.hearing = Hearing(self.subscriptions, self.tasks)
-        self.quirks = QuirkFitter(board, usual_key)
+        self.quirks = QuirkFitter(board, usual_key, Results(handles))
         self.news = News(board, self.subscriptions, self.views.look, self._refit)
+        note = partial(keep_note, notes)
         self.following = Following(
-            board, self.views.look, self.calls, self.tasks, self.subscriptions, self.news
+            board, self.views.look, self.calls, self.tasks, self.subscriptions, self.news, note
         )
         own = OwnMethods(
             pool,
@@ -119,7 +129,9 @@ class Relay:
             self.quirks,
             self.subscriptions,
             self.news,
+            note,
         )
+        self.takeover = Takeover(own, self.following, notes)
         self._both = self._common_methods()
         self._legacy, self._modern = self._legacy_methods(own), self._modern_methods(own)
 
@@ -298,13 +310,8 @@ class Relay:
         uri = request.name
         check_address(uri)
         if uri.startswith(PREFIX):
-            result = self.quirks.results.read(request.session.principal, uri)
-            if result is None:
-                return unknown_uri(
-                    uri, "this result is not kept any more; call again", modern=request.is_modern
-                )
-            return self._signed(request, Message(result=Raw(result)), CACHED)
-        route = self.calls.route_uri(request, view, uri)
+            return await self._read_kept(request)
+        route = self.calls.route_uri(request.session, view, uri)
         if route is None:
             return unknown_uri(
                 uri, unknown_resource(self._board.snapshot, view, uri), modern=request.is_modern
@@ -314,6 +321,15 @@ class Relay:
             return self._signed(request, message, CACHED)
         fields = {**request.params, "uri": route.raw_key}
         return await self.calls.send(request, "resources/read", fields, route, view, uri)
+
+    async def _read_kept(self, request: ClientRequest) -> Message:
+        """Read a result that was too large for its client."""
+        result = self.quirks.results.read(request.session.principal, request.name)
+        if result is not None:
+            return self._signed(request, Message(result=Raw(result)), CACHED)
+        text = "this result is not kept any more; call again"
+        answer = await self.quirks.results.read_elsewhere(request)
+        return answer or unknown_uri(request.name, text, modern=request.is_modern)
 
     async def _complete(self, request: ClientRequest) -> Message:
         view = self.views.look(request.session.view_key)
@@ -325,7 +341,7 @@ class Relay:
                 raise self._nowhere(view, "prompt", name)
         else:
             key, uri = "uri", jsonrpc.text(ref.get("uri"))
-            route = view.templates.get(uri) or self.calls.route_uri(request, view, uri)
+            route = view.templates.get(uri) or self.calls.route_uri(request.session, view, uri)
             if route is None:
                 return error_reply(
                     era.INVALID_PARAMS, unknown_resource(self._board.snapshot, view, uri)

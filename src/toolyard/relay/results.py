@@ -15,11 +15,15 @@ from typing import Any, Final
 import msgspec
 from msgspec import Raw
 
+from toolyard.relay.handles import Handles
+from toolyard.relay.session import ClientRequest, Session
 from toolyard.wire import jsonrpc
+from toolyard.wire.jsonrpc import Message
 
 TextBlock = dict[str, Raw | str]
 """A block of text in a result, by its members."""
 PREFIX: Final = "toolyard://result/"
+PURPOSE: Final = "result"
 KEPT: Final = 200
 KEPT_BYTES: Final = 64 << 20
 KEPT_SECONDS: Final = 600.0
@@ -28,6 +32,8 @@ LINKS_SINCE: Final = "2025-06-18"
 """The first protocol revision with links to resources in results."""
 _ROOM: Final = 1024
 """Bytes for the mark and the link."""
+_SEALED_ROOM: Final = 1536
+"""The same where a URI says which replica keeps the rest."""
 _LEAST: Final = 256
 """Bytes of text that are shown in any case."""
 _blocks: Final = msgspec.json.Decoder(list[Raw]).decode
@@ -46,15 +52,16 @@ class KeptResult:
 class Results:
     """The results that were cut, until they are too old or too many."""
 
-    def __init__(self) -> None:
+    def __init__(self, handles: Handles) -> None:
+        self._handles = handles
         self._kept: OrderedDict[str, KeptResult] = OrderedDict()
         self._bytes = 0
 
-    def keep(self, owner: str, pieces: tuple[bytes, ...]) -> str:
+    def keep(self, session: Session, pieces: tuple[bytes, ...]) -> str:
         """Keep a text for one client; the URI it can read it at."""
-        id_ = secrets.token_urlsafe(12)
+        id_ = self._handles.make(PURPOSE, session, secrets.token_urlsafe(12))
         size = sum(map(len, pieces))
-        self._kept[id_] = KeptResult(owner, pieces, size, monotonic() + KEPT_SECONDS)
+        self._kept[id_] = KeptResult(session.principal, pieces, size, monotonic() + KEPT_SECONDS)
         self._bytes += size
         self._sweep()
         return PREFIX + id_
@@ -73,6 +80,11 @@ class Results:
             pieces = pieces[int(number) - 1 : int(number)]
         block = b'{"uri":%b,"mimeType":"text/plain","text":"%b"}'
         return b'{"contents":[%b]}' % (block % (jsonrpc.encode(uri), b"".join(pieces)))
+
+    async def read_elsewhere(self, request: ClientRequest) -> Message | None:
+        """Have the replica that keeps a result answer a request for it; None if none does."""
+        id_ = request.name.removeprefix(PREFIX).partition("/")[0]
+        return await self._handles.pass_on(PURPOSE, id_, request)
 
     def leave(self, owner: str) -> None:
         """A client is gone, and with it whoever could read this."""
@@ -94,11 +106,12 @@ class Results:
     def _forget(self, id_: str) -> None:
         self._bytes -= self._kept.pop(id_).size
 
-    def cut(self, owner: str, version: str, result: bytes, most: int, *, keeps: bool) -> bytes:
-        """A result of at most so many bytes, as far as its text can be cut.
+    def cut(self, session: Session, result: bytes, *, keeps: bool) -> bytes:
+        """A result of as many bytes as its client takes, as far as its text can be cut.
 
         `keeps` leaves `structuredContent` in it, however large: the tool has promised it.
         """
+        most, room = session.largest, _SEALED_ROOM if session.replica else _ROOM
         try:
             fields = jsonrpc.fields(result)
             blocks = _blocks(fields["content"]) if "content" in fields else []
@@ -109,29 +122,28 @@ class Results:
         other = len(result) - sum(len(part["text"]) for part in texts)
         whole = "\n".join(_text(part["text"]) for part in texts)
         structured = fields.get("structuredContent")
-        drops = structured is not None and not keeps and other + _ROOM + _LEAST > most
+        drops = structured is not None and not keeps and other + room + _LEAST > most
         if structured is not None and drops:
             del fields["structuredContent"]
             other -= len(structured)
             if len(whole) < len(structured):  # else the text says the same, as it should
                 whole = "\n".join(filter(None, [whole, bytes(structured).decode()]))
-        pieces = _pieces(whole, max(most - other - _ROOM, _LEAST), most - _ROOM)
+        pieces = _pieces(whole, max(most - other - room, _LEAST), most - room)
         if len(pieces) == 1 and not drops:
             return result  # what is large is no text
         head: TextBlock = {**texts[0]} if texts else {"type": "text"}
         rest = [block for block, part in zip(blocks, parts, strict=True) if not _is_text(part)]
-        fields["content"] = Raw(jsonrpc.encode([*self._said(owner, version, head, pieces), *rest]))
+        fields["content"] = Raw(jsonrpc.encode([*self._said(session, head, pieces), *rest]))
         return jsonrpc.encode(fields)
 
-    def _said(
-        self, owner: str, version: str, head: TextBlock, pieces: tuple[bytes, ...]
-    ) -> list[Any]:
+    def _said(self, session: Session, head: TextBlock, pieces: tuple[bytes, ...]) -> list[Any]:
         """The first piece, and where the others are."""
         if len(pieces) == 1:
             return [{**head, "text": Raw(b'"%b"' % pieces[0])}]
-        uri = self.keep(owner, pieces)
+        uri = self.keep(session, pieces)
         shown = {**head, "text": Raw(b'"%b%b"' % (pieces[0], _mark(uri, pieces)))}
-        return [shown, _link(uri, len(pieces))] if version >= LINKS_SINCE else [shown]
+        takes_links = session.is_modern or session.version >= LINKS_SINCE
+        return [shown, _link(uri, len(pieces))] if takes_links else [shown]
 
 
 def _is_text(part: jsonrpc.Fields) -> bool:

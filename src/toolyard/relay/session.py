@@ -32,6 +32,8 @@ ELICITATIONS_KEPT: Final = 1000
 LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
 Send = Callable[[bytes], None]
+Note = Callable[["Session"], None]
+"""Hears that a client wishes something else than before."""
 
 
 class Responder(Protocol):
@@ -86,6 +88,8 @@ class Session:
     agent: str = ""
     capabilities: era.Capabilities = field(default_factory=dict)
     raw_capabilities: bytes = b"{}"
+    replica: str = ""
+    """The name of this hub, if other replicas may serve the client, too; else empty."""
     questions_asked: int = 0
     """The number of questions it was asked, by the hubs before this one too."""
     version: str = ""
@@ -116,13 +120,12 @@ class Session:
         Raises:
             LinkError: It did not answer in time, or is gone.
         """
-        self.questions_asked += 1
-        key = b"%d" % self.questions_asked
+        key = self._next_question()
         answer: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
         self.asks[key] = answer
         if b'"elicitationId"' in params:
             self._note_elicitation(params)
-        send(jsonrpc.request(self.questions_asked, method, params))
+        send(jsonrpc.question(key, method, params))
         try:
             async with asyncio.timeout(ASK_SECONDS):
                 return await answer
@@ -134,6 +137,12 @@ class Session:
             del self.asks[key]
             if not answer.done() or answer.cancelled():
                 send(jsonrpc.notification("notifications/cancelled", b'{"requestId":%b}' % key))
+
+    def _next_question(self) -> bytes:
+        """The raw id of one more question: its number, and where several ask, who did."""
+        self.questions_asked += 1
+        number = b"%d" % self.questions_asked
+        return b'"%b.%b"' % (self.replica.encode(), number) if self.replica else number
 
     def _note_elicitation(self, params: bytes) -> None:
         id_ = jsonrpc.to_python(jsonrpc.fields(params).get("elicitationId", Raw(b"null")))

@@ -18,6 +18,7 @@ from toolyard.core.model import ServerId
 from toolyard.core.names import quoted
 from toolyard.relay.calls import Calls
 from toolyard.relay.extensions import knows_tasks
+from toolyard.relay.handles import Handles
 from toolyard.relay.routes import NO_OFFER, Route
 from toolyard.relay.session import ClientRequest, Session
 from toolyard.relay.view import View
@@ -25,6 +26,7 @@ from toolyard.wire import era, jsonrpc
 from toolyard.wire.jsonrpc import Fields, Message
 
 KEPT: Final = 10_000
+PURPOSE: Final = "task"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,8 @@ class TaskTable:
     Of too many the oldest is forgotten of the client that has most.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, handles: Handles) -> None:
+        self._handles = handles
         self._tasks: dict[str, dict[str, _Task]] = {}
         """By client, then by the id it knows."""
         self._count = 0
@@ -68,12 +71,13 @@ class TaskTable:
     def _keep(self, principal: str, task: _Task) -> str:
         """Remember a task; the id that its client shall know it by.
 
-        It is the server's, unless another server of this client has one that is called the same.
+        It is the server's, unless another server of this client has one that is called the same,
+        or other replicas must find the task by it.
         """
         if self._count >= KEPT:
             self._forget_one()
         theirs = self._tasks.setdefault(principal, {})
-        shown = task.id
+        shown = self._handles.make(PURPOSE, task.session, task.id)
         while shown in theirs and theirs[shown].route.server != task.route.server:
             shown = f"{task.id}-{secrets.token_hex(4)}"
         self._count += shown not in theirs
@@ -99,11 +103,15 @@ class TaskTable:
 
         Raises:
             UnknownNameError: This client has no such task.
+            LinkError: Another replica has it, and cannot be reached.
         """
         shown = _id(request.params)
         route = self.route(request.session.principal, shown, view)
         if route is None:
-            raise UnknownNameError(f"unknown task {quoted(shown)}")
+            answer = await self._handles.pass_on(PURPOSE, shown, request)
+            if answer is None:
+                raise UnknownNameError(f"unknown task {quoted(shown)}")
+            return answer
         fields = {**request.params, "taskId": route.raw_key}
         reply = await calls.send(request, request.method, fields, route, view)
         if shown != route.key and reply.result:

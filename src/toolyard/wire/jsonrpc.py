@@ -201,6 +201,11 @@ def request(number: int, method: str, params: bytes) -> bytes:
     )
 
 
+def question(id_: bytes, method: str, params: bytes) -> bytes:
+    """A request of ours to a client; its id is as it stands in JSON."""
+    return b'{"jsonrpc":"2.0","id":%b,"method":"%b","params":%b}' % (id_, method.encode(), params)
+
+
 def notification(method: str, params: bytes = b"") -> bytes:
     """A notification of ours."""
     if not params:

@@ -5,50 +5,40 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from msgspec import Raw
 
 from toolyard.board import Board
 from toolyard.core.caller import Caller
-from toolyard.core.errors import UnknownNameError
+from toolyard.core.errors import ToolyardError, UnknownNameError
 from toolyard.doors.http.mcp_headers import McpHeaders
 from toolyard.doors.http.path_scope import MCP, PATHS, WHOLE, PathScope, narrowed, read_scope
-from toolyard.doors.http.reply import JSON, HttpReply, HttpResponder, Request
+from toolyard.doors.http.reply import HttpReply, HttpResponder, Request
+from toolyard.doors.http.session_ids import SessionIds
 from toolyard.doors.http.sessions import HttpSession, HttpSessions
+from toolyard.doors.http.visit import Visit, no_session, unreadable
 from toolyard.relay.relay import Relay
 from toolyard.relay.session import ClientRequest, Session
 from toolyard.relay.view_key import ViewKey
 from toolyard.wire import era, jsonrpc
 from toolyard.wire.envelope import Envelope, EnvelopeError, read_envelope
+from toolyard.wire.jsonrpc import Message
 from toolyard.wire.tasks import Tasks
 
 LISTEN: Final = "subscriptions/listen"
 
 
-class Visit(NamedTuple):
-    """One HTTP request at this door: what its headers say, who sent it, and what they see."""
-
-    headers: McpHeaders
-    caller: Caller
-    view_key: ViewKey | None
-    """The view they have, if not the usual one."""
-    reply: HttpReply
-
-    def refuse(
-        self, status: int, code: int, text: str, id_: Raw | bytes = b"", details: Any = None
-    ) -> None:
-        """Turn it away with a JSON-RPC error."""
-        self.reply.respond(status, jsonrpc.error(id_, jsonrpc.fault(code, text, details)), JSON)
-
-
 class HttpDoor:
     """Serves MCP over streamable HTTP."""
 
-    def __init__(self, board: Board, relay: Relay, *, sessions: int, idle_seconds: float) -> None:
+    def __init__(
+        self, board: Board, relay: Relay, ids: SessionIds, *, sessions: int, idle_seconds: float
+    ) -> None:
         self._board = board
         self._relay = relay
-        self._sessions = HttpSessions(relay, limit=sessions, idle_seconds=idle_seconds)
+        self._ids = ids
+        self._sessions = HttpSessions(relay, ids, limit=sessions, idle_seconds=idle_seconds)
         self._listeners: dict[ClientRequest, Caller] = {}
         """Modern requests that stay open to hear of changes."""
         self._shown: dict[tuple[str, Caller], ViewKey | None] = {}
@@ -64,9 +54,9 @@ class HttpDoor:
             view_key = self._view_key(request.path, caller)
         except UnknownNameError as error:
             text = f"{error}; {error.hint}"
-            Visit(headers, caller, None, reply).refuse(404, era.INVALID_REQUEST, text)
+            Visit(headers, caller, None, reply, request.path).refuse(404, era.INVALID_REQUEST, text)
             return
-        visit = Visit(headers, caller, view_key, reply)
+        visit = Visit(headers, caller, view_key, reply, request.path)
         if method == "POST":
             self._post(visit, request.body)
         elif headers.is_modern:
@@ -140,7 +130,7 @@ class HttpDoor:
             if is_modern and envelope.id:
                 headers.check(envelope)
         except jsonrpc.MalformedError:
-            visit.refuse(400, *_unreadable(body))
+            visit.refuse(400, *unreadable(body))
         except EnvelopeError as error:
             is_params = error.code == era.INVALID_PARAMS and not is_modern
             status = 200 if is_params else 400
@@ -155,27 +145,64 @@ class HttpDoor:
         if message.method == "initialize" and envelope.id:
             self._open(visit, envelope)
             return
-        client = self._client(visit)
+        client = self._client(visit, message.id)
         if client is None:
-            visit.refuse(*_no_session(visit), message.id)
-        elif envelope.id:
+            return
+        if envelope.id:
             takes_stream = visit.headers.takes_stream
             responder = HttpResponder(visit.reply, is_modern=False, takes_stream=takes_stream)
             self._start(visit, client.session, envelope, responder, client.hung_up)
         elif message.is_answer:
-            client.session.answered(message)
-            visit.reply.respond(202)
+            self._answered(visit, client.session, message)
         else:
             self._relay.noticed(client.session, message)
             visit.reply.respond(202)
 
-    def _client(self, visit: Visit) -> HttpSession | None:
-        return self._sessions.use(visit.headers.session, visit.caller, visit.view_key)
+    def _client(self, visit: Visit, id_: Raw | bytes = b"") -> HttpSession | None:
+        """Find the session of a request; None if there is none, and the request was refused."""
+        session = visit.headers.session
+        client = self._sessions.use(session, visit.caller, visit.view_key)
+        if client is not None:
+            return client
+        greeting = self._ids.open(visit.caller, visit.path, session)
+        if greeting is None:
+            visit.refuse(*no_session(visit), id_)
+            return None
+        client = self._begin(visit, session, id_)
+        if client is not None:
+            self._tasks.start(self._relay.takeover.take_over(client.session, greeting))
+        return client
+
+    def _answered(self, visit: Visit, session: Session, answer: Message) -> None:
+        """Take a client's answer to whoever asked: this replica, or another."""
+        replica = self._relay.handles.asker(session, answer)
+        if replica:
+            self._tasks.start(self._pass_answer(visit, replica, session, answer))
+        else:
+            session.answered(answer)
+            visit.reply.respond(202)
+
+    async def _pass_answer(
+        self, visit: Visit, replica: str, session: Session, answer: Message
+    ) -> None:
+        try:
+            await self._relay.handles.pass_answer(replica, session, answer)
+        except ToolyardError as error:
+            visit.refuse(503, era.SERVER_ERROR, f"{error}; {error.hint}")
+        else:
+            visit.reply.respond(202)
+
+    def _begin(self, visit: Visit, session: bytes, id_: Raw | bytes) -> HttpSession | None:
+        """Begin a session here; None if there is no room, and the request was refused."""
+        client = self._sessions.open(session, visit.caller, visit.view_key)
+        if client is None:
+            visit.refuse(503, era.SERVER_ERROR, _FULL, id_)
+        return client
 
     def _open(self, visit: Visit, envelope: Envelope) -> None:
-        client = self._sessions.open(visit.caller, visit.view_key)
+        session = self._ids.make(visit.caller, visit.path, envelope.params)
+        client = self._begin(visit, session, envelope.id)
         if client is None:
-            visit.refuse(503, era.SERVER_ERROR, _FULL, envelope.id)
             return
         lines = b"mcp-session-id: %b\r\n" % client.id
         responder = HttpResponder(visit.reply, is_modern=False, takes_stream=False, lines=lines)
@@ -191,8 +218,8 @@ class HttpDoor:
     def _listen(self, visit: Visit, request: Request) -> None:
         client = self._client(visit)
         if client is None:
-            visit.refuse(*_no_session(visit))
-        elif not visit.headers.takes_stream:
+            return
+        if not visit.headers.takes_stream:
             visit.refuse(406, era.INVALID_REQUEST, "accept text/event-stream")
         elif any(name == b"last-event-id" and value for name, value in request.headers):
             # To take it and send nothing would say that nothing was missed.
@@ -212,10 +239,8 @@ class HttpDoor:
 
     def _delete(self, visit: Visit) -> None:
         client = self._client(visit)
-        if client is None:
-            visit.refuse(*_no_session(visit))
-        else:
-            self._sessions.end(client.id)
+        if client is not None:
+            self._sessions.delete(client)
             visit.reply.respond(200)
 
     # The modern era: every request stands alone.
@@ -239,6 +264,7 @@ class HttpDoor:
             view_key=visit.view_key,
             is_modern=True,
             is_stateless=True,
+            replica=self._ids.replica,
         )
         responder = HttpResponder(visit.reply, is_modern=True, takes_stream=takes_stream)
         self._start(visit, session, envelope, responder, ClientRequest.abandon)
@@ -282,23 +308,6 @@ _FULL: Final = "too many sessions are open, and none of this token is idle; end 
 _NO_RESUMING: Final = (
     "events have no ids here, so none can be sent again; open the stream without Last-Event-ID"
 )
-
-
-def _no_session(visit: Visit) -> tuple[int, int, str]:
-    if visit.headers.session:
-        return 404, era.INVALID_REQUEST, "this session is over; initialize again"
-    text = "no session: send initialize first, or the modern headers"
-    return 400, era.INVALID_REQUEST, text
-
-
-def _unreadable(body: bytes) -> tuple[int, str]:
-    try:
-        value = jsonrpc.to_python(body)
-    except jsonrpc.MalformedError:
-        return era.PARSE_ERROR, "the body is not JSON"
-    if isinstance(value, list):
-        return era.INVALID_REQUEST, "batches are not part of this protocol"
-    return era.INVALID_REQUEST, "this is no JSON-RPC message"
 
 
 def _mute(_message: bytes) -> None:

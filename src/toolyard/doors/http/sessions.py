@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
 from typing import Final
 
 from toolyard.core.caller import Caller
 from toolyard.doors.http.reply import HttpReply, Stream
+from toolyard.doors.http.session_ids import SessionIds
 from toolyard.relay.relay import Relay
 from toolyard.relay.session import ClientRequest, Session
 from toolyard.relay.view_key import ViewKey
@@ -35,18 +35,21 @@ class HttpSession:
         "view_key",
     )
 
-    def __init__(self, caller: Caller, view_key: ViewKey | None, now: float) -> None:
-        self.id = secrets.token_urlsafe(24).encode()
+    def __init__(
+        self, id_: bytes, ids: SessionIds, caller: Caller, view_key: ViewKey | None, now: float
+    ) -> None:
+        self.id = id_
         self.caller = caller
         """The caller that opened it; nobody else may use it."""
         self.view_key = view_key
         """The view that the path shows at which it was opened; it is used there alone."""
         self.session = Session(
-            self.id.decode(),
+            ids.principal(id_),
             self.push,
             account=caller.account,
             caller=caller.name,
             view_key=view_key,
+            replica=ids.replica,
         )
         self.used_at = now
         self._stream: Stream | None = None
@@ -107,8 +110,9 @@ class HttpSession:
 class HttpSessions:
     """Every session of the door, by its id."""
 
-    def __init__(self, relay: Relay, *, limit: int, idle_seconds: float) -> None:
+    def __init__(self, relay: Relay, ids: SessionIds, *, limit: int, idle_seconds: float) -> None:
         self._relay = relay
+        self._ids = ids
         self._limit = limit
         self._idle_seconds = idle_seconds
         self._loop = asyncio.get_running_loop()
@@ -122,12 +126,13 @@ class HttpSessions:
         client.used_at = self._loop.time()
         return client
 
-    def open(self, caller: Caller, view_key: ViewKey | None) -> HttpSession | None:
-        """Begin a session; None if the caller may have no more."""
+    def open(self, id_: bytes, caller: Caller, view_key: ViewKey | None) -> HttpSession | None:
+        """Begin a session, or go on with that of another replica; None if there is no room."""
+        self.end(id_)  # if it is here, it is one of a view that the path shows no longer
         if not self._make_room(caller):
             return None
-        client = HttpSession(caller, view_key, self._loop.time())
-        self._sessions[client.id] = client
+        client = HttpSession(id_, self._ids, caller, view_key, self._loop.time())
+        self._sessions[id_] = client
         return client
 
     def _make_room(self, caller: Caller) -> bool:
@@ -153,6 +158,12 @@ class HttpSessions:
             self._relay.leave(client.session)
             client.end_stream()
 
+    def delete(self, client: HttpSession) -> None:
+        """End a session for good: no replica goes on with it."""
+        self._ids.end(client.id)
+        self._relay.takeover.forget(client.session)
+        self.end(client.id)
+
     def end_all(self) -> None:
         """End every session."""
         for id_ in list(self._sessions):
@@ -160,9 +171,9 @@ class HttpSessions:
 
     def dismiss(self, caller: Caller) -> None:
         """A token is worthless from now on: its sessions end."""
-        for id_, client in list(self._sessions.items()):
+        for client in list(self._sessions.values()):
             if client.caller == caller:
-                self.end(id_)
+                self.delete(client)
 
     def end_streams(self) -> None:
         """Nothing unasked will be said any more."""

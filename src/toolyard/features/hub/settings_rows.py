@@ -36,7 +36,7 @@ def setting_row(setting: Setting, settings: Settings, env: Mapping[str, str]) ->
     """Return a setting with its value and origin."""
     value = getattr(settings, setting.name)
     origin = _origin(setting, value, env)
-    shown = None if setting.name == "token" else _shown(value)
+    shown = None if setting.is_secret else _shown(value)
     return SettingRow(setting.name, shown, origin, setting.variable, setting.text)
 
 
