@@ -29,7 +29,7 @@ from toolyard.links.refusals import AuthNeededError, ScopeNeededError
 from toolyard.records.follow import Follower
 from toolyard.records.marks import Mark, mark_of
 from toolyard.records.secrets.expand import find_secrets
-from toolyard.wire.tasks import Tasks
+from toolyard.tasks import Tasks
 
 log = logging.getLogger(__name__)
 

@@ -22,8 +22,8 @@ from toolyard.links.link import Link
 from toolyard.links.owner import EVERYBODY, Apart, Owner
 from toolyard.links.patience import Patience
 from toolyard.links.pool import LinkPool
+from toolyard.tasks import Tasks
 from toolyard.wire.era import Era
-from toolyard.wire.tasks import Tasks
 
 GRACE_SECONDS: Final = 10.0
 """How long a session that left may come back to its servers."""

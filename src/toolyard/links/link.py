@@ -28,9 +28,9 @@ from toolyard.links.pending import (
 )
 from toolyard.links.suspects import Suspects
 from toolyard.links.turns import Turns
+from toolyard.tasks import Tasks
 from toolyard.wire import era, jsonrpc
 from toolyard.wire.jsonrpc import Message
-from toolyard.wire.tasks import Tasks
 
 log = logging.getLogger(__name__)
 

@@ -22,8 +22,8 @@ from toolyard.links.pool import LinkPool
 from toolyard.relay.routes import Route
 from toolyard.relay.session import LEVELS, ClientRequest, Session
 from toolyard.relay.view_key import ViewKey
+from toolyard.tasks import Tasks
 from toolyard.wire import era, jsonrpc
-from toolyard.wire.tasks import Tasks
 
 log = logging.getLogger(__name__)
 

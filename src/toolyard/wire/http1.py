@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import httptools
 
-from toolyard.wire.tasks import Tasks
+from toolyard.tasks import Tasks
 
 DIAL_SECONDS: Final = 10.0
 IDLE_SECONDS: Final = 4.0

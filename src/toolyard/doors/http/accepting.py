@@ -12,7 +12,7 @@ from collections.abc import Callable
 from math import inf
 from typing import Final
 
-from toolyard.wire.tasks import Tasks
+from toolyard.tasks import Tasks
 
 log = logging.getLogger(__name__)
 

@@ -21,10 +21,10 @@ from toolyard.doors.http.visit import Visit, no_session, unreadable
 from toolyard.relay.relay import Relay
 from toolyard.relay.session import ClientRequest, Session
 from toolyard.relay.view_key import ViewKey
+from toolyard.tasks import Tasks
 from toolyard.wire import era, jsonrpc
 from toolyard.wire.envelope import Envelope, EnvelopeError, read_envelope
 from toolyard.wire.jsonrpc import Message
-from toolyard.wire.tasks import Tasks
 
 LISTEN: Final = "subscriptions/listen"
 

@@ -15,8 +15,8 @@ from toolyard.doors.http.gate import NOBODY, Gate
 from toolyard.doors.http.path_scope import BELOW, MCP
 from toolyard.doors.http.reply import HttpReply, Request
 from toolyard.doors.http.unread import Unread
+from toolyard.tasks import Tasks
 from toolyard.wire import jsonrpc
-from toolyard.wire.tasks import Tasks
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp

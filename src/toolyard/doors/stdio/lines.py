@@ -24,12 +24,12 @@ from toolyard.links.readiness import Readiness
 from toolyard.relay.relay import Relay
 from toolyard.relay.session import ClientRequest, Session
 from toolyard.relay.view_key import ViewKey
+from toolyard.tasks import Tasks
 from toolyard.wire import era, jsonrpc
 from toolyard.wire.envelope import Envelope, EnvelopeError, read_envelope, unfit_for_modern
 from toolyard.wire.jsonrpc import Message
 from toolyard.wire.lines import Lines
 from toolyard.wire.pipes import for_loop
-from toolyard.wire.tasks import Tasks
 
 log = logging.getLogger(__name__)
 

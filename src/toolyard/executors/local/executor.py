@@ -27,7 +27,7 @@ from toolyard.executors.local.reaper_client import ReaperClient
 from toolyard.executors.local.serving import SECONDS, check_port, serving
 from toolyard.executors.tail import LogFile
 from toolyard.executors.waits import through, within, within_either
-from toolyard.wire.tasks import Tasks
+from toolyard.tasks import Tasks
 
 _KILL_WAIT = 1.0  # a killed process goes at once, unless the kernel holds it
 _DRAIN_WAIT = 0.5  # with all writers gone the rest is there already

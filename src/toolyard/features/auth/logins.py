@@ -19,7 +19,7 @@ from toolyard.features.auth.oauth import login
 from toolyard.features.auth.store import Grants
 from toolyard.links.grants import ListedGrant, server_key
 from toolyard.records.secrets.expand import Lookup, expand
-from toolyard.wire.tasks import Tasks
+from toolyard.tasks import Tasks
 
 log = logging.getLogger(__name__)
 

@@ -21,7 +21,7 @@ from toolyard.features.sharing.store import SharingStore
 from toolyard.links.link import Link
 from toolyard.links.owner import Owner
 from toolyard.links.pending import Requester
-from toolyard.wire.tasks import Tasks
+from toolyard.tasks import Tasks
 
 log = logging.getLogger(__name__)
 

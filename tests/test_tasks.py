@@ -7,7 +7,7 @@ import logging
 
 import pytest
 
-from toolyard.wire.tasks import Tasks
+from toolyard.tasks import Tasks
 
 
 async def test_closing_cancels_what_runs_and_waits_for_its_end() -> None:
@@ -56,7 +56,7 @@ async def test_a_task_that_fails_is_logged_and_disturbs_nobody(
 
     failing, other = tasks.start(fail()), tasks.start(succeed())
     assert failing is not None and other is not None
-    with caplog.at_level(logging.ERROR, "toolyard.wire.tasks"):
+    with caplog.at_level(logging.ERROR, "toolyard.tasks"):
         await asyncio.wait([failing, other])
         await asyncio.sleep(0)
 
