@@ -44,6 +44,18 @@ async def test_each_session_has_a_process_of_its_own_and_keeps_it(
         assert {row["pid"] for row in rows} == {await pid_of(one), await pid_of(two)}
 
 
+async def test_a_process_of_a_session_is_greeted_in_the_era_that_is_known_of_its_server(
+    home: Path,
+) -> None:
+    listed = {"own": stub(home, "own", "--era", "legacy", "--record-all")}
+    async with company(home, {AGENT: listed}) as yard, yard.client(capabilities={}) as one:
+        before = len(recorded(home / "own.jsonl", "message"))
+        await count(one)
+        messages = recorded(home / "own.jsonl", "message")[before:]
+    methods = [line["message"]["method"] for line in messages]
+    assert methods == ["initialize", "notifications/initialized", "tools/call"]
+
+
 async def test_a_shared_server_of_agents_is_one_process_for_all(home: Path) -> None:
     listed = {"own": stub(home, "own", mode="shared")}
     async with (

@@ -20,7 +20,7 @@ from toolyard.core.model import Command, Endpoint, Entry, Peer, Report, Server, 
 from toolyard.executors.local import Local
 from toolyard.links.connecting import open_link
 from toolyard.links.greeting import own_params
-from toolyard.links.keeper import Notice, OnInstalling, Open
+from toolyard.links.keeper import Notice, OnInstalling, Open, Ready
 from toolyard.links.link import Link
 from toolyard.links.patience import Patience
 from toolyard.links.pending import PendingRequest
@@ -272,11 +272,13 @@ async def pooled(
     open_link: Open,
     *servers: Server,
     patience: Patience = PATIENCE,
+    on_ready: Ready = lambda *_: None,
     on_notice: Notice = lambda *_: None,
 ) -> AsyncIterator[tuple[Board, LinkPool]]:
     """A pool that follows a board on which these servers were reported."""
     board = Board()
-    pool = LinkPool(board, open_link, patience, on_notice=on_notice)
+    pool = LinkPool(board, open_link, patience)
+    pool.report_to(on_ready, on_notice)
     board.post(Report("t", servers))
     async with asyncio.timeout(30), asyncio.TaskGroup() as group:
         running = group.create_task(pool.run())

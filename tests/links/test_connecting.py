@@ -19,6 +19,7 @@ from toolyard.links.link import RequestRefusedError
 from toolyard.links.listing import list_offers
 from toolyard.links.patience import Patience
 from toolyard.links.refusals import HttpStatusError
+from toolyard.wire.era import Era
 
 HASTY = Patience(probe=0.15, open=1.0, list=1.0, call=5.0)
 
@@ -240,11 +241,28 @@ async def test_an_odd_answer_to_the_greeting_is_a_link_error(answer: str) -> Non
     assert "'acme'" in str(error)
 
 
-async def test_a_modern_only_server_refuses_the_old_greeting_in_words() -> None:
-    with pytest.raises(RequestRefusedError) as caught:
-        async with linked(stub("--era", "modern"), hint="legacy"):
-            pass
-    assert caught.value.fault.code == -32022
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+async def test_a_server_that_was_legacy_and_is_modern_now_is_found_out(
+    stack: ExitStack, transport: str
+) -> None:
+    async with linked(endpoint(stack, transport, "--era", "modern"), hint="legacy") as link:
+        assert link.peer.era == "modern"
+        assert await said(call(link, "echo", {"text": "new"})) == "new"
+
+
+async def test_a_refusal_of_both_greetings_is_told_in_the_words_of_the_server() -> None:
+    code = (
+        "import json, sys\n"
+        "for line in sys.stdin:\n"
+        "    fault = {'code': -32601, 'message': 'not here'}\n"
+        "    answer = {'jsonrpc': '2.0', 'id': json.loads(line)['id'], 'error': fault}\n"
+        "    print(json.dumps(answer), flush=True)\n"
+    )
+    hints: tuple[Era | None, ...] = ("legacy", None)
+    for hint in hints:
+        with pytest.raises(RequestRefusedError, match="refused initialize: not here"):
+            async with linked(python(code), hint=hint):
+                pass
 
 
 async def test_a_forgotten_session_fails_the_call_as_one_that_may_be_sent_again() -> None:

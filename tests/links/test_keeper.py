@@ -26,7 +26,7 @@ from toolyard.core.errors import LinkError, StartError
 from toolyard.core.model import NO_OFFERS, Entry, Server, ServerId, Status
 from toolyard.links.connecting import ProbeFatalError
 from toolyard.links.keeper import OnInstalling
-from toolyard.links.link import Link, RequestRefusedError
+from toolyard.links.link import Link
 from toolyard.links.listening import RESOURCES
 from toolyard.wire.era import Era
 from toolyard.wire.jsonrpc import Fault
@@ -305,11 +305,10 @@ async def test_a_modern_server_that_once_died_at_start_is_not_taken_for_legacy_e
     assert landlord.hints == [None, "legacy", None]
 
 
-@pytest.mark.parametrize("code", [-32022, -32601])
-async def test_a_modern_server_that_is_killed_at_its_start_is_said_to_have_ended(code: int) -> None:
+async def test_a_modern_server_that_is_killed_at_its_start_is_said_to_have_ended() -> None:
     landlord = Landlord({"tools/list": tools("a")}, era="modern")
-    refusal = RequestRefusedError("acme", "initialize", Fault(code, "no"))
-    landlord.fail = failing(ProbeFatalError("'acme' was killed by signal 9"), refusal)
+    killed = [ProbeFatalError("'acme' was killed by signal 9") for _ in range(2)]
+    landlord.fail = failing(*killed)
     async with pooled(landlord, declared(), patience=SLOW) as (board, _pool):
         entry = await shown(board, lambda entry: entry.problem)
 

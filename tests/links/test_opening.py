@@ -76,7 +76,7 @@ async def test_steps_are_taken_in_their_order_and_know_server_and_hint() -> None
     assert opening.server is server and opening.hint == "legacy"
 
 
-def fill_in(threads: list[int], *, secrets: bool) -> FillIn:
+def fill_in(threads: list[int]) -> FillIn:
     def expand(server: Server) -> Endpoint:
         threads.append(threading.get_ident())
         if server.id.name == "lost":
@@ -86,24 +86,25 @@ def fill_in(threads: list[int], *, secrets: bool) -> FillIn:
     def explain(server: Server, error: SecretError) -> SecretError:
         return SecretError(f"{error} for {server.id.name}", error.hint)
 
-    return FillIn(expand, lambda _server: secrets, explain)
+    return FillIn(expand, explain)
 
 
-@pytest.mark.parametrize("secrets", [True, False])
+@pytest.mark.parametrize(("word", "blocks"), [("${keyring:x}", True), ("${HOME}", False)])
 async def test_values_take_the_place_of_references_and_a_keyring_blocks_nobody(
-    secrets: bool,
+    word: str, blocks: bool
 ) -> None:
     threads: list[int] = []
-    opening = await arrived(declared("acme"), fill_in(threads, secrets=secrets))
+    server = declared("acme", Command(("run", word)))
+    opening = await arrived(server, fill_in(threads))
     assert opening.endpoint == Command(("value",))
-    assert (threads == [threading.get_ident()]) is not secrets
+    assert (threads != [threading.get_ident()]) is blocks
 
 
 async def test_a_secret_that_is_missing_is_explained_and_nothing_is_opened() -> None:
     end = End()
-    opener = Opener([fill_in([], secrets=True)], end)
+    opener = Opener([fill_in([])], end)
     with pytest.raises(SecretError, match="no secret 'x' for lost"):
-        async with opener(declared("lost"), None):
+        async with opener(declared("lost", Command(("run", "${keyring:x}"))), None):
             raise AssertionError("it was opened")
     assert end.openings == []
 
@@ -137,9 +138,15 @@ async def test_who_may_not_be_reached_is_not_opened_and_who_is_another_is_closed
     end = End()
     for step in (Recognise(refuse, admit), Recognise(admit, refuse)):
         with pytest.raises(StartError, match="somebody else"):
-            async with Opener([step], end)(declared("acme"), None):
+            async with Opener([step], end)(declared("acme", HERE), None):
                 raise AssertionError("it was given away")
     assert len(end.openings) == end.closed == 1
+
+
+async def test_a_server_that_is_started_need_not_be_recognised() -> None:
+    command = Command(("run",))
+    opening = await arrived(declared("acme", command), Recognise(refuse, refuse))
+    assert opening.endpoint == command
 
 
 @pytest.mark.parametrize(("timeout", "patience"), [(None, PATIENCE.call), (2.5, 2.5)])

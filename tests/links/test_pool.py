@@ -188,10 +188,11 @@ async def test_a_server_that_never_opens_does_not_delay_the_others(really: Open)
 async def test_who_listens_is_told_of_links_that_open() -> None:
     landlord = Landlord({"tools/list": tools("a")})
     opened: list[str] = []
-    landlord.gate.clear()
-    async with pooled(landlord, declared()) as (board, pool):
-        pool.on_ready = lambda server, _link: opened.append(server.id.name)
-        landlord.gate.set()
+
+    def hear(server: Server, _link: Link) -> None:
+        opened.append(server.id.name)
+
+    async with pooled(landlord, declared(), on_ready=hear) as (board, _pool):
         await shown(board, lambda entry: entry.status is Status.READY)
 
     assert opened == ["acme"]

@@ -68,7 +68,7 @@ from toolyard.records.backups import Backups
 from toolyard.records.follow import Follower
 from toolyard.records.identity import hub_identity
 from toolyard.records.offer_cache import OfferCache
-from toolyard.records.secrets.expand import expand_server, find_secrets
+from toolyard.records.secrets.expand import expand_server
 from toolyard.records.state import open_state
 from toolyard.relay.dismissals import Dismissals
 from toolyard.relay.handles import Handles
@@ -189,17 +189,9 @@ class House:
             self.open,
             self._patience,
             budget=self.budget,
-            on_ready=lambda *ready: self.relay.subscriptions.ready(*ready),
-            on_notice=lambda *notice: self.relay.hearing.heard(*notice),
         )
         self.instances = Instances(
-            self.board,
-            self.pool,
-            self.open,
-            self._patience,
-            self.settings.session_idle,
-            on_ready=lambda *ready: self.relay.subscriptions.ready_apart(*ready),
-            on_notice=lambda *notice: self.relay.hearing.heard_apart(*notice),
+            self.board, self.pool, self.open, self._patience, self.settings.session_idle
         )
 
     def _make_opener(self) -> Opener:
@@ -207,11 +199,7 @@ class House:
         return Opener(
             [
                 HearQuestions(self.asking.asked, self.asking.prepare),
-                FillIn(
-                    self.expand,
-                    lambda server: bool(find_secrets(server.endpoint)),
-                    partial(with_link, self.catalog),
-                ),
+                FillIn(self.expand, partial(with_link, self.catalog)),
                 FindAgain(find_again),
                 Recognise(self.apps.admit, self.apps.recognise),
                 self.credentials.log_in,

@@ -20,8 +20,10 @@ from toolyard.links.eventstream import EventStreamChannel
 from toolyard.links.greeting import (
     CAPABILITIES,
     adopt,
+    finish_greeting,
     initialize,
     is_refused_as_old,
+    refuses_legacy,
     send_greeting,
     send_probe,
     succeeded,
@@ -136,11 +138,16 @@ async def _over_pipes(
 
 
 async def _greet_over_pipes(link: Link, patience: Patience, hint: era.Era | None) -> None:
-    """Probe, and greet the old way as soon as the probe fails, or stays unanswered for long."""
+    """Probe, and greet the old way as soon as the probe fails, or stays unanswered for long.
+
+    A server that was legacy the last time is probed only if it is modern now.
+    """
     async with _bounded(link, patience.open):
         if hint == "legacy":
-            await initialize(link, patience.open)
-            return
+            message = await send_greeting(link, patience.open).answer
+            if not refuses_legacy(message):
+                finish_greeting(link, message)
+                return
         probe = send_probe(link, patience.open)
         await asyncio.wait(
             (probe.answer, link.closed), timeout=patience.probe, return_when=asyncio.FIRST_COMPLETED
@@ -158,8 +165,7 @@ async def _greet_over_pipes(link: Link, patience: Patience, hint: era.Era | None
             await asyncio.wait((probe.answer,))
         if probe.answer.done() and succeeded(probe) and adopt(link, probe.answer.result()):
             return
-        welcome(link, await greeting.answer)
-        link.notify("notifications/initialized")
+        finish_greeting(link, await greeting.answer)
 
 
 class ProbeFatalError(LinkError):
@@ -214,6 +220,8 @@ async def _greet_over_http(
         if error.status in (400, 404, 405, 406, 415):
             return True
         raise
+    if hint == "legacy" and refuses_legacy(message):
+        return await _greet_over_http(link, channel, patience, None)
     welcome(link, message)
     channel.settle(_session_of(greeting), link.peer.version)
     link.notify("notifications/initialized")

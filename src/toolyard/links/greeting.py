@@ -26,6 +26,8 @@ caller cannot answer is refused then, see docs/decisions/0005. One that runs for
 is told what that client can do."""
 ENVELOPE: Final = {era.META_VERSION: era.MODERN, era.META_CLIENT: CLIENT, era.META_CAPABILITIES: {}}
 """What every modern request of the hub's own carries."""
+_NOT_LEGACY: Final = frozenset({era.UNSUPPORTED_VERSION, era.METHOD_NOT_FOUND})
+"""How a server refuses the legacy greeting that knows only the modern era."""
 
 
 def own_params(
@@ -54,7 +56,12 @@ def send_greeting(link: Link, seconds: float) -> PendingRequest:
 
 async def initialize(link: Link, seconds: float) -> None:
     """Shake hands the legacy way."""
-    welcome(link, await send_greeting(link, seconds).answer)
+    finish_greeting(link, await send_greeting(link, seconds).answer)
+
+
+def finish_greeting(link: Link, message: Message) -> None:
+    """Take the answer to a greeting, and say so."""
+    welcome(link, message)
     link.notify("notifications/initialized")
 
 
@@ -83,6 +90,11 @@ def welcome(link: Link, message: Message) -> None:
         raise LinkError(f"{link.name!r} answered initialize without a protocol version")
     link.peer = _peer("legacy", version, result, result.get("serverInfo"))
     link.capabilities = _capabilities(result)
+
+
+def refuses_legacy(message: Message) -> bool:
+    """True if a greeting was answered by a server that knows the modern era alone."""
+    return bool(message.error) and jsonrpc.read_fault(message.error).code in _NOT_LEGACY
 
 
 def _peer(which: era.Era, version: str, result: JsonObject, info: Any) -> Peer:

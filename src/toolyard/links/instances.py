@@ -16,7 +16,7 @@ from typing import Any, Final
 from toolyard.board import Board
 from toolyard.core.errors import LinkError, StartError
 from toolyard.core.lookup import not_in_use
-from toolyard.core.model import Observation, Server, Snapshot, Status
+from toolyard.core.model import Entry, Observation, Server, Snapshot, Status
 from toolyard.links.keeper import Keeper, OnInstalling
 from toolyard.links.link import Link
 from toolyard.links.owner import EVERYBODY, Apart, Owner
@@ -30,6 +30,8 @@ GRACE_SECONDS: Final = 10.0
 LOOK_SECONDS: Final = 60.0
 
 OpenFor = Callable[[Server, Era | None, OnInstalling, Owner], AbstractAsyncContextManager[Link]]
+InstanceReady = Callable[["Instance", Link], None]
+InstanceNotice = Callable[["Instance", Link, str, bytes], None]
 
 
 def _ignore(*_: object) -> None:
@@ -51,7 +53,8 @@ class Instance:
         "waiting",
     )
 
-    def __init__(self, all_: Instances, apart: Apart, owner: Owner, server: Server) -> None:
+    def __init__(self, all_: Instances, apart: Apart, owner: Owner, entry: Entry) -> None:
+        server = entry.server
         self._all = all_
         self.apart = apart
         self.owner = owner
@@ -69,9 +72,15 @@ class Instance:
         own = replace(
             server, endpoint=apart.endpoint, placement=placement, spare=False, steady=False
         )
-        patience = all_.patience_for(apart)
         self.keeper = Keeper(
-            own, self._open, self._observe, all_.pool.starts, patience, self, apart=True
+            own,
+            self._open,
+            self._observe,
+            all_.pool.starts,
+            all_.patience_for(apart),
+            self,
+            hint=entry.peer.era if entry.peer is not None else None,
+            apart=True,
         )
 
     @property
@@ -132,15 +141,11 @@ class Instances:
         open_for: OpenFor,
         patience: Patience,
         idle: float,
-        *,
-        on_ready: Callable[[Instance, Link], None] = _ignore,
-        on_notice: Callable[[Instance, Link, str, bytes], None] = _ignore,
     ) -> None:
-        """Follow a board; `on_ready` and `on_notice` hear what the links of instances tell."""
         self.pool = pool
         self.open = open_for
-        self.on_ready = on_ready
-        self.on_notice = on_notice
+        self.on_ready: InstanceReady = _ignore
+        self.on_notice: InstanceNotice = _ignore
         self.revision = 0
         """Grows with every change, for those who follow."""
         self._board = board
@@ -152,6 +157,10 @@ class Instances:
         self._leaving: dict[str, asyncio.TimerHandle] = {}
         self._tasks = Tasks()
         pool.budget.count(lambda: [instance.keeper for instance in self])
+
+    def report_to(self, on_ready: InstanceReady, on_notice: InstanceNotice) -> None:
+        """Have somebody hear of links that open, and of what instances say on their own."""
+        self.on_ready, self.on_notice = on_ready, on_notice
 
     def __iter__(self) -> Iterator[Instance]:
         return iter([instance for owned in self._owned.values() for instance in owned.values()])
@@ -199,7 +208,7 @@ class Instances:
         whose = replace(owner, agent=apart.agent) if apart.per_session else EVERYBODY
         if whose.account:
             self._make_room(whose.account, apart.server.name)
-        instance = Instance(self, apart, whose, entry.server)
+        instance = Instance(self, apart, whose, entry)
         instance.task = self._tasks.start(instance.keeper.run())
         if instance.task is None:
             raise LinkError("the hub is stopping")

@@ -19,7 +19,7 @@ from toolyard.core.last_words import RECENT, explain
 from toolyard.core.model import NO_OFFERS, Command, Observation, Offers, Problem, Server, Status
 from toolyard.links.connecting import ProbeFatalError
 from toolyard.links.failures import failure, lacking, partly_listed
-from toolyard.links.link import Link, RequestRefusedError
+from toolyard.links.link import Link
 from toolyard.links.listening import Listening
 from toolyard.links.listing import KINDS, list_arriving
 from toolyard.links.patience import Patience
@@ -87,9 +87,16 @@ class Keeper:
         ears: Ears,
         offers: Offers = NO_OFFERS,
         *,
+        hint: era.Era | None = None,
         apart: bool = False,
     ) -> None:
-        """Keep a server; one `apart` is not asked what it offers, and started by calls alone."""
+        """Keep a server.
+
+        Args:
+            offers: The offers that are known of it.
+            hint: The era in which it is known to speak.
+            apart: It is not asked what it offers, and started by calls alone.
+        """
         self.server = server
         self.link: Link | None = None
         self.restarts = 0
@@ -114,7 +121,7 @@ class Keeper:
         self._patience = patience
         self._ears = ears
         self._offers = offers
-        self._hint: era.Era | None = None
+        self._hint = hint
         self._opened_at = 0.0
         self._wanted = asyncio.Event()
         self._settled = asyncio.Event()
@@ -359,14 +366,8 @@ class Keeper:
         """Open the link; what ends when it is probed is started again and greeted the old way."""
         try:
             return await self._enter(stack, hint)
-        except ProbeFatalError as end:
-            try:
-                return await self._enter(stack, "legacy")
-            except RequestRefusedError as refusal:
-                if refusal.fault.code not in _NOT_LEGACY:
-                    raise
-                # It is modern, so it was not the probe that ended it: that is the news.
-                raise end from refusal
+        except ProbeFatalError:
+            return await self._enter(stack, "legacy")
 
     async def _enter(self, stack: AsyncExitStack, hint: era.Era | None) -> Link:
         opened = self._open(self.server, hint, self._installing)
@@ -513,10 +514,6 @@ class Keeper:
         self._offers = NO_OFFERS
         problem = self._trouble if self._error else None
         self._post(Observation(self.server.id, Status.FAILING, offers=NO_OFFERS, problem=problem))
-
-
-_NOT_LEGACY: Final = frozenset({era.UNSUPPORTED_VERSION, era.METHOD_NOT_FOUND})
-"""How a server refuses the old greeting that knows only the new one."""
 
 
 def _announces(link: Link) -> bool:

@@ -24,6 +24,7 @@ from toolyard.links.link import Link
 from toolyard.links.owner import EVERYBODY, Owner
 from toolyard.links.patience import Patience
 from toolyard.links.pending import Requester
+from toolyard.records.secrets.expand import find_secrets
 from toolyard.wire.era import Era
 
 
@@ -109,24 +110,22 @@ class FillIn:
     """Step: references become values here, and nowhere else.
 
     Args:
-        expand: Returns how a server is started or reached, with values; it may block.
-        has_secrets: Tells whether a keyring or a file has to be read for that.
+        expand: Returns how a server is started or reached, with values; blocks if a keyring or a
+            file has to be read for that.
         explain: Returns the error with all that is known of what is missing; it blocks.
     """
 
     def __init__(
         self,
         expand: Callable[[Server], Endpoint],
-        has_secrets: Callable[[Server], bool],
         explain: Callable[[Server, SecretError], SecretError],
     ) -> None:
         self._expand = expand
-        self._has_secrets = has_secrets
         self._explain = explain
 
     def __call__(self, opening: Opening, proceed: Proceed) -> AbstractAsyncContextManager[Link]:
         """Go on with values in place of references."""
-        if self._has_secrets(opening.server):
+        if find_secrets(opening.server.endpoint):
             return self._with_secrets(opening, proceed)
         return proceed(replace(opening, endpoint=self._expand(opening.server)))
 
@@ -177,9 +176,14 @@ class Recognise:
         self._admit = admit
         self._recognise = recognise
 
-    @asynccontextmanager
-    async def __call__(self, opening: Opening, proceed: Proceed) -> AsyncIterator[Link]:
+    def __call__(self, opening: Opening, proceed: Proceed) -> AbstractAsyncContextManager[Link]:
         """Go on if the server may be reached, and with the link if it is the right one."""
+        if isinstance(opening.endpoint, Url):
+            return self._recognised(opening, proceed)
+        return proceed(opening)
+
+    @asynccontextmanager
+    async def _recognised(self, opening: Opening, proceed: Proceed) -> AsyncIterator[Link]:
         self._admit(opening.server)
         async with proceed(opening) as link:
             self._recognise(opening.server, link.peer)

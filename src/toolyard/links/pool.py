@@ -38,13 +38,10 @@ class LinkPool:
         patience: Patience,
         *,
         budget: RunningBudget | None = None,
-        on_ready: Ready = _ignore,
-        on_notice: Notice = _ignore,
     ) -> None:
-        """Follow a board; `on_ready` and `on_notice` hear what the links of all servers tell."""
         self._board = board
-        self.on_ready = on_ready
-        self.on_notice = on_notice
+        self.on_ready: Ready = _ignore
+        self.on_notice: Notice = _ignore
         self.budget = budget or RunningBudget()
         self.budget.count(lambda: [member.keeper for member in self._members.values()])
         self._open = open_link
@@ -53,6 +50,10 @@ class LinkPool:
         self._members: dict[ServerId, _Member] = {}
         self._ending: set[asyncio.Task[None]] = set()
         self._waiting: list[Keeper] | None = None
+
+    def report_to(self, on_ready: Ready, on_notice: Notice) -> None:
+        """Have somebody hear of links that open, and of what servers say on their own."""
+        self.on_ready, self.on_notice = on_ready, on_notice
 
     def hold_back(self) -> None:
         """Start nothing on our own until somebody is let in; a call still starts its server."""

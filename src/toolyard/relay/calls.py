@@ -21,7 +21,7 @@ from toolyard.core.model import ServerId
 from toolyard.links.http import SessionLostError
 from toolyard.links.instances import Instances
 from toolyard.links.link import Link
-from toolyard.links.owner import Owner
+from toolyard.links.owner import Apart, Owner
 from toolyard.links.pending import PendingRequest
 from toolyard.links.pool import LinkPool
 from toolyard.links.turns import Turns
@@ -104,7 +104,7 @@ class Calls:
                 link = ready or await self._lease_shared(route.server, session)
             else:
                 ready = self._instances.ready(apart, session.principal)
-                link = ready or await self.link_for(route, session, request.capabilities)
+                link = ready or await self._lease_apart(apart, session, request.capabilities)
             try:
                 message = await self._over(link, request, method, fields, route)
             except SessionLostError:
@@ -159,9 +159,14 @@ class Calls:
         if apart is None:
             return await self._lease_shared(route.server, session)
         able = session.capabilities if capabilities is None else capabilities
+        return await self._lease_apart(apart, session, able)
+
+    async def _lease_apart(
+        self, apart: Apart, session: Session, capabilities: era.Capabilities
+    ) -> Link:
         client = session.agent or agent_of(session.info)
         principal, account = session.principal, session.account or session.principal
-        owner = Owner(principal, account, client, capabilities=able, home=Home(session))
+        owner = Owner(principal, account, client, capabilities=capabilities, home=Home(session))
         return await self._instances.lease(apart, owner)
 
     async def _lease_shared(self, server: ServerId, session: Session) -> Link:

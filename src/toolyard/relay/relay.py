@@ -113,7 +113,9 @@ class Relay:
         self._app_hubs = app_hubs
         self._app_answers: dict[str, OwnAnswers] = {}
         self.subscriptions = Subscriptions(pool, instances, self.calls.link_for, sessions)
-        self.hearing = Hearing(self.subscriptions, self.tasks)
+        hearing = Hearing(self.subscriptions, self.tasks)
+        pool.report_to(self.subscriptions.ready, hearing.heard)
+        instances.report_to(self.subscriptions.ready_apart, hearing.heard_apart)
         self.quirks = QuirkFitter(board, usual_key, Results(handles))
         self.news = News(board, self.subscriptions, self.views.look, self._refit)
         note = partial(keep_note, notes)
