@@ -358,7 +358,7 @@ class Credentials:
 
     def _park_all(self, key: str) -> None:
         for keeper in self._keepers_at(key):
-            if keeper.failing_since is None:
+            if keeper.reporter.failing_since is None:
                 keeper.park(_needed(keeper.server.id.name))
 
     async def _ahead(self, key: str, grant: OAuthGrant) -> None:

@@ -16,14 +16,14 @@ from typing import Final, Protocol
 
 from toolyard.core.errors import LinkError, ToolyardError
 from toolyard.core.last_words import RECENT, explain
-from toolyard.core.model import NO_OFFERS, Command, Observation, Offers, Problem, Server, Status
+from toolyard.core.model import NO_OFFERS, Command, Observation, Offers, Problem, Server
 from toolyard.links.connecting import ProbeFatalError
-from toolyard.links.failures import failure, lacking, partly_listed
 from toolyard.links.link import Link
 from toolyard.links.listening import Listening
-from toolyard.links.listing import KINDS, list_arriving
+from toolyard.links.offered import LISTS, OfferedLists
 from toolyard.links.patience import Patience
 from toolyard.links.refusals import AuthNeededError
+from toolyard.links.reporting import StatusReporter
 from toolyard.records.secrets.mask import MASK
 from toolyard.wire import era
 
@@ -31,17 +31,10 @@ log = logging.getLogger(__name__)
 
 STEADY_SECONDS: Final = 60.0
 """A link that held this long has earned a fresh start of the pauses."""
-LISTS: Final = {
-    "notifications/tools/list_changed": ("tools",),
-    "notifications/prompts/list_changed": ("prompts",),
-    "notifications/resources/list_changed": ("resources", "templates"),
-}
 LOOK_SECONDS: Final = 5.0
 SPARE_SECONDS: Final = 1.0
 """How long a server that was only asked what it offers may be called before it rests."""
 TOLD_SECONDS: Final = 0.05
-SETTLE_SECONDS: Final = 0.05
-"""A server that changes often within a moment is asked once."""
 
 OnInstalling = Callable[[Problem | None], None]
 """Hears that a package is installed before the server runs, and of the problem that this mends."""
@@ -102,40 +95,27 @@ class Keeper:
         self.restarts = 0
         self.is_running = False
         """Whether its process runs, or its connection is open, or is about to."""
-        self.failing_since: float | None = None
-        """Since when it cannot be reached, in seconds since the epoch."""
         self.last_trace: tuple[str, ...] = ()
-        self.last_error: Problem | None = None
-        """What was wrong last, also after it is well again."""
         self.since = 0.0
         """When the link was opened, in seconds since the epoch; 0 if there is none."""
         self.starting_since: float | None = None
         """When its present start began, in seconds since the epoch."""
         self.note = ""
         """Why it was sent to rest, until it is started again."""
+        self.listening = Listening(patience)
+        self._lists = OfferedLists(offers, patience.list)
+        self.reporter = StatusReporter(post, self._lists, patience.grace)
         self._nobody = 0
         self._apart = apart
         self._open = open_link
-        self._post = post
         self._starts = starts
         self._patience = patience
         self._ears = ears
-        self._offers = offers
         self._hint = hint
         self._opened_at = 0.0
         self._wanted = asyncio.Event()
         self._settled = asyncio.Event()
         self._error: ToolyardError | None = None
-        self._trouble: Problem | None = None
-        """What was wrong the last time; shown until the server is ready again."""
-        self._lacking: Problem | None = None
-        """What it was refused while it is ready."""
-        self._unlisted: dict[str, LinkError] = {}
-        """Why lists of it did not arrive, by kind."""
-        self._stale: set[str] = set()
-        self._relist = asyncio.Event()
-        self._grace: asyncio.TimerHandle | None = None
-        self.listening = Listening(patience)
         self._rest_asked = asyncio.Event()
         self._is_installing = False
         self._retired = False
@@ -253,23 +233,21 @@ class Keeper:
         """Something was done about what it failed of: try again at once."""
         self._parked = None
         self._freed.set()
-        self._say_lacking(None)
-        if self.failing_since is not None:
+        self._lack(None)
+        if self.reporter.failing_since is not None:
             self.want()
 
     def lack(self, error: ToolyardError) -> None:
         """It serves, but wants more rights for some calls: say so until `free`."""
-        self._say_lacking(lacking(self.server, error))
+        self._lack(error)
 
-    def _say_lacking(self, problem: Problem | None) -> None:
-        changed, self._lacking = problem != self._lacking, problem
-        if changed and self.link is not None:
-            self._observe(Status.READY, self.link)
+    def _lack(self, error: ToolyardError | None) -> None:
+        if self.reporter.lack(self.server, error):
+            self._report_ready()
 
     def refresh(self) -> None:
         """Ask for all its lists again; an idle server is opened for that."""
-        self._stale |= set(KINDS)
-        self._relist.set()
+        self._lists.mark_stale()
         self.want()
 
     async def run(self) -> None:
@@ -294,8 +272,7 @@ class Keeper:
                     if not self._apart:
                         self._wanted.set()
         finally:
-            if self._grace is not None:
-                self._grace.cancel()
+            self.reporter.close()
 
     async def _pause(self, pause: float) -> None:
         try:
@@ -314,7 +291,7 @@ class Keeper:
                 opened = True
                 await self._serve(link)
                 self.link = None
-            self._observe(Status.IDLE)
+            self.reporter.idle(self.server)
             return True
         except ToolyardError as error:
             self._fail(error)
@@ -338,26 +315,25 @@ class Keeper:
         self._ended.clear()
         async with self._slot():
             self.starting_since = time.time()
-            self._observe(Status.STARTING, problem=self._trouble)
+            self.reporter.starting(self.server)
             # A hint holds for one try: what failed with it may have been replaced since.
             hint, self._hint = self._hint, None
             began = asyncio.get_running_loop().time()
             link = await self._open_in(stack, hint)
-            self._unlisted.clear()
+            self._lists.failures.clear()
             link.greeted_after = asyncio.get_running_loop().time() - began
             self._hint = link.peer.era
             link.on_notice = self._noticed
-            offers = await self._list(link, () if self._apart else KINDS)
+            if not self._apart:
+                await self._lists.ask(link)
         self.link = link
         self._is_installing, self.starting_since = False, None
         self.since, self.note = time.time(), ""
         # Whoever wanted it until now has it; else it would start again as soon as it rests.
         self._wanted.clear()
         self._opened_at = link.used_at = asyncio.get_running_loop().time()
-        self._offers = offers
-        self._error = self.failing_since = None
-        self._trouble = None
-        self._observe(Status.READY, link)
+        self._error = None
+        self.reporter.ready(self.server, link.peer)
         self._settled.set()
         self._ears.on_ready(self.server, link)
         return link
@@ -375,7 +351,7 @@ class Keeper:
 
     def _installing(self, problem: Problem | None) -> None:
         self._is_installing = True
-        self._observe(Status.INSTALLING, problem=problem or self._trouble)
+        self.reporter.installing(self.server, problem)
 
     @asynccontextmanager
     async def _slot(self) -> AsyncIterator[None]:
@@ -394,19 +370,12 @@ class Keeper:
             timer.cancel()
             release()
 
-    async def _list(self, link: Link, kinds: tuple[str, ...]) -> Offers:
-        listed = await list_arriving(link, self._patience.list, self._offers, kinds)
-        for kind in kinds:
-            self._unlisted.pop(kind, None)
-        self._unlisted |= listed.failures
-        return listed.offers
-
     async def _serve(self, link: Link) -> None:
         """Follow the server's changes until the link is lost, or nobody needs it."""
         self._rest_asked.clear()
         async with asyncio.TaskGroup() as group:
             rest = group.create_task(self._wait_unneeded(link))
-            followers = [rest, group.create_task(self._follow(link))]
+            followers = [rest, group.create_task(self._lists.follow(link, self._report_ready))]
             if link.is_modern and _announces(link):
                 followers.append(group.create_task(self.listening.run(link)))
             await asyncio.wait((link.closed, rest), return_when=asyncio.FIRST_COMPLETED)
@@ -424,6 +393,10 @@ class Keeper:
         explain(lost, link.trace[-RECENT:])
         lost.trace = link.trace
         raise lost
+
+    def _report_ready(self) -> None:
+        if self.link is not None:
+            self.reporter.ready(self.server, self.link.peer)
 
     async def _wait_unneeded(self, link: Link) -> None:
         """Return when the server was told to rest, or has been idle for long; never in a call."""
@@ -448,49 +421,14 @@ class Keeper:
         """True if it was started to find out what it offers, and nobody has called it since."""
         return self.server.spare and link.used_at <= self._opened_at
 
-    async def _follow(self, link: Link) -> None:
-        while True:
-            await self._relist.wait()
-            await asyncio.sleep(SETTLE_SECONDS)
-            self._relist.clear()
-            kinds = tuple(kind for kind in KINDS if kind in self._stale)
-            self._stale.clear()
-            try:
-                self._offers = await self._list(link, kinds)
-            except LinkError as error:
-                self._unlisted |= dict.fromkeys(kinds, error)
-            self._observe(Status.READY, link)
-
     def _noticed(self, method: str, params: bytes) -> None:
         if method == "notifications/subscriptions/acknowledged":
             if self.link is not None:
                 self.listening.acknowledge(self.link, params)
         elif method in LISTS and not self._apart:
-            self._stale |= set(LISTS[method])
-            self._relist.set()
+            self._lists.mark_stale(LISTS[method])
         elif self.link is not None:
             self._ears.on_notice(self.server, self.link, method, params)
-
-    # What the board is told.
-
-    def _observe(
-        self, status: Status, link: Link | None = None, problem: Problem | None = None
-    ) -> None:
-        if self._grace is not None and status is Status.READY:
-            self._grace.cancel()
-            self._grace = None
-        ready = status is Status.READY
-        if ready:
-            problem = problem or self._lacking or partly_listed(self.server, self._unlisted)
-        self._post(
-            Observation(
-                self.server.id,
-                status,
-                offers=self._offers if ready else None,
-                peer=link.peer if link is not None else None,
-                problem=problem,
-            )
-        )
 
     def _fail(self, error: ToolyardError) -> None:
         # One that dies before it greets has no link, and its last words are needed most.
@@ -502,18 +440,7 @@ class Keeper:
         # Callers and people are told of it; neither must read what was resolved for the server.
         error.args, error.hint = (MASK.hide(str(error)),), MASK.hide(error.hint)
         self._error = error
-        self.failing_since = self.failing_since or time.time()
-        self._trouble = self.last_error = failure(self.server, error)
-        self._observe(Status.FAILING, problem=self._trouble)
-        if self._grace is None and not self.server.steady:
-            self._grace = asyncio.get_running_loop().call_later(self._patience.grace, self._forget)
-
-    def _forget(self) -> None:
-        """The grace is over: what the server offered is no longer listed."""
-        self._grace = None
-        self._offers = NO_OFFERS
-        problem = self._trouble if self._error else None
-        self._post(Observation(self.server.id, Status.FAILING, offers=NO_OFFERS, problem=problem))
+        self.reporter.failing(self.server, error)
 
 
 def _announces(link: Link) -> bool:

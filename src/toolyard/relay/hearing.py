@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from toolyard.core.model import Server
 from toolyard.links.instances import Instance
-from toolyard.links.keeper import LISTS
 from toolyard.links.link import Link
+from toolyard.links.offered import LISTS
 from toolyard.relay.session import Session
 from toolyard.relay.subscriptions import TASK_CHANGED, Place, Subscriptions, place_of_instance
 from toolyard.relay.tasks import TaskTable

@@ -25,7 +25,11 @@ def describe_app(apps: Apps, name: str, snapshot: Snapshot, keepers: Keepers) ->
     Raises:
         UnknownNameError: There is no such app.
     """
-    failing = {id_: keeper.failing_since for id_, keeper in keepers.items() if keeper.failing_since}
+    failing = {
+        id_: keeper.reporter.failing_since
+        for id_, keeper in keepers.items()
+        if keeper.reporter.failing_since
+    }
     return _describe(apps.scan(name), snapshot, failing, own=name in apps.own)
 
 

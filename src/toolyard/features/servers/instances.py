@@ -82,7 +82,9 @@ def running(
     entries, rows = snapshot.entries, []
     for id_, keeper in pool.keepers.items():
         entry = entries.get(id_)
-        if entry is not None and (keeper.is_running or keeper.note or keeper.failing_since):
+        if entry is not None and (
+            keeper.is_running or keeper.note or keeper.reporter.failing_since
+        ):
             rows.append(_row(pool, entry, keeper, memory))
     for instance in instances:
         entry = entries.get(instance.apart.server)
@@ -134,8 +136,8 @@ def _row(pool: LinkPool, entry: Entry, keeper: Keeper, memory: Mapping[int, int]
         restarts=keeper.restarts,
         unattributed=keeper.unattributed,
         note=keeper.note,
-        error=_last_error(keeper.last_error),
-        stderr=list(keeper.trace[-WORDS:]) if keeper.last_error else [],
+        error=_last_error(keeper.reporter.last_error),
+        stderr=list(keeper.trace[-WORDS:]) if keeper.reporter.last_error else [],
         mode="shared",
         status=entry.status.value,
         owner="",
