@@ -12,11 +12,9 @@ from collections.abc import Awaitable, Callable
 from time import monotonic
 from typing import Final
 
-import msgspec
 from msgspec import Raw
 
 from toolyard.core.addresses import check_address
-from toolyard.core.errors import LinkError, ToolyardError
 from toolyard.core.model import ServerId
 from toolyard.links.http import SessionLostError
 from toolyard.links.instances import Instances
@@ -27,10 +25,8 @@ from toolyard.links.pool import LinkPool
 from toolyard.links.turns import Turns
 from toolyard.relay.folders import Folders
 from toolyard.relay.given import Given
-from toolyard.relay.handles import Handles
-from toolyard.relay.legacy import legacy_answer
-from toolyard.relay.parking import Parking, digest_of, missing
-from toolyard.relay.questions import ASKED, Wait
+from toolyard.relay.legacy import legacy_answer, result_members
+from toolyard.relay.questions import Wait
 from toolyard.relay.references import Change, in_result, mention
 from toolyard.relay.routes import Route
 from toolyard.relay.session import ClientRequest, Home, Session, agent_of
@@ -38,13 +34,7 @@ from toolyard.relay.view import View
 from toolyard.wire import era, headers, jsonrpc
 from toolyard.wire.jsonrpc import Fields, Message
 
-ROUNDS: Final = 16
-"""Rounds of questions one call of a legacy client may take."""
-_decode_map: Final = msgspec.json.Decoder(dict[str, Raw]).decode
 _VERSION: Final = Raw(jsonrpc.encode(era.MODERN))
-_RETRIED: Final = frozenset({"inputResponses", "requestState"})
-_FOREIGN: Final = _RETRIED | {"task"}
-"""Members of a modern call that a legacy server takes for something else, or not at all."""
 _LONGEST_HANDLE: Final = 1 << 16
 """Bytes of an answer that may be the handle of a task."""
 names_task: Final = re.compile(rb'"task"').search
@@ -56,10 +46,12 @@ Record = Callable[
 ]
 """Takes a call of a tool down: agent, server, tool, arguments, when it began, its end, caller, and
 the wait for answers to its server's questions."""
+Cross = Callable[[Link, ClientRequest, str, Fields, Route], Awaitable[Message]]
+"""Takes a request over a link to a server of the other era, and its answer back."""
 
 
 class Calls:
-    """Takes requests to links, and bridges the eras where the two sides differ."""
+    """Takes requests to links; where the two sides differ in era, by way of the bridge."""
 
     def __init__(
         self,
@@ -68,14 +60,16 @@ class Calls:
         folders: Folders,
         note_task: NoteTask,
         record: Record,
-        handles: Handles,
+        to_modern: Cross,
+        to_legacy: Cross,
     ) -> None:
         self._pool = pool
         self._instances = instances
         self._folders = folders
         self._note_task = note_task
         self._record = record
-        self._parking = Parking(handles)
+        self._to_modern = to_modern
+        self._to_legacy = to_legacy
         self.given = Given()
 
     async def send(
@@ -194,8 +188,7 @@ class Calls:
             self._record(client, *called, began, end, session.caller, wait)
 
     def leave(self, principal: str) -> None:
-        """A client is gone, and with it whoever could take up its parked calls."""
-        self._parking.leave(principal)
+        """A client is gone, and with it what servers gave to it."""
         self.given.leave(principal)
 
     def _over(
@@ -234,109 +227,33 @@ class Calls:
     ) -> Message:
         """Both sides speak the same era: nothing to translate."""
         if request.meta:
-            fields = {**fields, "_meta": _hop_meta(link, request)}
+            fields = {**fields, "_meta": hop_meta(link, request)}
         is_modern = request.session.is_modern
-        head = _head(request, fields, route) if is_modern else b""
-        pending = self._start(link, request, method, fields, head)
+        head = head_lines(request, fields, route) if is_modern else b""
+        pending = start(link, request, method, fields, head)
         try:
             message = await pending.answer
         except asyncio.CancelledError:
             link.cancel(pending, "the client went away")
             raise
         if route.wraps and not is_modern and message.result:
-            return legacy_answer(message, _members(message), wraps=True)
+            return legacy_answer(message, result_members(message), wraps=True)
         return message
 
-    def _start(
-        self, link: Link, request: ClientRequest, method: str, fields: Fields, head: bytes = b""
-    ) -> PendingRequest:
-        """Send a request; `head` are header lines for a server behind HTTP."""
-        pending = link.request(method, jsonrpc.encode(fields), request, head=head + request.trace)
-        if request.turns is not None:
-            # Also beyond this request: a parked call goes on with the next one.
-            pending.when_answered(request.turns.leave)
-            request.turns = None
-        return pending
 
-    async def _to_modern(
-        self, link: Link, request: ClientRequest, method: str, fields: Fields, route: Route
-    ) -> Message:
-        """A legacy client, a modern server: the hub plays the rounds of questions for it."""
-        for _ in range(ROUNDS):
-            whole = {**fields, "_meta": _hop_meta(link, request)}
-            head = _head(request, whole, route)
-            pending = self._start(link, request, method, whole, head)
-            try:
-                message = await pending.answer
-            except asyncio.CancelledError:
-                link.cancel(pending, "the client went away")
-                raise
-            members = _members(message)
-            if bytes(members.get("resultType", b"")) != b'"input_required"':
-                return legacy_answer(message, members, wraps=route.wraps)
-            fields = {k: v for k, v in fields.items() if k not in _RETRIED}
-            fields |= await _answers(request, pending, members)
-        raise LinkError(f"{link.name!r} asked more than {ROUNDS} rounds of questions")
-
-    async def _to_legacy(
-        self, link: Link, request: ClientRequest, method: str, fields: Fields, route: Route
-    ) -> Message:
-        """A modern client, a legacy server: questions become `input_required` results."""
-        request.may_park = True
-        state = fields.get("requestState")
-        if state is None:
-            plain = _legacy_params(link, request, fields)
-            pending = self._start(link, request, method, plain)
-        else:
-            parked = self._parking.take(state, request, digest_of(method, fields))
-            if parked is None:
-                return await self._parking.resume_elsewhere(state, request)
-            parked.questions.answer(_responses(fields))
-            pending, link = parked.questions.pending, parked.link
-        try:
-            is_asked = request.questions is not None and request.questions.is_waiting
-            message = ASKED if is_asked else await pending.answer
-            if message is ASKED:
-                message = await self._asked(link, request, pending, digest_of(method, fields))
-        except asyncio.CancelledError:
-            link.cancel(pending, "the client went away")
-            raise
-        finally:
-            if pending.answer.done():
-                request.questions = None  # they lead back here: neither shall keep the other
-        return _modernised(method, message)
-
-    async def _asked(
-        self, link: Link, request: ClientRequest, pending: PendingRequest, digest: bytes
-    ) -> Message:
-        """Tell a modern client what its server asks, unless that has the answer by now."""
-        questions = request.questions
-        while questions is None or not questions.is_waiting:  # they were withdrawn meanwhile
-            message = await pending.answer
-            if message is not ASKED:
-                return message
-        if questions.missing:
-            # The server was refused and may have answered meanwhile; that must not decide.
-            link.cancel(pending, f"the client does not support {questions.missing}")
-            return missing(questions.missing)
-        if pending.answer.done():
-            return pending.answer.result()
-        return self._parking.park(request, questions, link, digest)
+def start(
+    link: Link, request: ClientRequest, method: str, fields: Fields, head: bytes = b""
+) -> PendingRequest:
+    """Send a request; `head` are header lines for a server behind HTTP."""
+    pending = link.request(method, jsonrpc.encode(fields), request, head=head + request.trace)
+    if request.turns is not None:
+        # Also beyond this request: a parked call goes on with the next one.
+        pending.when_answered(request.turns.leave)
+        request.turns = None
+    return pending
 
 
-def _legacy_params(link: Link, request: ClientRequest, fields: Fields) -> Fields:
-    """The params of a modern call as a legacy server reads them."""
-    plain = dict(fields)
-    for key in _FOREIGN & plain.keys():
-        del plain[key]
-    if request.meta.keys() <= era.CONNECTION_KEYS:
-        plain.pop("_meta", None)
-    else:
-        plain["_meta"] = _hop_meta(link, request)
-    return plain
-
-
-def _hop_meta(link: Link, request: ClientRequest) -> Raw:
+def hop_meta(link: Link, request: ClientRequest) -> Raw:
     """The `_meta` for the next hop: our progress token, and the envelope its era wants."""
     meta = dict(request.meta)
     if "progressToken" in meta:
@@ -355,7 +272,7 @@ def _hop_meta(link: Link, request: ClientRequest) -> Raw:
     return Raw(jsonrpc.encode(meta))
 
 
-def _head(request: ClientRequest, fields: Fields, route: Route) -> bytes:
+def head_lines(request: ClientRequest, fields: Fields, route: Route) -> bytes:
     """The header lines that repeat parts of the body for a modern server behind HTTP."""
     lines = list((request.mirrored or {}).items())
     if route.marked and "arguments" in fields:
@@ -365,72 +282,3 @@ def _head(request: ClientRequest, fields: Fields, route: Route) -> bytes:
     if not lines:
         return route.head
     return route.head + "".join(f"{name}: {value}\r\n" for name, value in lines).encode("latin-1")
-
-
-def _members(message: Message) -> Fields:
-    """The members of a result; none of an error, or of what is no object."""
-    try:
-        return jsonrpc.fields(message.result)
-    except jsonrpc.MalformedError:
-        return {}
-
-
-async def _answers(request: ClientRequest, pending: PendingRequest, members: Fields) -> Fields:
-    """Put the questions of a round to a legacy client; return what the next round carries."""
-    out: Fields = {}
-    responses: dict[str, Raw] = {}
-    questions = _decode_map(members["inputRequests"]) if "inputRequests" in members else {}
-    for key, raw in questions.items():
-        question = jsonrpc.decode(raw)
-        message = await request.ask(pending, question.method, bytes(question.params) or b"{}")
-        if message.error:
-            if question.method != "elicitation/create":
-                fault = jsonrpc.read_fault(message.error)
-                raise ClientRefusedError(fault)
-            message = Message(result=Raw(b'{"action":"cancel"}'))
-        responses[key] = message.result
-    if responses:
-        out["inputResponses"] = Raw(jsonrpc.encode(responses))
-    if "requestState" in members:
-        out["requestState"] = members["requestState"]
-    return out
-
-
-class ClientRefusedError(ToolyardError):
-    """The client answered a server's question with an error."""
-
-    def __init__(self, fault: jsonrpc.Fault) -> None:
-        super().__init__(fault.message)
-        self.fault = fault
-
-
-def _responses(fields: Fields) -> Fields:
-    try:
-        return _decode_map(fields["inputResponses"]) if "inputResponses" in fields else {}
-    except jsonrpc.MalformedError:
-        return {}
-
-
-def _modernised(method: str, message: Message) -> Message:
-    """A legacy server's answer with what every modern result must say."""
-    if message.error:
-        return _modern_error(method, message)
-    raw = bytes(message.result)
-    if b'"resultType"' in raw and "resultType" in jsonrpc.fields(raw):
-        return message
-    extra = b'"resultType":"complete"'
-    if method == "resources/read":
-        extra += b',"ttlMs":0,"cacheScope":"private"'
-    inner = raw[1:].lstrip()
-    message.result = Raw(b"{" + extra + (b"" if inner[:1] == b"}" else b",") + inner)
-    return message
-
-
-def _modern_error(method: str, message: Message) -> Message:
-    """An unknown resource has another code in the modern era."""
-    if method == "resources/read":
-        fault = jsonrpc.read_fault(message.error)
-        if fault.code == era.RESOURCE_NOT_FOUND:
-            fault.code = era.INVALID_PARAMS
-            return Message(error=Raw(jsonrpc.encode(fault)))
-    return message

@@ -36,6 +36,14 @@ def legacy_answer(message: Message, members: Fields, *, wraps: bool) -> Message:
     return Message(result=Raw(jsonrpc.encode(fitted)))
 
 
+def result_members(message: Message) -> Fields:
+    """The members of a result; none of an error, or of what is no object."""
+    try:
+        return jsonrpc.fields(message.result)
+    except jsonrpc.MalformedError:
+        return {}
+
+
 def _strip_identity(fields: Fields) -> None:
     """Leave out who answered: a legacy client was told once, when it came."""
     try:

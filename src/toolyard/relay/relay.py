@@ -25,7 +25,8 @@ from toolyard.relay.answers import (
     withheld,
     withheld_prompt,
 )
-from toolyard.relay.calls import Calls, ClientRefusedError, Record
+from toolyard.relay.bridge import ClientRefusedError, EraBridge
+from toolyard.relay.calls import Calls, Record
 from toolyard.relay.extensions import knows_tasks
 from toolyard.relay.folders import Folders
 from toolyard.relay.following import Following
@@ -46,7 +47,7 @@ from toolyard.relay.replies import (
 )
 from toolyard.relay.results import PREFIX, Results
 from toolyard.relay.routes import CACHED
-from toolyard.relay.session import ClientRequest, Responder, Session
+from toolyard.relay.session import ClientRequest, Note, Responder, Session
 from toolyard.relay.session_notes import SessionNotes, keep_note
 from toolyard.relay.subscriptions import CHANGED, Subscriptions
 from toolyard.relay.takeover import Takeover
@@ -108,7 +109,11 @@ class Relay:
         self.folders = Folders(board, pool, sessions, self.views.shares)
         self.handles = handles
         self.tasks = TaskTable(handles)
-        self.calls = Calls(pool, instances, self.folders, self.tasks.note, record, handles)
+        self._bridge = EraBridge(handles)
+        to_modern, to_legacy = self._bridge.to_modern, self._bridge.to_legacy
+        self.calls = Calls(
+            pool, instances, self.folders, self.tasks.note, record, to_modern, to_legacy
+        )
         self.answers = Answers(board, pool, self.calls, self.views.look, status)
         self._app_hubs = app_hubs
         self._app_answers: dict[str, OwnAnswers] = {}
@@ -122,9 +127,15 @@ class Relay:
         self.following = Following(
             board, self.views.look, self.calls, self.tasks, self.subscriptions, self.news, note
         )
-        own = OwnMethods(
-            pool,
-            instances,
+        own = self._own_methods(note)
+        self.takeover = Takeover(own, self.following, notes)
+        self._both = self._common_methods()
+        self._legacy, self._modern = self._legacy_methods(own), self._modern_methods(own)
+
+    def _own_methods(self, note: Note) -> OwnMethods:
+        return OwnMethods(
+            self._pool,
+            self._instances,
             self.views.look,
             self._own_answers,
             self.folders,
@@ -133,9 +144,6 @@ class Relay:
             self.news,
             note,
         )
-        self.takeover = Takeover(own, self.following, notes)
-        self._both = self._common_methods()
-        self._legacy, self._modern = self._legacy_methods(own), self._modern_methods(own)
 
     def _common_methods(self) -> dict[str, Answer]:
         return {
@@ -413,6 +421,7 @@ class Relay:
         self.following.leave(session)
         session.close()
         self.calls.leave(session.principal)
+        self._bridge.leave(session.principal)
         self.tasks.leave(session.principal)
         self.quirks.results.leave(session.principal)
         self._instances.leave(session.principal)
