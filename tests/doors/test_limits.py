@@ -15,7 +15,7 @@ from tests.doors.doors import Doors, Json, call, mirrored, modern, open_doors
 from tests.e2e.hub import stdio_stub
 from toolyard.core.names import NAME_CHARS
 from toolyard.core.search import QUERY_CHARS
-from toolyard.relay.subscriptions import FOLLOWED
+from toolyard.relay.followed import FOLLOWED
 from toolyard.relay.view import View
 from toolyard.relay.views import VIEWS
 

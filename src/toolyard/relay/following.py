@@ -13,6 +13,7 @@ from toolyard.links.listening import RESOURCES, TASKS, Topic
 from toolyard.relay.answers import unknown_resource
 from toolyard.relay.calls import Calls
 from toolyard.relay.extensions import knows_tasks
+from toolyard.relay.followed import FollowedTopics
 from toolyard.relay.news import News
 from toolyard.relay.replies import EMPTY, error_reply, unknown_uri
 from toolyard.relay.routes import Route
@@ -34,6 +35,7 @@ class Following:
         look: Callable[[ViewKey | None], View],
         calls: Calls,
         tasks: TaskTable,
+        followed: FollowedTopics,
         subscriptions: Subscriptions,
         news: News,
         note: Note,
@@ -41,6 +43,7 @@ class Following:
         self._board = board
         self._look = look
         self._calls, self._tasks = calls, tasks
+        self._followed = followed
         self._subscriptions = subscriptions
         self._news = news
         self._note = note
@@ -56,9 +59,9 @@ class Following:
             )
         if uri in session.watched:
             return EMPTY
-        self._subscriptions.check(session, 1)
+        self._followed.check(session, 1)
         session.watched[uri] = route
-        refused = await self._subscriptions.follow({(RESOURCES, uri): route}, session)
+        refused = await self._followed.follow({(RESOURCES, uri): route}, session)
         if refused:
             self._unwatch(session, uri)
             text = f"changes to {quoted(uri)} are not told: {refused[RESOURCES, uri]}"
@@ -81,7 +84,7 @@ class Following:
                 route = self._calls.route_uri(session, view, uri)
                 if route is not None and uri not in session.watched:
                     session.watched[uri] = routes[RESOURCES, uri] = route
-        for _, uri in await self._subscriptions.follow(routes, session):
+        for _, uri in await self._followed.follow(routes, session):
             self._unwatch(session, uri)
 
     async def listen(self, request: ClientRequest) -> Message:
@@ -105,7 +108,7 @@ class Following:
     def _unwatch(self, session: Session, uri: str) -> None:
         route = session.watched.pop(uri, None)
         if route is not None:
-            self._subscriptions.unfollow({(RESOURCES, uri): route}, session)
+            self._followed.unfollow({(RESOURCES, uri): route}, session)
 
     def _find(self, request: ClientRequest, view: View, topic: Topic) -> Route | None:
         """Find what a client wants to follow."""

@@ -8,8 +8,9 @@ from toolyard.core.model import Server
 from toolyard.links.instances import Instance
 from toolyard.links.link import Link
 from toolyard.links.offered import LISTS
+from toolyard.relay.followed import Place, place_of_instance
 from toolyard.relay.session import Session
-from toolyard.relay.subscriptions import TASK_CHANGED, Place, Subscriptions, place_of_instance
+from toolyard.relay.subscriptions import TASK_CHANGED, Subscriptions
 from toolyard.relay.tasks import TaskTable
 from toolyard.wire import jsonrpc
 

@@ -29,6 +29,7 @@ from toolyard.relay.bridge import ClientRefusedError, EraBridge
 from toolyard.relay.calls import Calls, Record
 from toolyard.relay.extensions import knows_tasks
 from toolyard.relay.folders import Folders
+from toolyard.relay.followed import FollowedTopics
 from toolyard.relay.following import Following
 from toolyard.relay.handles import Handles
 from toolyard.relay.hearing import Hearing
@@ -117,20 +118,35 @@ class Relay:
         self.answers = Answers(board, pool, self.calls, self.views.look, status)
         self._app_hubs = app_hubs
         self._app_answers: dict[str, OwnAnswers] = {}
-        self.subscriptions = Subscriptions(pool, instances, self.calls.link_for, sessions)
-        hearing = Hearing(self.subscriptions, self.tasks)
-        pool.report_to(self.subscriptions.ready, hearing.heard)
-        instances.report_to(self.subscriptions.ready_apart, hearing.heard_apart)
+        followed = FollowedTopics(pool, instances, self.calls.link_for)
+        self.subscriptions = Subscriptions(followed, sessions)
+        self._hear_servers()
         self.quirks = QuirkFitter(board, usual_key, Results(handles))
         self.news = News(board, self.subscriptions, self.views.look, self._refit)
         note = partial(keep_note, notes)
-        self.following = Following(
-            board, self.views.look, self.calls, self.tasks, self.subscriptions, self.news, note
-        )
+        self.following = self._make_following(followed, note)
         own = self._own_methods(note)
         self.takeover = Takeover(own, self.following, notes)
         self._both = self._common_methods()
         self._legacy, self._modern = self._legacy_methods(own), self._modern_methods(own)
+
+    def _hear_servers(self) -> None:
+        """Have links tell of what opens, and of what servers say outside of calls."""
+        hearing = Hearing(self.subscriptions, self.tasks)
+        self._pool.report_to(self.subscriptions.ready, hearing.heard)
+        self._instances.report_to(self.subscriptions.ready_apart, hearing.heard_apart)
+
+    def _make_following(self, followed: FollowedTopics, note: Note) -> Following:
+        return Following(
+            self._board,
+            self.views.look,
+            self.calls,
+            self.tasks,
+            followed,
+            self.subscriptions,
+            self.news,
+            note,
+        )
 
     def _own_methods(self, note: Note) -> OwnMethods:
         return OwnMethods(
