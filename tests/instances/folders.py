@@ -2,6 +2,9 @@
 
 Its tool `folders` says which it was told last, as the well-known filesystem server does: an empty
 list changes nothing. With `wait` it says that it waits, and answers once it was told of any.
+
+An argument is the number of further messages that it takes before it has read what it was told:
+the filesystem server looks at the disk first, and serves calls meanwhile.
 """
 
 from __future__ import annotations
@@ -15,7 +18,10 @@ Json = dict[str, Any]
 
 
 class Folders:
-    def __init__(self) -> None:
+    def __init__(self, turns: int = 0) -> None:
+        self.turns = turns
+        self.unread: list[tuple[int, list[str]]] = []
+        """What it was told, each with the turns until it has read that."""
         self.asked = 0
         self.folders: list[str] = []
         self.call: Any = None
@@ -24,6 +30,7 @@ class Folders:
 
     def take(self, message: Json) -> None:
         method = message.get("method", "")
+        self.read()
         if method == "initialize":
             self.has_roots = "roots" in message["params"]["capabilities"]
             info = {"name": "folders", "version": "1"}
@@ -42,14 +49,19 @@ class Folders:
         elif method == "tools/call":
             self.tell(message["id"])
         elif not method and "result" in message:
-            told = [root["uri"] for root in message["result"]["roots"]]
-            self.folders = told or self.folders
-            if self.call is not None and self.folders:
-                self.tell(self.call)
-                self.call = None
+            self.unread.append((self.turns + 1, [r["uri"] for r in message["result"]["roots"]]))
+            self.read()
         elif "id" in message and method:
             fault = {"code": -32601, "message": "unknown method"}
             self.send({"id": message["id"], "error": fault})
+
+    def read(self) -> None:
+        self.unread = [(turns - 1, told) for turns, told in self.unread]
+        while self.unread and self.unread[0][0] <= 0:
+            self.folders = self.unread.pop(0)[1] or self.folders
+        if self.call is not None and self.folders:
+            self.tell(self.call)
+            self.call = None
 
     def tell(self, call: Any) -> None:
         text = json.dumps({"folders": self.folders, "pid": os.getpid()})
@@ -65,6 +77,6 @@ class Folders:
 
 
 if __name__ == "__main__":
-    server = Folders()
+    server = Folders(*map(int, sys.argv[1:]))
     for line in sys.stdin:
         server.take(json.loads(line))

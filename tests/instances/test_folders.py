@@ -17,7 +17,7 @@ from tests.e2e.talk import ALL, Json, Talk, talking, text_of
 from tests.instances.yard import AGENT, Company, company, is_alive
 
 FOLDERS = Path(__file__).with_name("folders.py")
-ENTRY = {"command": sys.executable, "args": [str(FOLDERS)]}
+ENTRY: Json = {"command": sys.executable, "args": [str(FOLDERS)]}
 WITHOUT = {key: value for key, value in ALL.items() if key != "roots"}
 
 
@@ -75,6 +75,16 @@ async def test_the_folders_of_each_client_reach_the_server_that_serves_it(
         assert {row["client"] for row in await yard.rows("fs")} == {"one", "two"}
     async with company(home, {}, servers={"fs": ENTRY}) as yard, client(yard, "four") as four:
         assert (await told(four))["folders"] == [root("four")], "what was seen is remembered"
+
+
+async def test_a_server_that_reads_its_folders_slowly_has_read_them_before_the_first_call(
+    home: Path,
+) -> None:
+    slow = {**ENTRY, "args": [*ENTRY["args"], "3"]}
+    async with company(home, {}, servers={"fs": slow}) as yard:
+        await until_known(yard)
+        async with client(yard, "one") as one:
+            assert (await told(one))["folders"] == [root("one")]
 
 
 async def test_folders_that_change_are_asked_again_by_the_client_s_own_server_alone(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final, Protocol
 
 from toolyard.board import Board
@@ -18,7 +19,7 @@ from toolyard.core.model import Server, ServerId
 from toolyard.core.roster import asking_of
 from toolyard.core.sharing import Asking
 from toolyard.features.sharing.store import SharingStore
-from toolyard.links.link import Link
+from toolyard.links.link import Link, RequestRefusedError
 from toolyard.links.owner import Owner
 from toolyard.links.pending import Requester
 from toolyard.tasks import Tasks
@@ -27,7 +28,10 @@ log = logging.getLogger(__name__)
 
 WRITTEN_SECONDS: Final = 2.0
 FOLDERS_SECONDS: Final = 2.0
-FOLDERS_SETTLE_SECONDS: Final = 0.05
+"""The time for a server that asks for folders to ask, to be answered, and to read the answer."""
+FOLDERS_TURNS: Final = 5
+FOLDERS_TURN_SECONDS: Final = 0.01
+"""Reading them takes a server a few turns of its loop, and a moment for each."""
 
 
 class FolderOwners(Protocol):
@@ -78,7 +82,7 @@ class AskingServers:
             return
         link.keeps_folders = True
         if "roots" in (owner.capabilities or {}) or self._folders().only(server.id):
-            await _wait_for_folders(link)
+            await _let_read_folders(link)
 
     def of(self, server: Server) -> Asking | None:
         """Return the questions that a server asks, started as it is now."""
@@ -117,11 +121,16 @@ class AskingServers:
         await self._tasks.close()
 
 
-async def _wait_for_folders(link: Link) -> None:
-    """Wait a moment until a server that asks for folders has got them, and looked at them."""
-    try:
+async def _let_read_folders(link: Link) -> None:
+    """Let a server that asks for folders have them, and read them, before it is called.
+
+    Nothing tells when it has read them, and it serves calls meanwhile. So it is pinged: each answer
+    shows that it had another turn, however slow the machine is just now.
+    """
+    with suppress(TimeoutError):
         async with asyncio.timeout(FOLDERS_SECONDS):
             await link.heard_outside.wait()
-    except TimeoutError:
-        return
-    await asyncio.sleep(FOLDERS_SETTLE_SECONDS)
+            for _ in range(FOLDERS_TURNS):
+                await asyncio.sleep(FOLDERS_TURN_SECONDS)
+                with suppress(RequestRefusedError):  # which is an answer, too
+                    await link.ask("ping")
