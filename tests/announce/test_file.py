@@ -12,9 +12,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from toolyard import announce
 from toolyard.announce import Announcements
 
@@ -76,7 +77,7 @@ json_values = st.recursive(
 )  # fmt: skip
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(json_values)
 def test_the_text_is_that_of_the_json_module(value: object) -> None:
     assert announce._text(value, "") == json.dumps(value, indent=2)
@@ -88,7 +89,7 @@ entries = st.dictionaries(
 )
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(st.dictionaries(st.text(), entries, min_size=2, max_size=5), st.data())
 def test_a_change_of_one_entry_gives_the_text_of_the_whole(
     before: dict, data: st.DataObject

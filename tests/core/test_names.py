@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from toolyard.core.names import LONGEST, aliases, closest, exposed_names
 
 VALID = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -31,7 +32,7 @@ def expose(servers: list[tuple[str, list[str]]], separator: str = "__") -> dict[
     return out
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(SERVERS)
 def test_exposed_names_are_valid_unique_and_stable(servers: list[tuple[str, list[str]]]) -> None:
     table = expose(servers)
@@ -42,7 +43,7 @@ def test_exposed_names_are_valid_unique_and_stable(servers: list[tuple[str, list
     assert expose(servers) == table
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(SERVERS, NAMES)
 def test_names_do_not_change_when_another_server_arrives(
     servers: list[tuple[str, list[str]]], tool: str

@@ -6,9 +6,10 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from toolyard.core.errors import ConfigError
 from toolyard.core.known_clients import KNOWN_CLIENTS, known_clients, recognise_client
 from toolyard.core.names import LONGEST, exposed_names
@@ -118,7 +119,7 @@ def test_every_client_is_found_by_its_own_patterns_and_has_a_name_of_its_own() -
             assert found == each
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(
     st.lists(NAMES, max_size=8, unique=True),
     st.sampled_from(["__", ".", "/", ""]),

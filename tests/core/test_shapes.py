@@ -6,12 +6,13 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from mcp_types import _v2025_11_25 as legacy
 from mcp_types import _v2026_07_28 as modern
 from pydantic import BaseModel
 
+from tests.examples import examples
 from toolyard.core.model import Offer, Offers
 from toolyard.core.shapes import KEYS, shaped, unfit
 
@@ -117,7 +118,7 @@ def check(kind: str, raw: bytes, era: int) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=300)
+@examples(300)
 @given(offers(sloppy=True))
 def test_every_offer_is_made_to_fit_both_eras(offered: tuple[str, Offer]) -> None:
     kind, offer = offered
@@ -130,7 +131,7 @@ def test_every_offer_is_made_to_fit_both_eras(offered: tuple[str, Offer]) -> Non
 
 
 @pytest.mark.slow
-@settings(max_examples=300)
+@examples(300)
 @given(offers(sloppy=False))
 def test_an_offer_that_fits_stays_the_bytes_it_was(offered: tuple[str, Offer]) -> None:
     kind, offer = offered

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from tests.house.tree import PACKAGE, modules, shown, syntax
+from tests.house.tree import PACKAGE, modules, nodes, shown, syntax
 
 VAGUE = frozenset(
     "manager engine worker helper util service registry common misc info data".split()
@@ -38,7 +38,7 @@ def test_no_vague_word_names_a_class() -> None:
     found = [
         f"{shown(file)}: {node.name}"
         for file in modules()
-        for node in ast.walk(syntax(file))
+        for node in nodes(file)
         if isinstance(node, ast.ClassDef) and is_vague(node.name)
     ]
 

@@ -20,10 +20,12 @@ PATHS = re.compile(r"(?<![\w.~$}/-])/(?:home|Users|root|work)/[\w.]")
 
 def matches(pattern: re.Pattern[str]) -> list[str]:
     """Every place in a tracked file where the pattern is found."""
+    texts = {file: file.read_text("utf-8", "replace") for file in tracked()}
     return [
         f"{shown(file)}:{number}: {line.strip()[:80]}"
-        for file in tracked()
-        for number, line in enumerate(file.read_text("utf-8", "replace").splitlines(), 1)
+        for file, text in texts.items()
+        if pattern.search(text)
+        for number, line in enumerate(text.splitlines(), 1)
         if pattern.search(line)
     ]
 

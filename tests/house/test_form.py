@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 
-from tests.house.tree import PACKAGE, ROOT, modules, shown, syntax
+from tests.house.tree import PACKAGE, ROOT, modules, nodes, shown, syntax
 
 QUESTION = re.compile(r"(Who|What|Whose|Whom|Where|How|Whether|Why)\b")
 VAGUE = frozenset(
@@ -20,18 +20,18 @@ PARTS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 @cache
-def trees() -> dict[str, ast.Module]:
-    """The code of every module, by its dotted name."""
-    return {dotted(shown(file)): syntax(file) for file in modules()}
+def code() -> dict[str, tuple[ast.AST, ...]]:
+    """The nodes of every module, by its dotted name; the first is the module itself."""
+    return {dotted(shown(file)): nodes(file) for file in modules()}
 
 
 def dotted(path: str) -> str:
     return path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
 
 
-def imported(tree: ast.Module) -> Iterator[str]:
+def imported(module: tuple[ast.AST, ...]) -> Iterator[str]:
     """The modules of ours that a module imports, wherever it does."""
-    for node in ast.walk(tree):
+    for node in module:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -40,12 +40,11 @@ def imported(tree: ast.Module) -> Iterator[str]:
 
 
 def test_no_module_imports_itself_by_way_of_others() -> None:
-    code = trees()
-    prefix = next(iter(code)).partition(PACKAGE.name)[0]
-    names = {name.removeprefix(prefix) for name in code}
+    prefix = next(iter(code())).partition(PACKAGE.name)[0]
+    names = {name.removeprefix(prefix) for name in code()}
     graph = {}
-    for name, tree in code.items():
-        targets = names & set(imported(tree)) - {name.removeprefix(prefix)}
+    for name, module in code().items():
+        targets = names & set(imported(module)) - {name.removeprefix(prefix)}
         # A package is no partner in a cycle where one of its modules is meant.
         graph[name.removeprefix(prefix)] = {
             target
@@ -64,9 +63,9 @@ def test_features_import_each_other_only_where_a_line_says_so() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     place = re.compile(r"toolyard\.features\.(\w+)")
     imports: defaultdict[str, set[str]] = defaultdict(set)
-    for name, tree in trees().items():
+    for name, module in code().items():
         if importer := place.search(name):
-            targets = {match[1] for target in imported(tree) if (match := place.match(target))}
+            targets = {match[1] for target in imported(module) if (match := place.match(target))}
             imports[importer[1]] |= targets & features() - {importer[1]}
 
     allowed = project["tool"]["toolyard"]["feature-imports"]
@@ -80,10 +79,10 @@ def features() -> set[str]:
 
 def test_a_public_class_name_occurs_once() -> None:
     places: defaultdict[str, list[str]] = defaultdict(list)
-    for name, tree in trees().items():
-        for node in tree.body:
+    for file in modules():
+        for node in syntax(file).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                places[node.name].append(name)
+                places[node.name].append(shown(file))
 
     assert {name: where for name, where in places.items() if len(where) > 1} == {}
 
@@ -91,8 +90,8 @@ def test_a_public_class_name_occurs_once() -> None:
 def test_docstrings_begin_with_the_thing_or_the_verb() -> None:
     texts = [
         text
-        for tree in trees().values()
-        for node in ast.walk(tree)
+        for module in code().values()
+        for node in module
         if isinstance(node, PARTS) and (text := ast.get_docstring(node))
     ]
     questions = [text.partition("\n")[0] for text in texts if QUESTION.match(text)]
@@ -102,9 +101,9 @@ def test_docstrings_begin_with_the_thing_or_the_verb() -> None:
 
 def test_variables_are_called_what_they_hold() -> None:
     names = [
-        (module, node.lineno, node.id)
-        for module, tree in trees().items()
-        for node in ast.walk(tree)
+        (name, node.lineno, node.id)
+        for name, module in code().items()
+        for node in module
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
     ]
     vague = [place for place in names if place[2] in VAGUE]

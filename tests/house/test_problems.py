@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from pathlib import Path
 
-from tests.house.tree import PACKAGE, modules, shown, syntax
+from tests.house.tree import PACKAGE, modules, nodes, shown
 from toolyard.core.problems import ProblemCode
 
 TABLE = PACKAGE / "core" / "problems.py"
@@ -26,9 +27,9 @@ def test_codes_are_in_alphabetical_order_and_are_named_after_their_text() -> Non
     assert [code.name for code in codes] == [code.value.replace("-", "_").upper() for code in codes]
 
 
-def codes_given(tree: ast.AST) -> Iterator[ast.expr]:
+def codes_given(file: Path) -> Iterator[ast.expr]:
     """The codes with which problems, and findings of the doctor, are made in a module."""
-    for node in ast.walk(tree):
+    for node in nodes(file):
         name = (
             node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
         )
@@ -42,7 +43,7 @@ def test_no_problem_is_made_with_a_code_of_its_own() -> None:
     spelled = [
         f"{shown(file)}:{code.lineno}"
         for file in modules()
-        for code in codes_given(syntax(file))
+        for code in codes_given(file)
         if not isinstance(code, ast.Name | ast.Attribute | ast.Subscript)
     ]
 
@@ -54,7 +55,7 @@ def test_every_code_of_the_table_is_in_use() -> None:
         node.attr
         for file in modules()
         if file != TABLE
-        for node in ast.walk(syntax(file))
+        for node in nodes(file)
         if isinstance(node, ast.Attribute)
         and isinstance(node.value, ast.Name)
         and node.value.id == "ProblemCode"

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from mcp.shared import inbound as sdk
 
+from tests.examples import examples
 from toolyard.wire import headers
 
 TEXTS = st.text() | st.text("a =?b64\t\n") | st.text(st.characters(max_codepoint=0x7F))
@@ -48,7 +49,7 @@ def typed(**kinds: str) -> dict[str, Any]:
     }
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(TEXTS)
 @example("=?base64?aGk=?=")
 @example("=?base64?a\n?=")
@@ -59,7 +60,7 @@ def test_values_are_written_as_the_sdk_reads_them_and_back(text: str) -> None:
     assert written.isascii() and written.isprintable() and written == written.strip()
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(st.text("=?base64aGkA/+ ") | TEXTS.map(lambda text: f"=?base64?{text}?="))
 @example("=?base64?aGk?=")
 @example("=?base64?aGl=?=")
@@ -76,7 +77,7 @@ def test_a_wrapped_value_that_is_not_ascii_is_nothing() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=300)
+@examples(300)
 @given(schemas())
 def test_marked_arguments_are_those_the_sdk_finds(schema: dict[str, Any]) -> None:
     invalid = sdk.find_invalid_x_mcp_header(schema) is not None
@@ -109,7 +110,7 @@ ARGUMENTS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(ARGUMENTS)
 def test_calls_carry_the_headers_the_sdk_would_send_and_it_accepts_them(
     arguments: dict[str, Any],
@@ -128,7 +129,7 @@ VALUES = st.sampled_from(
 
 
 @pytest.mark.slow
-@settings(max_examples=300)
+@examples(300)
 @given(ARGUMENTS, st.dictionaries(st.sampled_from("sibd"), VALUES, max_size=2))
 @example({"i": True}, {"i": "1"})
 @example({"i": 3}, {"i": "=?base64?2aM=?="})

@@ -8,9 +8,10 @@ import time
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from toolyard.wire import jsonrpc
 
 JSON: st.SearchStrategy[Any] = st.recursive(
@@ -122,7 +123,7 @@ def test_a_large_answer_is_read_as_the_decoder_would(id_: bytes, body: bytes) ->
 
 
 @pytest.mark.slow
-@settings(max_examples=200)
+@examples(200)
 @given(JSON, st.binary(max_size=12), st.integers(0, 400))
 def test_a_large_answer_is_never_more_than_the_decoder_finds(
     value: Any, noise: bytes, quotes: int
@@ -193,7 +194,7 @@ def depth(value: Any) -> int:
     return 1 + max(map(depth, value), default=0) if isinstance(value, list) else 0
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(JSON, st.integers(0, 5), st.booleans())
 def test_depth_is_that_of_arrays_and_objects_and_never_of_text(
     value: Any, limit: int, ascii_: bool
@@ -242,7 +243,7 @@ def test_one_line_leaves_a_line_alone() -> None:
     assert jsonrpc.one_line(raw) is raw
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(JSON)
 def test_one_line_means_the_same_for_any_value(value: Any) -> None:
     raw = json.dumps(value, ensure_ascii=False, indent=2).encode("utf-8", "surrogatepass")

@@ -5,9 +5,10 @@ from __future__ import annotations
 import itertools
 import tracemalloc
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from toolyard.wire.lines import ENDLESS, Lines
 
 PIECES = st.sampled_from([b"a", b"bc", b"\n", b"\r", b"\r\n", b" ", b"\xe2\x80\xa8"])
@@ -43,7 +44,7 @@ def expected(stream: bytes, limit: int) -> tuple[list[bytes], list[tuple[bytes, 
     return found, skipped, 0
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(STREAMS.map(b"".join), st.lists(st.integers(0, 40)), st.integers(8, 20))
 def test_any_cutting_gives_the_same_lines(stream: bytes, cuts: list[int], limit: int) -> None:
     assert read(cut(stream, cuts), limit) == expected(stream, limit)

@@ -6,9 +6,10 @@ import itertools
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from toolyard.wire.sse import HEARTBEAT, Events, ServerEvent, TooLongError, event
 
 LINES = st.sampled_from(
@@ -57,7 +58,7 @@ def by_the_standard(lines: list[bytes]) -> list[ServerEvent]:
     return out
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(st.lists(st.tuples(LINES, ENDS)), st.lists(st.integers(0, 120)))
 def test_any_cutting_and_any_line_end_give_the_same_events(
     lines: list[tuple[bytes, bytes]], cuts: list[int]

@@ -11,9 +11,10 @@ from importlib.resources import files
 import jsonschema_rs
 import pytest
 import yaml  # type: ignore[import-untyped]
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from toolyard.core.errors import ConfigError, StartError
 from toolyard.core.model import Command
 from toolyard.core.placement import Run
@@ -93,7 +94,7 @@ commands = st.builds(
 runs = st.builds(Run, words, commands, placements, words)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(runs)
 def test_any_run_makes_manifests_that_real_clusters_take(run: Run) -> None:
     for manifest in every(run):
