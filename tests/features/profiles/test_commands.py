@@ -37,6 +37,9 @@ def test_what_is_not_named_stays_as_it_is(toolyard: Toolyard, home: Path) -> Non
         "rename": {"git/log": "history"},
         "settings": {"expose": "search"},
     }
+    toolyard("profile", "set", "x", "--separator", ".")
+    said = json.loads(profile_file(home, "x").read_text())
+    assert said["settings"] == {"separator": ".", "expose": "search"}
     toolyard("profile", "set", "x", "--fresh", "--allow", "files")
     assert json.loads(profile_file(home, "x").read_text()) == {"allow": ["files"]}
 

@@ -12,6 +12,8 @@ from toolyard.console.errors import CommandError
 from toolyard.console.exits import Exit
 
 if TYPE_CHECKING:
+    from msgspec import Struct
+
     from toolyard.features.profiles.model import ProfileFields
     from toolyard.features.profiles.operations import ProfileRow, PutProfile
 
@@ -119,11 +121,18 @@ def _present(context: CliContext, name: str) -> ProfileFields:
 
 def _joined(present: ProfileFields, named: ProfileFields) -> ProfileFields:
     """The fields that flags name, and all others as they are."""
-    from msgspec.structs import asdict, replace
+    from msgspec.structs import replace
+
+    settings = replace(present.settings, **_changes(named.settings))
+    return replace(present, **{**_changes(named), "settings": settings})
+
+
+def _changes(named: Struct) -> dict[str, Any]:
+    """The fields that are not what they usually are."""
+    from msgspec.structs import asdict
 
     usual = asdict(type(named)())
-    changes = {key: value for key, value in asdict(named).items() if value != usual[key]}
-    return replace(present, **changes)
+    return {key: value for key, value in asdict(named).items() if value != usual[key]}
 
 
 def _order(name: str, fields: ProfileFields) -> PutProfile:
