@@ -53,6 +53,19 @@ def test_a_secret_is_hidden_inside_anything_in_base64(before: bytes, after: byte
         assert len(shown) - len(HIDDEN) <= (len(before) + len(after)) * 4 / 3 + 10
 
 
+@pytest.mark.parametrize("secret", ["secret", "[secret]", "secret]"])
+def test_a_secret_that_reads_like_the_mark_is_hidden_once(secret: str) -> None:
+    mask = Mask()
+    mask.add(secret)
+    mask.add("another-0123456789")
+
+    once = mask.hide(f"a {secret} and another-0123456789")
+
+    assert once == f"a {HIDDEN} and {HIDDEN}"
+    assert mask.hide(once) == once
+    assert mask.hide_bytes(mask.hide_bytes(f"a {secret}".encode())) == f"a {HIDDEN}".encode()
+
+
 def test_what_is_too_short_to_be_a_secret_is_left_alone() -> None:
     mask = Mask()
     mask.add("true")

@@ -72,14 +72,18 @@ class Mask:
         """The text without any secret."""
         for form in self._texts:
             if form in text:
-                text = text.replace(form, HIDDEN)
+                # A secret may be part of the mark that stands for secrets.
+                pieces = text.split(HIDDEN) if form in HIDDEN else [text]
+                text = HIDDEN.join(piece.replace(form, HIDDEN) for piece in pieces)
         return text
 
     def hide_bytes(self, text: bytes) -> bytes:
         """The same for text that was not decoded yet."""
+        mark = HIDDEN.encode()
         for form in self._bytes:
             if form in text:
-                text = text.replace(form, HIDDEN.encode())
+                pieces = text.split(mark) if form in mark else [text]
+                text = mark.join(piece.replace(form, mark) for piece in pieces)
         return text
 
     def begun(self, text: bytes) -> int:
