@@ -28,10 +28,10 @@ each_state = pytest.mark.parametrize("state", STATES, ids=lambda path: path.name
 
 
 @asynccontextmanager
-async def opened(state: Path, home: Path) -> AsyncIterator[Doors]:
+async def opened(state: Path, home: Path, more: str = "") -> AsyncIterator[Doors]:
     """A hub of today in a home with that state, and before the server that was there."""
     with closing(sqlite3.connect(home / "state" / "toolyard.db")) as connection:
-        connection.executescript((state / "toolyard.sql").read_text())
+        connection.executescript((state / "toolyard.sql").read_text() + more)
     for name, folder in (("tokens.json", "state"), ("review.json", "profiles")):
         if (state / name).exists():
             (home / folder).mkdir(exist_ok=True)
@@ -107,3 +107,15 @@ async def test_agents_policies_tokens_and_profiles_are_as_they_were(
         assert profile["hide"] == ["shop/buy"]
         codes = {problem["code"] for problem in await doors.problems()}
         assert codes <= {"pin-changed", "server-link"}  # nobody is at the address of 'docs'
+
+
+async def test_the_list_of_qwen_is_found_under_the_id_of_its_client(home: Path) -> None:
+    rows = """
+    INSERT INTO roster VALUES ('config', 'qwen-code', '{"enabled": true, "servers": {}}', 900);
+    INSERT INTO roster VALUES ('override', 'qwen-code docker', '{"enabled": false}', 901);
+    """
+    async with opened(STATES[-1], home, rows) as doors:
+        assert (await get(doors, "/api/mcp-config?agent=qwen"))["enabled"]
+        agents = (await get(doors, "/api/v1/agents"))["agents"]
+        (qwen,) = (agent for agent in agents if agent["id"].startswith("qwen"))
+        assert (qwen["id"], qwen["configured"], qwen["overrides"]) == ("qwen", True, ["docker"])

@@ -45,7 +45,7 @@ KNOWN_AGENTS: Final[Mapping[str, Agent]] = MappingProxyType(
             Agent("claude-code", "Claude Code", ("stdio", "http", "sse")),
             Agent("cursor", "Cursor", ("stdio", "sse", "streamable_http")),
             Agent("gemini", "Gemini CLI", ("stdio", "sse", "streamable_http")),
-            Agent("qwen-code", "Qwen Code", ("stdio", "sse", "streamable_http")),
+            Agent("qwen", "Qwen Code", ("stdio", "sse", "streamable_http")),
             Agent("opencode", "opencode", ("stdio", "http")),
         )
     }

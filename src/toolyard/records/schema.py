@@ -68,6 +68,13 @@ INSERT INTO identity VALUES (lower(hex(randomblob(16))))
 _PACKED_CALLS: Final = "SELECT 1"
 _CALLERS: Final = "SELECT 1"
 
+# An agent has the id of its client.
+_QWEN: Final = """
+UPDATE OR IGNORE roster SET key = 'qwen' WHERE key = 'qwen-code' AND kind IN ('agent', 'config');
+UPDATE OR IGNORE roster SET key = 'qwen' || substr(key, 10)
+    WHERE kind = 'override' AND key LIKE 'qwen-code %'
+"""
+
 MIGRATIONS: Final[tuple[Migration, ...]] = (
     _CALLS,
     _APPROVALS,
@@ -82,4 +89,5 @@ MIGRATIONS: Final[tuple[Migration, ...]] = (
     unpack_calls,
     CALL_STARTS,
     CALL_WAITS,
+    _QWEN,
 )

@@ -86,7 +86,7 @@ def test_an_agent_nobody_knows_finds_a_file_by_our_variable(project: Path, tmp_p
 
 @pytest.mark.parametrize(
     ("agent", "file"),
-    [("gemini", ".gemini/settings.json"), ("qwen-code", ".qwen/settings.json"),
+    [("gemini", ".gemini/settings.json"), ("qwen", ".qwen/settings.json"),
      ("cursor", ".cursor/mcp.json")],
 )  # fmt: skip
 @pytest.mark.parametrize("before", [None, b'\xef\xbb\xbf{\r\n // mine\r\n "theme":"x",\r\n}\r\n'])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from toolyard.core.agents import KNOWN_AGENTS
 from toolyard.core.known_clients import KNOWN_CLIENTS
-from toolyard.features.clients.delivery import CLIENT_OF
 from toolyard.features.clients.known import BY_NAME, CLIENTS
 
 
@@ -12,6 +11,7 @@ def test_every_client_has_the_id_under_which_its_quirks_are_known() -> None:
     assert {client.name for client in CLIENTS} <= {known.name for known in KNOWN_CLIENTS}
 
 
-def test_every_known_agent_can_be_handed_its_servers() -> None:
-    assert set(CLIENT_OF) == set(KNOWN_AGENTS)
-    assert set(CLIENT_OF.values()) <= set(BY_NAME)
+def test_every_known_agent_is_a_client_of_that_id_and_title() -> None:
+    assert {id_: BY_NAME[id_].title for id_ in KNOWN_AGENTS} == {
+        id_: agent.title for id_, agent in KNOWN_AGENTS.items()
+    }

@@ -49,7 +49,7 @@ async def test_a_preview_names_exactly_whose_plans_would_change(yard: Doors) -> 
     await give(yard, "codex", docs=DOCS, local=LOCAL)
     await give(yard, "cursor", docs=DOCS)
     await give(yard, "gemini", one={"server": "one"})
-    await give(yard, "qwen-code", enabled=False, docs=DOCS, local=LOCAL)
+    await give(yard, "qwen", enabled=False, docs=DOCS, local=LOCAL)
     assert await preview(yard, "local", {}) == []
     assert await preview(yard, "local", {"deny": ["docs"]}) == [
         {"agent": "codex", "executor": "local", "gained": [], "lost": ["docs"], "changed": []},

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
+from toolyard.core.agents import KNOWN_AGENTS
 from toolyard.core.jsontypes import JsonObject
 from toolyard.core.model import Command, Endpoint, Url
 from toolyard.features.clients.formats import put
@@ -21,15 +22,6 @@ from toolyard.features.clients.places import Place, Surroundings, one_place
 from toolyard.features.clients.shapes import FileShape
 from toolyard.records.secrets.mask import is_secret_name
 
-CLIENT_OF: Final[Mapping[str, str]] = {
-    "codex": "codex",
-    "claude-code": "claude-code",
-    "cursor": "cursor",
-    "gemini": "gemini",
-    "qwen-code": "qwen",
-    "opencode": "opencode",
-}
-"""The client whose words an agent understands."""
 VARIABLE: Final = "TOOLYARD_MCP_CONFIG"
 """The variable that names the file of an agent that is not known, in the most common words."""
 _BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
@@ -90,7 +82,7 @@ def deliver(
     }
     if agent in ways:
         return ways[agent]()
-    if agent in CLIENT_OF:
+    if agent in KNOWN_AGENTS:
         return _by_project(agent, servers, around, project)
     data = _written(BY_NAME["claude-code"].shape, servers)
     env = ((VARIABLE, "{folder}/mcp.json"),)
@@ -118,7 +110,7 @@ def _by_variable(servers: Servers) -> Delivery:
 
 def _by_project(agent: str, servers: Servers, around: Surroundings, project: Path) -> Delivery:
     """Clients that know neither: the project's file, merged and put back."""
-    client = BY_NAME[CLIENT_OF[agent]]
+    client = BY_NAME[agent]
     place = one_place(client, around, project)
     entries = tuple((name, client.shape.write(endpoint)) for name, endpoint in servers.items())
     return Delivery(f"the project's {client.project[0]}", merge=Merge(place, entries))

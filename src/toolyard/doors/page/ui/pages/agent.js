@@ -15,7 +15,7 @@ import { drawPlan, policyWords } from "../lib/plan.js";
 import { turnAgent } from "./agents.js";
 
 // The agents whose program is not called like them.
-const PROGRAMS = { "claude-code": "claude", cursor: "cursor-agent", "qwen-code": "qwen" };
+const PROGRAMS = { "claude-code": "claude", cursor: "cursor-agent" };
 
 const commandOf = ({ id }) => `toolyard agent run ${visible(id)} -- ${visible(PROGRAMS[id] || id)}`;
 
