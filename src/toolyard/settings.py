@@ -339,7 +339,7 @@ SETTINGS: Final = (
     Setting(
         "cache_packages",
         _one_of(*get_args(Switch)),
-        "Whether what `npx` and `uvx` start is installed once and then started without them.",
+        "Whether what `npx`, `uvx` and `pipx run` start is installed once, to start without them.",
     ),
     Setting(
         "frozen",

@@ -1,8 +1,8 @@
 """Commands that fetch a package before they run it, read as the package they mean.
 
-`npx` and `uvx` look for a package, perhaps download it, and then stand beside the server for as
-long as it lives. What is understood here can be installed once and started without them; what
-is not understood in full is left alone.
+`npx`, `uvx` and `pipx run` look for a package and perhaps download it; most stand beside the server
+for as long as it lives. What is understood here can be installed once and started without them;
+what is not understood in full is left alone.
 """
 
 from __future__ import annotations
@@ -36,6 +36,11 @@ _UVX_VALUED: Final[Mapping[str, str]] = {
     "-w": "with",
     "--python": "python",
     "-p": "python",
+}
+_PIPX_PLAIN: Final = frozenset(("-q", "--quiet", "--no-cache"))
+_PIPX_VALUED: Final[Mapping[str, str]] = {
+    "--spec": "from",
+    "--python": "python",
 }
 _FETCHING: Final[Mapping[str, tuple[str, ...]]] = {
     "bun": ("x",),
@@ -88,9 +93,11 @@ def recognise(argv: tuple[str, ...]) -> Package | None:
     if launcher == "npx":
         return _npx(argv[1:])
     if launcher == "uvx":
-        return _uvx(argv[1:])
+        return _pypi(_read(argv[1:], _UVX_PLAIN, _UVX_VALUED))
     if launcher == "uv" and argv[1:3] == ("tool", "run"):
-        return _uvx(argv[3:])
+        return _pypi(_read(argv[3:], _UVX_PLAIN, _UVX_VALUED))
+    if launcher == "pipx" and argv[1:2] == ("run",):
+        return _pypi(_read(argv[2:], _PIPX_PLAIN, _PIPX_VALUED), by_sign=False)
     return None
 
 
@@ -136,15 +143,21 @@ def _npx(words: tuple[str, ...]) -> Package | None:
     return Package("npm", match["name"], match[0], first if specs else "", args)
 
 
-def _uvx(words: tuple[str, ...]) -> Package | None:
-    read = _read(words, _UVX_PLAIN, _UVX_VALUED)
+def _pypi(read: _Words | None, *, by_sign: bool = True) -> Package | None:
+    """Read a package of PyPI; `by_sign` tells whether `name@1.2` is one of its versions."""
     if read is None or not read.rest:
         return None
     first, args = read.rest[0], read.rest[1:]
     specs, python = read.values.get("from", ()), read.values.get("python", ())
     match = _PYPI.fullmatch(specs[0] if specs else first)
     extras = tuple(extra for value in read.values.get("with", ()) for extra in value.split(","))
-    if match is None or len(specs) > 1 or len(python) > 1 or args[:1] == ("--",):
+    if (
+        match is None
+        or (match["version"] and not by_sign)
+        or len(specs) > 1
+        or len(python) > 1
+        or args[:1] == ("--",)
+    ):
         return None
     if not all(map(_PYPI.fullmatch, extras)) or (specs and not _is_program(first)):
         return None

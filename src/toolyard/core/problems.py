@@ -263,8 +263,8 @@ class ProblemCode(StrEnum):
     PACKAGE_INSTALL = (
         "package-install",
         (
-            "The package of a server behind `npx` or `uvx` could not be installed. Its launcher "
-            "starts it each time."
+            "The package of a server behind `npx`, `uvx` or `pipx run` could not be installed. Its "
+            "launcher starts it each time."
         ),
         "Follow the text; `toolyard executor packages update NAME` tries again.",
     )

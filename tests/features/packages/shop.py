@@ -59,6 +59,21 @@ mkdir -p "$made/bin" "$made/lib/python3/site-packages/$name-$version.dist-info"
 cp {shop}/$name/program "$made/bin/$name"
 """
 )
+# One program does both; what it installs is logged under a name of its own.
+_PIPX = """#!/bin/sh
+order=$1; shift
+for name; do [ "$order" = run ] && break; done
+if [ "$order" = run ]; then
+    echo "pipx run $*" >> {shop}/log
+    shift
+    exec {shop}/$name/program "$@"
+fi
+echo "pipx-install $*" >> {shop}/log
+version=$(cat {shop}/$name/version) || exit 1
+made="$PIPX_HOME/venvs/$name"
+mkdir -p "$made/bin" "$made/lib/python3/site-packages/$name-$version.dist-info"
+cp {shop}/$name/program "$made/bin/$name"
+"""
 _PROGRAM = """#!/bin/sh
 code='import json, os, sys
 print(json.dumps({{"version": sys.argv[1], "program": sys.argv[2], "args": sys.argv[3:],
@@ -76,7 +91,8 @@ class Shop:
         self.bin = folder / "bin"
         for each in (self.folder, self.bin):
             each.mkdir()
-        for name, text in (("npx", _NPX), ("npm", _NPM), ("uvx", _UVX), ("uv", _UV)):
+        programs = {"npx": _NPX, "npm": _NPM, "uvx": _UVX, "uv": _UV, "pipx": _PIPX}
+        for name, text in programs.items():
             _write(self.bin / name, text.format(shop=self.folder, name=name))
 
     @property

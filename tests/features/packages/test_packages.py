@@ -29,7 +29,7 @@ from toolyard.links.patience import Patience
 from toolyard.wire.era import Era
 
 PATIENCE = Patience(probe=1.0, open=10.0)
-NPX, UVX = ("npx", "-y", "hello"), ("uvx", "hello")
+NPX, UVX, PIPX = ("npx", "-y", "hello"), ("uvx", "hello"), ("pipx", "run", "hello")
 DIES = "exit 3"
 DIES_OF_PROBES = 'read -r line; case "$line" in *discover*) exit 1;; esac; exec cat'
 
@@ -107,7 +107,7 @@ async def bench(shop: Shop, tmp_path: Path) -> AsyncIterator[Bench]:
         yield bench
 
 
-@pytest.mark.parametrize(("argv", "before"), [(NPX, 3), (UVX, 2)])
+@pytest.mark.parametrize(("argv", "before"), [(NPX, 3), (UVX, 2), (PIPX, 1)])
 async def test_the_second_start_is_without_the_launcher(
     bench: Bench, argv: tuple[str, ...], before: int
 ) -> None:
@@ -123,7 +123,7 @@ async def test_the_second_start_is_without_the_launcher(
     assert bench.packages.rows()[0].running == 0
 
 
-@pytest.mark.parametrize("argv", [NPX, UVX])
+@pytest.mark.parametrize("argv", [NPX, UVX, PIPX])
 async def test_the_program_is_given_the_same_by_either_way(
     bench: Bench, tmp_path: Path, argv: tuple[str, ...]
 ) -> None:

@@ -25,6 +25,7 @@ COLD = Patience(open=120.0)
 SERVERS = {
     "npx": (("npx", "-y", "mcp-hello-world"), 3),
     "npx of a version": (("npx", "-p", "mcp-hello-world@1.1.2", "-y", "mcp-hello-world"), 3),
+    "pipx": (("pipx", "run", "mcp-server-calculator"), 1),
     "uvx": (("uvx", "mcp-server-calculator"), 2),
     "uvx of a version": (
         (

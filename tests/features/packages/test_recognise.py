@@ -32,6 +32,9 @@ UNDERSTOOD = {
         "pypi", "time", "time", "time", (), ("mcp<2", "a", "b")
     ),
     "uvx -p 3.12 time": Package("pypi", "time", "time", "time", (), (), "3.12"),
+    "pipx run time --tz UTC": Package("pypi", "time", "time", "time", ("--tz", "UTC")),
+    "pipx run -q --spec big[cli]==1.2 small": Package("pypi", "big", "big[cli]==1.2", "small"),
+    "/opt/bin/pipx run --python 3.12 time": Package("pypi", "time", "time", "time", (), (), "3.12"),
     "uv tool run time -x": Package("pypi", "time", "time", "time", ("-x",)),
 }
 LEFT_ALONE = [
@@ -67,6 +70,12 @@ LEFT_ALONE = [
     "uvx --with-requirements r.txt time",
     "uvx python -m server",
     "uvx --from big python3.12 -m big",
+    "pipx install time",
+    "pipx run",
+    "pipx run time@1.2",
+    "pipx run --spec git+https://example.com/x tool",
+    "pipx run --pip-args=--pre time",
+    "pipx run https://example.com/x.py",
     "uv run server.py",
     "uv tool install time",
     "npx.js hello",
@@ -74,7 +83,21 @@ LEFT_ALONE = [
 WORDS = st.text(
     st.characters(codec="utf-8", exclude_characters="\0"), max_size=12
 ) | st.sampled_from(
-    ["npx", "uvx", "uv", "tool", "run", "-y", "--", "-p", "--package", "--from", "--with", "a@1"]
+    [
+        "npx",
+        "uvx",
+        "pipx",
+        "uv",
+        "tool",
+        "run",
+        "-y",
+        "--",
+        "-p",
+        "--package",
+        "--from",
+        "--with",
+        "a@1",
+    ]
 )
 
 
@@ -104,7 +127,7 @@ def test_any_words_are_read_and_nothing_but_an_end_of_them_becomes_arguments(
 
 @given(st.lists(st.text(max_size=6), max_size=5).filter(lambda words: words[:1] != ["--"]))
 def test_whatever_follows_a_package_is_for_its_program(words: list[str]) -> None:
-    for launcher in (("npx", "-y", "hello"), ("uvx", "hello")):
+    for launcher in (("npx", "-y", "hello"), ("uvx", "hello"), ("pipx", "run", "hello")):
         package = recognise((*launcher, *words))
 
         assert package is not None

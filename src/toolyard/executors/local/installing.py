@@ -52,7 +52,7 @@ async def install(
         await asyncio.to_thread(write_atomic, folder / "package.json", b'{"private": true}\n')
     argv, env = _order(package, command, folder, fresh=fresh)
     await _carry_out(local, package, Command((*_gently(), *argv), env, str(folder)))
-    read = _installed_by_npm if package.kind == "npm" else _installed_by_uv
+    read = _installed_by_npm if package.kind == "npm" else _installed_from_pypi
     return await asyncio.to_thread(read, package, folder)
 
 
@@ -79,12 +79,28 @@ def _order(
         npm = (_beside(command, "npm"), "install", "--prefix", str(folder), "--loglevel=error")
         flags = ("--no-audit", "--no-fund", "--prefer-online" if fresh else "--prefer-offline")
         return (*npm, *flags, "--", package.spec), command.env
+    if _is_pipx(command):
+        return _pipx_order(package, command, folder)
     uv = (_beside(command, "uv"), "tool", "install", "--compile-bytecode")
     renewed = ("--refresh",) if fresh else ()
     python = ("--python", package.python) if package.python else ()
     extras = (word for extra in package.extras for word in ("--with", extra))
     places = (("UV_TOOL_DIR", str(folder / "tools")), ("UV_TOOL_BIN_DIR", str(folder / "bin")))
     return (*uv, *renewed, *python, *extras, "--", package.spec), (*command.env, *places)
+
+
+def _is_pipx(command: Command) -> bool:
+    return os.path.basename(command.argv[0]) == "pipx"
+
+
+def _pipx_order(
+    package: Package, command: Command, folder: Path
+) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
+    """The same with pipx, whose users may not have uv."""
+    python = ("--python", package.python) if package.python else ()
+    places = (("PIPX_HOME", str(folder / "tools")), ("PIPX_BIN_DIR", str(folder / "bin")))
+    argv = (command.argv[0], "install", *python, package.spec)
+    return argv, (*command.env, *places, ("PIPX_MAN_DIR", str(folder / "man")))
 
 
 def _beside(command: Command, name: str) -> str:
@@ -139,13 +155,13 @@ def _binary(package: Package) -> str:
     return package.binary or package.name.rpartition("/")[2]
 
 
-def _installed_by_uv(package: Package, folder: Path) -> InstalledPackage:
+def _installed_from_pypi(package: Package, folder: Path) -> InstalledPackage:
     normal_name = _normal(package.name)
-    for entry in folder.glob("tools/*/lib/*/site-packages/*.dist-info"):
-        name, _, version = entry.name.removesuffix(".dist-info").rpartition("-")
-        if _normal(name) == normal_name:
-            home = folder / "tools" / entry.relative_to(folder / "tools").parts[0]
-            return InstalledPackage(version, _program(package, home / "bin" / package.binary))
+    for home in (*folder.glob("tools/*"), *folder.glob("tools/venvs/*")):  # of uv, and of pipx
+        for entry in home.glob("lib/*/site-packages/*.dist-info"):
+            name, _, version = entry.name.removesuffix(".dist-info").rpartition("-")
+            if _normal(name) == normal_name:
+                return InstalledPackage(version, _program(package, home / "bin" / package.binary))
     raise _nothing(package)
 
 

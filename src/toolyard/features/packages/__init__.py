@@ -1,4 +1,4 @@
-"""Packages: installed once, so that servers start without `npx` and `uvx`."""
+"""Packages: installed once, so that servers start without `npx`, `uvx` and `pipx`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`executor packages`: installed so that servers start without `npx` and `uvx`."""
+"""`executor packages`: installed so that servers start without `npx`, `uvx` and `pipx`."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ INSTALL_SECONDS = 620.0
 @json_option
 @click.pass_context
 def packages_command(ctx: click.Context) -> None:
-    """Show what is installed so that servers start without npx and uvx.
+    """Show what is installed so that servers start without npx, uvx and pipx.
 
-    After the first start of a server by `npx` or `uvx`, its package is installed in the
+    After the first start of a server by `npx`, `uvx` or `pipx run`, its package is installed in the
     background at the version of that day; from then on it is started without its launcher. It
     stays at that version until you update it. TOOLYARD_CACHE_PACKAGES=off switches this off.
     """
@@ -88,7 +88,9 @@ def _show(context: CliContext, installed: PackageList) -> None:
     if not installed.on:
         context.terminal.note("this is switched off: every start is by the launcher")
     if not installed.packages:
-        context.terminal.say("nothing is installed; servers of npx and uvx are after their start")
+        context.terminal.say(
+            "nothing is installed; servers of npx, uvx and pipx are after their start"
+        )
         return
     context.terminal.table(TITLES, [_cells(row) for row in installed.packages])
     for row in installed.packages:

@@ -1,4 +1,4 @@
-"""Servers behind `npx` and `uvx` are installed once, and then started without them.
+"""Servers behind `npx`, `uvx` and `pipx run` are installed once, and then started without them.
 
 The first start is the launcher's. When the server is ready, the same package is installed in the
 background; from then on it is that version which starts, without a download and without the
