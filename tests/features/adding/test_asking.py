@@ -74,6 +74,22 @@ def test_the_secret_of_a_bundle_is_typed_unseen_and_kept_in_a_private_file(
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
 
 
+def test_a_number_out_of_bounds_is_asked_for_again(home: Path, tmp_path: Path) -> None:
+    manifest = {
+        "name": "sky",
+        "server": {"mcp_config": {"command": "sh", "args": ["${user_config.count}"]}},
+        "user_config": {"count": {"type": "number", "title": "Count", "min": 1, "max": 3}},
+    }
+    path = tmp_path / "sky.mcpb"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("manifest.json", json.dumps(manifest))
+
+    answers = [("Add it?", "y"), ("Count", "4"), ("must be a number from 1 to 3", "2")]
+    converse("add", str(path), answers=answers)
+
+    assert entry(home, "sky")["args"] == ["2"]
+
+
 def test_a_link_asks_for_its_inputs(home: Path) -> None:
     inputs = [{"id": "city", "description": "Your city", "default": "Bonn"}]
     link = vscode_link("sky", {"command": "sh", "args": ["${input:city}"], "inputs": inputs})

@@ -197,7 +197,7 @@ BOUNDS = BundleBounds(files=5, size=1000)
 
 def try_unpacking(path: Path, folder: Path) -> str:
     with open_bundle(path) as bundle, pytest.raises(ConfigError) as refusal:
-        unpack(bundle, folder, "a", "1", BOUNDS)
+        unpack(bundle, folder, BOUNDS)
     assert list(folder.parent.iterdir()) == []
     return str(refusal.value)
 

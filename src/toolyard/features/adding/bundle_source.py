@@ -25,16 +25,20 @@ from toolyard.features.adding.sources import (
     write_entries,
 )
 from toolyard.features.adding.values import can_ask, collect_values, keep_values, read_given
+from toolyard.features.servers.bundle_folders import BundleFolders, BundleRecord
+from toolyard.features.servers.writing import servers_path
 
 
 def add_bundle(context: CliContext, name: str, file: str, options: SourceOptions) -> None:
     """Add the server of a bundle; nothing of it is run before the person has said yes."""
     path = Path(file).expanduser().absolute()
     with open_bundle(path) as bundle:
-        folder = bundle.folder(context.settings.data_dir)
+        folders = BundleFolders(context.settings.data_dir)
+        folder = folders.path / bundle.folder_name
         place = BundlePlace(folder, Path.home(), sys.platform)
         manifest = read_manifest(bundle.manifest, place)
-        proposal = replace(manifest.proposal, name=name or manifest.name)
+        name = name or manifest.name
+        proposal = replace(manifest.proposal, name=name)
         if not context.terminal.as_json:
             _show(context, bundle, manifest)
             show_proposal(context, proposal)
@@ -45,11 +49,15 @@ def add_bundle(context: CliContext, name: str, file: str, options: SourceOptions
         refuse_taken(context, [proposal], options)
         confirm([proposal], options.yes, can_ask(context))
         values = collect_values(proposal, read_given(options.values), can_ask(context))
-        unpack(bundle, folder, proposal.name, manifest.version, BundleBounds())
+        unpack(bundle, folder, BundleBounds())
+        users = [servers_path(context)]
+        record = BundleRecord(name, manifest.version, str(path), bundle.sha256, users)
+        folders.claim(folder, record)
+        unpack(bundle, folder, BundleBounds())  # if a hub deleted it as unused before the claim
         if manifest.is_binary:
             make_executable(folder, manifest.entry_point)
         entry = proposal.filled(keep_values(context, proposal, values))
-    write_entries(context, {proposal.name: entry}, options)
+    write_entries(context, {name: entry}, options)
 
 
 def _show(context: CliContext, bundle: Bundle, manifest: BundleManifest) -> None:

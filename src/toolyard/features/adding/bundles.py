@@ -18,11 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, Final
 
-import msgspec
-
 from toolyard.core.errors import ConfigError, StoreError
 from toolyard.features.adding.model import usable_name
-from toolyard.records.files import write_atomic
 
 MANIFEST: Final = "manifest.json"
 LARGEST: Final = 512 * 1024 * 1024
@@ -47,15 +44,6 @@ class BundleBounds:
     size: int = 2 * 1024 * 1024 * 1024
 
 
-class BundleRecord(msgspec.Struct, frozen=True):
-    """The origin of an unpacked bundle, kept beside its folder."""
-
-    name: str
-    version: str
-    file: str
-    sha256: str
-
-
 @dataclass(frozen=True, slots=True)
 class Bundle:
     """An opened bundle: its file stays open, so that what was hashed is what is unpacked."""
@@ -65,9 +53,10 @@ class Bundle:
     manifest: bytes
     archive: zipfile.ZipFile
 
-    def folder(self, data_dir: Path) -> Path:
-        """Return the folder into which it is unpacked: another one for every content."""
-        return data_dir / "bundles" / f"{usable_name(self.path.stem)}-{self.sha256[:12]}"
+    @property
+    def folder_name(self) -> str:
+        """The name of the folder into which it is unpacked: another one for every content."""
+        return f"{usable_name(self.path.stem)}-{self.sha256[:12]}"
 
 
 @contextmanager
@@ -97,29 +86,26 @@ def _reading(path: Path) -> Iterator[None]:
         raise ConfigError(f"cannot read '{path}': {error.strerror}", "check the path") from error
 
 
-def unpack(bundle: Bundle, folder: Path, name: str, version: str, bounds: BundleBounds) -> None:
+def unpack(bundle: Bundle, folder: Path, bounds: BundleBounds) -> None:
     """Unpack a bundle whole or not at all; one that is unpacked already is left as it is.
 
     Raises:
         ConfigError: Something in it is refused.
         StoreError: It cannot be written.
     """
-    record = BundleRecord(name, version, str(bundle.path), bundle.sha256)
-    if not folder.is_dir():
-        folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(prefix=".unpacking-", dir=folder.parent))
-        try:
-            _extract(bundle.archive, temporary, bounds)
-            temporary.rename(folder)
-        except _DAMAGED as error:
-            raise ConfigError(f"'{bundle.path}' is damaged: {error}", _HINT) from error
-        except OSError as error:
-            raise StoreError(
-                f"cannot unpack to '{folder}': {error.strerror}", "check it"
-            ) from error
-        finally:
-            shutil.rmtree(temporary, ignore_errors=True)
-    write_atomic(folder.with_name(f"{folder.name}.json"), msgspec.json.encode(record) + b"\n")
+    if folder.is_dir():
+        return
+    folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(prefix=".unpacking-", dir=folder.parent))
+    try:
+        _extract(bundle.archive, temporary, bounds)
+        temporary.rename(folder)
+    except _DAMAGED as error:
+        raise ConfigError(f"'{bundle.path}' is damaged: {error}", _HINT) from error
+    except OSError as error:
+        raise StoreError(f"cannot unpack to '{folder}': {error.strerror}", "check it") from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def make_executable(folder: Path, entry_point: str) -> None:

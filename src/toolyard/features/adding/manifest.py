@@ -5,8 +5,10 @@ https://github.com/modelcontextprotocol/mcpb/blob/main/MANIFEST.md
 
 from __future__ import annotations
 
+import math
 import os
 import re
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -14,7 +16,13 @@ from typing import Any, Final
 from toolyard.core.errors import ConfigError
 from toolyard.core.jsontypes import JsonObject
 from toolyard.core.server_entries import read_entry
-from toolyard.features.adding.model import Proposal, WantedValue, secret_name, usable_name
+from toolyard.features.adding.model import (
+    NumberRange,
+    Proposal,
+    WantedValue,
+    secret_name,
+    usable_name,
+)
 from toolyard.records.jsonc import parse
 
 _HINT: Final = "ask its author for a bundle that follows the MCPB specification"
@@ -112,7 +120,17 @@ def _wanted(server: str, key: str, raw: JsonObject, place: BundlePlace) -> Wante
         is_list=raw.get("multiple") is True,
         is_path=raw.get("type") in ("directory", "file"),
         default=tuple(_replaced(_scalar(item), place) for item in defaults),
+        range=_range(raw) if raw.get("type") == "number" else None,
     )
+
+
+def _range(raw: JsonObject) -> NumberRange:
+    return NumberRange(_bound(raw.get("min"), -math.inf), _bound(raw.get("max"), math.inf))
+
+
+def _bound(value: Any, default: float) -> float:
+    is_number = isinstance(value, int | float) and abs(value) < sys.float_info.max
+    return float(value) if is_number else default
 
 
 def _entry(server: JsonObject, wants: tuple[WantedValue, ...], place: BundlePlace) -> JsonObject:

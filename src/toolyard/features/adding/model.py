@@ -5,6 +5,7 @@ Its entry has a placeholder for each of these, such as `${input:token}`.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,31 @@ from toolyard.records.secrets.mask import is_reference
 _ODD: Final = re.compile(r"[^A-Za-z0-9_.-]+")
 _TEXTS: Final = ("command", "url", "cwd")
 _TABLES: Final = ("env", "headers")
+
+
+@dataclass(frozen=True, slots=True)
+class NumberRange:
+    """The numbers that a value can be."""
+
+    least: float = -math.inf
+    most: float = math.inf
+
+    def __contains__(self, text: str) -> bool:
+        """Tell whether a text is such a number."""
+        try:
+            number = float(text)
+        except ValueError:
+            return False
+        return math.isfinite(number) and self.least <= number <= self.most
+
+    def __str__(self) -> str:
+        """Say it as people do."""
+        least, most = f"{self.least:.15g}", f"{self.most:.15g}"
+        if math.isfinite(self.least) and math.isfinite(self.most):
+            return f"a number from {least} to {most}"
+        if math.isfinite(self.least):
+            return f"a number of at least {least}"
+        return f"a number of at most {most}" if math.isfinite(self.most) else "a number"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +62,8 @@ class WantedValue:
     is_path: bool = False
     """It names a file or a folder of this machine."""
     default: tuple[str, ...] = ()
+    range: NumberRange | None = None
+    """The numbers it can be; None if it is no number."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,12 +55,24 @@ def _value(
                 f"others can see '{wanted.key}' on the command line; store it with: toolyard secret"
                 f" set NAME, and give --value '{wanted.key}=${{keyring:NAME}}'"
             )
-        return _as_paths(wanted, given[wanted.key])
+        return _checked(wanted, _as_paths(wanted, given[wanted.key]))
     if can_ask:
         return _as_paths(wanted, _ask(wanted))
     if wanted.is_required and not wanted.default:
         raise click.UsageError(f"it needs a value: --value {wanted.key}=...")
-    return wanted.default
+    return _checked(wanted, wanted.default)
+
+
+def _checked(wanted: WantedValue, values: tuple[str, ...]) -> tuple[str, ...]:
+    """The values, if they can be used; what a reference stands for is not known yet.
+
+    Raises:
+        click.UsageError: One is not a number, or too small or too large.
+    """
+    for value in values:
+        if wanted.range and value not in wanted.range and not is_reference(value):
+            raise click.UsageError(f"'{wanted.key}' must be {wanted.range}")
+    return values
 
 
 def _as_paths(wanted: WantedValue, values: Sequence[str]) -> tuple[str, ...]:
@@ -77,16 +89,20 @@ def _ask(wanted: WantedValue) -> tuple[str, ...]:
     if wanted.is_list:
         title = f"{title}, separated by commas"
     default = ",".join(wanted.default) if wanted.default or not wanted.is_required else None
-    answer: str = click.prompt(
+
+    def read(answer: str) -> tuple[str, ...]:
+        parts = map(str.strip, answer.split(",")) if wanted.is_list else [answer]
+        return _checked(wanted, tuple(filter(None, parts)))
+
+    values: tuple[str, ...] = click.prompt(
         title,
         default=default,
         hide_input=wanted.is_secret,
         show_default=bool(default),
+        value_proc=read,
         err=True,
     )
-    if wanted.is_list:
-        return tuple(part.strip() for part in answer.split(",") if part.strip())
-    return (answer,) if answer else ()
+    return values
 
 
 def _kept(context: CliContext, wanted: WantedValue, values: tuple[str, ...]) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from toolyard.core.lookup import find_entry
 from toolyard.core.model import Server, ServerId, Snapshot
 from toolyard.core.rows import ProblemRow, ServerRow, problem_row
 from toolyard.executors.local.usage import memory_of
+from toolyard.features.servers.bundle_folders import BundleFolders
 from toolyard.features.servers.details import (
     Offered,
     ServerDetails,
@@ -171,8 +172,7 @@ async def change_server(yard: Yard, order: ChangeServer) -> Ordered:
 async def remove_server(yard: Yard, order: ServerAlias) -> Ordered:
     """Take it out of the file."""
     name = await _name(yard, order.alias)
-    removal = await asyncio.to_thread(yard.part(ServersFile).remove, name)
-    yard.part(RemovedServers).add(removal)
+    await asyncio.to_thread(_remove, yard, name)
     id_ = ServerId(name, SOURCE)
     return Ordered(order.alias, await yard.seen(lambda picture: id_ not in picture.entries))
 
@@ -180,10 +180,8 @@ async def remove_server(yard: Yard, order: ServerAlias) -> Ordered:
 @operation("POST", f"{ONE}/restore", errors=(404, 409))
 async def restore_server(yard: Yard, order: ServerAlias) -> Ordered:
     """Put a server back that was removed."""
-    removed = yard.part(RemovedServers)
     name = order.alias.removesuffix(f"@{SOURCE}")
-    await asyncio.to_thread(yard.part(ServersFile).put_back, removed.find(name))
-    removed.forget(name)
+    await asyncio.to_thread(_put_back, yard, name)
     return Ordered(name, await _declared(yard, name))
 
 
@@ -302,6 +300,25 @@ async def _present(yard: Yard, name: str) -> JsonObject:
 async def _put(yard: Yard, alias: str, name: str, entry: JsonObject) -> Ordered:
     await asyncio.to_thread(yard.part(ServersFile).put, name, entry, yard.check_picture)
     return Ordered(alias, await _declared(yard, name))
+
+
+def _remove(yard: Yard, name: str) -> None:
+    """Take a server out; a hub can put it back, so its bundle stays as long as the hub runs."""
+    file, bundles = yard.part(ServersFile), yard.part(BundleFolders)
+    removal = file.remove(name)
+    yard.part(RemovedServers).add(removal)
+    if folders := bundles.find_removed(removal):
+        bundles.release(folders, file.path)
+        if not yard.is_live:
+            bundles.delete_unused(folders)
+
+
+def _put_back(yard: Yard, name: str) -> None:
+    file, removed = yard.part(ServersFile), yard.part(RemovedServers)
+    removal = removed.find(name)
+    file.put_back(removal)
+    yard.part(BundleFolders).claim_again(removal, file.path)
+    removed.forget(name)
 
 
 async def _switch(yard: Yard, alias: str, enabled: bool) -> Ordered:

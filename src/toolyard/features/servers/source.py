@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Sequence
 
 from toolyard.core.ports import RecordSource
+from toolyard.features.servers.bundle_folders import BundleFolders
 from toolyard.features.servers.bundled import Bundled
 from toolyard.features.servers.configured import Configured
 from toolyard.features.servers.removed import RemovedServers
@@ -17,10 +18,14 @@ from toolyard.yard import Yard
 
 
 def parts(yard: Yard) -> Iterable[object]:
-    """The servers file, and what was removed from it."""
-    file = yard.part(Settings).config_file
-    yield ServersFile(file, os.environ, yard.part(Follower))
+    """The servers file, what was removed from it, and the bundles it uses."""
+    settings = yard.part(Settings)
+    yield ServersFile(settings.config_file, os.environ, yard.part(Follower))
     yield RemovedServers()
+    bundles = BundleFolders(settings.data_dir)
+    if yard.is_live:
+        bundles.delete_unused()  # a hub that begins can put nothing back
+    yield bundles
 
 
 def sources(yard: Yard) -> Sequence[RecordSource]:
