@@ -12,6 +12,7 @@ import pytest
 
 from tests.cli.conftest import Done, Toolyard
 from tests.cli.stand_in import SERVER, StandIn
+from tests.fixtures.keyrings import InMemory
 from toolyard.console.exits import Exit
 from toolyard.core.errors import ConfigError
 from toolyard.core.transports import read_transport
@@ -49,6 +50,52 @@ def test_an_address_is_added_with_its_headers(toolyard: Toolyard, file: Path) ->
         "url": "https://example.com/mcp",
         "headers": {"Authorization": "Bearer ${TOKEN}"},
     }
+
+
+TOKEN = "ghp_notARealTokenOnlyForThisTest0123"
+
+
+def test_a_token_moves_into_the_store_and_its_name_is_told(
+    toolyard: Toolyard, file: Path, a_keyring: InMemory
+) -> None:
+    header = f"Authorization: Bearer {TOKEN}"
+
+    done = toolyard("add", "git", "-e", f"GIT_TOKEN={TOKEN}", "-e", "MODE=x", "--", "sh")
+    toolyard("add", "web", "--url", "https://example.com/mcp", "-H", header)
+    toolyard(
+        "add", "box", "--executor", "engine", "--image", "a/b", "-e", f"BOX_TOKEN={TOKEN[::-1]}"
+    )
+
+    assert "moved secrets into your store: git-token" in done.err
+    assert entries(file)["git"]["env"] == {"GIT_TOKEN": "${keyring:git-token}", "MODE": "x"}
+    assert entries(file)["web"]["headers"] == {
+        "Authorization": "Bearer ${keyring:web-authorization}"
+    }
+    assert entries(file)["box"] == {
+        "env": {"BOX_TOKEN": "${keyring:box-token}"},
+        "executor": {"name": "engine", "image": "a/b"},
+    }
+    assert sorted(a_keyring.kept.values()) == sorted([TOKEN, TOKEN, TOKEN[::-1]])
+    assert TOKEN not in file.read_text() + done.out + done.err
+
+
+def test_a_token_stays_in_the_file_if_that_is_wanted(
+    toolyard: Toolyard, file: Path, a_keyring: InMemory
+) -> None:
+    assert toolyard("add", "git", "-e", f"GIT_TOKEN={TOKEN}", "--plain", "--", "sh").code == 0
+
+    assert entries(file)["git"]["env"] == {"GIT_TOKEN": TOKEN}
+    assert a_keyring.kept == {}
+
+
+def test_no_token_is_stored_for_a_server_that_is_refused(
+    toolyard: Toolyard, file: Path, a_keyring: InMemory
+) -> None:
+    toolyard("add", "git", "--", "sh")
+
+    assert toolyard("add", "git", "-e", f"T_TOKEN={TOKEN}", "--", "sh").code == Exit.REFUSED
+
+    assert a_keyring.kept == {}
 
 
 def test_an_image_is_added_as_it_is(toolyard: Toolyard, file: Path) -> None:

@@ -19,6 +19,7 @@ from toolyard.core.server_entries import read_entry
 from toolyard.core.transports import TRANSPORTS, read_transport
 
 if TYPE_CHECKING:
+    from toolyard.core.jsontypes import JsonObject
     from toolyard.features.adding.sources import SourceOptions
 
 
@@ -74,6 +75,7 @@ class AddCommand(click.Command):
 @click.option(
     "--value", "values", multiple=True, metavar="K=V", help="A value that a link or bundle needs."
 )
+@click.option("--plain", is_flag=True, help="Leave tokens and passwords in the servers file.")
 @click.option("--yes", "-y", is_flag=True, help="Add a link, JSON or a bundle without asking.")
 @click.option("--dry-run", is_flag=True, help="Show what would be added, and stop.")
 @wait_option
@@ -86,6 +88,7 @@ def add_command(
     name: str,
     force: bool,
     values: tuple[str, ...],
+    plain: bool,
     yes: bool,
     dry_run: bool,
     no_wait: bool,
@@ -96,6 +99,9 @@ def add_command(
     A link is an install link of VS Code or Cursor, or the address of a server. With - in its place,
     JSON is read from stdin. A bundle is an .mcpb file. All of these are shown and confirmed first,
     and a name before them replaces theirs.
+
+    Tokens and passwords move into your keyring (or into private files if there is none), and the
+    servers file refers to them; --plain leaves them in it.
 
     Waits until the running hub has started it, and says what it offers or what is wrong.
 
@@ -111,7 +117,7 @@ def add_command(
 
     if source := find_source(name, flags["command"]):
         _refuse_flags(flags)
-        options = SourceOptions(values, flags["disabled"], force, yes, dry_run, no_wait)
+        options = SourceOptions(values, flags["disabled"], force, plain, yes, dry_run, no_wait)
         _add_source(context, source, options)
         return
     if yes and flags["command"]:
@@ -123,7 +129,7 @@ def add_command(
     if dry_run:
         _show_only(context, name)
     else:
-        _add_entry(context, name, entry, force, no_wait)
+        _add_entry(context, name, entry, SourceOptions(force=force, plain=plain, no_wait=no_wait))
 
 
 def _add_source(context: CliContext, source: tuple[str, str], options: SourceOptions) -> None:
@@ -146,18 +152,19 @@ def _show_only(context: CliContext, name: str) -> None:
     context.terminal.answer(answer, lambda: context.terminal.say(text))
 
 
-def _add_entry(
-    context: CliContext, name: str, entry: Mapping[str, object], force: bool, no_wait: bool
-) -> None:
-    from toolyard.features.servers.writing import tell_added, write_server
+def _add_entry(context: CliContext, name: str, entry: JsonObject, options: SourceOptions) -> None:
+    from toolyard.features.adding.values import move_secrets
+    from toolyard.features.servers.writing import put_server, refuse_written, tell_added
 
-    hint = "use --force to replace it"
-    ordered = write_server(context, name, entry, force=force, hint=hint)
+    if not options.force:
+        refuse_written(context, name, "use --force to replace it")
+    written = entry if options.plain else move_secrets(context, name, entry)
+    ordered = put_server(context, name, written, force=options.force)
     if "command" in entry and not _is_found(entry):
         context.terminal.note(
             f"note: '{entry['command']}' is not found on the PATH; is it installed?"
         )
-    tell_added(context, name, ordered, wait=not no_wait)
+    tell_added(context, name, ordered, wait=not options.no_wait)
 
 
 def _without_dashes(option: str, name: str, program: str) -> CommandError:
@@ -179,9 +186,9 @@ def _entry(
     timeout: float | None,
     project: str | None,
     disabled: bool,
-) -> dict[str, object]:
+) -> JsonObject:
     """The entry that flags describe."""
-    entry: dict[str, object]
+    entry: JsonObject
     if (url and command) or not (url or command or image):
         raise click.UsageError("give a command after --, or an address with --url, and not both")
     if url:

@@ -39,6 +39,8 @@ class SourceOptions:
     values: tuple[str, ...] = ()
     disabled: bool = False
     force: bool = False
+    plain: bool = False
+    """Leave tokens and passwords in the servers file."""
     yes: bool = False
     dry_run: bool = False
     no_wait: bool = False
@@ -156,7 +158,7 @@ def write_entries(
     from toolyard.features.servers.writing import servers_path, tell_added, write_server
 
     for name, entry in entries.items():
-        bare = move_secrets(context, name, entry)
+        bare = entry if options.plain else move_secrets(context, name, entry)
         whole = bare | ({"disabled": True} if options.disabled else {})
         ordered = write_server(context, name, whole, force=options.force, hint=TAKEN)
         if len(entries) == 1:

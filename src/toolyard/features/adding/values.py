@@ -132,7 +132,9 @@ def move_secrets(context: CliContext, name: str, entry: JsonObject) -> JsonObjec
         context.run_here(put_secret, NewSecret(secret, value, or_file=True))
     context.terminal.note(f"note: moved secrets into your store: {', '.join(moved.values)}")
     rest = {key: value for key, value in entry.items() if key not in ENDPOINT_KEYS}
-    return write_endpoint(moved.endpoint) | rest
+    written = write_endpoint(moved.endpoint).items()
+    # Without a command, the image's own is run.
+    return {key: value for key, value in written if value or key in entry} | rest
 
 
 def read_given(words: Sequence[str]) -> dict[str, tuple[str, ...]]:

@@ -38,6 +38,15 @@ def write_server(
     """
     if not force:
         refuse_written(context, name, hint)
+    return put_server(context, name, entry, force=force)
+
+
+def put_server(context: CliContext, name: str, entry: Mapping[str, Any], *, force: bool) -> Ordered:
+    """Write a server down whose name is free, or over one of that name if `force`.
+
+    Raises:
+        ConfigError: It cannot be used.
+    """
     if not force or not _is_written(context, name):
         return context.run(add_server, AddServer({"name": name, "entry": dict(entry)}))
     # Where the old one ran, and for whom, is nothing that the new one has to do with.
