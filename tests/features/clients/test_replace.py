@@ -224,3 +224,79 @@ def test_no_secret_is_shown_in_a_difference_however_short(
     shown = changes.plan_connect(place, OURS, [("mcpServers", "a")]).difference
 
     assert '-        "PASSWORD": "[secret]"' in shown and '-        "MODE": "fast"' in shown
+
+
+@pytest.fixture
+def opencode(home: Path) -> dict[Path, bytes]:
+    """The two files that opencode reads, each with a server that the yard is to have."""
+    folder = home / "config" / "opencode"
+    folder.mkdir()
+    texts = {
+        folder / "opencode.jsonc": '{"mcp": {"a": {"type": "local", "command": ["a"]}}} // one\n',
+        folder / "opencode.json": '{"theme": "x",\n "mcp": {"b": {"type": "local", "command": '
+        f'["b"], "environment": {{"B_TOKEN": "{TOKEN}"}}}}}}}}\n',
+    }
+    for path, text in texts.items():
+        path.write_text(text)
+    return {path: path.read_bytes() for path in texts}
+
+
+def contents(files: dict[Path, bytes]) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in files}
+
+
+def servers_in(path: Path) -> list[str]:
+    return list(json.loads(path.read_text().partition(" //")[0]).get("mcp", {}))
+
+
+@pytest.mark.parametrize("order", ["setup", "connect"])
+@pytest.mark.parametrize("back", [("undo",), ("disconnect", "opencode")])
+def test_both_files_of_opencode_give_their_servers_to_the_hub_and_get_them_back(
+    toolyard: Toolyard,
+    opencode: dict[Path, bytes],
+    no_keyring: None,
+    order: str,
+    back: tuple[str, ...],
+) -> None:
+    main, other = opencode
+    if order == "setup":
+        assert toolyard("setup", "--yes", "--no-wait").code == 0
+    else:
+        assert toolyard("import", "--yes").code == 0
+        assert toolyard("connect", "opencode", "--replace", "--yes").code == 0
+
+    assert (servers_in(main), servers_in(other)) == (["toolyard"], [])
+    assert TOKEN not in other.read_text()
+    assert "There is nothing to do." in toolyard("setup", "--dry-run").out
+
+    assert toolyard(*back, "--yes").code == 0
+    assert contents(opencode) == opencode
+
+
+def test_what_others_wrote_since_stays_when_both_files_get_their_servers_back(
+    toolyard: Toolyard, opencode: dict[Path, bytes], no_keyring: None
+) -> None:
+    main, other = opencode
+    toolyard("setup", "--yes", "--no-wait")
+    other.write_text('{"theme": "y", "mcp": {"c": {"type": "local", "command": ["c"]}}}')
+
+    assert toolyard("disconnect", "opencode", "--yes").code == 0
+
+    assert main.read_bytes() == opencode[main]
+    assert json.loads(other.read_text())["theme"] == "y"
+    assert servers_in(other) == ["c", "b"]
+
+
+def test_if_one_file_cannot_be_written_the_other_stays_as_it_is(
+    toolyard: Toolyard, opencode: dict[Path, bytes], no_keyring: None, home: Path
+) -> None:
+    toolyard("import", "--yes")
+    _, other = opencode
+    link = home / "elsewhere.json"
+    other.rename(link)
+    other.symlink_to(link)
+
+    done = toolyard("connect", "opencode", "--replace", "--yes")
+
+    assert done.code != 0 and "symbolic link" in done.err
+    assert contents(opencode) == opencode

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import takewhile
 from pathlib import Path
+from uuid import uuid4
 
 import msgspec
 
-from toolyard.core.errors import ConfigError, StoreError, TakenError
+from toolyard.core.errors import ConfigError, StoreError, TakenError, ToolyardError
 from toolyard.core.model import Endpoint
 from toolyard.features.clients.entry_edits import (
     added_keys,
@@ -105,15 +108,34 @@ class Changes:
         modes = self._former_modes(place)
         return ChangePlan(place, "disconnected", before, after, modes, replaced=ways)
 
+    def plan_return(self, place: Place) -> ChangePlan:
+        """Plan to bring back what a file without the hub had to give, beside one that has it.
+
+        Raises:
+            ConfigError: The file cannot be used as it is.
+            StoreError: The file cannot be read.
+        """
+        before = read_file(place)
+        standing = self._standing(place)
+        if before is None or not standing:
+            return ChangePlan(place, "disconnected", before, before)
+        with _about(place):
+            after, ways = self._restored(place, before)
+            if len(standing) == 1 and standing[0].after == hash_of(before):
+                after = self.journal.backup(standing[0]) or b""  # every byte
+        return ChangePlan(place, "disconnected", before, after, replaced=ways)
+
+    def _standing(self, place: Place) -> list[Record]:
+        """The changes since a client was disconnected last, the newest first."""
+        records = self.journal.records()
+        records = [r for r in records if r.path == str(place.path) and not r.undone]
+        return list(takewhile(lambda record: record.what == "connected", records))
+
     def _restored(self, place: Place, data: bytes) -> tuple[bytes, tuple[Way, ...]]:
         """The file without the hub, with the entries that it had replaced; and these."""
         data = remove_own(place, data)
         ways: list[Way] = []
-        for record in self.journal.records():
-            if record.path != str(place.path) or record.undone:
-                continue
-            if record.what == "disconnected":
-                break  # they came back with it
+        for record in self._standing(place):
             if record.replaced:
                 data = put_back(place, data, self.journal.backup(record), record.replaced)
                 ways += record.replaced
@@ -150,19 +172,29 @@ class Changes:
             StoreError: It cannot be written.
         """
         with self.journal.alone():
-            if read_file(plan.place) != plan.before:
-                raise ConfigError(
-                    f"'{plan.place.path}' was changed meanwhile, and was left alone", "try again"
-                )
-            if not plan.changes:
-                return None
-            record = self.journal.add(self._record(plan), plan.before)
-            try:
-                write_plan(plan)
-            except StoreError:
+            for part in (plan, *plan.beside):
+                if read_file(part.place) != part.before:
+                    text = f"'{part.place.path}' was changed meanwhile, and was left alone"
+                    raise ConfigError(text, "try again")
+            batch = plan.batch or (uuid4().hex if plan.beside else "")
+            parts = [replace(part, batch=batch) for part in plan.files]
+            records = self._make(parts)
+            return records[0] if records else None
+
+    def _make(self, parts: Sequence[ChangePlan]) -> list[Record]:
+        """Change all files or none."""
+        made: list[tuple[ChangePlan, Record]] = []
+        try:
+            for part in parts:
+                made.append((part, self.journal.add(self._record(part), part.before)))
+                write_plan(part)
+        except ToolyardError:
+            for part, record in made:
+                if read_file(part.place) != part.before:
+                    write_plan(part.reverse)
                 self.journal.forget(record)
-                raise
-            return record
+            raise
+        return [record for _, record in made]
 
     def last(self) -> list[Record]:
         """The changes of the last order that was not undone, the newest first.

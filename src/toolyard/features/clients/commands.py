@@ -161,7 +161,7 @@ def connect_command(
     change_files(
         context,
         connect_client,
-        orders,
+        list(orders.items()),
         describe_change,
         closing=lambda _: CLOSING,
         dry_run=dry_run,
@@ -196,7 +196,7 @@ def disconnect_command(
     change_files(
         context,
         disconnect_client,
-        orders,
+        list(orders.items()),
         describe_change,
         closing=lambda _: CLOSING,
         dry_run=dry_run,
@@ -229,7 +229,7 @@ def undo_command(
         return
     clients = {change.id: change.client for change in changes}
     ids = [id_] if id_ else [change.id for change in last_order(changes)]
-    orders = {clients.get(change, change): UndoChange(id=change) for change in ids}
+    orders = [(clients.get(change, change), UndoChange(id=change)) for change in ids]
     change_files(
         context,
         undo_change,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -30,7 +30,7 @@ dry_option = click.option("--dry-run", is_flag=True, help="Show what would chang
 def change_files(
     context: CliContext,
     operation: Operation[Order, ChangeAnswer],
-    orders: Mapping[str, Order],
+    orders: Sequence[tuple[str, Order]],
     describe: Callable[[ChangeAnswer], str],
     *,
     closing: Callable[[Sequence[ChangeAnswer]], str],
@@ -40,17 +40,17 @@ def change_files(
     """Preview all orders, show them, ask once, and carry out what can be done.
 
     Args:
-        orders: By the client that each is about.
+        orders: Each with the client that it is about; a client may have several files.
         describe: Gives the line about a change; none if that is empty.
         closing: Gives the last note, if anything was changed.
     """
     previews, failures = _preview(context, operation, orders)
-    for note in dict.fromkeys(preview.note for preview in previews.values() if preview.note):
+    changes = [preview for _, _, preview in previews]
+    for note in dict.fromkeys(change.note for change in changes if change.note):
         context.terminal.note(f"note: {note}")
-    changes = list(previews.values())
     if not dry_run:
         _ask(context, yes, changes)
-        changes = _carry_out(context, operation, orders, previews, failures)
+        changes = _carry_out(context, operation, previews, failures)
     if len(failures) == 1 and not changes:
         raise _as_refusal(failures[0][1])
     answer = {
@@ -71,15 +71,18 @@ def change_files(
 
 
 def _preview(
-    context: CliContext, operation: Operation[Order, ChangeAnswer], orders: Mapping[str, Order]
-) -> tuple[dict[str, ChangeAnswer], Failures]:
+    context: CliContext,
+    operation: Operation[Order, ChangeAnswer],
+    orders: Sequence[tuple[str, Order]],
+) -> tuple[list[tuple[str, Order, ChangeAnswer]], Failures]:
     from msgspec.structs import replace
 
-    previews: dict[str, ChangeAnswer] = {}
+    previews: list[tuple[str, Order, ChangeAnswer]] = []
     failures: Failures = []
-    for client, order in orders.items():
+    for client, order in orders:
         try:
-            previews[client] = context.run_here(operation, replace(order, dry_run=True))
+            preview = context.run_here(operation, replace(order, dry_run=True))
+            previews.append((client, order, preview))
         except UnknownNameError:
             raise  # a slip of the pen: nothing is done
         except ToolyardError as error:
@@ -90,18 +93,17 @@ def _preview(
 def _carry_out(
     context: CliContext,
     operation: Operation[Order, ChangeAnswer],
-    orders: Mapping[str, Order],
-    previews: Mapping[str, ChangeAnswer],
+    previews: Sequence[tuple[str, Order, ChangeAnswer]],
     failures: Failures,
 ) -> list[ChangeAnswer]:
     """Make the changes that were previewed, each only if it is still the same."""
     from msgspec.structs import replace
 
     changes = []
-    for client, preview in previews.items():
-        order = replace(orders[client], difference=preview.difference)
+    for client, order, preview in previews:
         try:
-            changes.append(context.run_here(operation, order))
+            same = replace(order, difference=preview.difference)
+            changes.append(context.run_here(operation, same))
         except ToolyardError as error:
             failures.append((client, error))
     return changes

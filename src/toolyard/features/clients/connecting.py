@@ -16,7 +16,13 @@ from toolyard.features.clients.formats import read
 from toolyard.features.clients.journal import Journal, Record
 from toolyard.features.clients.known import CLIENTS, Client, find_client
 from toolyard.features.clients.ours import is_ours, own_address, own_command, own_entry
-from toolyard.features.clients.places import Place, Surroundings, is_installed, one_place
+from toolyard.features.clients.places import (
+    Place,
+    Surroundings,
+    is_installed,
+    one_place,
+    other_places,
+)
 from toolyard.features.clients.plan import ChangePlan, Way, read_file
 from toolyard.features.tokens.model import PREFIX, AgentToken, hash_of, new_token
 from toolyard.features.tokens.store import TokensFile
@@ -54,6 +60,8 @@ class ConnectOptions:
     keeps_entry: bool = False
     """It is connected, and stays so in the way it is."""
 
+    beside: tuple[tuple[Place, tuple[Way, ...]], ...] = ()
+    """The entries that leave other files of the client, which it reads as well."""
 
 class Connecting:
     """Connects clients; `url` is where the hub listens, or would.
@@ -107,7 +115,9 @@ class Connecting:
         """
         place = self.place(name, options.project)
         endpoint = None if options.keeps_entry else self._endpoint(place, options, HIDDEN)
-        return self.changes.plan_connect(place, endpoint, options.replaced)
+        plan = self.changes.plan_connect(place, endpoint, options.replaced)
+        beside = (self.changes.plan_connect(other, None, ways) for other, ways in options.beside)
+        return replace(plan, beside=tuple(beside))
 
     def entry(self) -> EndpointEntry:
         """The entry for a client that is not known."""
@@ -139,7 +149,12 @@ class Connecting:
         Raises:
             ToolyardError: It cannot be disconnected; the message says why.
         """
-        return self.changes.plan_disconnect(self.place(name, project))
+        place = self.place(name, project)
+        plan = self.changes.plan_disconnect(place)
+        if not plan.changes:
+            return plan
+        others = other_places(place, self._around)
+        return replace(plan, beside=tuple(map(self.changes.plan_return, others)))
 
     def disconnect(self, plan: ChangePlan) -> Record | None:
         """Disconnect a client as planned, and end its token; None if there was nothing to do.

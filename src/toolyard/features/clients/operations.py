@@ -230,7 +230,14 @@ def _connect(connecting: Connecting, order: ConnectClient, yard: Yard) -> Change
     if order.replace:
         place = connecting.place(order.name, project)
         replaceable = find_replaceable(yard, place, Surroundings.here())
-    options = ConnectOptions(project, order.http, order.agent, order.profile, replaceable.ways)
+    options = ConnectOptions(
+        project,
+        order.http,
+        order.agent,
+        order.profile,
+        replaceable.ways,
+        beside=replaceable.beside,
+    )
     plan = connecting.plan(order.name, options)
     plan.check_previewed(order.difference)
     plan = replace(plan, batch=order.batch)
@@ -295,5 +302,5 @@ def _answer(
         dry_run,
         ended,
         note,
-        [way[-1] for way in plan.replaced],
+        plan.names,
     )

@@ -126,6 +126,14 @@ def one_place(client: Client, around: Surroundings, project: Path | None = None)
     return places[0]
 
 
+def other_places(place: Place, around: Surroundings) -> list[Place]:
+    """The other files of a client that it reads together with this one."""
+    project = Path(place.project) if place.is_shared else None
+    client = place.client
+    places = project_places(client, around, project) if project else user_places(client, around)
+    return [other for other in places if other.path != place.path]
+
+
 def is_installed(client: Client, around: Surroundings) -> bool:
     """Return whether the client seems to be here: its file, its folder, or its program."""
     for place in user_places(client, around):

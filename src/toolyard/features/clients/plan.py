@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, TypeGuard
 
@@ -40,21 +40,42 @@ class ChangePlan:
     """The order it is part of, if that changes several files."""
     replaced: tuple[Way, ...] = ()
     """The entries that leave for the hub's, or come back in its place."""
+    beside: tuple[ChangePlan, ...] = ()
+    """The changes of other files of the same client, which are made with this one."""
 
     @property
     def changes(self) -> bool:
         """True if there is anything to do."""
-        return self.before != self.after or self.modes is not None
+        return bool(self.files)
+
+    @property
+    def files(self) -> tuple[ChangePlan, ...]:
+        """The plan for each file that changes."""
+        is_changed = self.before != self.after or self.modes is not None
+        more = (file for plan in self.beside for file in plan.files)
+        return (*((replace(self, beside=()),) if is_changed else ()), *more)
+
+    @property
+    def reverse(self) -> ChangePlan:
+        """The plan that leaves the file as it is now."""
+        modes = self.modes[::-1] if self.modes else None
+        return replace(self, before=self.after, after=self.before, modes=modes)
 
     @property
     def difference(self) -> str:
         """The change as a unified difference, without secrets; empty if there is none."""
         lines = difference(self.place.path, self.before, self.after)
-        if self.modes is None:
-            return lines
-        old, new = self.modes
-        why = "it holds a token" if is_narrowing(self.modes) else "as it was before"
-        return f"mode {old:04o} -> {new:04o}: {why}\n{lines}"
+        if self.modes is not None:
+            old, new = self.modes
+            why = "it holds a token" if is_narrowing(self.modes) else "as it was before"
+            lines = f"mode {old:04o} -> {new:04o}: {why}\n{lines}"
+        return lines + "".join(plan.difference for plan in self.beside)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the servers that leave for the hub, or come back in its place."""
+        ways = (*self.replaced, *(way for plan in self.beside for way in plan.replaced))
+        return list(dict.fromkeys(way[-1] for way in ways))
 
     def check_previewed(self, difference: str | None) -> None:
         """See that this is the change that was previewed, if one was.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from toolyard.features.clients.importing import (
     FoundServer,
@@ -10,7 +11,7 @@ from toolyard.features.clients.importing import (
     gather,
     places_of_projects,
 )
-from toolyard.features.clients.places import Place, Surroundings
+from toolyard.features.clients.places import Place, Surroundings, other_places
 from toolyard.features.clients.plan import Way
 from toolyard.features.secrets.moving import SecretMover
 from toolyard.features.secrets.store import Secrets
@@ -23,6 +24,8 @@ class Replaceable:
     """The entries of a file that the hub can stand for, and those it cannot."""
 
     ways: tuple[Way, ...] = ()
+    beside: tuple[tuple[Place, tuple[Way, ...]], ...] = ()
+    """Those of other files that the client reads as well."""
     restricted: tuple[str, ...] = ()
     """Servers that the client restricts, so that they stay."""
 
@@ -45,17 +48,20 @@ def gather_with(yard: Yard, places: list[Place]) -> Gathered:
 
 def find_replaceable(yard: Yard, place: Place, around: Surroundings) -> Replaceable:
     """Find the entries of a file whose servers the yard has, and runs where the client would."""
+    others = [other for other in other_places(place, around) if other.path.is_file()]
     more = [] if place.project else places_of_projects([place.client], around)
-    ways: list[Way] = []
+    ways: dict[Path, list[Way]] = {file.path: [] for file in (place, *others)}
     restricted: list[str] = []
-    for server in gather_with(yard, [place, *more]).servers:
+    for server in gather_with(yard, [place, *others, *more]).servers:
         if not server.present or find_lack(yard, server):
             continue
         if server.opens:
             restricted.append(server.name)
         else:
-            ways += _ways(server, place)
-    return Replaceable(tuple(ways), tuple(restricted))
+            for origin in server.origins:
+                ways[origin.place.path].append(origin.way)
+    beside = tuple((other, tuple(ways[other.path])) for other in others)
+    return Replaceable(tuple(ways[place.path]), beside, tuple(restricted))
 
 
 def find_lack(yard: Yard, server: FoundServer) -> str:
@@ -67,7 +73,3 @@ def find_lack(yard: Yard, server: FoundServer) -> str:
     if present.project and server.projects != (present.project,):
         return f"the hub has it as '{server.present}' for the project {present.project} alone"
     return ""
-
-
-def _ways(server: FoundServer, place: Place) -> list[Way]:
-    return [origin.way for origin in server.origins if origin.place.path == place.path]

@@ -68,7 +68,7 @@ def _describe_client(planned: PlannedClient) -> SetupClient:
         title=state.client.title,
         file=str(state.path),
         action="skip" if error else action,
-        replaced=[way[-1] for way in planned.options.replaced] if not error else [],
+        replaced=change.names if change else [],
         stays=list(planned.stays),
         profile=planned.profile.name if planned.profile else "",
         hides=list(planned.profile.hide) if planned.profile else [],

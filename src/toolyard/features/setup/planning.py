@@ -13,10 +13,11 @@ from toolyard.features.clients.connecting import ClientState, Connecting, Connec
 from toolyard.features.clients.importing import (
     FoundServer,
     Gathered,
+    Origin,
     places_of_projects,
     places_to_read,
 )
-from toolyard.features.clients.known import CLIENTS
+from toolyard.features.clients.known import CLIENTS, Client
 from toolyard.features.clients.places import Surroundings
 from toolyard.features.clients.plan import ChangePlan
 from toolyard.features.clients.replacing import find_lack, gather_with
@@ -119,27 +120,33 @@ def _plan_client(
     if state.how:  # it is connected, in a way that somebody chose
         going = [planned for planned in going if not _is_restricted(planned.server, client.name)]
         hidden = None
-    ways = tuple(
-        origin.way
-        for planned in going
-        for origin in planned.server.origins
-        if origin.place.path == state.path
-    )
-    own = [
-        origin
+    leaving = [origin for planned in going for origin in _own_origins(planned, client)]
+    stays = [
+        origin.name
         for planned in servers
-        for origin in planned.server.origins
-        if origin.place.client == client and not origin.place.is_shared
+        for origin in _own_origins(planned, client)
+        if origin not in leaving
     ]
-    stays = [o.name for o in own if o.place.path != state.path or o.way not in ways]
+    others = {o.place.path: o.place for o in leaving if o.place.path != state.path}
     options = ConnectOptions(
-        profile=hidden.name if hidden else "", replaced=ways, keeps_entry=bool(state.how)
+        profile=hidden.name if hidden else "",
+        replaced=tuple(o.way for o in leaving if o.place.path == state.path),
+        keeps_entry=bool(state.how),
+        beside=tuple(
+            (other, tuple(o.way for o in leaving if o.place == other)) for other in others.values()
+        ),
     )
     planned_client = PlannedClient(state, options, profile=hidden, stays=tuple(stays))
     try:
         return replace(planned_client, change=connecting.plan(client.name, options))
     except ToolyardError as error:
         return replace(planned_client, error=error)
+
+
+def _own_origins(planned: PlannedServer, client: Client) -> list[Origin]:
+    """The entries of a server in the files of a client that are its user's alone."""
+    origins = planned.server.origins
+    return [o for o in origins if o.place.client == client and not o.place.is_shared]
 
 
 def _is_restricted(server: FoundServer, client: str) -> bool:
