@@ -151,6 +151,14 @@ class ProblemCode(StrEnum):
         "A client's own file cannot be read.",
         "Correct it at the line in the text; the client cannot read it either.",
     )
+    CLIENT_PROGRAM = (
+        "client-program",
+        (
+            "Clients start the hub with a program that is gone: Toolyard was moved or installed in "
+            "another place since they were connected."
+        ),
+        "Connect them again with the command in the hint.",
+    )
     CONFIG_DUPLICATE = (
         "config-duplicate",
         "A key or a server's name occurs twice in `servers.json`.",

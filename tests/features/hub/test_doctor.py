@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
+
+import pytest
 
 from tests.cli.conftest import Done, Toolyard
 from tests.cli.stand_in import SERVER, StandIn
@@ -104,3 +107,29 @@ def test_a_token_file_open_to_others_is_a_finding(toolyard: Toolyard, home: Path
     (home / "runtime" / "toolyard" / "token").chmod(0o644)
 
     assert wrong(toolyard("doctor", "--json")) == ["run-dir"]
+
+
+def test_clients_that_start_a_program_which_is_gone_are_one_problem_with_one_action(
+    toolyard: Toolyard, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(home / "bin"))
+    entries = {"cursor": ["mcp"], "windsurf": ["mcp"], "gemini": ["mcp", "--profile", "small"]}
+    files = {"cursor": ".cursor/mcp.json", "gemini": ".gemini/settings.json"}
+    for client, args in entries.items():
+        path = home / files.get(client, ".codeium/windsurf/mcp_config.json")
+        path.parent.mkdir(parents=True)
+        entry = {"command": str(home / "old" / "bin" / "toolyard"), "args": args}
+        path.write_text(json.dumps({"mcpServers": {"toolyard": entry}}))
+
+    done = toolyard("doctor", "--json")
+
+    assert wrong(done) == ["client-program"]
+    (finding,) = (each for each in done.json["findings"] if not each["ok"])
+    assert "Cursor starts the hub with" in finding["text"] and "which is gone" in finding["text"]
+    again = "toolyard connect cursor windsurf && toolyard connect gemini --profile small"
+    assert finding["hint"] == f"connect again: {again}"
+    assert "which is gone" in toolyard("clients").err
+
+    for order in again.split(" && "):
+        assert toolyard(*order.split()[1:], "--yes").code == Exit.OK
+    assert toolyard("doctor").code == Exit.OK

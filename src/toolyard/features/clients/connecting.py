@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -44,7 +45,7 @@ class ClientState:
     how: str = ""
     """`stdio` or `http` if it is connected, with the agent or profile it is connected with."""
     problem: str = ""
-    """The reason why its file cannot be used."""
+    """The reason why its file cannot be used, or why it cannot start the hub."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +60,9 @@ class ConnectOptions:
     """The entries of its file that leave for the hub's."""
     keeps_entry: bool = False
     """It is connected, and stays so in the way it is."""
-
     beside: tuple[tuple[Place, tuple[Way, ...]], ...] = ()
     """The entries that leave other files of the client, which it reads as well."""
+
 
 class Connecting:
     """Connects clients; `url` is where the hub listens, or would.
@@ -94,7 +95,9 @@ class Connecting:
         place = one_place(client, self._around, project)
         installed = is_installed(client, self._around)
         try:
-            return ClientState(client, installed, place.path, _how(place))
+            endpoint = _own_entry(place, read_file(place))
+            problem = _find_problem(client, endpoint)
+            return ClientState(client, installed, place.path, _how(endpoint), problem)
         except ToolyardError as error:
             return ClientState(client, installed, place.path, problem=str(error))
 
@@ -229,8 +232,15 @@ def _token(client: str, text: str, agent: str, profile: str) -> AgentToken:
     return AgentToken(token_name(client), digest, profile=profile, created_at=now, agent=agent)
 
 
-def _how(place: Place) -> str:
-    endpoint = _own_entry(place, read_file(place))
+def _find_problem(client: Client, endpoint: Command | Url | None) -> str:
+    """The reason why a client cannot start the hub; empty if it can."""
+    program = endpoint.argv[0] if isinstance(endpoint, Command) else ""
+    if not os.path.isabs(program) or os.access(program, os.X_OK):
+        return ""
+    return f"{client.title} starts the hub with '{program}', which is gone"
+
+
+def _how(endpoint: Command | Url | None) -> str:
     if endpoint is None:
         return ""
     if isinstance(endpoint, Url):

@@ -24,10 +24,13 @@ if TYPE_CHECKING:
     from toolyard.core.appstatus import AppStatus
     from toolyard.core.model import Command, Server
     from toolyard.core.rows import YardStatus
+    from toolyard.features.clients.operations import KnownClientRow
 
 SETTLE = 3.0
 """Seconds that servers which are just starting get; most trouble shows in far less."""
 PAUSE = 0.05
+HOW_FLAGS = {"as": "--agent", "profile": "--profile"}
+"""The flags for the words in which a client's connection is told: `stdio with profile NAME`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +95,8 @@ def _diagnose(context: CliContext) -> None:
 def _examine(context: CliContext) -> Iterator[Finding]:
     yield Finding(True, f"toolyard {__version__}")
     yield from _examine_places(context)
+    if not context.told_config:
+        yield from _examine_clients(context)
     hub = None if context.told_config else context.find_hub()
     if hub is None:
         if not context.told_config:
@@ -129,6 +134,30 @@ def _examine_places(context: CliContext) -> Iterator[Finding]:
         context.run_dir.token()
     except StoreError as error:
         yield Finding(False, str(error), error.hint, ProblemCode.RUN_DIR)
+
+
+def _examine_clients(context: CliContext) -> Iterator[Finding]:
+    """One finding for all clients whose entry leads nowhere any more."""
+    from toolyard.features.clients.operations import ClientsOfProject, list_clients
+
+    clients = context.run_here(list_clients, ClientsOfProject()).clients
+    broken = [client for client in clients if client.connected and client.problem]
+    if broken:
+        orders = " && ".join(_connect_again(broken))
+        text = "; ".join(client.problem for client in broken)
+        files = ", ".join(client.file for client in broken)
+        yield Finding(False, text, f"connect again: {orders}", ProblemCode.CLIENT_PROGRAM, files)
+
+
+def _connect_again(clients: list[KnownClientRow]) -> Iterator[str]:
+    """The commands that connect clients in the way they are connected."""
+    names: dict[tuple[str, ...], list[str]] = {}
+    for client in clients:
+        *_, kind, name = ("", *client.how.split())
+        flags: tuple[str, ...] = (HOW_FLAGS[kind], name) if kind in HOW_FLAGS else ()
+        names.setdefault(flags, []).append(client.client)
+    for flags, connected in names.items():
+        yield " ".join(("toolyard connect", *connected, *flags))
 
 
 def _examine_state(context: CliContext) -> Iterator[Finding]:

@@ -184,7 +184,7 @@ function open(place) {
             : null,
           button(verb, () => connect(client), {
             "aria-label": `${verb} ${client.title}`,
-            disabled: Boolean(client.problem),
+            disabled: Boolean(client.problem) && !client.connected,
           }),
         ),
       ),
