@@ -26,6 +26,7 @@ PACKAGES = {
     "opencode": "opencode-ai@1.18.33",
     "copilot": "@github/copilot@1.0.102",
 }
+TESTS = ("tests/features/clients/real.py", "tests/features/setup/real.py")
 QUIET = ("--no-save", "--no-package-lock", "--no-audit", "--no-fund", "--ignore-scripts")
 ALONE = ("unshare", "-n", "--", "sh", "-c", 'ip link set lo up && exec "$@"', "sh")
 
@@ -57,7 +58,7 @@ def main() -> int:
     runtime = node()
     for name, package in PACKAGES.items():
         install(runtime, name, package)
-    command = [sys.executable, "-m", "pytest", "tests/features/clients/real.py", *sys.argv[1:]]
+    command = [sys.executable, "-m", "pytest", *TESTS, *sys.argv[1:]]
     alone = can_be_alone()
     print(f"running {'without' if alone else 'with'} a network", flush=True)
     env = {**os.environ, "REAL_CLIENTS": str(BOX), "REAL_NODE": str(runtime)}

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import termios
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -70,9 +70,16 @@ class Person:
 @contextmanager
 def at_terminal(*words: str) -> Iterator[Person]:
     """Run our command line in front of a person."""
+    env = {**os.environ, "PYTHONPATH": SOURCE}
+    with in_front_of_person([sys.executable, "-m", "toolyard", *words], env) as person:
+        yield person
+
+
+@contextmanager
+def in_front_of_person(command: Sequence[str], env: Mapping[str, str]) -> Iterator[Person]:
+    """Run a command in a pseudo-terminal."""
     main, other = pty.openpty()
-    env = {**os.environ, "PYTHONPATH": SOURCE, "TERM": "xterm", "COLUMNS": "200"}
-    command = [sys.executable, "-m", "toolyard", *words]
+    env = {**env, "TERM": "xterm", "COLUMNS": "200"}
     # A session of its own, so that Ctrl-C reaches it and nobody else.
     process = subprocess.Popen(
         command, stdin=other, stdout=other, stderr=other, env=env, cwd=env["HOME"],

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
 import pytest
 
@@ -24,8 +27,15 @@ from tests.features.setup.person import SOURCE, at_terminal
 from tests.fixtures.ports import free_port
 from toolyard.console.exits import Exit
 from toolyard.features.clients.toml import parse_toml
+from toolyard.records.runfile import RunDir
+from toolyard.settings import read_settings
 
 pytestmark = pytest.mark.slow
+UNASKED = (
+    *("/api/mcp-config", "/api/v1/published", "/api/v1/render", "/api/v1/resolve", "/api/v1/why"),
+    *("/api/v1/events", "/api/v1/servers/{alias}/shareable"),
+)
+"""Paths that want to be told more, stay open, or start processes."""
 
 
 @pytest.fixture(autouse=True)
@@ -100,6 +110,28 @@ def tools_for(entry: dict[str, Any], folder: Path) -> set[str]:
     raise AssertionError("it never answered")
 
 
+def page_says() -> str:
+    """All that the page can ask the hub for, of the yard and of every server."""
+    run_dir = RunDir(read_settings({}, os.environ).runtime_dir)
+    state = run_dir.read()
+    assert state is not None
+
+    def get(path: str) -> bytes:
+        headers = {"Authorization": f"Bearer {run_dir.token()}"}
+        try:
+            with urlopen(Request(state.url + path, headers=headers)) as answer:
+                body: bytes = answer.read()
+        except HTTPError as error:
+            body = error.read()
+        return body
+
+    paths = json.loads(get("/api/v1/openapi.json"))["paths"]
+    asked = [path for path, orders in paths.items() if "get" in orders and path not in UNASKED]
+    aliases = [server["alias"] for server in json.loads(get("/api/v1/servers"))["servers"]]
+    each = [path.format(alias=alias) for path in asked if "{alias}" in path for alias in aliases]
+    return b"\n".join(map(get, [*(path for path in asked if "{" not in path), *each])).decode()
+
+
 def test_eighteen_servers_of_five_clients_come_into_one_yard_and_go_back(
     toolyard: Toolyard, home: Path
 ) -> None:
@@ -116,6 +148,8 @@ def test_eighteen_servers_of_five_clients_come_into_one_yard_and_go_back(
     assert "'trusted' goes on without trust (gemini)" in person.screen
     assert [secret for secret in SECRETS if secret in person.screen] == []
     assert leaks(home) == []
+    said = page_says()
+    assert "github-token" in said and [secret for secret in SECRETS if secret in said] == []
     assert set(map(tuple, servers_of(home).values())) == {("toolyard",)}
     claude = json.loads((home / ".claude.json").read_text())
     assert claude["projects"] == {str(home / "work"): {"mcpServers": {}}}
