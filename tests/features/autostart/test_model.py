@@ -103,6 +103,7 @@ def test_the_environment_names_the_same_hub_and_holds_no_secret() -> None:
         "TOOLYARD_HOME": "/srv/yard",
         "TOOLYARD_PORT": "8000",
         "TOOLYARD_TOKEN": "only-for-this-test-0123456789",
+        "TOOLYARD_KEY": "only-for-this-test-0123456789-0123456789",
         "XDG_CONFIG_HOME": "/srv/config",
         "AWS_SECRET_ACCESS_KEY": "only-for-this-test",
     }
@@ -113,4 +114,4 @@ def test_the_environment_names_the_same_hub_and_holds_no_secret() -> None:
         "TOOLYARD_HOME": "/srv/yard",
         "TOOLYARD_PORT": "8000",
     }
-    assert secret_variables(env) == ["TOOLYARD_TOKEN"]
+    assert secret_variables(env) == ["TOOLYARD_TOKEN", "TOOLYARD_KEY"]

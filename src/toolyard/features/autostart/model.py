@@ -14,8 +14,6 @@ from typing import Final
 from toolyard.core.errors import ConfigError
 from toolyard.settings import HOME, SETTINGS
 
-SECRET: Final = frozenset({"token"})
-"""Settings that stay out of a file which others can read."""
 _PLACES: Final = ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", HOME)
 _STOP_SECONDS: Final = 45
 """More than a hub takes to let calls finish and to stop its servers."""
@@ -51,15 +49,18 @@ class UnitSpec:
 
 
 def service_environment(env: Mapping[str, str]) -> dict[str, str]:
-    """The variables of a terminal that a hub needs to be the same one: no secrets."""
-    settings = [setting.variable for setting in SETTINGS if setting.name not in SECRET]
+    """The variables of a terminal that a hub needs to be the same one.
+
+    No secrets: others can read the file.
+    """
+    settings = [setting.variable for setting in SETTINGS if not setting.is_secret]
     chosen = {name: env[name] for name in (*_PLACES, *settings) if env.get(name)}
     return {"PATH": _search_path(env.get("PATH", os.defpath)), **chosen}
 
 
 def secret_variables(env: Mapping[str, str]) -> list[str]:
     """The variables of a terminal that the service does not get, because they are secrets."""
-    settings = (setting for setting in SETTINGS if setting.name in SECRET)
+    settings = (setting for setting in SETTINGS if setting.is_secret)
     return [setting.variable for setting in settings if env.get(setting.variable)]
 
 
