@@ -25,3 +25,6 @@ compile requirements/dev.txt pyproject.toml --group dev --extra docker --extra k
 # What only the tests of the page, and only the site of the docs need: nobody else fetches it.
 compile requirements/ui.txt --group ui --constraint requirements/dev.txt "$@"
 compile requirements/docs.txt --group docs --constraint requirements/dev.txt "$@"
+# What only the container image has, and what only the one with launchers has.
+compile requirements/image.txt --group image --constraint requirements/runtime.txt "$@"
+compile requirements/launchers.txt --group launchers --constraint requirements/dev.txt "$@"

@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Make a base for the Dockerfile where no registry can be reached: Debian with Python, from the
+# mirror, the certificates and the settings of pip that this machine uses.
+#
+# usage: image_base.sh FILE.tar
+# Then:  docker import FILE.tar toolyard-base && docker build --build-arg PYTHON=toolyard-base .
+set -euo pipefail
+
+file=${1:?file of the image}
+if ! command -v mmdebstrap >/dev/null; then
+  [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null || { echo "needs mmdebstrap" >&2; exit 77; }
+  apt-get update -qq || true
+  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends mmdebstrap >&2
+fi
+mkdir -p "$(dirname "$file")"
+hooks=(--customize-hook='copy-in /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs')
+[ ! -f /etc/pip.conf ] || hooks+=(--customize-hook='copy-in /etc/pip.conf /etc')
+mmdebstrap --quiet --format=tar --variant=apt --include=ca-certificates,python3,python3-pip,python3-venv \
+  "${hooks[@]}" bookworm "$file.part"
+mv "$file.part" "$file"
+echo "made $file: $(du -h "$file" | cut -f1)" >&2
