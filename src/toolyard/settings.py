@@ -70,6 +70,10 @@ def _seconds(text: str) -> float:
     return value
 
 
+def _delay(text: str) -> float:
+    return 0.0 if text == "0" else _seconds(text)
+
+
 def _patience(text: str) -> float:
     return 0.0 if text == "never" else _seconds(text)
 
@@ -147,6 +151,8 @@ class Settings:
     token: str | None = field(default=None, repr=False)
     key: tuple[str, ...] = field(default=(), repr=False)
     replica: str = ""
+    probe_port: int = 0
+    probe_host: str = ""
     separator: str = "__"
     expose: Expose = "all"
     pinned: tuple[str, ...] = ()
@@ -166,6 +172,7 @@ class Settings:
     session_days: int = 7
     connection_limit: int = 2000
     unread_limit: int = 64 * _MIB
+    drain_delay: float = 0.0
     pins_new: New = "list"
     pins_found: Switch = "off"
     pins_launch: Launches = "catalog"
@@ -238,6 +245,16 @@ SETTINGS: Final = (
         "replica",
         _replica,
         "The name of this hub among those that share its state; in a cluster that of its pod.",
+    ),
+    Setting(
+        "probe_port",
+        _count(1, 65535),
+        "A port that answers `/health/live` and `/health/ready` alone, to anybody without a token.",
+    ),
+    Setting(
+        "probe_host",
+        _host,
+        "The address that port listens on, if not that of the HTTP doors; `0.0.0.0` for all.",
     ),
     Setting(
         "separator",
@@ -320,6 +337,12 @@ SETTINGS: Final = (
         _count(1024),
         "How much clients may leave unread in all; beyond it the slowest are cut off.",
         "bytes",
+    ),
+    Setting(
+        "drain_delay",
+        _delay,
+        "How long a hub that was told to stop still serves, is not ready, and sends clients away.",
+        "s",
     ),
     Setting(
         "pins_new",

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Final
 
-from toolyard.app.doors import bind_door, open_doors, say_unfindable
+from toolyard.app.doors import bind_door, bind_probes, open_doors, say_unfindable
 from toolyard.app.house import House
 from toolyard.core.errors import StoreError
 from toolyard.doors.http.address import local_url
@@ -15,6 +15,7 @@ from toolyard.doors.stdio.lines import serve_stdio
 from toolyard.feature import Feature
 from toolyard.features import FEATURES
 from toolyard.links.patience import Patience
+from toolyard.records.holding import hold_state
 from toolyard.records.runfile import RunDir
 from toolyard.settings import Settings
 
@@ -38,22 +39,26 @@ async def run(
 
     Raises:
         AlreadyRunningError: This user's hub is running already.
-        ConfigError: The address cannot be used.
+        ConfigError: The address cannot be used, or another hub has this state directory.
     """
     if stdio is not None:
         house = House(settings, patience, features)
         await house.live(lambda: serve_stdio(house.relay, settings.client_message_limit, stdio))
         return
     place = RunDir(settings.runtime_dir)
-    with _held(place) as trouble:
+    with (
+        _held(place) as trouble,
+        hold_state(settings.state_dir, settings.runtime_dir) as is_sole,
+    ):
         token = settings.token or place.token()
+        probes = bind_probes(settings)
         sock = bind_door(settings)
         url = local_url(settings, sock.getsockname()[1])
-        house = House(settings, patience, features, url)
+        house = House(settings, patience, features, url, is_sole=is_sole)
         if trouble is not None:
             say_unfindable(house, place, str(trouble))
         try:
-            await house.live(lambda: open_doors(house, place, sock, token, ready))
+            await house.live(lambda: open_doors(house, place, sock, probes, token, ready))
         finally:
             place.clear()
 

@@ -7,7 +7,8 @@ import logging
 import os
 import signal
 import socket
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
 from toolyard import __version__
@@ -21,6 +22,7 @@ from toolyard.core.problems import ProblemCode
 from toolyard.doors.http.address import EVERYWHERE, open_url, problems_of
 from toolyard.doors.http.door import HttpDoor
 from toolyard.doors.http.gate import Gate
+from toolyard.doors.http.probes import ProbeDoor
 from toolyard.doors.http.server import HttpServer, bind
 from toolyard.doors.http.unread import Unread
 from toolyard.doors.page.web import Pages, PageSessions
@@ -45,6 +47,7 @@ async def open_doors(
     house: House,
     place: RunDir,
     sock: socket.socket,
+    probes: socket.socket | None,
     token: str,
     ready: Callable[[str], None] | None,
 ) -> None:
@@ -52,30 +55,16 @@ async def open_doors(
     settings, stop = house.settings, house.stopping
     port: int = sock.getsockname()[1]
     house.board.post(Report("doors", problems=tuple(problems_of(settings, port))))
-    sessions = PageSessions()
-    gate = _make_gate(house, port, token, sessions)
     door = HttpDoor(
         house.board,
         house.relay,
-        make_session_ids(house.seal, house.replica, settings.session_days),
+        make_session_ids(house.seal, house.replica.id, settings.session_days),
         sessions=settings.session_limit,
         idle_seconds=settings.session_idle,
     )
     house.dismissals.listen(door.dismiss)
-
-    def link() -> str:
-        return f"{open_url(settings, port)}/open?code={sessions.new_code()}"
-
-    rest = _make_rest(house, sessions, link)
     unread = Unread(settings.unread_limit, asyncio.get_running_loop().time)
-    server = HttpServer(
-        gate,
-        door,
-        rest,
-        unread,
-        limit=settings.client_message_limit,
-        connections=settings.connection_limit,
-    )
+    server = _make_server(house, door, port, token, unread)
     lines = SocketDoor(
         house.relay,
         house.projects,
@@ -85,19 +74,55 @@ async def open_doors(
         unread,
         lambda: stop.comes_back,
     )
-    opened = asyncio.Event()
+    opened, closing = asyncio.Event(), asyncio.Event()
     house.pool.hold_back()
-    await _wait_first_picture(house)
     with _Signals(stop):
-        async with asyncio.TaskGroup() as group:
-            attached = group.create_task(_attach(house, place, lines, opened))
+        async with _probed(house, probes, opened, unread), asyncio.TaskGroup() as group:
+            await _wait_first_picture(house)
+            attached = group.create_task(_attach(house, place, lines, opened, closing))
             sweeping = group.create_task(door.sweep())
-            serving = group.create_task(server.run(sock, stop))
+            serving = group.create_task(server.run(sock, closing))
+            group.create_task(_drain(server, stop, settings.drain_delay, closing))
             await opened.wait()
             house.pool.let_in()
             await _be_found(house, place, port, serving, ready)
             await attached
             sweeping.cancel()
+
+
+def _make_server(house: House, door: HttpDoor, port: int, token: str, unread: Unread) -> HttpServer:
+    """The HTTP doors behind their gate."""
+    settings, sessions = house.settings, PageSessions()
+
+    def link() -> str:
+        return f"{open_url(settings, port)}/open?code={sessions.new_code()}"
+
+    return HttpServer(
+        _make_gate(house, port, token, sessions),
+        door,
+        _make_rest(house, sessions, link),
+        unread,
+        limit=settings.client_message_limit,
+        connections=settings.connection_limit,
+    )
+
+
+@asynccontextmanager
+async def _probed(
+    house: House, sock: socket.socket | None, opened: asyncio.Event, unread: Unread
+) -> AsyncIterator[None]:
+    """While inside, answer probes on a port of their own, if there is one."""
+    if sock is None:
+        yield
+        return
+
+    def has_started() -> bool:
+        return opened.is_set() and house.readiness.is_settled()
+
+    async with asyncio.TaskGroup() as group:
+        probing = group.create_task(ProbeDoor(has_started, house.stopping, unread).run(sock))
+        yield
+        probing.cancel()
 
 
 def _make_gate(house: House, port: int, token: str, sessions: PageSessions) -> Gate:
@@ -115,10 +140,22 @@ def _make_gate(house: House, port: int, token: str, sessions: PageSessions) -> G
     )
 
 
-async def _attach(house: House, place: RunDir, lines: SocketDoor, opened: asyncio.Event) -> None:
+async def _drain(
+    server: HttpServer, stop: asyncio.Event, seconds: float, closing: asyncio.Event
+) -> None:
+    """Let the doors close, once whoever balances between hubs had time to notice that we leave."""
+    await stop.wait()
+    server.leave()
+    await asyncio.sleep(seconds)
+    closing.set()
+
+
+async def _attach(
+    house: House, place: RunDir, lines: SocketDoor, opened: asyncio.Event, closing: asyncio.Event
+) -> None:
     """Serve whoever comes to the socket; where none can be made, the other doors open anyway."""
     try:
-        await lines.run(opened.set, house.stopping)
+        await lines.run(opened.set, closing)
     except OSError as error:
         say_unfindable(house, place, f"cannot listen in '{place.path}' ({error.strerror or error})")
         opened.set()
@@ -209,6 +246,24 @@ def bind_door(settings: Settings) -> socket.socket:
         f"cannot listen on {settings.host}:{settings.port} ({(last.strerror or str(last)).lower()})"
     )
     raise ConfigError(text, "choose another with --port") from last
+
+
+def bind_probes(settings: Settings) -> socket.socket | None:
+    """The socket of the door for probes; None if there is to be none.
+
+    Raises:
+        ConfigError: It cannot be had.
+    """
+    if not settings.probe_port:
+        return None
+    host = settings.probe_host or settings.host
+    try:
+        return bind(host, settings.probe_port)
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        text = f"cannot listen for probes on {host}:{settings.probe_port} ({why})"
+        hint = "set TOOLYARD_PROBE_PORT to a free port, TOOLYARD_PROBE_HOST to an address of yours"
+        raise ConfigError(text, hint) from None
 
 
 class _Signals:

@@ -10,6 +10,7 @@ from functools import partial
 
 from toolyard.app.keeping import back_up, close_state, keep_seen
 from toolyard.app.measures import bounds, limits, rules, view_key
+from toolyard.app.replica import make_replica
 from toolyard.app.tending import tend
 from toolyard.board import Board
 from toolyard.core.model import Remembered, Report
@@ -66,7 +67,6 @@ from toolyard.operation import own_tools
 from toolyard.records.addresses import AddressStore
 from toolyard.records.backups import Backups
 from toolyard.records.follow import Follower
-from toolyard.records.identity import hub_identity
 from toolyard.records.offer_cache import OfferCache
 from toolyard.records.secrets.expand import expand_server
 from toolyard.records.state import open_state
@@ -89,9 +89,17 @@ class House:
         patience: Patience,
         features: Sequence[Feature] = FEATURES,
         url: str = "",
+        *,
+        is_sole: bool = False,
     ) -> None:
-        """Build a house; `url` is the address of its doors, if it has any."""
+        """Build a house.
+
+        Args:
+            url: The address of its doors, if it has any.
+            is_sole: No other house keeps its state where this one does.
+        """
         self.settings = settings
+        self.replica = make_replica(settings, is_sole=is_sole)
         self.url = url
         self.features = features
         self.operations = [
@@ -133,12 +141,10 @@ class House:
         fetch = max(LocalPatience().fetch, settings.install_timeout)
         patience = LocalPatience(fetch=fetch, hold=fetch)
         self.local = Local(logs, fetches=settings.cache_dir / "fetching", patience=patience)
-        identity = hub_identity(settings.state_dir)
-        self.replica = settings.replica or identity[:12]
         self.seal = Seal(settings.key) if settings.key else None
         self.sites = Sites(
             self.local,
-            lambda site: make_executor(site, identity, logs),
+            lambda site: make_executor(site, self.replica, logs),
             lambda: self.board.snapshot.roster,
         )
         self.expand = partial(expand_server, os.environ)

@@ -23,6 +23,7 @@ from urllib.parse import quote
 import pytest
 
 from tests.executors.contract import Ground
+from tests.executors.replicas import alone
 from toolyard.core.model import Command
 from toolyard.core.sites import Site
 from toolyard.executors.docker import Docker
@@ -328,7 +329,7 @@ class Yard(Ground):
         self.site = Site("yard", "docker", host, (("image", IMAGE), *options.items()))
 
     def make(self) -> Docker:
-        return Docker(self.site, self.hub)
+        return Docker(self.site, alone(self.hub))
 
     def python(self, code: str, *args: str, **env: str) -> Command:
         return Command(("python3", "-c", code, *args), tuple(env.items()))

@@ -217,6 +217,7 @@ async def test_containers_name_hub_start_server_and_owner(yard: Yard) -> None:
 
     assert found["Labels"] == {
         "toolyard.hub": yard.hub,
+        "toolyard.replica": yard.hub,
         "toolyard.start": docker.start,
         "toolyard.server": "git hub/x",
         "toolyard.owner": "session-7",

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.executors.replicas import alone
 from tests.fixtures.ports import free_port
 from toolyard.core.errors import ConfigError, StartError
 from toolyard.core.model import Command
@@ -27,7 +28,7 @@ def site(host: str = "", **options: str) -> Site:
 
 
 async def failure(site: Site) -> StartError:
-    docker = Docker(site, "hub")
+    docker = Docker(site, alone("hub"))
     with pytest.raises(StartError) as caught:
         async with asyncio.timeout(20), docker.open(RUN):
             pass
@@ -58,7 +59,7 @@ def test_a_site_that_cannot_be_used_is_a_config_error(
     host: str, options: dict[str, str], text: str, hint: str
 ) -> None:
     with pytest.raises(ConfigError) as caught:
-        Docker(site(host, **options), "hub")
+        Docker(site(host, **options), alone("hub"))
 
     assert 'executor "yard"' in str(caught.value)
     assert text in str(caught.value)

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.executors.contract import Ground
+from tests.executors.replicas import alone
 from toolyard.core.model import Command
 from toolyard.core.sites import Site
 from toolyard.executors.kubernetes import Kubernetes
@@ -146,7 +147,7 @@ class Yonder(Ground):
         return Site("yonder", "kubernetes", "", tuple((usual | options).items()))
 
     def make(self, **options: str) -> Kubernetes:
-        return Kubernetes(self.site(**options), self.hub)
+        return Kubernetes(self.site(**options), alone(self.hub))
 
     def python(self, code: str, *args: str, **env: str) -> Command:
         return Command(("python3", "-I", "-c", code, *args), tuple(env.items()))

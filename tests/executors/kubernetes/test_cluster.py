@@ -36,6 +36,7 @@ spec: {hard: {pods: "0"}}
 DOOMED = """
 import asyncio, os, signal, sys
 from tests.executors.contract import STUBBORN_ECHO
+from tests.executors.replicas import alone
 from toolyard.core.model import Command
 from toolyard.core.placement import Run
 from toolyard.core.sites import Placement, Site
@@ -45,7 +46,7 @@ async def main():
     site = Site("yonder", "kubernetes", "", (("kubeconfig", sys.argv[1]), ("pull", "Never")))
     command = Command(("python3", "-c", STUBBORN_ECHO), (("KEY", "value"),))
     run = Run("doomed", command, Placement(image=sys.argv[2]), "session")
-    async with Kubernetes(site, sys.argv[3]).open(run) as pipes:
+    async with Kubernetes(site, alone(sys.argv[3])).open(run) as pipes:
         print(pipes.where, flush=True)
         os.kill(os.getpid(), signal.SIGKILL)
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.executors.contract import get, greeter
+from tests.executors.replicas import alone
 from toolyard.core.errors import ConfigError, StartError
 from toolyard.core.model import Command
 from toolyard.core.placement import Run
@@ -51,7 +52,7 @@ def at(context: str = "", **options: str) -> Site:
 
 async def refusal(site: Site, run: Run = RUN) -> StartError:
     """What trying to run a server there fails with."""
-    executor = Kubernetes(site, "hub")
+    executor = Kubernetes(site, alone("hub"))
     try:
         with pytest.raises(StartError) as caught:
             async with asyncio.timeout(20), executor.open(run):
@@ -162,18 +163,18 @@ async def test_what_no_cluster_can_do_is_refused_before_one_is_asked() -> None:
 
 def test_an_option_that_is_wrong_is_refused_at_once() -> None:
     with pytest.raises(ConfigError, match="colour"):
-        Kubernetes(at(colour="blue"), "hub")
+        Kubernetes(at(colour="blue"), alone("hub"))
 
 
 async def test_sweeping_where_no_cluster_is_fails_with_a_hint(home: Path) -> None:
-    executor = Kubernetes(at(kubeconfig=write(home, "http://127.0.0.1:1")), "hub")
+    executor = Kubernetes(at(kubeconfig=write(home, "http://127.0.0.1:1")), alone("hub"))
     with pytest.raises(StartError, match="cannot be reached"):
         await executor.sweep()
     await executor.close()
 
 
 async def test_without_an_address_of_this_machine_there_is_no_way_back() -> None:
-    executor = Kubernetes(at(), "hub")
+    executor = Kubernetes(at(), alone("hub"))
     with pytest.raises(StartError, match="no way") as caught:
         async with executor.reach(80):
             pass
@@ -181,14 +182,14 @@ async def test_without_an_address_of_this_machine_there_is_no_way_back() -> None
 
 
 async def test_an_address_of_this_machine_leads_to_its_loopback() -> None:
-    executor = Kubernetes(at(reach="127.0.0.2"), "hub")
+    executor = Kubernetes(at(reach="127.0.0.2"), alone("hub"))
     async with greeter() as port, executor.reach(port) as address:
         assert address.startswith("127.0.0.2:")
         assert await get(f"http://{address}/") == "hello from the hub"
 
 
 async def test_any_other_host_is_taken_as_it_is() -> None:
-    executor = Kubernetes(at(reach="hub.example.invalid"), "hub")
+    executor = Kubernetes(at(reach="hub.example.invalid"), alone("hub"))
     async with executor.reach(8080) as address:
         assert address == "hub.example.invalid:8080"
 

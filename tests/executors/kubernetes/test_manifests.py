@@ -25,7 +25,7 @@ from toolyard.executors.kubernetes.options import OPTIONS, Options, read
 
 VERSIONS = ("1.25", "1.37")
 """The oldest and the newest that we have the schemas of."""
-OWNERSHIP = Ownership("hub", "start", "yard", "0f0e")
+OWNERSHIP = Ownership("hub", "one", "start", "yard", "0f0e")
 OPTIONS_USED = Options(
     image="img:1", service_account="sa", pull_secret="reg", expose="ingress", ingress_class="nginx"
 )

@@ -20,6 +20,8 @@ WAITING: Final = 1024
 """Connections that the system keeps for us until they are taken."""
 AT_ONCE: Final = 64
 """Taken before those that are open get their turn again."""
+ATTACH_SECONDS: Final = 1.0
+"""The time in which those taken last are attached."""
 PAUSE_SECONDS: Final = 1.0
 LOG_SECONDS: Final = 60.0
 """The time after which the same trouble is worth another line."""
@@ -50,26 +52,32 @@ class Acceptor:
         self._watch()
 
     async def close(self) -> None:
-        """Take no more, and let those go that nobody has taken."""
+        """Take those who have connected already, and no more."""
+        for _ in range(WAITING // AT_ONCE):
+            if not self._take():
+                break
         self._loop.remove_reader(self._sock)
         if self._timer is not None:
             self._timer.cancel()
         self._sock.close()
+        await self._tasks.settle(ATTACH_SECONDS)
         await self._tasks.close()
 
     def _watch(self) -> None:
         self._loop.add_reader(self._sock, self._take)
 
-    def _take(self) -> None:
+    def _take(self) -> bool:
+        """Take some of those who wait; whether there may be more."""
         for _ in range(AT_ONCE):
             try:
                 taken, _ = self._sock.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
-                return
+                return False
             except OSError as error:
                 self._pause(error)
-                return
+                return False
             self._tasks.start(self._attach(taken))
+        return True
 
     async def _attach(self, taken: socket.socket) -> None:
         try:

@@ -7,6 +7,7 @@ and no task. Whoever serves a request is told when its client hangs up.
 from __future__ import annotations
 
 import asyncio
+import select
 from collections import deque
 from math import inf
 from typing import Final, Protocol, cast
@@ -25,6 +26,10 @@ BODY_IDLE_SECONDS: Final = 30.0
 BODY_SECONDS: Final = 300.0
 """The time that a body may take in all, however steadily it trickles."""
 KEEP_ALIVE_SECONDS: Final = 30.0
+LINGER_SECONDS: Final = 0.1
+"""The time that a client has for a request that was on its way when we began to leave."""
+STALLED_SECONDS: Final = 1.0
+"""The same for the next piece of one that had begun to arrive."""
 STRANGER_BYTES: Final = 64 << 10
 """The most that a client without a token may leave unread: it is given small files alone."""
 PIPELINED: Final = 16
@@ -79,13 +84,18 @@ class InboundConnection(asyncio.Protocol):
         self._unheard = 0
         """Bytes since the parser last gave anything: it keeps a header until it is whole."""
         self._request: Request | None = None
+        self._is_reading = False
+        """True from the first byte of a request to its last."""
         self._body: bytes | bytearray = b""
         self._body_end = inf
         self._refused: tuple[int, str] | None = None
         """The last answer of this connection; nothing after it is read."""
         self._unread = inf
         self._writable: asyncio.Event | None = None
-        self.closing = False
+        self._is_leaving = False
+        """True once the next answer is to be the last."""
+        self._is_closing = False
+        """True once nothing but that answer is waited for."""
         self.here = b""
         """The host and port that the client has connected to."""
         self.is_known = False
@@ -169,11 +179,19 @@ class InboundConnection(asyncio.Protocol):
 
     cut_off = abort
 
+    def leave(self) -> None:
+        """Say with the next answer that it is the last: the client must ask elsewhere then."""
+        self._is_leaving = True
+        owed = self._waiting[-1][1] if self._waiting else self._reply
+        if owed is not None and not owed.streaming:  # a stream has said already that others follow
+            owed.keep = False
+
     def close_when_idle(self) -> None:
-        """Take no further request; hang up once what is under way is answered."""
-        self.closing = True
+        """Hang up once what is under way is answered, and what is on its way has had its time."""
+        self.leave()
+        self._is_closing = True
         if self._reply is None:
-            self._close()
+            self._linger()
 
     # The parser.
 
@@ -182,6 +200,7 @@ class InboundConnection(asyncio.Protocol):
         self._url, self._headers, self._head_size, self._unheard = b"", [], 0, 0
         self._body, self._body_end = b"", inf
         self._request = None
+        self._is_reading = True
 
     def on_url(self, url: bytes) -> None:
         """A piece of the target."""
@@ -232,12 +251,13 @@ class InboundConnection(asyncio.Protocol):
     def on_message_complete(self) -> None:
         """Serve the request, or keep it until the one before is answered."""
         request, self._request = self._request, None
+        self._is_reading = False
         if self._refused is not None or request is None:
             return
         self._deadline = inf  # it is our move: the client may wait as long as it likes
         self._unheard = 0
         request.body, self._body = bytes(self._body), b""
-        keep = self._parser.should_keep_alive() and not self.closing
+        keep = self._parser.should_keep_alive() and not self._is_leaving
         plain = self._parser.get_http_version() == "1.0"
         reply = HttpReply(self, keep, plain, bare=request.method == "HEAD")
         if self._reply is None:
@@ -267,8 +287,8 @@ class InboundConnection(asyncio.Protocol):
             self._loop.call_soon(self._handler.serve, request, self._reply)
         elif self._refused is not None:
             self._part()
-        elif self.closing:
-            self._close()
+        elif self._is_closing:
+            self._linger()
         else:
             self._patience(KEEP_ALIVE_SECONDS)
 
@@ -331,6 +351,21 @@ class InboundConnection(asyncio.Protocol):
         self._transport.close()
         self._patience(KEEP_ALIVE_SECONDS)
 
+    def _linger(self) -> None:
+        """Give a request that is on its way a moment, and one that has begun to arrive another."""
+        if self._transport.is_closing():
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._patience(STALLED_SECONDS if self._is_reading else LINGER_SECONDS)
+
+    def _has_more(self) -> bool:
+        """Tell whether a request has arrived that was not read yet: to hang up would lose it."""
+        poll = select.poll()
+        poll.register(self._transport.get_extra_info("socket").fileno(), select.POLLIN)
+        return bool(poll.poll(0))
+
     def _patience(self, seconds: float) -> None:
         """Wait so long for the client's next move; one timer serves them all."""
         self._deadline = self._loop.time() + seconds
@@ -346,7 +381,10 @@ class InboundConnection(asyncio.Protocol):
         self._timer = None
         unread, before = self._transport.get_write_buffer_size(), self._unread
         if not unread and not self._transport.is_closing():
-            self._close()
+            if not self._is_reading and self._has_more():
+                self._patience(LINGER_SECONDS)
+            else:
+                self._close()
         elif unread < before:
             self._patience(KEEP_ALIVE_SECONDS)
             self._unread = unread

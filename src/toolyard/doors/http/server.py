@@ -52,6 +52,7 @@ class HttpServer:
         self._strangers: dict[InboundConnection, None] = {}
         """Those on which nobody has shown a token yet, the oldest first."""
         self._idle = asyncio.Event()
+        self._is_leaving = False
 
     async def run(self, sock: socket.socket, stop: asyncio.Event) -> None:
         """Serve until told to stop, then let what is under way finish, within bounds."""
@@ -59,9 +60,16 @@ class HttpServer:
         try:
             await stop.wait()
         finally:
+            self.leave()
             await acceptor.close()
             await self._drain()
             await self._tasks.close()
+
+    def leave(self) -> None:
+        """Go on serving, but make every answer the last of its connection."""
+        self._is_leaving = True
+        for connection in self._connections:
+            connection.leave()
 
     async def _drain(self) -> None:
         self._mcp.end_streams()
@@ -94,7 +102,7 @@ class HttpServer:
         if not isinstance(judged, Caller):
             return judged
         if judged is NOBODY:
-            return _unwanted_body(request)
+            return unwanted_body(request)
         if not connection.is_known:
             connection.is_known = True
             self._strangers.pop(connection, None)
@@ -118,6 +126,8 @@ class HttpServer:
         """Keep a connection; where there is no room, that of a stranger ends for it."""
         self._connections.add(connection)
         self._strangers[connection] = None
+        if self._is_leaving:
+            connection.leave()
         if len(self._connections) > self._most and len(self._strangers) > 1:
             self._drop(next(iter(self._strangers)))
 
@@ -142,7 +152,7 @@ class HttpServer:
         self._idle.set()
 
 
-def _unwanted_body(request: Request) -> tuple[int, str] | None:
+def unwanted_body(request: Request) -> tuple[int, str] | None:
     """Refuse what a caller without a token wants to send: nothing that is open takes any of it."""
     for name, value in request.headers:
         if name == b"transfer-encoding" or (name == b"content-length" and value != b"0"):

@@ -14,6 +14,7 @@ from toolyard.core.errors import StartError
 from toolyard.core.jsontypes import JsonObject
 from toolyard.core.placement import Run
 from toolyard.core.ports import Address, Pipes
+from toolyard.core.replicas import Replica
 from toolyard.core.sites import Site
 from toolyard.executors.docker import spec
 from toolyard.executors.docker.attach import ContainerChild
@@ -32,12 +33,12 @@ _CPUS = 2.0  # a server in trouble leaves the rest of a machine usable
 
 
 class Docker:
-    """Runs servers in containers; `hub` is the lasting name of the hub that owns them."""
+    """Runs servers in containers, which carry the names of the replica that owns them."""
 
     def __init__(
         self,
         site: Site,
-        hub: str,
+        replica: Replica,
         *,
         logs: Path | None = None,
         progress: Callable[[str], None] = _log.info,
@@ -50,7 +51,12 @@ class Docker:
         self._site = site
         self._host = read_host(site)
         self._defaults = read_defaults(site)
-        self._labels = {spec.HUB: hub, spec.START: uuid.uuid4().hex}
+        self._replica = replica
+        self._labels = {
+            spec.HUB: replica.hub,
+            spec.REPLICA: replica.id,
+            spec.START: uuid.uuid4().hex,
+        }
         self._logs = logs
         self._progress = progress
         self._daemon: Daemon | None = None
@@ -101,7 +107,7 @@ class Docker:
             yield address
 
     async def sweep(self) -> tuple[str, ...]:
-        """Remove the containers that earlier starts of this hub left; return their names.
+        """Remove what earlier starts, and replicas that are gone, left; return the containers.
 
         Raises:
             StartError: The daemon cannot be reached.
@@ -110,7 +116,8 @@ class Docker:
         label = f"{spec.HUB}={self._labels[spec.HUB]}"
         with translated(daemon.host):
             containers = await daemon.api.containers.list(all=True, filters={"label": [label]})
-            left = [one for one in containers if self._is_left(one["Labels"])]
+            gone = await self._replica.find_gone(_replica_of(one["Labels"]) for one in containers)
+            left = [one for one in containers if self._is_left(one["Labels"], gone)]
             for container in left:
                 await remove(daemon, container.id)
         return tuple(
@@ -140,8 +147,8 @@ class Docker:
         if daemon is not None:
             await daemon.close()
 
-    def _is_left(self, labels: dict[str, str]) -> bool:
-        return labels.get(spec.START) != self.start
+    def _is_left(self, labels: dict[str, str], gone: frozenset[str]) -> bool:
+        return labels.get(spec.START) != self.start and _replica_of(labels) in gone
 
     async def _connected(self) -> Daemon:
         """Return a daemon that answers; one that was lost is connected to anew."""
@@ -243,3 +250,7 @@ def _pairs(run: Run) -> tuple[str, ...]:
 def _step(image: str, step: JsonObject) -> str:
     parts = (image, step.get("id", ""), step.get("status", ""), step.get("progress", ""))
     return " ".join(str(part) for part in parts if part)
+
+
+def _replica_of(labels: dict[str, str]) -> str:
+    return labels.get(spec.REPLICA, "")

@@ -11,6 +11,7 @@ from toolyard.core.placement import Run
 from toolyard.executors.docker.host import Defaults
 
 HUB: Final = "toolyard.hub"
+REPLICA: Final = "toolyard.replica"
 START: Final = "toolyard.start"
 SERVER: Final = "toolyard.server"
 OWNER: Final = "toolyard.owner"

@@ -12,6 +12,7 @@ from typing import Final
 
 from toolyard.core.placement import Run
 from toolyard.core.ports import Address, Pipes
+from toolyard.core.replicas import Replica
 from toolyard.core.sites import Site
 from toolyard.executors.kubernetes import manifests
 from toolyard.executors.kubernetes.api import Api, ApiError
@@ -21,6 +22,7 @@ from toolyard.executors.kubernetes.context import connect
 from toolyard.executors.kubernetes.manifests import (
     GRACE,
     HUB,
+    REPLICA,
     RUN,
     START,
     Ownership,
@@ -46,10 +48,10 @@ class Kubernetes:
         ConfigError: An option is unknown, or its value cannot be used.
     """
 
-    def __init__(self, site: Site, hub: str, *, logs: Path | None = None) -> None:
+    def __init__(self, site: Site, replica: Replica, *, logs: Path | None = None) -> None:
         self._site = site
         self._options: Options = read(site)
-        self._hub = hub
+        self._replica = replica
         self._start = secrets.token_hex(8)
         self._logs = logs
         self._api: Api | None = None
@@ -71,7 +73,7 @@ class Kubernetes:
         """
         name = f"toolyard-{manifests.slug(run.name)}-{secrets.token_hex(5)}"
         # A run that a cluster cannot have is refused before anything is created.
-        manifests.pod(run, self._options, Ownership(self._hub, self._start, "default"), name)
+        manifests.pod(run, self._options, self._ownership("default"), name)
         api = await self._connected()
         log = LogFile(self._logs, run.name) if self._logs else None
         running = ClusterRun(api, self._options, self._watches, run, name, log)
@@ -92,25 +94,54 @@ class Kubernetes:
             yield address
 
     async def sweep(self) -> tuple[str, ...]:
-        """Delete the objects that other starts of this hub left; return their names.
+        """Delete the objects of earlier starts, and of replicas that are gone; return their names.
 
         Raises:
             StartError: The cluster cannot be reached, or does not allow it.
         """
         api = await self._connected()
         await self._delete_leftovers(api)
-        others = f"{HUB}={label(self._hub)},{START}!={self._start}"
+        others = f"{HUB}={label(self._replica.hub)},{START}!={self._start}"
         swept = []
         for kind in _SWEPT:
-            for name in await _names(api, kind, others):
+            for name in await self._left(api, kind, others):
                 await api.delete(kind, name, grace=GRACE if kind == "Pod" else None)
                 swept.append(f"{kind.lower()} {api.namespace}/{name}")
         # Last: the secrets that they own go with them, because these cannot be listed.
-        for name in await _names(api, "ConfigMap", others):
+        for name in await self._left(api, "ConfigMap", others):
             await api.delete("ConfigMap", name)
         if swept:
-            await _until_gone(api, others)
+            await self._until_gone(api, others)
         return tuple(swept)
+
+    async def _left(self, api: Api, kind: str, selector: str) -> list[str]:
+        """Name the objects with these labels whose replica is gone."""
+        return _names(await self._of_gone((await api.list(kind, selector))["items"]))
+
+    async def _of_gone(self, items: list[Manifest]) -> list[Manifest]:
+        gone = await self._replica.find_gone(_replica_of(item) for item in items)
+        return [item for item in items if _replica_of(item) in gone]
+
+    async def _until_gone(self, api: Api, selector: str) -> None:
+        """Wait until no pod with these labels is left of a replica that is gone."""
+        pods = await api.list("Pod", selector)
+        version = pods["metadata"]["resourceVersion"]
+        stopping = await self._of_gone(pods["items"])
+        left = set(_names(stopping))
+        for pod in stopping:
+            await _delete_stale(api, pod)
+        async with api.watch("Pod", selector, version, _SWEEP_WAIT) as events:
+            while left:
+                event = await anext(events, None)
+                if event is None:
+                    return
+                pod = event["object"]
+                if event["type"] == "BOOKMARK" or pod["metadata"]["name"] not in left:
+                    continue
+                if event["type"] == "DELETED":
+                    left.discard(pod["metadata"]["name"])
+                else:
+                    await _delete_stale(api, pod)
 
     async def close(self) -> None:
         """Delete the owner of all objects of this start, and close the connection."""
@@ -120,7 +151,7 @@ class Kubernetes:
                 return
             try:
                 await self._delete_leftovers(api)
-                await api.delete("ConfigMap", self._ownership(api).anchor)
+                await api.delete("ConfigMap", self._ownership(api.namespace).anchor)
             except ApiError as error:
                 _log.warning("something may be left for the next start to sweep: %s", error)
             finally:
@@ -141,18 +172,18 @@ class Kubernetes:
                 self._api = api
             return self._api
 
-    def _ownership(self, api: Api, uid: str = "") -> Ownership:
-        return Ownership(self._hub, self._start, api.namespace, uid)
+    def _ownership(self, namespace: str, uid: str = "") -> Ownership:
+        return Ownership(self._replica.hub, self._replica.id, self._start, namespace, uid)
 
     async def _anchored(self, api: Api) -> Ownership:
         """Make sure that the owner of all our objects exists."""
         await self._delete_leftovers(api)
         async with self._gate:
-            ownership = self._ownership(api)
+            ownership = self._ownership(api.namespace)
             anchor = await api.get("ConfigMap", ownership.anchor)
             if anchor is None:
                 anchor = await api.create(manifests.anchor(ownership))
-            return self._ownership(api, anchor["metadata"]["uid"])
+            return self._ownership(api.namespace, anchor["metadata"]["uid"])
 
     async def _delete_leftovers(self, api: Api) -> None:
         """Delete objects that could not be deleted while the cluster was unreachable."""
@@ -166,26 +197,12 @@ class Kubernetes:
                 raise
 
 
-async def _names(api: Api, kind: str, selector: str) -> list[str]:
-    return [item["metadata"]["name"] for item in (await api.list(kind, selector))["items"]]
+def _names(items: list[Manifest]) -> list[str]:
+    return [item["metadata"]["name"] for item in items]
 
 
-async def _until_gone(api: Api, selector: str) -> None:
-    """Wait until no pod has these labels."""
-    pods = await api.list("Pod", selector)
-    left = {pod["metadata"]["name"] for pod in pods["items"]}
-    version = pods["metadata"]["resourceVersion"]
-    for pod in pods["items"]:
-        await _delete_stale(api, pod)
-    async with api.watch("Pod", selector, version, _SWEEP_WAIT) as events:
-        while left:
-            event = await anext(events, None)
-            if event is None:
-                return
-            if event["type"] == "DELETED":
-                left.discard(event["object"]["metadata"]["name"])
-            elif event["type"] != "BOOKMARK":
-                await _delete_stale(api, event["object"])
+def _replica_of(item: Manifest) -> str:
+    return str(item["metadata"].get("labels", {}).get(REPLICA, ""))
 
 
 async def _delete_stale(api: Api, pod: Manifest) -> None:

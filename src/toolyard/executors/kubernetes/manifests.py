@@ -16,6 +16,7 @@ from toolyard.executors.kubernetes.options import Options
 
 PREFIX: Final = "toolyard.io"
 HUB: Final = f"{PREFIX}/hub"
+REPLICA: Final = f"{PREFIX}/replica"
 START: Final = f"{PREFIX}/start"
 RUN: Final = f"{PREFIX}/run"
 SERVER: Final = f"{PREFIX}/server"
@@ -31,9 +32,10 @@ _VARIABLE = re.compile(r"[-._a-zA-Z][-._a-zA-Z0-9]*")
 
 @dataclass(frozen=True, slots=True)
 class Ownership:
-    """The owner of objects in a cluster: a hub, one of its starts, and the namespace."""
+    """The owner of objects in a cluster: a hub, its replica, one start of that, the namespace."""
 
     hub: str
+    replica: str
     start: str
     namespace: str
     uid: str = ""
@@ -67,7 +69,7 @@ def anchor(ownership: Ownership) -> Manifest:
         "metadata": {
             "name": ownership.anchor,
             "namespace": ownership.namespace,
-            "labels": _without_empty({HUB: label(ownership.hub), START: label(ownership.start)}),
+            "labels": _without_empty(_names(ownership)),
         },
     }
 
@@ -207,8 +209,7 @@ def _pod_spec(run: Run, options: Options, name: str) -> Manifest:
 def _metadata(run: Run, ownership: Ownership, name: str, owners: list[Manifest]) -> Manifest:
     labels = {
         "app.kubernetes.io/managed-by": "toolyard",
-        HUB: label(ownership.hub),
-        START: label(ownership.start),
+        **_names(ownership),
         RUN: name,
         SERVER: label(run.name),
         OWNER: label(run.owner),
@@ -220,6 +221,11 @@ def _metadata(run: Run, ownership: Ownership, name: str, owners: list[Manifest])
         "annotations": _without_empty({SERVER: _printable(run.name), OWNER: _printable(run.owner)}),
     }
     return metadata | ({"ownerReferences": owners} if owners else {})
+
+
+def _names(ownership: Ownership) -> dict[str, str]:
+    names = {HUB: ownership.hub, REPLICA: ownership.replica, START: ownership.start}
+    return {key: label(name) for key, name in names.items()}
 
 
 def _anchored(ownership: Ownership) -> list[Manifest]:

@@ -72,7 +72,7 @@ def _sidecar(run: Run, options: Options) -> tuple[Manifest, list[Manifest]]:
 
 
 def _shared(run: Run, options: Options) -> list[Manifest]:
-    ownership, name = Ownership("", "", options.namespace), _name(run)
+    ownership, name = Ownership("", "", "", options.namespace), _name(run)
     return [
         manifests.deployment(run, options, ownership, name),
         manifests.service(run, ownership, name, ""),

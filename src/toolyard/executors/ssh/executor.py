@@ -39,14 +39,14 @@ _DRAIN_SECONDS = 0.5
 class Ssh:
     """Runs servers on one host; connections are opened when needed and shared.
 
-    `hub` names the hub across its restarts; `eof` and `term` are the seconds a server gets to
+    `replica` names the hub across its restarts; `eof` and `term` are the seconds a server gets to
     leave before the next, ruder step.
     """
 
     def __init__(
         self,
         site: Site,
-        hub: str,
+        replica: str,
         *,
         logs: Path | None = None,
         eof: float = 2.0,
@@ -57,7 +57,7 @@ class Ssh:
         self._eof = eof
         self._rounds = max(1, round(term / _ROUND))
         # A digest, because the reaper searches for it in a text without knowing its end.
-        self._hub = hashlib.sha256(f"{hub}\0{site.name}".encode()).hexdigest()[:32]
+        self._hub = hashlib.sha256(f"{replica}\0{site.name}".encode()).hexdigest()[:32]
         self._owner = uuid.uuid4().hex
         self._connections: list[SshConnection] = []
         self._leftovers: list[str] = []

@@ -273,10 +273,11 @@ def stop_running(context: CliContext, *, comes_back: bool = False) -> HubState |
         # It does not listen any more; that process is still ours to end.
         if state.is_alive:
             os.kill(state.pid, signal.SIGTERM)
-    pause, deadline = threading.Event(), time.monotonic() + STOP_PATIENCE
+    patience = STOP_PATIENCE + float(state.variables.get("TOOLYARD_DRAIN_DELAY") or 0)
+    pause, deadline = threading.Event(), time.monotonic() + patience
     while state.is_alive:
         if time.monotonic() > deadline:
-            text = f"the hub (pid {state.pid}) did not stop within {STOP_PATIENCE:g} s"
+            text = f"the hub (pid {state.pid}) did not stop within {patience:g} s"
             raise CommandError(text, f"look into {context.run_dir.log}", Exit.TIMEOUT)
         pause.wait(PAUSE)
     return state

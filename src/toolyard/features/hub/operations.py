@@ -35,7 +35,7 @@ class Live(Struct, frozen=True):
 
 
 class Ready(Struct, frozen=True):
-    """Whether no server is waited for: lists are complete, or their gaps explained."""
+    """Whether no server is waited for, so that lists are complete, and the hub is not leaving."""
 
     ready: bool
 
@@ -74,8 +74,8 @@ async def get_live(yard: Yard, order: NoInput) -> Live:
 
 @operation("GET", "/health/ready", tag="health", errors=(503,))
 async def get_ready(yard: Yard, order: NoInput) -> WithStatus[Ready]:
-    """Are its lists complete?"""
-    ready = yard.part(Readiness).is_settled()
+    """Are its lists complete, and is it going to stay?"""
+    ready = yard.part(Readiness).is_settled() and not yard.part(Stopping).is_set()
     return WithStatus(Ready(ready), 200 if ready else 503)
 
 

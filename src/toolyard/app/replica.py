@@ -1,0 +1,25 @@
+"""The hub of this process, as others see it that share its yard."""
+
+from __future__ import annotations
+
+import os
+
+from toolyard.core.replicas import Replica
+from toolyard.records.identity import hub_identity, replica_identity
+from toolyard.settings import Settings
+
+
+def make_replica(settings: Settings, *, is_sole: bool) -> Replica:
+    """Give the hub of this process its names.
+
+    Args:
+        is_sole: It holds the lock of the state directory, so no other replica of its yard lives.
+    """
+    hub = hub_identity(settings.state_dir)
+    place = settings.runtime_dir if is_sole else settings.runtime_dir / str(os.getpid())
+    id_ = settings.replica or replica_identity(hub, place)
+
+    async def live_replicas() -> frozenset[str] | None:
+        return frozenset({id_}) if is_sole else None
+
+    return Replica(hub, id_, live_replicas)
