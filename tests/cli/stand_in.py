@@ -98,14 +98,18 @@ class StandIn:
         self.stopped = threading.Event()
         self.token = ""
         self._later: dict[int, Callable[[], None]] = {}
+        self._turn = threading.Lock()
 
     def after(self, questions: int, change: Callable[[], None]) -> None:
         """Do something once so many questions were asked."""
         self._later[questions] = change
 
     def answer(self, path: str, body: Any) -> tuple[int, Any]:
-        self.asked.append((path, body))
-        self._later.pop(len(self.asked), lambda: None)()
+        with self._turn:  # two may ask at once, and then each counts
+            self.asked.append((path, body))
+            change = self._later.pop(len(self.asked), None)
+        if change is not None:
+            change()
         if self.refuse is not None:
             return self.refuse
         route, _, query = path.partition("?")

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.doors.doors import Doors, Raw, open_doors
+from toolyard.doors.http.server import bind
 
 SECOND = "127.0.0.2"
 """An address of this machine that is not among the names that are always taken."""
@@ -88,3 +89,8 @@ async def test_a_hub_that_took_another_port_says_so(home: Path) -> None:
             assert problem["code"] == "port-moved"
             assert str(wanted) in problem["text"] and str(doors.port) in problem["text"]
             assert "toolyard restart" in problem["hint"]
+
+
+def test_a_port_belongs_to_one_hub_also_while_it_starts() -> None:
+    with bind("127.0.0.1", 0) as sock, pytest.raises(OSError, match="in use"):
+        bind("127.0.0.1", sock.getsockname()[1])

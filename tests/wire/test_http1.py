@@ -6,7 +6,7 @@ import asyncio
 import gc
 import socket
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
@@ -314,27 +314,37 @@ async def test_connections_that_nobody_needs_are_closed_and_those_at_work_are_no
 
 
 class Clock:
-    """The running loop, at moments that a test has chosen."""
+    """The running loop, with a clock that stands still until it is set, and then goes on.
 
-    def __init__(self, moments: Iterable[float]) -> None:
+    It goes on by 20 ms whenever somebody looks at it.
+    """
+
+    def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._moments = iter(moments)
+        self._now = self._step = 0.0
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._loop, name)
 
+    def set(self, now: float) -> None:
+        self._now, self._step = now, 0.02
+
     def time(self) -> float:
-        return next(self._moments)
+        now = self._now
+        self._now += self._step
+        return now
 
 
 async def test_no_connection_is_forgotten_when_the_clock_goes_on_while_they_are_looked_at() -> None:
     async with yard(PLAIN, idle_seconds=0.1) as (server, pool):
-        pool.loop = Clock([0.0] * 20 + [0.09] + [0.11] * 20)  # type: ignore[assignment]
+        pool.loop = clock = Clock()  # type: ignore[assignment]
         ears = [Ear() for _ in range(20)]
         for ear in ears:
             pool.send(REQUEST, ear)
         for ear in ears:
             await ear.over.wait()
+
+        clock.set(0.09)
 
         await until(lambda: server.open == 0)
 

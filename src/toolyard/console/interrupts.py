@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import select
 import signal
-import threading
+from contextlib import suppress
 from types import FrameType
 from typing import Any
 
@@ -11,10 +13,15 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interrupts:
-    """While inside, an interrupt is noted, and raised where it is asked for."""
+    """While inside, an interrupt is noted, and raised where it is asked for.
+
+    It is noted in a pipe: a handler may run between any two instructions of ours, also of those
+    that hold a lock, and an exception that it raised in a finalizer would be lost.
+    """
 
     def __init__(self) -> None:
-        self._noted = threading.Event()
+        self._reader, self._writer = os.pipe()
+        os.set_blocking(self._writer, False)
         self._before: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> Interrupts:
@@ -25,6 +32,8 @@ class Interrupts:
     def __exit__(self, *_: object) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
+        os.close(self._reader)
+        os.close(self._writer)
 
     def check(self) -> None:
         """Go on, unless somebody interrupted.
@@ -40,8 +49,9 @@ class Interrupts:
         Raises:
             KeyboardInterrupt: Somebody did.
         """
-        if self._noted.wait(seconds) if seconds else self._noted.is_set():
+        if select.select([self._reader], [], [], seconds)[0]:
             raise KeyboardInterrupt
 
     def _note(self, _number: int, _frame: FrameType | None) -> None:
-        self._noted.set()
+        with suppress(BlockingIOError):  # it is full of them already
+            os.write(self._writer, b"!")

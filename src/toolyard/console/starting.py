@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ import click
 
 from toolyard.console.context import CliContext
 from toolyard.console.exits import Exit
+from toolyard.console.interrupts import Interrupts
 
 if TYPE_CHECKING:
     from toolyard.console.control import Control
@@ -36,7 +36,8 @@ def follow_start(context: CliContext, server: str, start: Callable[[], object]) 
         context.terminal.note("note: no hub is running; start one with: toolyard up --detach")
         return None
     try:
-        return _follow(context, hub, server, start)
+        with Interrupts() as interrupts:
+            return _follow(context, hub, server, start, interrupts)
     except KeyboardInterrupt:
         context.terminal.progress("")
         name = server.rpartition("@")[0]
@@ -82,9 +83,13 @@ def _show(context: CliContext, row: ServerRow) -> None:
 
 
 def _follow(
-    context: CliContext, hub: Control, server: str, start: Callable[[], object]
+    context: CliContext,
+    hub: Control,
+    server: str,
+    start: Callable[[], object],
+    interrupts: Interrupts,
 ) -> ServerRow | None:
-    pause, began = threading.Event(), time.monotonic()
+    began = time.monotonic()
     end = began + max(context.settings.start_timeout, context.settings.install_timeout) + MARGIN
     is_asked = False
     while True:
@@ -97,7 +102,7 @@ def _follow(
             start()
         status = "starting" if row.status == "known" else row.status
         context.terminal.progress(f"{row.alias}: {status}, {now - began:.0f} s")
-        pause.wait(PAUSE)
+        interrupts.pause(PAUSE)
 
 
 def _find(hub: Control, server: str) -> ServerRow | None:

@@ -36,7 +36,7 @@ class Acceptor:
         make: Callable[[], asyncio.Protocol],
         make_room: Callable[[], bool],
     ) -> None:
-        """Listen on a bound socket.
+        """Take the connections of a listening socket.
 
         Args:
             make_room: Called when there is no descriptor left; whether it has given some back.
@@ -48,7 +48,6 @@ class Acceptor:
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
         self._logged = -inf
-        sock.listen(WAITING)
         self._watch()
 
     async def close(self) -> None:

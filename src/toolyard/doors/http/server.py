@@ -7,7 +7,7 @@ import socket
 from typing import TYPE_CHECKING, Final
 
 from toolyard.core.caller import Caller
-from toolyard.doors.http.accepting import Acceptor
+from toolyard.doors.http.accepting import WAITING, Acceptor
 from toolyard.doors.http.asgi import serve_app
 from toolyard.doors.http.connection import InboundConnection
 from toolyard.doors.http.door import HttpDoor
@@ -161,7 +161,10 @@ def unwanted_body(request: Request) -> tuple[int, str] | None:
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """A bound socket; it listens once it is served, so an open door is one that answers.
+    """A listening socket; whoever connects before it is served waits for that.
+
+    A socket that is only bound would not keep the port: another hub could bind it, too, and the
+    later of the two would fail when it begins to listen.
 
     Raises:
         OSError: The address is taken or not ours.
@@ -171,6 +174,7 @@ def bind(host: str, port: int) -> socket.socket:
     try:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         sock.bind((host, port))
+        sock.listen(WAITING)
     except OSError:
         sock.close()
         raise
