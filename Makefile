@@ -10,7 +10,7 @@ QUICK := $(addprefix tests/,core doors features house links records wire) \
 SOURCES := src tests $(wildcard scripts) $(wildcard bench)
 
 .DEFAULT_GOAL := help
-.PHONY: help up test quick coverage test-clients test-executors test-image test-k8s test-ui check format docs conformance bench flows stress lock clean
+.PHONY: help up test quick coverage test-clients test-executors test-fleet test-image test-k8s test-ui check format docs conformance bench flows stress lock clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,6 +44,10 @@ test-k8s: $(VENV)/.dev ## build a whole kubernetes once, start it, run servers i
 test-image: $(VENV)/.dev ## build the container image and run it (TOOLYARD_IMAGE_BASE=FILE.tar where no registry is)
 	@scripts/engines.sh
 	@$(BIN)/python -m pytest -m image tests/image $(ARGS)
+
+test-fleet: $(VENV)/.dev ## three hubs behind HAProxy, restarted in turn under load (TOOLYARD_FLEET_ROUNDS=7 for longer)
+	@scripts/haproxy.sh
+	@$(BIN)/python -m pytest -m fleet -s tests/fleet $(ARGS)
 
 check: $(VENV)/.dev ## format, lint, types and the staircase of imports; the page's JavaScript, too
 	@$(BIN)/ruff format --check $(SOURCES)
