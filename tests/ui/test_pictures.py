@@ -1,51 +1,49 @@
-"""What the pictures of the README and the tutorial show is there to be seen."""
+"""The pictures of the README and the guides: what they show is there to be seen."""
 
 from __future__ import annotations
 
-import asyncio
-from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.e2e.hub import running_hub, stdio_stub
-from tests.e2e.talk import talking
-from tests.ui.conftest import entered, shots
+from tests.e2e.hub import running_hub
+from tests.ui.conftest import PHONE, entered
+from tests.ui.gallery import gallery
+from tests.ui.looks import keep
 
 pytestmark = pytest.mark.ui
-
-SERVERS = ("browser", "database", "files", "git", "issues", "weather")
-CLIENTS = ("claude-code", "cursor", "codex")
-FRAME = {"width": 1120, "height": 560}
+WIDTH = 1280
+FRAME = {"width": WIDTH, "height": 720}
 
 
-async def keep(page: Any, name: str) -> None:
-    """Keep a picture of the page, if pictures are wanted."""
-    folder = shots()
-    if folder is not None:
-        await page.screenshot(path=folder / f"{name}.png", full_page=True)
+async def test_a_yard_at_work_says_what_needs_a_person(browser: Any, home: Path) -> None:
+    with gallery(home) as hub:
+        async with entered(browser, hub, viewport=FRAME) as page:
+            await page.wait_for_selector("[data-server=git][data-light=waiting]")
+            await page.wait_for_selector("[data-server=database][data-light=failing] .why")
+            await page.wait_for_selector("text=4 clients in the last hour")
+            await keep(page, "guide-yard")
 
+            await page.goto(f"{hub.url}/ui/activity")
+            await page.locator("figure canvas").last.wait_for()
+            await page.wait_for_selector(".flow .from >> text=claude-code")
+            await keep(page, "guide-activity")
 
-async def test_a_yard_at_work_shows_servers_clients_and_calls(browser: Any, home: Path) -> None:
-    servers = {name: stdio_stub(name, home) for name in SERVERS}
-    servers["notes"] = {"command": "/nowhere/at/all"}
-    async with AsyncExitStack() as stack:
-        hub = stack.enter_context(running_hub(servers, home=home))
-        page = await stack.enter_async_context(entered(browser, hub, viewport=FRAME))
-        talks = [await stack.enter_async_context(talking(hub, name=client)) for client in CLIENTS]
-        await asyncio.gather(
-            *(talk.call(f"{each}__echo", {"text": "x"})
-              for at, talk in enumerate(talks)
-              for number, each in enumerate(SERVERS)
-              for _ in range((number * 5 + at * 3) % 11 + 1))
-        )  # fmt: skip
-        await page.reload()
-        await page.wait_for_selector(f"text={len(CLIENTS)} clients in the last hour")
-        for server in SERVERS:
-            await page.locator(f"[data-server={server}]").locator("text=ready").wait_for()
-        await page.wait_for_selector("text=cannot start")
-        await keep(page, "guide-yard")
+            # What follows names files of this machine, so it is left out.
+            await page.set_viewport_size({"width": WIDTH, "height": 440})
+            await page.goto(f"{hub.url}/ui/servers/git")
+            await page.wait_for_selector("#changes pre.after")
+            await keep(page, "guide-approve", whole=False)
+
+            await page.set_viewport_size({"width": WIDTH, "height": 600})
+            await page.goto(f"{hub.url}/ui/agents/codex")
+            await page.wait_for_selector("text=A run gets 2 servers")
+            await keep(page, "guide-agent", whole=False)
+        async with entered(browser, hub, viewport=PHONE, color_scheme="dark") as page:
+            await page.wait_for_selector("[data-server=git][data-light=waiting]")
+            await page.wait_for_selector("text=4 clients in the last hour")
+            await keep(page, "guide-phone", whole=False)
 
 
 async def test_the_example_is_called_as_the_tutorial_says(browser: Any, home: Path) -> None:
@@ -58,4 +56,5 @@ async def test_the_example_is_called_as_the_tutorial_says(browser: Any, home: Pa
             await page.click("text=Call it")
             result = page.locator("section[aria-label=Result]")
             await result.locator("text=42.16").first.wait_for()
+            await page.evaluate("document.activeElement.blur()")
             await keep(page, "guide-tool")

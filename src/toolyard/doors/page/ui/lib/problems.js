@@ -14,7 +14,10 @@ export function problems(list, servers = [], label = "Problems") {
       const server = servers.find(({ name, source }) => `${name}@${source}` === problem.subject);
       return h(
         "li",
-        { key: `${problem.code} ${problem.subject} ${problem.text}` },
+        {
+          key: `${problem.code} ${problem.subject} ${problem.text}`,
+          class: server?.state === "waiting" ? "waits" : undefined,
+        },
         h(
           "div",
           null,

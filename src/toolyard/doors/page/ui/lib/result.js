@@ -9,19 +9,30 @@ const LONGEST = 100000;
 
 export function result(answer) {
   const content = Array.isArray(answer.content) ? answer.content : [];
+  const structure = answer.structuredContent;
   return h(
     "div",
     { class: "result" },
     answer.isError ? h("p", { class: "bad title" }, "The tool says that it failed.") : null,
     content.map((item) => block(item)),
-    answer.structuredContent !== undefined
-      ? [h("h3", null, "Structured"), tree(answer.structuredContent)]
-      : null,
-    content.length || answer.structuredContent !== undefined
+    structure === undefined || isRepeated(structure, content)
       ? null
-      : quiet("It answered with nothing."),
+      : [h("h3", null, "Structured"), tree(structure)],
+    content.length || structure !== undefined ? null : quiet("It answered with nothing."),
     fold("The whole answer", code(cut(JSON.stringify(answer, null, 2)))),
   );
+}
+
+// Tools repeat a structure as text, for clients that know no structures.
+function isRepeated(structure, content) {
+  const whole = JSON.stringify(structure);
+  return content.some(({ text: words }) => {
+    try {
+      return JSON.stringify(JSON.parse(words)) === whole;
+    } catch {
+      return false;
+    }
+  });
 }
 
 function cut(words) {

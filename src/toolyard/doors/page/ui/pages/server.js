@@ -106,7 +106,7 @@ function draw(parts) {
   if (!server || !mine.details) return looking();
   return [
     heading(server, parts),
-    server.problem
+    server.problem && !isShownBelow(server.problem, mine)
       ? h(
           "ul",
           { class: "problems" },
@@ -169,7 +169,7 @@ function condition(server) {
     ["Errors", whole(figures?.errors || 0)],
     [
       "Schemas",
-      figures?.schema_tokens ? `${tokens(figures.schema_tokens)} tokens of a model's context` : "",
+      figures?.schema_tokens ? `${tokens(figures.schema_tokens)} tokens of context` : "–",
     ],
   ];
   return h("section", { class: "card" }, h("h2", null, "State"), facts(rows));
@@ -221,6 +221,10 @@ function findingWords({
 function waitsForApproval({ held, held_also: heldAlso, launch, changes }) {
   return Boolean(held.length || heldAlso.length || launch || changes.length);
 }
+
+// What waits for approval is told of with the change itself.
+const isShownBelow = ({ code }, { changes }) =>
+  /^pin-(changed|launch)/.test(code) && changes && waitsForApproval(changes);
 
 function trust({ mine, approve }) {
   const { changes, finding } = mine;
@@ -322,16 +326,24 @@ function offer(kind, offered, alias, mine, at) {
       : h("strong", null, short(name, 120));
   return h(
     "li",
-    { key: `${kind} ${name} ${at}` },
-    label,
-    held ? h("span", { class: "tag waiting" }, "waits for approval") : null,
-    offered.annotations?.readOnlyHint ? tag("only reads") : null,
-    offered.annotations?.destructiveHint ? tag("may destroy") : null,
-    offered.uri || offered.uriTemplate
-      ? h("code", null, short(offered.uri || offered.uriTemplate))
-      : null,
-    offered.description ? description(offered.description) : null,
-    schema ? fold("Schema", code(JSON.stringify(schema, null, 2))) : null,
+    { key: `${kind} ${name} ${at}`, class: "offer" },
+    h(
+      "div",
+      null,
+      label,
+      held ? h("span", { class: "tag waiting" }, "waits for approval") : null,
+      offered.annotations?.readOnlyHint ? tag("only reads") : null,
+      offered.annotations?.destructiveHint ? tag("may destroy") : null,
+      offered.uri || offered.uriTemplate
+        ? h("code", null, short(offered.uri || offered.uriTemplate))
+        : null,
+    ),
+    h(
+      "div",
+      null,
+      offered.description ? description(offered.description) : null,
+      schema ? fold(small("Schema"), code(JSON.stringify(schema, null, 2))) : null,
+    ),
   );
 }
 
