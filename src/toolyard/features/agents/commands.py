@@ -153,7 +153,7 @@ def _read_override(hub: Control, agent: str, executor: str) -> OverrideBody | No
         return hub.run(get_override, OverrideKey(agent, executor)).answer
     except CommandError as error:
         # An executor that does not exist is refused with the same status.
-        if error.exit is Exit.NOT_FOUND and "nothing differs" in str(error):
+        if error.exit is Exit.NOT_FOUND and "has no override" in str(error):
             return None
         raise
 

@@ -163,20 +163,20 @@ async def put_config(yard: Yard, order: PutConfig) -> Versioned[SavedConfig]:
 
 @operation("GET", OVERRIDE)
 async def get_override(yard: Yard, order: OverrideKey) -> Versioned[OverrideBody]:
-    """The differences for an agent with an executor."""
+    """The override of an agent's list for one executor."""
     records = yard.part(AgentStore).records
     agent, executor = _find(records.roster, order.id, order.executor)
     override = records.roster.overrides.get((agent, executor))
     if override is None:
-        hint = f"what counts there is the list of {agent!r}"
-        raise UnknownNameError(f"nothing differs for {agent!r} with {executor!r}", hint)
+        hint = f"the default list of {agent!r} applies there"
+        raise UnknownNameError(f"{agent!r} has no override for {executor!r}", hint)
     version = records.version("override", pair(agent, executor))
     return Versioned(write_override(override), version)
 
 
 @operation("PUT", OVERRIDE, guard=Guard.RECORD, shape=OverrideBody)
 async def put_override(yard: Yard, order: PutOverride) -> Versioned[Ordered]:
-    """Write the differences for an agent with an executor."""
+    """Write the override of an agent's list for one executor."""
     resolutions = yard.part(Resolutions)
     key = _find(resolutions.resolver.roster, order.id, order.executor)
     override = read_override(*key, order.body)
@@ -189,7 +189,7 @@ async def put_override(yard: Yard, order: PutOverride) -> Versioned[Ordered]:
 
 @operation("DELETE", OVERRIDE, guard=Guard.RECORD)
 async def remove_override(yard: Yard, order: OverrideKey) -> Ordered:
-    """Delete the differences for an agent with an executor."""
+    """Delete the override of an agent's list for one executor."""
     store = yard.part(AgentStore)
     key = _find(store.records.roster, order.id, order.executor)
     await asyncio.to_thread(store.remove_override, *key, yard.expected)

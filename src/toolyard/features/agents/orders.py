@@ -55,13 +55,13 @@ class PutConfig(Struct, frozen=True):
 
 
 class CheckConfig(Struct, frozen=True):
-    """A list to check for an executor, or what differs with it."""
+    """A list to check for an executor, or an override of it."""
 
     id: str
     body: Any
     executor: str = ""
     override: bool = False
-    """It is what differs with the executor, and not a whole list."""
+    """It is an override for the executor, and not a whole list."""
 
 
 class OverrideKey(Struct, frozen=True):
@@ -72,7 +72,7 @@ class OverrideKey(Struct, frozen=True):
 
 
 class PutOverride(Struct, frozen=True):
-    """The differences to write for an agent with an executor."""
+    """The override to write for an agent with an executor."""
 
     id: str
     executor: str

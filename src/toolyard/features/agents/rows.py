@@ -68,11 +68,11 @@ class AgentRow(Struct, frozen=True):
     configured: bool
     servers: int
     overrides: list[str]
-    """The executors with which something differs."""
+    """The executors that have an override."""
 
 
 class ShownAgent(AgentRow, frozen=True):
-    """One agent with its list, and what differs with an executor."""
+    """One agent with its list, and its overrides for executors."""
 
     config: AgentConfigRow
     executor: str

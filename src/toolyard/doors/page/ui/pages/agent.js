@@ -10,7 +10,7 @@ import { choice, faults, field, toggle } from "../lib/editing.js";
 import { LIST, duplicateNames } from "../lib/lists.js";
 import { addEntry, entries } from "../lib/entries.js";
 import { Kept } from "../lib/kept.js";
-import { otherwise } from "../lib/otherwise.js";
+import { overrideEditor } from "../lib/override.js";
 import { drawPlan, policyWords } from "../lib/plan.js";
 import { turnAgent } from "./agents.js";
 
@@ -74,7 +74,7 @@ function open(place) {
 
   async function differs() {
     override?.end();
-    override = otherwise(place, base, executor, query(), () => {
+    override = overrideEditor(place, base, executor, query(), () => {
       resolve();
       list.look();
     });

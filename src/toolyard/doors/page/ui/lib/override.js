@@ -1,7 +1,7 @@
-// What differs for an agent with one executor: servers changed, added or left out there.
+// The override of an agent's list for one executor: servers changed, added or left out there.
 
 import { h } from "./dom.js";
-import { tag } from "./bits.js";
+import { small } from "./bits.js";
 import { ask, order, segment } from "./store.js";
 import { button, complain, say } from "./parts.js";
 import { choice, faults, field } from "./editing.js";
@@ -12,12 +12,12 @@ import { writeRecord } from "./records.js";
 import { count, visible } from "./words.js";
 
 const GIVEN = [
-  ["", "as in the list"],
+  ["", "same as the default"],
   ["true", "yes"],
   ["false", "no"],
 ];
 
-export function otherwise(place, base, executor, query, saved) {
+export function overrideEditor(place, base, executor, query, saved) {
   const has = async () => (await ask(base)).overrides.includes(executor);
   const path = `${base}/overrides/${segment(executor)}`;
   const check = (value) => order("POST", `${base}/validate${query}&override=true`, value);
@@ -34,7 +34,7 @@ export function otherwise(place, base, executor, query, saved) {
     const before = kept.row;
     try {
       await writeRecord("DELETE", kept.path, undefined, kept.version);
-      say(`${executor} is as everywhere.`);
+      say(`${executor} uses the default again.`);
       await kept.load();
       kept.undo = async () => {
         kept.undo = null;
@@ -58,7 +58,7 @@ export function otherwise(place, base, executor, query, saved) {
   function orders(where) {
     const { draft, said } = kept;
     if (!draft.isDirty)
-      return kept.isThere ? button("Let nothing differ", reset, { class: "danger" }) : null;
+      return kept.isThere ? button("Use the default", reset, { class: "danger" }) : null;
     const isBlocked = Boolean(draft.wrong || said.errors.length);
     return [
       button(`Save for ${where}`, () => save(false), { class: "main", disabled: isBlocked }),
@@ -84,32 +84,34 @@ export function otherwise(place, base, executor, query, saved) {
     isOpen ??= kept.isThere || draft.isDirty;
     return h(
       "details",
-      { class: "card", key: `otherwise ${executor}`, open: isOpen },
+      { class: "card", key: `override ${executor}`, open: isOpen },
       h(
         "summary",
         null,
-        h("strong", null, `Otherwise on ${where}`),
-        tag(differs ? count(differs, "difference") : "nothing differs"),
+        h("strong", null, `On ${where}: `),
+        small(differs ? count(differs, "override") : "same as the default"),
       ),
-      kept.clash("difference", save),
+      kept.clash("override", save),
       h(
         "div",
         null,
         field(
-          "Given servers there",
-          choice("otherwise-enabled", draft.form.enabled, GIVEN, (value) =>
+          "Gets servers",
+          choice("override-enabled", draft.form.enabled, GIVEN, (value) =>
             draft.edit((form) => {
               form.enabled = value;
             }),
           ),
         ),
-        entries(draft, said.errors, [OUT], "No difference"),
+        entries(draft, said.errors, [OUT], "Same as the default"),
       ),
       h(
         "p",
         { class: "row" },
-        rest.map((server) => button(`Change ${visible(server.name)} there`, () => change(server))),
-        button("Add one only there", () => addEntry(draft, "stdio")),
+        rest.map((server) =>
+          button(`Change ${visible(server.name)} on ${where}`, () => change(server)),
+        ),
+        button(`Add a server on ${where} only`, () => addEntry(draft, "stdio")),
       ),
       h(
         "ul",
@@ -117,7 +119,7 @@ export function otherwise(place, base, executor, query, saved) {
         faults(said.errors, "error"),
         faults(said.warnings, "warning"),
       ),
-      draft.asJson("otherwise"),
+      draft.asJson("override"),
       h(
         "p",
         { class: "row" },
