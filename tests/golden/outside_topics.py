@@ -145,6 +145,7 @@ async def setup(record: Recorder) -> None:
     file.write_text(json.dumps({"mcpServers": {"a": entry, "b": guarded}}))
     async with record.yard() as yard:
         plan = await yard.ask("GET", SETUP)
+        await yard.ask("POST", f"{SETUP}/preview", {"leave_servers": ["a"]})
         await yard.ask("POST", SETUP, {"plan": "another"})
         done = await yard.ask("POST", SETUP, {"plan": plan["id"]})
         await yard.ask("POST", f"{SETUP}/{done['id']}/undo", {})

@@ -56,7 +56,8 @@ async def test_a_yard_without_servers_of_your_own_says_what_to_do(browser: Any) 
         async with entered(browser, hub, viewport=PHONE) as page:
             await page.wait_for_selector("text=No servers of your own yet")
             assert await page.locator("[data-server=example]").count() == 1
-            await page.click(".empty >> text=Choose from the catalog")
+            await page.click(".empty >> text=Add a server")
+            await page.click(".tabs >> text=Catalog")
             await page.click(".tabs >> text=Form")
             await page.wait_for_selector("#entry-command")
 

@@ -30,6 +30,7 @@ PAGES = {
     "add": "Add a server",
     "add/json": "Add a server",
     "catalog": "Add a server",
+    "setup": "Add a server",
     "catalog/github": "GitHub",
     "activity": "Activity",
     "activity/calls": "Calls",

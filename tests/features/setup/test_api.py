@@ -35,3 +35,30 @@ async def test_a_setup_is_planned_carried_out_and_undone(home: Path, no_keyring:
         assert undone.status == 200 and str(cursor) in undone.json()["restored"]
         assert cursor.read_bytes() == BEFORE
         assert (await send(doors, "POST", f"{TOP}/{done['id']}/undo", {})).status == 404
+
+
+async def test_what_is_left_out_of_a_setup_stays_as_it_is(home: Path, no_keyring: None) -> None:
+    two = {"a": {"command": "x", "env": {"TOKEN": TOKEN}}, "b": {"command": "y"}}
+    cursor, gemini = home / ".cursor" / "mcp.json", home / ".gemini" / "settings.json"
+    for path in (cursor, gemini):
+        path.parent.mkdir()
+        path.write_text(json.dumps({"mcpServers": two}))
+    before = gemini.read_bytes()
+    choice = {"leave_servers": ["a"], "leave_clients": ["gemini"]}
+    async with open_doors(home) as doors:
+        everything = (await send(doors, "GET", TOP)).json()
+        plan = (await send(doors, "POST", f"{TOP}/preview", choice)).json()
+        clients = {client["client"]: client for client in plan["clients"]}
+        assert [server["action"] for server in plan["servers"]] == ["leave", "take"]
+        assert clients["cursor"]["stays"] == ["a"] and clients["cursor"]["replaced"] == ["b"]
+        assert clients["gemini"]["action"] == "skip" and clients["gemini"]["stays"] == ["a", "b"]
+
+        # The plan of another choice is not the one that was shown.
+        order = {"plan": everything["id"], **choice}
+        assert (await send(doors, "POST", TOP, order)).status == 412
+        done = (await send(doors, "POST", TOP, {"plan": plan["id"], **choice})).json()
+        assert (done["servers"], done["secrets"]) == (["b"], [])
+        assert done["connected"] == ["cursor"]
+        entries = json.loads(cursor.read_text())["mcpServers"]
+        assert entries["a"] == two["a"] and set(entries) == {"a", "toolyard"}
+        assert gemini.read_bytes() == before

@@ -55,6 +55,18 @@ def test_nothing_is_changed_by_a_preview_or_without_a_yes(toolyard: Toolyard, ho
     assert not (home / "config" / "toolyard" / "servers.json").exists()
 
 
+def test_a_home_without_servers_has_nothing_to_set_up(toolyard: Toolyard, home: Path) -> None:
+    cursor = give(home, ".cursor/mcp.json", {})
+    before = cursor.read_bytes()
+
+    done = toolyard("setup")
+    as_json = toolyard("setup", "--json")
+
+    assert done.code == 0 and "No client on this machine has servers to move" in done.out
+    assert as_json.code == 0 and as_json.json["done"] is None
+    assert cursor.read_bytes() == before
+
+
 def test_servers_secrets_and_profiles_come_into_the_yard(toolyard: Toolyard, home: Path) -> None:
     give(home, ".cursor/mcp.json", {"a": {"command": "a", "env": {"TOKEN": TOKEN}}})
     give(home, ".gemini/settings.json", {"g": {"command": "g", "includeTools": ["read"]}})
@@ -149,7 +161,7 @@ def test_only_the_plan_that_was_shown_is_carried_out(toolyard: Toolyard, home: P
     give(home, ".cursor/mcp.json", {"s": {"command": "s", "env": {"TOKEN": TOKEN[::-1]}}})
 
     with pytest.raises(ConflictError, match="meanwhile"):
-        run_here(settings, carry_out_setup, SetupOrder(plan.id))
+        run_here(settings, carry_out_setup, SetupOrder(plan=plan.id))
     assert not (home / "config" / "toolyard" / "servers.json").exists()
 
 

@@ -63,11 +63,13 @@ def _describe_origin(origin: Origin) -> SetupSource:
 def _describe_client(planned: PlannedClient) -> SetupClient:
     state, change, error = planned.state, planned.change, planned.error
     action: ClientAction = "connect" if change and change.changes else "none"
+    if error or planned.is_left:
+        action = "skip"
     return SetupClient(
         client=state.client.name,
         title=state.client.title,
         file=str(state.path),
-        action="skip" if error else action,
+        action=action,
         replaced=change.names if change else [],
         stays=list(planned.stays),
         profile=planned.profile.name if planned.profile else "",

@@ -66,9 +66,16 @@ def _end_early(context: CliContext, plan: SetupPlan) -> None:
 
     def show() -> None:
         if not plan.changes:
-            context.terminal.say("There is nothing to do.")
+            context.terminal.say(_describe_nothing(plan))
 
     context.terminal.answer({"plan": msgspec.to_builtins(plan), "done": None}, show)
+
+
+def _describe_nothing(plan: SetupPlan) -> str:
+    is_empty = not plan.servers and all(client.action == "skip" for client in plan.clients)
+    if is_empty and not plan.problems:
+        return "No client on this machine has servers to move. Add one with: toolyard add"
+    return "There is nothing to do."
 
 
 def _ask(context: CliContext, yes: bool, plan: SetupPlan) -> None:
@@ -99,7 +106,7 @@ def _set_up(context: CliContext, plan: SetupPlan, project: str, no_wait: bool) -
             if starts_hub:
                 context.start_hub()
             interrupts.check()
-            done = context.run_here(carry_out_setup, SetupOrder(plan.id, project))
+            done = context.run_here(carry_out_setup, SetupOrder(plan=plan.id, project=project))
         except BaseException:
             _leave(context, starts_hub)
             raise

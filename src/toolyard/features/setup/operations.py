@@ -18,8 +18,12 @@ from toolyard.yard import Yard
 
 if TYPE_CHECKING:
     from toolyard.features.clients.connecting import Connecting
+    from toolyard.features.setup.planning import Planned
 
 TOP = "/api/v1/setup"
+MOST = 1000
+"""Names in a list; nobody's files have as many servers."""
+Names = Annotated[list[Annotated[str, Meta(max_length=200)]], Meta(max_length=MOST)]
 
 
 class SetupQuestion(Struct, frozen=True):
@@ -29,13 +33,20 @@ class SetupQuestion(Struct, frozen=True):
     """The project's folder, as an absolute path."""
 
 
-class SetupOrder(Struct, frozen=True, forbid_unknown_fields=True):
-    """A plan to carry out."""
+class SetupChoice(SetupQuestion, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The files to look into, and what of them is left as it is."""
+
+    leave_servers: Names = []
+    """Servers that stay in the clients' files, by the names of the plan."""
+    leave_clients: Names = []
+    """Clients whose files are not changed."""
+
+
+class SetupOrder(SetupChoice, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A plan to carry out; the rest of the order is what the plan was made with."""
 
     plan: str
     """The id of the plan; nothing is done if the plan would be another by now."""
-    project: Annotated[str, Meta(max_length=4096)] = ""
-    """The project's folder, if the plan was made with one."""
 
 
 class SetupId(Struct, frozen=True):
@@ -47,6 +58,13 @@ class SetupId(Struct, frozen=True):
 @operation("GET", TOP, needs=Needs.FILES)
 async def get_setup_plan(yard: Yard, order: SetupQuestion) -> SetupPlan:
     """All that a setup would do."""
+    connecting = _open_connecting(yard)
+    return await asyncio.to_thread(_plan, yard, connecting, SetupChoice(project=order.project))
+
+
+@operation("POST", f"{TOP}/preview", needs=Needs.FILES)
+async def preview_setup(yard: Yard, order: SetupChoice) -> SetupPlan:
+    """All that a setup of some of the servers and clients would do."""
     connecting = _open_connecting(yard)
     return await asyncio.to_thread(_plan, yard, connecting, order)
 
@@ -74,21 +92,25 @@ def _open_connecting(yard: Yard) -> Connecting:
     return open_connecting(yard)
 
 
-def _plan(yard: Yard, connecting: Connecting, order: SetupQuestion) -> SetupPlan:
+def _make_plan(yard: Yard, connecting: Connecting, order: SetupChoice) -> Planned:
     from toolyard.features.clients.places import project_folder
-    from toolyard.features.setup.answers import describe_plan
-    from toolyard.features.setup.planning import plan_setup
+    from toolyard.features.setup.planning import LeftOut, plan_setup
 
-    return describe_plan(plan_setup(yard, connecting, project_folder(order.project)))
+    left = LeftOut(order.leave_servers, order.leave_clients)
+    return plan_setup(yard, connecting, project_folder(order.project), left)
+
+
+def _plan(yard: Yard, connecting: Connecting, order: SetupChoice) -> SetupPlan:
+    from toolyard.features.setup.answers import describe_plan
+
+    return describe_plan(_make_plan(yard, connecting, order))
 
 
 def _carry_out(yard: Yard, connecting: Connecting, order: SetupOrder) -> SetupDone:
-    from toolyard.features.clients.places import project_folder
     from toolyard.features.setup.answers import describe_plan
-    from toolyard.features.setup.planning import plan_setup
     from toolyard.features.setup.work import SetupWork
 
-    planned = plan_setup(yard, connecting, project_folder(order.project))
+    planned = _make_plan(yard, connecting, order)
     if describe_plan(planned).id != order.plan:
         raise ConflictError(
             "a file was changed meanwhile, and nothing was done", "look at the plan again"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -24,9 +24,18 @@ from toolyard.features.clients.replacing import find_lack, gather_with
 from toolyard.features.profiles.store import ProfileRecords
 from toolyard.features.secrets.moving import MovedSecrets, SecretMover
 from toolyard.features.secrets.store import Secrets
+from toolyard.features.servers.store import ServersFile
 from toolyard.features.setup.model import ServerAction
 from toolyard.features.setup.restrictions import plan_profile
 from toolyard.yard import Yard
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """The servers and clients that the user leaves as they are, by name."""
+
+    servers: Collection[str] = ()
+    clients: Collection[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +62,8 @@ class PlannedClient:
     change: ChangePlan | None = None
     profile: Profile | None = None
     stays: tuple[str, ...] = ()
+    is_left: bool = False
+    """Its file is not changed, by the user's choice or because there is nothing to gain."""
     error: ToolyardError | None = None
 
 
@@ -65,14 +76,21 @@ class Planned:
     problems: tuple[Problem, ...]
 
 
-def plan_setup(yard: Yard, connecting: Connecting, project: Path | None) -> Planned:
+def plan_setup(yard: Yard, connecting: Connecting, project: Path | None, left: LeftOut) -> Planned:
     """Look at all files, and decide; nothing is changed. It blocks."""
     around = Surroundings.here()
     gathered = _gather(yard, around, project)
-    servers = tuple(_decide(gathered, yard))
+    servers = tuple(_decide(gathered, yard, left.servers))
     states = [state for state in connecting.rows() if state.installed]
+    if not servers and not yard.part(ServersFile).load().servers:
+        return Planned((), tuple(map(_leave_client, states)), gathered.problems)
     profiles = yard.part(ProfileRecords).read().values
-    clients = [_plan_client(connecting, state, servers, profiles) for state in states]
+    clients = [
+        _leave_client(state, servers)
+        if state.client.name in left.clients
+        else _plan_client(connecting, state, servers, profiles)
+        for state in states
+    ]
     return Planned(servers, tuple(clients), gathered.problems)
 
 
@@ -82,11 +100,12 @@ def _gather(yard: Yard, around: Surroundings, project: Path | None) -> Gathered:
     return gather_with(yard, [*places, *more])
 
 
-def _decide(gathered: Gathered, yard: Yard) -> Iterator[PlannedServer]:
+def _decide(gathered: Gathered, yard: Yard, left: Collection[str]) -> Iterator[PlannedServer]:
     mover = SecretMover(yard.part(Secrets))
     for server in gathered.servers:
         lack = find_lack(yard, server) if server.present else ""
-        if reason := _find_obstacle(server) or lack:
+        choice = "you left it out" if (server.present or server.name) in left else ""
+        if reason := _find_obstacle(server) or lack or choice:
             yield PlannedServer(server, "leave", reason)
         elif server.present:
             yield PlannedServer(server, "present")
@@ -141,6 +160,11 @@ def _plan_client(
         return replace(planned_client, change=connecting.plan(client.name, options))
     except ToolyardError as error:
         return replace(planned_client, error=error)
+
+
+def _leave_client(state: ClientState, servers: Sequence[PlannedServer] = ()) -> PlannedClient:
+    stays = [o.name for planned in servers for o in _own_origins(planned, state.client)]
+    return PlannedClient(state, ConnectOptions(), stays=tuple(stays), is_left=True)
 
 
 def _own_origins(planned: PlannedServer, client: Client) -> list[Origin]:

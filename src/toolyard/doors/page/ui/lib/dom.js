@@ -6,7 +6,15 @@
 import { visible } from "./words.js";
 
 const SVG = "http://www.w3.org/2000/svg";
-const AS_PROPERTY = new Set(["value", "checked", "disabled", "open", "selected", "hidden"]);
+const AS_PROPERTY = new Set([
+  "value",
+  "checked",
+  "disabled",
+  "open",
+  "selected",
+  "hidden",
+  "indeterminate",
+]);
 const READ_BY_PEOPLE = /^(aria-label|title|alt|placeholder)$/;
 const REFUSED = /^(on|style$|srcdoc$|innerhtml$)/i;
 

@@ -17,6 +17,7 @@ const listed = (kind) => answers[kind] || [];
 const ACTIONS = [
   ["add a server", "/ui/add"],
   ["paste JSON", "/ui/add/json", "add servers that a documentation shows"],
+  ["import from clients", "/ui/setup", "move the servers of your clients into the hub"],
   ["choose from the catalog", "/ui/catalog", "add a server"],
   ["search a registry", "/ui/catalog?from=registry", "add a server from the public registry"],
   ["add an agent", "/ui/agents#new-agent"],

@@ -7,6 +7,7 @@ const WAYS = [
   ["/ui/add", "Form"],
   ["/ui/add/json", "Paste"],
   ["/ui/catalog", "Catalog"],
+  ["/ui/setup", "Import from clients"],
 ];
 
 /** @param {string} here the path of the one that is shown */

@@ -7,6 +7,7 @@
 import { page as servers } from "./servers.js";
 import { page as add } from "./add.js";
 import { page as paste } from "./paste.js";
+import { page as setup } from "./setup.js";
 import { page as edit } from "./edit.js";
 import { page as server } from "./server.js";
 import { page as tool } from "./tool.js";
@@ -56,7 +57,7 @@ export const sections = [
   {
     name: "Servers",
     icon: "M4 4h12v4.5H4zM4 11.5h12V16H4zM7 6.25h.01M7 13.75h.01",
-    pages: [servers, apps, add, paste, catalog, definition, server, edit, tool],
+    pages: [servers, apps, add, paste, catalog, setup, definition, server, edit, tool],
   },
   {
     name: "Tools",

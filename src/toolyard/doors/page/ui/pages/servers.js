@@ -2,9 +2,10 @@
 
 import { h, remembered } from "../lib/dom.js";
 import { looking, quiet, small, under } from "../lib/bits.js";
-import { state } from "../lib/store.js";
+import { ask, state } from "../lib/store.js";
 import { empty, link, serverPath, spark, startingFor, stateOf } from "../lib/parts.js";
 import { byCause, causeWords, mend, mendAll } from "../lib/causes.js";
+import { originsOf } from "../lib/importing.js";
 import { problems } from "../lib/problems.js";
 import { strip } from "../lib/strip.js";
 import { bytes, count, ms, short, tokens, visible, whole } from "../lib/words.js";
@@ -190,18 +191,34 @@ function table(servers, redraw) {
 // The hub brings an example, so a yard is empty of what is yours long before it is empty.
 const isOwn = (server) => server.source !== "bundled";
 
-function nothing() {
+function nothing(found) {
   return empty(
     "No servers of your own yet.",
-    h("p", null, "Add the first one here, or paste what its documentation says."),
+    h("p", null, visible(found)),
     h(
       "p",
       { class: "row" },
-      h("a", { class: "button main", href: "/ui/add" }, "Add a server"),
-      h("a", { class: "button", href: "/ui/add/json" }, "Paste JSON or a link"),
-      h("a", { class: "button", href: "/ui/catalog" }, "Choose from the catalog"),
+      h("a", { class: "button main", href: "/ui/setup" }, "Import from your clients"),
+      h("a", { class: "button", href: "/ui/add" }, "Add a server"),
     ),
   );
+}
+
+// The servers of clients on this machine in words, looked for once a yard is empty.
+function finder(place) {
+  let isAsked = false;
+  let words = "Bring in the servers of your clients, or add the first one yourself.";
+  const tellOf = ({ servers, clients }) => {
+    const taken = servers.filter((server) => server.action === "take");
+    const names = new Set(taken.flatMap((server) => originsOf(server, clients).clients));
+    if (taken.length) words = `Found ${count(taken.length, "server")} in ${[...names].join(", ")}.`;
+    place.redraw();
+  };
+  return () => {
+    if (!isAsked) ask("/setup").then(tellOf, () => {});
+    isAsked = true;
+    return words;
+  };
 }
 
 // What no row can say: trouble of a source, or a second one of a server.
@@ -212,12 +229,13 @@ function others({ problems: all, servers }) {
   return all.filter(({ subject, code }) => !inRows.has(`${subject} ${code}`));
 }
 
-function draw(place) {
+function draw(place, find) {
   const { status } = state;
   if (!status) return looking();
   const { servers } = status;
   const tools = servers.reduce((sum, server) => sum + (server.enabled ? server.tools : 0), 0);
   const rest = others(status);
+  const isEmpty = !servers.some(isOwn);
   const sum = [
     count(servers.length, "server"),
     count(tools, "tool"),
@@ -232,12 +250,12 @@ function draw(place) {
         "span",
         { class: "row" },
         h("a", { class: "button", href: "/ui/clients" }, "Connect a client"),
-        h("a", { class: "button main", href: "/ui/add" }, "Add a server"),
+        h("a", { class: isEmpty ? "button" : "button main", href: "/ui/add" }, "Add a server"),
       ),
     ),
     strip(servers, state.figures, state.p95),
     rest.length ? problems(rest, servers) : null,
-    servers.some(isOwn) ? null : nothing(),
+    isEmpty ? nothing(find()) : null,
     servers.length ? table(servers, place.redraw) : null,
   ];
 }
@@ -246,5 +264,8 @@ export const page = {
   path: "/ui",
   title: () => "Servers",
   tab: "Servers",
-  open: (place) => () => draw(place),
+  open: (place) => {
+    const find = finder(place);
+    return () => draw(place, find);
+  },
 };
