@@ -65,7 +65,9 @@ async def test_a_browser_that_has_the_file_gets_it_only_once(doors: Doors) -> No
         assert again.headers["etag"] == first.headers["etag"]
 
 
-@pytest.mark.parametrize(("name", "passed"), [("form", 20), ("adding", 2), ("importing", 4)])
+@pytest.mark.parametrize(
+    ("name", "passed"), [("form", 20), ("adding", 2), ("importing", 4), ("patterns", 8)]
+)
 def test_a_part_of_the_page_does_what_its_own_tests_say(name: str, passed: int) -> None:
     tests = Path(__file__).with_name(f"{name}.test.js")
 

@@ -216,18 +216,60 @@ async def test_a_profile_shows_what_it_would_offer_before_it_is_saved(
     with running_hub({"kitchen": kitchen(home, "kitchen", *tools)}, home=home) as hub:
         async with entered(browser, hub) as page:
             await page.goto(f"{hub.url}/ui/profiles/work")
-            offers = page.locator("section[aria-label='What it offers']")
-            await offers.locator("text=Would offer 2 tools").wait_for()
-            await page.click("[aria-label='Hide kitchen/clean']")
-            await page.fill("#rename", "kitchen/cook = dinner")
-            await offers.locator("text=Would offer 1 tool;").wait_for()
-            await offers.locator("li", has_text="kitchen/cook").locator("text=as dinner").wait_for()
-            await offers.locator("li", has_text="kitchen/clean").get_by_text("not off").wait_for()
-            await page.fill("#rename", "kitchen/cook = bad name")
-            await offers.locator(".bad").wait_for()
-            await page.fill("#rename", "")
+            sees = page.locator(".sum")
+            group = page.get_by_role("group", name="kitchen", exact=True)
+            await group.get_by_label("clean", exact=True).uncheck()
+            await group.locator("text=1 of 2 tools").wait_for()
+            assert await page.get_by_label("All of kitchen").evaluate("node => node.indeterminate")
+            await page.click("[aria-label='Edit kitchen/cook']")
+            name = page.locator("[id='rename-kitchen/cook']")
+            await name.fill("bad name")
+            await sees.locator(".bad").wait_for()
+            await name.fill("dinner")
+            await group.locator(".tag", has_text="as dinner").wait_for()
+            await page.fill("[id='describe-kitchen/cook']", "Cooks.\nSlowly.")
+            await page.click("text=Always list it")
             await page.click("button.main:has-text('Save')")
-            await offers.locator("text=Offers 1 tool;").wait_for()
+            await page.locator("text=All is saved").wait_for()
+
+            saved = await order(page, "GET", "/profiles/work")
+            assert (saved["allow"], saved["hide"]) == ([], ["kitchen/clean"])
+            assert saved["rename"] == {"kitchen/cook": "dinner"}
+            assert saved["describe"] == {"kitchen/cook": "Cooks.\nSlowly."}
+            assert saved["pin"] == ["kitchen/cook"]
+
+
+async def test_tools_are_chosen_one_by_one_or_server_by_server(browser: Any, home: Path) -> None:
+    tools = [{"name": name, "inputSchema": {"type": "object"}} for name in ("cook", "clean")]
+    servers = {name: kitchen(home, name, *tools) for name in ("kitchen", "canteen")}
+    with running_hub(servers, home=home) as hub:
+        async with entered(browser, hub) as page:
+            await page.goto(f"{hub.url}/ui/profiles/work")
+            await page.get_by_label("Only what I tick").check()
+            await page.click("text=Untick all")
+            save = page.locator("button.main:has-text('Save')")
+            await page.locator("text=Tick at least one tool").wait_for()
+            assert await save.is_disabled()
+
+            await page.get_by_label("All of canteen").check()
+            await page.fill("#tool-search", "coo")
+            group = page.get_by_role("group", name="kitchen", exact=True)
+            await group.get_by_label("clean", exact=True).wait_for(state="detached")
+            await group.get_by_label("cook", exact=True).check()
+            await page.locator(".sum", has_text="A client sees 3 of").wait_for()
+            await save.click()
+            await page.locator("text=All is saved").wait_for()
+            assert (await order(page, "GET", "/profiles/work"))["allow"] == [
+                "canteen",
+                "kitchen/cook",
+            ]
+
+            # What no box can say is written as a pattern, and the boxes follow.
+            await page.click("summary:has-text('Patterns')")
+            await page.fill("#allow", "*/clean")
+            await page.fill("#tool-search", "")
+            await expect(group.get_by_label("cook", exact=True)).not_to_be_checked()
+            await expect(group.get_by_label("clean", exact=True)).to_be_checked()
 
 
 async def test_an_executor_keeps_its_limits_when_something_else_of_it_is_changed(

@@ -1,46 +1,66 @@
-// One profile: what it shows and hides, in a form and as JSON.
+// One profile: the tools it shows, chosen from those of the yard; what a client would see is
+// counted while it is edited.
 
 import { h } from "../lib/dom.js";
-import { crumbs, looking, quiet, sheet, tag, top, under } from "../lib/bits.js";
+import { crumbs, looking, quiet, sheet, top } from "../lib/bits.js";
 import { ask, order, segment, state } from "../lib/store.js";
 import { button, complain, confirmed, run } from "../lib/parts.js";
-import { count, short, tokens, visible } from "../lib/words.js";
+import { count, tokens, visible } from "../lib/words.js";
 import { choice, field, fromList, textInput } from "../lib/editing.js";
 import { Draft, formOf, lineFields, saveBar } from "../lib/draft.js";
+import { ToolPicker, groupsOf } from "../lib/toolpicker.js";
 
-const LISTS = [
-  [
-    "allow",
-    "Shows",
-    "Names or patterns such as git, git/log or git__*, one a line; empty shows everything.",
-  ],
-  ["hide", "Hides", "One a line; wins over what is shown."],
-  ["pin", "Lists even where tools are searched", "One a line."],
+const ALLOW = ["allow", "Shows", "git, git/log or git__*; one a line."];
+const HIDE = ["hide", "Hides", "Wins over what is shown; !git/log makes an exception. One a line."];
+const PIN = ["pin", "Always lists", "Also where tools are searched. One a line."];
+const ENVIRONMENT = [
+  "environment",
+  "Variables",
+  "NAME=value, one a line. Programs then run for the clients of this profile alone.",
+  "=",
 ];
-const TABLES = [
-  ["rename", "Other names", "git/log = history, one a line.", " = "],
-  ["describe", "Other descriptions", "git/log = What was committed, one a line.", " = "],
+const LINES = formOf({
+  lists: [ALLOW, HIDE, PIN],
+  tables: [ENVIRONMENT],
+  plain: { title: "", settings: {}, rename: {}, describe: {} },
+});
+// An empty list shows everything, so whether only what is ticked counts is told apart from it.
+const SHAPE = {
+  read(value) {
+    for (const key of ["rename", "describe", "settings"])
+      if (typeof (value[key] ?? {}) !== "object") throw new Error(`"${key}" is no object`);
+    const form = LINES.read(value);
+    return { ...form, isOnly: form.allow !== "" };
+  },
+  write({ isOnly, ...form }) {
+    return LINES.write(isOnly ? form : { ...form, allow: "" });
+  },
+};
+/** @type {[boolean, string, string][]} */
+const SCOPES = [
+  [false, "Everything except what I untick", "Servers and tools that are added later are shown."],
   [
-    "environment",
-    "Variables",
-    "NAME=value, one a line; its programs then run for this profile alone.",
-    "=",
+    true,
+    "Only what I tick",
+    "What is added later stays hidden, except new tools of a server that is ticked as a whole.",
   ],
 ];
-const SHAPE = formOf({ lists: LISTS, tables: TABLES, plain: { title: "", settings: {} } });
-const MOST = 300;
 const PAUSE = 250;
+const MOST = 10_000;
 
 function open(place) {
   const name = place.params.name;
   const path = `/profiles/${segment(name)}`;
+  const picker = new ToolPicker(place);
   /** @type {any} */
   let draft = null;
   let isNew = false;
   let before = null; // the profile as it is saved
   let tools = [];
+  let numbers = ""; // how many of them each server has
   let undo = null;
   let seen = null; // what it would offer
+  let names = new Map(); // the names that clients see, by server and tool
   let waiting = 0;
   let asked = 0; // how many previews were asked for: only the answer to the last one counts
 
@@ -63,25 +83,41 @@ function open(place) {
     place.redraw();
   }
 
+  // The tools of the yard, asked for again when a server has others.
+  function followTools() {
+    const now = (state.status?.servers || []).map(({ alias, tools }) => `${alias} ${tools}`).join();
+    if (now === numbers) return;
+    numbers = now;
+    ask(`/tools?limit=${MOST}`).then((answer) => {
+      tools = answer.tools.filter((tool) => tool.server);
+      place.redraw();
+      look();
+    }, complain);
+  }
+
   function changed() {
     place.redraw();
     clearTimeout(waiting);
     waiting = setTimeout(look, PAUSE);
   }
 
+  const isNothing = () => draft.form.isOnly && !fromList(draft.form.allow).length;
+
   // What it would offer, saved or not.
   async function look() {
-    if (draft.wrong) return;
+    if (draft.wrong || isNothing()) return;
     asked += 1;
     const mine = asked;
-    let found;
+    let answer;
     try {
-      found = await order("POST", `${path}/preview`, draft.value);
-      found.names = new Map(found.tools.map((tool) => [`${tool.server}/${tool.tool}`, tool.name]));
+      answer = await order("POST", `${path}/preview`, draft.value);
     } catch (error) {
-      found = { error };
+      answer = { error };
     }
-    if (mine === asked) seen = found;
+    if (mine !== asked) return;
+    seen = answer;
+    if (answer.tools)
+      names = new Map(answer.tools.map((tool) => [`${tool.server}/${tool.tool}`, tool.name]));
     place.redraw();
   }
 
@@ -111,138 +147,151 @@ function open(place) {
     if (await run("The profile is deleted.", "DELETE", path)) place.go("/ui/profiles");
   }
 
-  function addLine(key, line) {
+  const edit = (key) => (value) =>
     draft.edit((form) => {
-      form[key] = [...new Set([...fromList(form[key]), line])].join("\n");
+      form[key] = value;
+    });
+
+  // At first, what is shown stays shown: all servers are ticked as a whole.
+  function setScope(isOnly) {
+    const servers = state.status?.servers.filter((server) => server.enabled) || [];
+    draft.edit((form) => {
+      form.isOnly = isOnly;
+      if (isOnly && !form.allow) form.allow = servers.map((server) => server.alias).join("\n");
     });
   }
 
-  function sum() {
-    if (!seen) return looking();
-    if (seen.error)
-      return h(
-        "p",
-        { class: "bad" },
-        visible([seen.error.message, seen.error.hint].filter(Boolean).join(". ")),
-      );
-    const verb = draft.isDirty ? "Would offer" : "Offers";
-    const listed = `a client lists ${count(seen.listed, "tool")} with the hub's own`;
-    const cost = `${tokens(seen.schema_tokens)} tokens of a model's context`;
-    return h("p", null, `${verb} ${count(seen.tools.length, "tool")}; ${listed}, ${cost}.`);
-  }
-
-  function row(tool) {
-    const line = `${tool.server}/${tool.tool}`;
-    const name = seen?.names?.get(line);
-    const offered = name ? `as ${visible(name)}` : "not offered";
+  function scope([value, words, help]) {
+    const id = value ? "scope-only" : "scope-all";
     return h(
-      "li",
-      { key: line },
+      "div",
+      { class: "option" },
+      h("input", {
+        type: "radio",
+        name: "scope",
+        id,
+        checked: draft.form.isOnly === value,
+        "aria-describedby": `${id}-help`,
+        on: { change: () => setScope(value) },
+      }),
       h(
         "div",
-        { class: "row spread" },
-        h(
-          "span",
-          null,
-          h("strong", { class: seen?.names && !name ? "quiet" : undefined }, visible(line)),
-          seen?.names ? tag(offered) : null,
-          under(short(tool.description, 100)),
-        ),
-        h(
-          "span",
-          { class: "row" },
-          button("Show", () => addLine("allow", line), { "aria-label": `Show ${line}` }),
-          button("Hide", () => addLine("hide", line), { "aria-label": `Hide ${line}` }),
-        ),
+        null,
+        h("label", { for: id }, words),
+        h("p", { id: `${id}-help`, class: "help" }, help),
       ),
     );
   }
 
-  function names() {
-    const known = tools.filter((tool) => tool.server);
+  function choosing() {
+    const { form } = draft;
+    const groups = groupsOf(state.status?.servers || [], tools, form.settings.separator || "");
     return sheet(
-      "What it offers",
-      h("div", { "aria-live": "polite" }, sum()),
-      known.length
-        ? h("ul", { class: "plain choose" }, known.slice(0, MOST).map(row))
-        : quiet("No tool is known yet."),
-      known.length > MOST ? quiet(`and ${known.length - MOST} more`) : null,
+      "Tools",
+      h(
+        "fieldset",
+        { class: "plainset" },
+        h("legend", { class: "skip" }, "Which tools it shows"),
+        SCOPES.map(scope),
+      ),
+      picker.draw(draft, groups, names),
+      h(
+        "details",
+        { key: "patterns" },
+        h("summary", null, "Patterns"),
+        quiet("What you tick is written here; names and patterns can be typed, too."),
+        lineFields(draft, form.isOnly ? [ALLOW, HIDE, PIN] : [HIDE, PIN]),
+      ),
     );
   }
 
+  function setting(key, label, options, help) {
+    const { settings } = draft.form;
+    const change = (value) => {
+      const { [key]: _, ...rest } = settings;
+      edit("settings")(value ? { ...rest, [key]: value } : rest);
+    };
+    const all = [["", "as set for the hub"], ...options];
+    return field(label, choice(key, settings[key] || "", all, change), help);
+  }
+
+  function more() {
+    return h(
+      "details",
+      { key: "more", class: "card" },
+      h("summary", { class: "title" }, "Names, search and variables"),
+      setting(
+        "expose",
+        "Clients get tools",
+        [
+          ["all", "as one list"],
+          ["search", "by searching"],
+        ],
+        "Searching saves tokens: only tools that are always listed are in the list.",
+      ),
+      setting("separator", "Between server and tool", [
+        ["__", "git__log"],
+        [".", "git.log"],
+        ["/", "git/log"],
+      ]),
+      lineFields(draft, [ENVIRONMENT]),
+    );
+  }
+
+  // What a client with this profile has, in one sentence that is read out when it changes.
+  function sum() {
+    if (isNothing()) return h("span", { class: "bad" }, "Tick at least one tool.");
+    if (!seen) return "Counting …";
+    if (seen.error)
+      return h(
+        "span",
+        { class: "bad" },
+        visible([seen.error.message, seen.error.hint].filter(Boolean).join(". ")),
+      );
+    const cost = `${tokens(seen.schema_tokens)} tokens`;
+    const number = seen.tools.length;
+    if (seen.listed < number)
+      return `A client finds ${count(number, "tool")} and lists ${seen.listed}: ${cost}.`;
+    const all = Math.max(number, tools.length); // those of the yard may not be here yet
+    return `A client sees ${number} of ${count(all, "tool")}: ${cost} with the hub's own.`;
+  }
+
   place.onLeave(() => clearTimeout(waiting));
-  ask("/tools").then((answer) => {
-    tools = answer.tools;
-    place.redraw();
-  }, complain);
   load();
 
   return () => {
     if (!draft) return looking();
-    const { form } = draft;
-    const setting = (key, label, options) => {
-      const change = (value) =>
-        draft.edit((edited) => {
-          const { [key]: _, ...rest } = edited.settings;
-          edited.settings = value ? { ...rest, [key]: value } : rest;
-        });
-      return field(
-        label,
-        choice(key, form.settings[key] || "", [["", "as usual"], ...options], change),
-      );
-    };
+    followTools();
+    const address = `${state.status?.url || ""}/mcp/p/${visible(name)}`;
     return [
       crumbs("/ui/profiles", "Profiles"),
       top(
         visible(name),
-        quiet(
-          isNew
-            ? "Not saved yet."
-            : [
-                "Clients use ",
-                h("code", null, `${state.status?.url || ""}/mcp/p/${visible(name)}`),
-              ],
-        ),
+        quiet(isNew ? "Not saved yet." : ["Clients use ", h("code", null, address)]),
       ),
       h(
         "div",
-        { key: "two", class: "two" },
-        h(
-          "section",
-          { class: "card", "aria-label": "The profile" },
+        { key: "form", class: "column" },
+        sheet(
+          "About",
           field(
             "Title",
-            textInput("title", form.title, (text) =>
-              draft.edit((edited) => {
-                edited.title = text;
-              }),
-            ),
+            textInput("title", draft.form.title, edit("title")),
+            "For people; optional.",
           ),
-          lineFields(draft, [...LISTS, ...TABLES]),
-          h(
-            "div",
-            { class: "cols" },
-            setting("expose", "Tools are", [
-              ["all", "all listed"],
-              ["search", "searched"],
-            ]),
-            setting("separator", "Between server and tool", [
-              ["__", "__"],
-              [".", "."],
-              ["/", "/"],
-            ]),
-          ),
-          draft.asJson("raw"),
         ),
-        h("div", null, names()),
-      ),
-      saveBar(
-        draft.isDirty,
-        draft.wrong,
-        save,
-        draft.isDirty && !isNew ? button("Discard changes", load) : null,
-        !draft.isDirty && undo ? button("Undo", undo) : null,
-        !draft.isDirty ? button("Delete", remove, { class: "danger" }) : null,
+        choosing(),
+        more(),
+        draft.asJson("raw"),
+        saveBar(
+          draft.isDirty,
+          draft.wrong || isNothing(),
+          save,
+          draft.isDirty && !isNew ? button("Discard changes", load) : null,
+          !draft.isDirty && undo ? button("Undo", undo) : null,
+          !draft.isDirty ? button("Delete", remove, { class: "danger" }) : null,
+          h("span", { class: "sum", role: "status" }, sum()),
+        ),
       ),
     ];
   };
