@@ -25,6 +25,7 @@ GONE: Final = "the hub's own files are gone, so it can load nothing new"
 GONE_HINT: Final = "run: toolyard restart"
 _CACHE: Final = re.compile(r"(?:archive|environments|builds)-v\d+")
 """The folders of uv's cache that hold environments."""
+_NEEDED_FOR: Final = re.compile(r"""\s*([^;]+?)\s*;.*\bextra\s*==\s*["']([^"']+)["']""")
 
 
 class Installer(StrEnum):
@@ -121,6 +122,22 @@ def is_gone() -> bool:
     return not os.path.exists(__file__)
 
 
+def how_to_add(*extras: str, prefix: Path | None = None) -> str:
+    """Give the command that adds these extras to the Toolyard that runs, or the one at `prefix`."""
+    place = prefix or Path(sys.prefix)
+    wanted = f"'toolyard[{','.join(extras)}]'"
+    installer = find_installer(place)
+    if installer is Installer.PIPX:
+        return "install it: pipx inject toolyard " + " ".join(_packages(extras))
+    if installer is Installer.UV_TOOL:
+        # It installs anew, with what is named and nothing else.
+        every = ",".join(dict.fromkeys((*_installed_extras(place), *extras)))
+        return f"install it: uv tool install 'toolyard[{every}]'"
+    if installer is Installer.UVX:
+        return f"start it as: uvx --from {wanted} toolyard, or install it: uv tool install {wanted}"
+    return f"install it: pip install {wanted}"
+
+
 def _script(package: Distribution) -> str:
     """The command that was installed with the package."""
     for file in package.files or ():
@@ -146,3 +163,27 @@ def _uvx(env: Mapping[str, str]) -> str:
     if beside and os.access(beside, os.X_OK):
         return str(beside)
     return shutil.which("uvx", path=env.get("PATH")) or "uvx"
+
+
+def _packages(extras: tuple[str, ...]) -> list[str]:
+    """What the extras stand for: pipx adds packages, not extras."""
+    from importlib.metadata import PackageNotFoundError, requires
+
+    try:
+        lines = requires("toolyard") or []
+    except PackageNotFoundError:
+        lines = []
+    needs = [match for line in lines if (match := _NEEDED_FOR.match(line))]
+    return [f"'{need[1]}'" for need in needs if need[2] in extras] or [*extras]
+
+
+def _installed_extras(place: Path) -> list[str]:
+    """The extras that `uv tool` was told of before."""
+    import tomllib
+
+    try:
+        receipt = tomllib.loads((place / "uv-receipt.toml").read_text("utf-8"))
+        named = [need for need in receipt["tool"]["requirements"] if need["name"] == NAME]
+        return [str(extra) for need in named for extra in need.get("extras", [])]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return []

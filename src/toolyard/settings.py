@@ -134,6 +134,18 @@ def _replica(text: str) -> str:
     return text
 
 
+def _database(text: str) -> str:
+    if not text.startswith(("postgresql://", "postgres://")) or "\0" in text:
+        raise ValueError("an address like postgresql://USER@HOST/DATABASE")
+    return text
+
+
+def _schema(text: str) -> str:
+    if not re.fullmatch(r"[a-z_][a-z0-9_]{0,39}", text) or text.startswith("pg_"):
+        raise ValueError("1 to 40 of a-z, 0-9 and '_', which begin with no digit")
+    return text
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """Everything that is fixed while a hub runs; `SETTINGS` describes each."""
@@ -153,6 +165,8 @@ class Settings:
     replica: str = ""
     probe_port: int = 0
     probe_host: str = ""
+    database: str | None = field(default=None, repr=False)
+    database_schema: str = "toolyard"
     separator: str = "__"
     expose: Expose = "all"
     pinned: tuple[str, ...] = ()
@@ -256,6 +270,13 @@ SETTINGS: Final = (
         _host,
         "The address that port listens on, if not that of the HTTP doors; `0.0.0.0` for all.",
     ),
+    Setting(
+        "database",
+        _database,
+        "The PostgreSQL database that several hubs share, instead of files: `postgresql://…`.",
+        is_secret=True,
+    ),
+    Setting("database_schema", _schema, "The schema in it that holds this yard."),
     Setting(
         "separator",
         _separator,

@@ -147,15 +147,16 @@ def running_hub(
             text=True,
         )
     try:
-        hub = RunningHub(_address(process, home), home, process)
+        hub = RunningHub(address_of(process, home), home, process)
         if settle:
             hub.wait_settled()
         yield hub
     finally:
-        _stop(process)
+        stop(process)
 
 
-def _address(process: subprocess.Popen[str], home: Path) -> str:
+def address_of(process: subprocess.Popen[str], home: Path) -> str:
+    """Return where a hub that was just started listens."""
     assert process.stdout is not None
     watch = threading.Timer(PATIENCE, process.kill)
     watch.start()
@@ -167,7 +168,8 @@ def _address(process: subprocess.Popen[str], home: Path) -> str:
     return line[line.index("http://") :].split()[0]
 
 
-def _stop(process: subprocess.Popen[str]) -> None:
+def stop(process: subprocess.Popen[str]) -> None:
+    """End a hub as a user would."""
     process.terminate()
     try:
         process.wait(PATIENCE)

@@ -15,9 +15,12 @@ from tests.e2e.hub import RunningHub
 from tests.e2e.talk import Talk, talking, text_of
 from tests.fixtures.stub_run import stub_command
 from toolyard.core.agentfiles import read_agent, read_config, read_policy
-from toolyard.features.agents.store import AgentStore
+from toolyard.features.agents.store import open_agents
+from toolyard.features.sharing.store import SharingStore
 from toolyard.records.database import Database
 from toolyard.records.directories import socket_path
+from toolyard.records.follow import Follower
+from toolyard.records.places import RecordPlaces
 from toolyard.records.schema import MIGRATIONS
 from toolyard.settings import read_settings
 
@@ -40,7 +43,7 @@ def write_lists(
     settings = read_settings({}, {"TOOLYARD_HOME": str(home)})
     settings.state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
     database = Database(settings.state_dir / "toolyard.db", MIGRATIONS)
-    store = AgentStore(database)
+    store = open_agents(RecordPlaces(Follower()), database, SharingStore(None))
     for agent, said in (agents or {}).items():
         store.put_agent(read_agent(agent, {"transports": ["stdio", "http"], **said}))
     for agent, servers in lists.items():

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import pytest
 
 import toolyard
 from tests.fixtures.following import following
+from tests.fixtures.postgres import SharedYard
 from toolyard.core.errors import ConfigError, ConflictError, StoreError
 from toolyard.core.model import Problem
 from toolyard.core.problems import ProblemCode
@@ -23,6 +25,9 @@ from toolyard.records.database import Database
 from toolyard.records.document import DocumentFile, DocumentRecords
 from toolyard.records.folder import FolderRecords
 from toolyard.records.follow import Follower
+from toolyard.records.postgres.listening import SharedListener
+from toolyard.records.postgres.records import PostgresRecords
+from toolyard.records.postgres.shared import SharedDatabase
 from toolyard.records.protocol import ABSENT, Records, amend
 from toolyard.records.schema import MIGRATIONS
 from toolyard.records.sqlite import SqliteRecords
@@ -52,6 +57,7 @@ class NoteCodec:
 
 
 Opened = Callable[[Follower | None], Records[Note]]
+YARD = "yard.json"
 A, B = "note a", "note b"
 """Keys that every engine can have; one of them tells the kind of a record by its first word."""
 
@@ -70,11 +76,31 @@ def open_sqlite(path: Path, follower: Follower | None, stack: ExitStack) -> Reco
     return SqliteRecords(database, NoteCodec(), ("note",), follower)
 
 
-ENGINES = {"folder": open_folder, "document": open_document, "sqlite": open_sqlite}
+def open_shared(path: Path, follows: bool, stack: ExitStack) -> SharedDatabase:
+    """Open the yard that a test noted down for every process of it."""
+    database = SharedDatabase(*json.loads((path / YARD).read_text()), follows=follows)
+    stack.callback(database.close)
+    return database
+
+
+def open_postgres(path: Path, follower: Follower | None, stack: ExitStack) -> Records[Note]:
+    database = open_shared(path, follower is not None, stack)
+    return PostgresRecords(database, NoteCodec(), ("note", "another"))
+
+
+ENGINES = {
+    "folder": open_folder,
+    "document": open_document,
+    "sqlite": open_sqlite,
+    "postgres": open_postgres,
+}
 
 
 @pytest.fixture(params=ENGINES)
-def engine(request: pytest.FixtureRequest) -> str:
+def engine(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "postgres":
+        yard: SharedYard = request.getfixturevalue("shared_yard")
+        (tmp_path / YARD).write_text(json.dumps([yard.address, yard.schema]))
     return str(request.param)
 
 
@@ -87,6 +113,21 @@ def opened(engine: str, tmp_path: Path) -> Iterator[Opened]:
             return ENGINES[engine](tmp_path, follower, stack)
 
         yield again
+
+
+@asynccontextmanager
+async def listening(records: Records[Note]) -> AsyncIterator[None]:
+    """Listen to a database, where records are in one, until the block ends."""
+    if not isinstance(records, PostgresRecords):
+        yield
+        return
+    async with asyncio.TaskGroup() as group:
+        listener = SharedListener(records._database, poll_seconds=3600)
+        task = group.create_task(listener.run(lambda _: None))
+        try:
+            yield
+        finally:
+            task.cancel()
 
 
 def write_elsewhere(engine: str, path: Path, key: str, text: str) -> None:
@@ -111,6 +152,9 @@ def damage(engine: str, path: Path, key: str) -> None:
     elif engine == "document":
         file = path / "notes.json"
         file.write_text(file.read_text().replace('"text"', '"words"'))
+    elif engine == "postgres":
+        with ExitStack() as stack, open_shared(path, False, stack).order() as order:
+            order.put("note", "a", "{}")
     else:
         database = Database(path / "notes.db", MIGRATIONS)
         database.write("UPDATE roster SET value = '{', version = 99 WHERE key = 'a'")
@@ -217,7 +261,7 @@ async def test_whoever_waits_is_woken_by_a_write_of_another_process(
 ) -> None:
     follower = Follower(look_seconds=3600)  # the watch alone has to tell
     records = opened(follower)
-    async with asyncio.timeout(60), following(follower):
+    async with asyncio.timeout(60), following(follower), listening(records):
         for text in ("one", "two"):
             before = records.read().revision
             async with asyncio.TaskGroup() as group:

@@ -22,12 +22,12 @@ from toolyard.executors.making import make_executor
 from toolyard.feature import Feature
 from toolyard.features import FEATURES
 from toolyard.features.agents.resolutions import Resolutions
-from toolyard.features.agents.store import AgentStore
+from toolyard.features.agents.store import open_agents
 from toolyard.features.approvals.judging import Approvals
 from toolyard.features.approvals.store import ApprovalStore
 from toolyard.features.apps.answers import ScannedAppHubs
 from toolyard.features.apps.source import Apps
-from toolyard.features.apps.store import AppRecords
+from toolyard.features.apps.store import open_apps
 from toolyard.features.auth.logins import Logins
 from toolyard.features.auth.store import Grants
 from toolyard.features.catalog.source import with_link
@@ -42,7 +42,7 @@ from toolyard.features.scan.announced import Announced
 from toolyard.features.scan.sweep import find_again
 from toolyard.features.secrets.store import Secrets
 from toolyard.features.sharing.asking import AskingServers
-from toolyard.features.sharing.store import SharingStore
+from toolyard.features.sharing.store import open_sharing
 from toolyard.links.budget import RunningBudget
 from toolyard.links.credentials import Credentials
 from toolyard.links.departures import Departures
@@ -68,6 +68,7 @@ from toolyard.records.addresses import AddressStore
 from toolyard.records.backups import Backups
 from toolyard.records.follow import Follower
 from toolyard.records.offer_cache import OfferCache
+from toolyard.records.places import open_places
 from toolyard.records.secrets.expand import expand_server
 from toolyard.records.state import open_state
 from toolyard.relay.dismissals import Dismissals
@@ -113,6 +114,9 @@ class House:
         )
         self.stopping = Stopping()
         self.follower = Follower()
+        self.record_places = open_places(
+            self.follower, settings.database, settings.database_schema, follows=True
+        )
         self.state = open_state(settings.state_dir)
         self.database = self.state.database
         self.backups = Backups(settings.state_dir)
@@ -130,6 +134,7 @@ class House:
         self.announced = Announced(self.projects, self.follower)
         self._build_features()
         self.sources: list[Source] = [
+            *self._shared_sources(),
             self.announced,
             *self.feature_sources,
         ]
@@ -167,7 +172,7 @@ class House:
     def _build_steps(self) -> None:
         """Build the steps to a link: secrets, logins, apps, the catalog, known questions."""
         settings = self.settings
-        self.sharing = SharingStore(self.database)
+        self.sharing = open_sharing(self.record_places, self.database)
         self.asking = AskingServers(self.board, self.sharing, lambda: self.relay.folders)
         self.secrets, self.grants = Secrets(settings.state_dir), Grants(settings.state_dir)
         self.credentials = Credentials(
@@ -178,13 +183,13 @@ class House:
             self.follower,
         )
         self.apps = Apps(
-            AppRecords(settings.apps_dir, self.follower),
+            open_apps(self.record_places, settings.apps_dir),
             os.environ,
             probe,
             lambda id_, why, since: self.pool.replaced(id_, why, since),
         )
         root, approve = settings.data_dir / "catalog", self.approvals.approve_launch
-        self.catalog = Catalog(root, approve=approve)
+        self.catalog = Catalog(root, approve=approve, places=self.record_places)
 
     def _build_links(self) -> None:
         """Build what opens links and holds them."""
@@ -244,7 +249,7 @@ class House:
 
     def _build_agents(self) -> None:
         """Build the records of agents, the plans made of them, and the executors of those."""
-        self.agent_store = AgentStore(self.database, self.follower)
+        self.agent_store = open_agents(self.record_places, self.database, self.sharing)
         self.reach = ExecutorReach(self.board, self.sites, self.url)
         self.resolutions = Resolutions(self.board, self.reach)
 
@@ -254,6 +259,7 @@ class House:
             self.settings,
             self.stopping,
             self.follower,
+            self.record_places,
             self.relay,
             self.dismissals,
             HubLife(self.url),
@@ -286,6 +292,14 @@ class House:
         ]
         for source in self.feature_sources:
             self.board.post(source.report)
+
+    def _shared_sources(self) -> list[Source]:
+        """The source that follows the database that hubs share, if they do."""
+        if self.record_places.shared is None:
+            return []
+        from toolyard.records.postgres.listening import SharedListener
+
+        return [SharedListener(self.record_places.shared)]
 
     def _recall_addresses(self) -> AddressStore | None:
         """Read which addresses are whose, before any server lists one."""
@@ -326,3 +340,5 @@ class House:
             await self.local.close()
             self.call_log.flush()
             await asyncio.to_thread(close_state, self.state, self.backups)
+            if self.record_places.shared is not None:
+                self.record_places.shared.close()

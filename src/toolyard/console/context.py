@@ -17,6 +17,7 @@ from toolyard.console.terminal import Terminal
 if TYPE_CHECKING:
     from toolyard.console.control import Control
     from toolyard.operation import Answer, Operation, Order
+    from toolyard.records.places import RecordPlaces
     from toolyard.records.runfile import RunDir
     from toolyard.settings import Settings
 
@@ -64,6 +65,14 @@ class CliContext:
         from toolyard.records.runfile import RunDir
 
         return RunDir(self.settings.runtime_dir)
+
+    @cached_property
+    def places(self) -> RecordPlaces:
+        """The places of records, for what no API tells."""
+        from toolyard.records.follow import Follower
+        from toolyard.records.places import open_places
+
+        return open_places(Follower(), self.settings.database, self.settings.database_schema)
 
     @property
     def hub_settings(self) -> Settings:

@@ -10,6 +10,7 @@ from toolyard.board import Board
 from toolyard.feature import Feature
 from toolyard.operation import Answer, Operation, Order
 from toolyard.records.follow import Follower
+from toolyard.records.places import open_places
 from toolyard.settings import Settings
 from toolyard.yard import Parts, Yard
 
@@ -26,7 +27,8 @@ async def _run(settings: Settings, operation: Operation[Order, Answer], order: O
 def open_yard(settings: Settings, package: str) -> Yard:
     """A yard of what one feature keeps and uses, whose picture is what that says now."""
     feature: Feature = importlib.import_module(package).FEATURE
-    yard = Yard(Board(), Parts([settings, Follower()]), is_live=False)
+    places = open_places(Follower(), settings.database, settings.database_schema)
+    yard = Yard(Board(), Parts([settings, places.follower, places]), is_live=False)
     needed = list(_needed(feature))
     for built in needed:
         for part in built.make_parts(yard):

@@ -4,6 +4,7 @@ ToolyardError
 ├── ConfigError          what the user wrote cannot be used
 │   └── SecretError      a secret it refers to is missing or cannot be read
 ├── StoreError           what we keep cannot be read or written
+│   └── DatabaseAwayError    the database that hubs share does not answer
 ├── SourceError          a source cannot say what it knows
 ├── StartError           a server could not be started or reached
 ├── LinkError            a connection to a server failed
@@ -20,6 +21,9 @@ from __future__ import annotations
 
 class ToolyardError(Exception):
     """The root of all errors raised on purpose; `hint` says what to do next."""
+
+    problem_code = ""
+    """The code of the problem that it is, if it is one of the reference."""
 
     def __init__(self, text: str, hint: str = "") -> None:
         super().__init__(text)
@@ -38,6 +42,12 @@ class SecretError(ConfigError):
 
 class StoreError(ToolyardError):
     """A record cannot be read or written."""
+
+
+class DatabaseAwayError(StoreError):
+    """The database that hubs share does not answer."""
+
+    problem_code = "database-away"
 
 
 class SourceError(ToolyardError):

@@ -208,6 +208,14 @@ class ProblemCode(StrEnum):
         ),
         "Set it in the hub's environment, or give a default: `${VAR:-x}`.",
     )
+    DATABASE_AWAY = (
+        "database-away",
+        (
+            "The PostgreSQL database that hubs share does not answer. Calls go on with what the "
+            "hub knows; orders are refused with status 503."
+        ),
+        "Nothing, if it comes back: the hub follows it again by itself. Else see its log.",
+    )
     DATABASE_FAILED = (
         "database-failed",
         (

@@ -79,13 +79,13 @@ class FolderRecords(Generic[Value]):
         self._changes.tell_soon()
         return version_of(data) if data else ABSENT
 
+    def revision(self) -> int:
+        """The revision that `read` would give."""
+        return self._revision.look()
+
     async def changed(self, after: int) -> None:
         """Wait until the revision is another than `after`."""
         await self._revision.changed(after)
-
-    def names(self) -> list[str]:
-        """The names of all records, also of those that cannot be used."""
-        return [path.stem for path in self._paths()]
 
     def path(self, key: str) -> Path:
         """The file of a record.

@@ -101,9 +101,42 @@ class Records(Protocol[Value]):
         """
         ...
 
+    def revision(self) -> int:
+        """The revision that `read` would give; cheap enough to be asked with every request."""
+        ...
+
     async def changed(self, after: int) -> None:
         """Wait until the revision is another than `after`, whoever wrote."""
         ...
+
+
+class RecordKind(Generic[Value]):
+    """The records of one kind, wherever they are kept; its owner adds what else can be done."""
+
+    def __init__(self, records: Records[Value]) -> None:
+        self._records = records
+
+    def read(self) -> Kept[Value]:
+        """Read all records; see `Records.read`."""
+        return self._records.read()
+
+    def write(
+        self, key: str, value: Value | None, *, expect: int | None = None, by: str = ""
+    ) -> int:
+        """Write or delete one record; see `Records.write`."""
+        return self._records.write(key, value, expect=expect, by=by)
+
+    def revision(self) -> int:
+        """The revision that `read` would give."""
+        return self._records.revision()
+
+    async def changed(self, after: int) -> None:
+        """Wait until the revision is another than `after`."""
+        await self._records.changed(after)
+
+    def names(self) -> list[str]:
+        """The names of all records, also of those that cannot be used."""
+        return sorted(self.read().versions)
 
 
 def check_version(key: str, expect: int | None, version: int) -> None:

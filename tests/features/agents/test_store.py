@@ -18,9 +18,11 @@ from toolyard.core.errors import ConflictError, NotOursError, StoreError, Unknow
 from toolyard.core.model import Report
 from toolyard.core.sites import Site
 from toolyard.features.agents.source import AgentsSource
-from toolyard.features.agents.store import AgentStore
+from toolyard.features.agents.store import AgentStore, open_agents
+from toolyard.features.sharing.store import SharingStore, open_sharing
 from toolyard.records.database import Database
 from toolyard.records.follow import Follower
+from toolyard.records.places import RecordPlaces
 from toolyard.records.schema import MIGRATIONS
 
 GIT = {"command": "git-mcp", "args": ["--repo", "."], "env": {"A": "${B}"}, "mode": "shared"}
@@ -31,7 +33,8 @@ LIST = read_config("codex", {"enabled": True, "servers": {"git": GIT, "yard": {"
 def opened(path: Path, follower: Follower | None = None) -> Iterator[AgentStore]:
     database = Database(path, MIGRATIONS)
     try:
-        yield AgentStore(database, follower)
+        places = RecordPlaces(follower or Follower())
+        yield open_agents(places, database, open_sharing(places, database))
     finally:
         database.close()
 
@@ -149,7 +152,7 @@ def test_an_agent_of_ones_own_goes_with_all_that_was_said_of_it(tmp_path: Path) 
 
 
 def test_without_a_database_agents_are_given_nothing_and_writing_says_why() -> None:
-    store = AgentStore(None)
+    store = AgentStore(None, SharingStore(None))
     assert store.records.roster == Roster() and store.load().revision == 0
     with pytest.raises(StoreError, match="not open") as error:
         store.put_config(LIST)

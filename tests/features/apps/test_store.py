@@ -8,14 +8,21 @@ import pytest
 
 from toolyard.core.apps import App
 from toolyard.core.errors import ConfigError, NotOursError, UnknownNameError
-from toolyard.features.apps.store import AppRecords, defined_apps
+from toolyard.features.apps.store import AppRecords, defined_apps, open_apps
+from toolyard.records.follow import Follower
+from toolyard.records.places import RecordPlaces
 
 MINE = App("mine", "mine", (("dev", 4000),), title="Mine")
 
 
 @pytest.fixture
-def records(tmp_path: Path) -> AppRecords:
-    return AppRecords(tmp_path / "apps")
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "apps"
+
+
+@pytest.fixture
+def records(folder: Path) -> AppRecords:
+    return open_apps(RecordPlaces(Follower()), folder)
 
 
 def test_kunobi_comes_with_us_as_it_was_designed(records: AppRecords) -> None:
@@ -31,10 +38,9 @@ def test_kunobi_comes_with_us_as_it_was_designed(records: AppRecords) -> None:
     assert app.installs[1].launch_on("macos") == ("open", "-a", "{place}")
 
 
-def test_a_definition_is_written_found_and_removed(records: AppRecords) -> None:
+def test_a_definition_is_written_found_and_removed(records: AppRecords, folder: Path) -> None:
     records.write("mine", MINE)
-    path = records.path("mine")
-    assert path.name == "mine.json"
+    path = folder / "mine.json"
     assert path.stat().st_mode & 0o777 == 0o600
     assert defined_apps(records).apps["mine"] == MINE
     records.remove("mine")
@@ -57,12 +63,14 @@ def test_a_users_definition_takes_the_place_of_a_shipped_one(records: AppRecords
     assert app.variants == (("dev", 4000),)
 
 
-def test_one_bad_file_is_one_problem_and_costs_nobody_else(records: AppRecords) -> None:
+def test_one_bad_file_is_one_problem_and_costs_nobody_else(
+    records: AppRecords, folder: Path
+) -> None:
     records.write("mine", MINE)
-    (records.folder / "broken.json").write_text('{"name": "broken", ')
-    (records.folder / "other.json").write_text('{"name": "another", "variants": {"a": 1}}')
-    (records.folder / "empty.json").write_text("")
-    (records.folder / "wide.json").write_text('{"name": "wide", "variants": {"a": 99999}}')
+    (folder / "broken.json").write_text('{"name": "broken", ')
+    (folder / "other.json").write_text('{"name": "another", "variants": {"a": 1}}')
+    (folder / "empty.json").write_text("")
+    (folder / "wide.json").write_text('{"name": "wide", "variants": {"a": 99999}}')
     defined = defined_apps(records)
     assert list(defined.apps) == ["kunobi", "mine"]
     problems = defined.kept.problems
@@ -70,16 +78,16 @@ def test_one_bad_file_is_one_problem_and_costs_nobody_else(records: AppRecords) 
     assert all(p.code == "app-file" and p.hint for p in problems)
 
 
-def test_comments_and_trailing_commas_are_fine(records: AppRecords) -> None:
-    records.folder.mkdir()
+def test_comments_and_trailing_commas_are_fine(records: AppRecords, folder: Path) -> None:
+    folder.mkdir()
     text = '{"name": "mine", /* ours */ "variants": {"dev": 4000,},}'
-    (records.folder / "mine.json").write_text(text)
+    (folder / "mine.json").write_text(text)
     assert defined_apps(records).apps["mine"] == MINE
 
 
-def test_what_cannot_be_an_app_is_not_written(records: AppRecords) -> None:
+def test_what_cannot_be_an_app_is_not_written(records: AppRecords, folder: Path) -> None:
     with pytest.raises(ConfigError):
         records.write("../up", App("../up", "x", (("dev", 4000),)))
     with pytest.raises(ConfigError):
         records.write("mine", App("mine", "x", (("dev", 0),), title="Mine"))
-    assert not records.folder.exists()
+    assert not folder.exists()

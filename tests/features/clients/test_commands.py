@@ -12,8 +12,8 @@ import pytest
 
 from tests.cli.conftest import Toolyard
 from tests.cli.stand_in import StandIn
+from tests.fixtures.kept_tokens import kept_tokens
 from toolyard.console.exits import Exit
-from toolyard.features.tokens.store import TokensFile
 
 CURSOR = '{\n  // mine\n  "mcpServers": {"a": {"command": "run", "args": ["--x"]}},\n}\n'
 
@@ -156,7 +156,7 @@ def test_by_address_it_gets_a_token_of_its_own_which_is_not_shown(
     said = entry["mcpServers"]["toolyard"]
     assert said["url"] == "http://127.0.0.1:7420/mcp"
     token = said["headers"]["Authorization"].removeprefix("Bearer ")
-    tokens = TokensFile(home / "state" / "toolyard" / "tokens.json")
+    tokens = kept_tokens(home)
     found = tokens.find(token.encode())
     assert found is not None and found.name == "client-cursor"
     assert token not in done.out + done.err
@@ -170,7 +170,7 @@ def held_token(cursor: Path) -> bytes:
 def test_the_token_works_as_long_as_the_file_holds_it(
     toolyard: Toolyard, home: Path, cursor: Path
 ) -> None:
-    tokens = TokensFile(home / "state" / "toolyard" / "tokens.json")
+    tokens = kept_tokens(home)
     cursor.chmod(0o644)
     tried = toolyard("connect", "cursor", "--http", "--dry-run")
     assert tried.out.startswith("mode 0644 -> 0600: it holds a token")
@@ -204,7 +204,7 @@ def test_the_token_works_as_long_as_the_file_holds_it(
 def test_a_token_that_was_revoked_stays_so_whatever_is_undone(
     toolyard: Toolyard, home: Path, cursor: Path
 ) -> None:
-    tokens = TokensFile(home / "state" / "toolyard" / "tokens.json")
+    tokens = kept_tokens(home)
     toolyard("connect", "cursor", "--http", "--yes")
     toolyard("token", "revoke", "client-cursor")
 
@@ -221,13 +221,13 @@ def test_a_client_that_is_connected_by_command_again_has_no_token(
 
     assert "no longer works" in toolyard("connect", "cursor", "--yes").out
 
-    assert TokensFile(home / "state" / "toolyard" / "tokens.json").list() == []
+    assert kept_tokens(home).list() == []
 
 
 def test_nothing_is_lost_when_the_file_cannot_be_written(
     toolyard: Toolyard, home: Path, cursor: Path
 ) -> None:
-    tokens = TokensFile(home / "state" / "toolyard" / "tokens.json")
+    tokens = kept_tokens(home)
     toolyard("connect", "cursor", "--http", "--yes")
     journal = home / "state" / "toolyard" / "clients"
     journal.rename(home / "away")

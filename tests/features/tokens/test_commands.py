@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tests.cli.conftest import Toolyard
 from tests.cli.stand_in import StandIn
-from toolyard.features.tokens.store import TokensFile
+from tests.fixtures.kept_tokens import kept_tokens
 
 
 def test_a_running_hub_is_asked(toolyard: Toolyard, hub: StandIn) -> None:
@@ -21,7 +21,7 @@ def test_a_token_is_made_listed_and_revoked(toolyard: Toolyard, home: Path) -> N
     made = toolyard("token", "create", "cursor", "--servers", "git, files")
     token = made.out.strip()
     assert made.code == 0 and "not shown again" in made.err
-    kept = TokensFile(home / "state" / "toolyard" / "tokens.json")
+    kept = kept_tokens(home)
     caller = kept.find(token.encode())
     assert caller is not None and caller.servers == {"git", "files"}
     (row,) = toolyard("token", "list", "--json").json["tokens"]
@@ -32,7 +32,7 @@ def test_a_token_is_made_listed_and_revoked(toolyard: Toolyard, home: Path) -> N
 
 
 def test_the_token_of_a_run_is_listed_with_its_executor(toolyard: Toolyard, home: Path) -> None:
-    kept = TokensFile(home / "state" / "toolyard" / "tokens.json")
+    kept = kept_tokens(home)
     kept.create("run-1", frozenset(), "", "codex", "docker")
     (row,) = toolyard("token", "list", "--json").json["tokens"]
     assert (row["agent"], row["executor"]) == ("codex", "docker")

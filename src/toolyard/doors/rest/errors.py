@@ -13,6 +13,7 @@ from toolyard.core.errors import (
     BusyError,
     ConfigError,
     ConflictError,
+    DatabaseAwayError,
     HeldError,
     LinkError,
     LinkTimeoutError,
@@ -37,6 +38,7 @@ STATUS: Final[tuple[tuple[type[ToolyardError], int], ...]] = (
     (HeldError, 409),
     (NotOursError, 409),
     (ConfigError, 422),
+    (DatabaseAwayError, 503),
     (StoreError, 500),
     (LinkTimeoutError, 504),
     (BusyError, 503),
@@ -56,6 +58,8 @@ class ProblemDetails(msgspec.Struct, frozen=True):
     errors: list[FaultRow] | UnsetType = UNSET
     """Everything that is wrong with what was said."""
     success: bool | UnsetType = UNSET
+    code: str | UnsetType = UNSET
+    """The code of the problem, if it is one of the reference."""
 
 
 def problem(
@@ -65,9 +69,11 @@ def problem(
     hint: str = "",
     errors: list[FaultRow] | UnsetType = UNSET,
     success: bool | UnsetType = UNSET,
+    code: str | UnsetType = UNSET,
 ) -> Response:
     """An error in the one form all errors have."""
-    body = jsonrpc.encode(ProblemDetails(title, status, detail or title, hint, errors, success))
+    details = ProblemDetails(title, status, detail or title, hint, errors, success, code)
+    body = jsonrpc.encode(details)
     return Response(body, status, {"cache-control": "no-store"}, media_type=PROBLEM)
 
 
@@ -81,7 +87,8 @@ def refuse_faults(error: FaultsError, status: int, says_success: bool) -> Respon
 async def answer_error(request: Request, error: Exception) -> Response:
     """Refuse with what went wrong."""
     status = next((code for kind, code in STATUS if isinstance(error, kind)), 500)
-    return problem(status, str(error), str(error), getattr(error, "hint", ""))
+    code = getattr(error, "problem_code", "") or UNSET
+    return problem(status, str(error), str(error), getattr(error, "hint", ""), code=code)
 
 
 async def answer_failure(request: Request, error: Exception) -> Response:

@@ -78,6 +78,7 @@ def _describe(operation: AnyOperation, by_type: JsonObject, parts: JsonObject) -
         {400, operation.invalid} if body is not None or _query(operation) is not None else set()
     )
     refusals |= {404} if "{" in operation.path else set()
+    refusals |= {503} if operation.method != "GET" else set()  # the shared database is away
     refusals |= {412} if operation.guard is not Guard.NONE else set()
     out: JsonObject = {
         "operationId": _name(operation),

@@ -15,7 +15,7 @@ from toolyard.core.errors import StartError
 from toolyard.core.jsontypes import JsonObject
 from toolyard.core.sites import Site
 from toolyard.executors.docker.host import Host
-from toolyard.executors.extras import how_to_add
+from toolyard.installation import how_to_add
 
 if TYPE_CHECKING:
     import aiodocker

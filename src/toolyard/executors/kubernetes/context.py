@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from toolyard.core.errors import StartError
-from toolyard.executors.extras import how_to_add
 from toolyard.executors.kubernetes.api import Api
 from toolyard.executors.kubernetes.options import Options
+from toolyard.installation import how_to_add
 
 _INSIDE = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 

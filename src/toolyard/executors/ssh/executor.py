@@ -16,11 +16,11 @@ from toolyard.core.model import Url
 from toolyard.core.placement import Run
 from toolyard.core.ports import Address, Pipes
 from toolyard.core.sites import Site
-from toolyard.executors.extras import how_to_add
 from toolyard.executors.ssh.shell import launch, refusal
 from toolyard.executors.ssh_login import read_login
 from toolyard.executors.tail import LogFile
 from toolyard.executors.waits import through
+from toolyard.installation import how_to_add
 
 if TYPE_CHECKING:
     from toolyard.executors.ssh.channel import RemoteChild, ShellSession

@@ -1,4 +1,4 @@
-"""Agents, their lists, policies and executors in the hub's database.
+"""Agents, their lists, policies and executors as rows of a database.
 
 Every record has a version that no other state of it ever had, so that a writer who decided on an
 older one is told. One revision counts all changes: whoever follows need only look at that.
@@ -31,11 +31,11 @@ from toolyard.features.agents.codec import (
     split_key,
     stand_in,
 )
-from toolyard.features.sharing.store import read_asking, read_tried
+from toolyard.features.sharing.store import KINDS as SHARING_KINDS
+from toolyard.features.sharing.store import SharingStore
 from toolyard.records.database import Database
-from toolyard.records.follow import Follower
+from toolyard.records.places import JointRecords, RecordPlaces
 from toolyard.records.protocol import Kept
-from toolyard.records.sqlite import SqliteRecords
 from toolyard.records.state import RESTORE
 
 NEVER: Final = -1
@@ -60,15 +60,13 @@ class AgentRecords:
 class AgentStore:
     """Reads and writes the records; every method may be called from any thread."""
 
-    def __init__(self, database: Database | None, follower: Follower | None = None) -> None:
-        self._database = database
+    def __init__(self, rows: JointRecords[Value] | None, sharing: SharingStore) -> None:
+        self._rows, self._sharing = rows, sharing
         self._lock = threading.Lock()
-        self._rows: SqliteRecords[Value] | None = None
         self.records = AgentRecords()
         """The latest that was read; looking at it costs nothing."""
-        if database is None:
+        if rows is None:
             return
-        self._rows = SqliteRecords(database, AgentCodec(), KINDS, follower)
         try:
             self.load()
         except StoreError as error:
@@ -80,14 +78,14 @@ class AgentStore:
         Raises:
             StoreError: It cannot be read.
         """
-        if self._database is None or self._rows is None:
+        if self._rows is None:
             return self.records
         with self._lock:
             kept = self._rows.read()
             if kept.failure is not None:
                 raise StoreError(kept.failure.text, kept.failure.hint)
             records = _fold(kept)
-            tried, asking = read_tried(self._database), read_asking(self._database)
+            tried, asking = self._sharing.tried(), self._sharing.asking()
             roster = replace(records.roster, tried=tried, asking=asking)
             self.records = replace(records, roster=roster)
             return self.records
@@ -189,7 +187,7 @@ class AgentStore:
             raise _conflict(key, self.load()) from error
         self.load()
 
-    def _open_rows(self) -> SqliteRecords[Value]:
+    def _open_rows(self) -> JointRecords[Value]:
         if self._rows is None:
             text = "what agents are given cannot be written: the database is not open"
             raise StoreError(text, RESTORE)
@@ -208,6 +206,14 @@ class AgentStore:
         names = sorted(name for kind, name in self.records.versions if kind == key[0])
         near = ", ".join(closest(key[1], names) or names[:20]) or "none"
         return UnknownNameError(f"there is no {spell(*key)}", f"there are: {near}")
+
+
+def open_agents(
+    places: RecordPlaces, database: Database | None, sharing: SharingStore
+) -> AgentStore:
+    """Open the records of agents: rows of the hub's database, or of a shared one."""
+    rows = places.joint(database, AgentCodec(), KINDS, also=SHARING_KINDS)
+    return AgentStore(rows, sharing)
 
 
 def _conflict(key: Key, records: AgentRecords) -> ConflictError:

@@ -13,9 +13,9 @@ from toolyard.core.model import Peer, Report, Server
 from toolyard.core.names import quoted
 from toolyard.core.watches import settle
 from toolyard.features.apps.scanner import Probe, Replaced, Scan
-from toolyard.features.apps.store import AppRecords, DefinedApps, defined_apps
+from toolyard.features.apps.store import AppRecords, DefinedApps, defined_apps, open_apps
 from toolyard.links.probe import probe
-from toolyard.records.follow import Follower
+from toolyard.records.places import RecordPlaces
 from toolyard.settings import Settings
 from toolyard.yard import Yard
 
@@ -27,7 +27,7 @@ Post = Callable[[Report], None]
 def parts(yard: Yard) -> Iterable[object]:
     """The apps of the user's folder and ours; a hub has them already, for its links."""
     if Apps not in yard.parts:
-        records = AppRecords(yard.part(Settings).apps_dir, yard.part(Follower))
+        records = open_apps(yard.part(RecordPlaces), yard.part(Settings).apps_dir)
         yield Apps(records, os.environ, probe, _ignore_replaced)
 
 

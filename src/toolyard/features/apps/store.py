@@ -13,8 +13,8 @@ from toolyard.core.errors import ConfigError, NotOursError, StoreError, UnknownN
 from toolyard.core.model import Problem
 from toolyard.core.problems import ProblemCode
 from toolyard.records.folder import FolderRecords
-from toolyard.records.follow import Follower
-from toolyard.records.protocol import Kept
+from toolyard.records.places import RecordPlaces
+from toolyard.records.protocol import Kept, RecordKind
 
 SHIPPED: Final = Path(__file__).with_name("shipped")
 LARGEST: Final = 256 * 1024
@@ -54,11 +54,8 @@ class DefinedApps:
     """The user's own."""
 
 
-class AppRecords(FolderRecords[App]):
-    """The user's definitions in a folder."""
-
-    def __init__(self, folder: Path, follower: Follower | None = None) -> None:
-        super().__init__(folder, AppCodec(), follower, largest=LARGEST, most=MOST)
+class AppRecords(RecordKind[App]):
+    """The user's definitions."""
 
     def put(self, app: App) -> App:
         """Write a definition; what few words cannot say stays as the one of that name has it.
@@ -94,7 +91,13 @@ class AppRecords(FolderRecords[App]):
         raise UnknownNameError(f"no app '{name}' of yours", hint)
 
 
+def open_apps(places: RecordPlaces, folder: Path) -> AppRecords:
+    """Open the user's definitions; as files they are in a folder."""
+    return AppRecords(places.folder("app", folder, AppCodec(), largest=LARGEST, most=MOST))
+
+
 def defined_apps(records: AppRecords) -> DefinedApps:
     """Read all definitions; the user's takes the place of a shipped one of its name."""
     kept = records.read()
-    return DefinedApps({**AppRecords(SHIPPED).read().values, **kept.values}, kept)
+    shipped = FolderRecords(SHIPPED, AppCodec(), largest=LARGEST, most=MOST)
+    return DefinedApps({**shipped.read().values, **kept.values}, kept)

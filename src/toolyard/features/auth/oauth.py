@@ -21,9 +21,9 @@ import msgspec
 from toolyard.core.errors import ConfigError, LinkError, ToolyardError
 from toolyard.core.jsontypes import JsonObject
 from toolyard.core.model import Url
-from toolyard.executors.extras import how_to_add
 from toolyard.features.auth.callback import Callback, listening
 from toolyard.features.auth.guarded import guarded_http
+from toolyard.installation import how_to_add
 from toolyard.links.addresses import check_link
 from toolyard.links.grants import GrantStore, ListedGrant, OAuthGrant, join_scopes, server_key
 from toolyard.links.greeting import ENVELOPE

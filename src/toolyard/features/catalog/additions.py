@@ -5,15 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, Final
 
 from toolyard.core.errors import ConfigError, StoreError, UnknownNameError
 from toolyard.core.model import Pairs, Problem
 from toolyard.core.problems import ProblemCode
 from toolyard.features.catalog.model import DefinitionError
-from toolyard.records.document import DocumentFile, DocumentRecords
-from toolyard.records.protocol import amend
+from toolyard.records.protocol import Records, amend
 
 TOP: Final = "servers"
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
@@ -55,13 +53,21 @@ class AdditionCodec:
 
 
 class AddedFile:
-    """The file `added.json`; while it cannot be read, what it last said stands."""
+    """The added servers; while they cannot be read, what was last read stands."""
 
-    def __init__(self, path: Path) -> None:
-        self._records = DocumentRecords(DocumentFile(path), AdditionCodec(), top=TOP)
+    def __init__(self, records: Records[Addition]) -> None:
+        self._records = records
         self._additions: dict[str, Addition] = {}
         self._problems: tuple[Problem, ...] = ()
         self._revision = 0
+
+    def revision(self) -> int:
+        """A number that is another as soon as others are added."""
+        return self._records.revision()
+
+    async def changed(self, after: int) -> None:
+        """Wait until the revision is another than `after`, whoever added."""
+        await self._records.changed(after)
 
     def load(self) -> tuple[dict[str, Addition], tuple[Problem, ...]]:
         """Give what was added, by name; read again only if it changed."""

@@ -18,6 +18,7 @@ from toolyard.features.catalog.additions import Addition
 from toolyard.features.catalog.model import FOLDERS, SOURCE, Definition
 from toolyard.features.catalog.store import Catalog, Shelf
 from toolyard.records.follow import Follower
+from toolyard.records.places import RecordPlaces
 from toolyard.records.secrets.expand import Lookup, find_unset
 from toolyard.settings import Settings
 from toolyard.yard import Yard
@@ -30,7 +31,10 @@ def parts(yard: Yard) -> Iterable[object]:
     """The catalog of the user; a hub has one already, since links are opened with it."""
     if Catalog not in yard.parts:
         settings = yard.part(Settings)
-        yield Catalog(settings.data_dir / "catalog", approve=partial(_approve_launch, settings))
+        approve = partial(_approve_launch, settings)
+        yield Catalog(
+            settings.data_dir / "catalog", approve=approve, places=yard.part(RecordPlaces)
+        )
 
 
 def sources(yard: Yard) -> Sequence[Added]:
@@ -84,10 +88,21 @@ class Added:
             await asyncio.to_thread(self._catalog.copy_bundled)
         except StoreError as error:
             raise SourceError(f"the catalog is not complete: {error}", error.hint) from error
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._hear_added())
+            while True:
+                count = self._changes.count
+                await self._look(post)
+                await self._changes.wait(count)
+
+    async def _hear_added(self) -> None:
+        """Look again when others are added, wherever that is kept."""
+        added = self._catalog.added_file
+        revision = added.revision()
         while True:
-            count = self._changes.count
-            await self._look(post)
-            await self._changes.wait(count)
+            await added.changed(revision)
+            revision = added.revision()
+            self._changes.tell()
 
     async def _look(self, post: Callable[[Report], None]) -> None:
         shelf = await asyncio.to_thread(self._catalog.load)

@@ -21,7 +21,7 @@ from toolyard.core.errors import StoreError, UnknownNameError
 from toolyard.core.model import Problem
 from toolyard.core.names import closest
 from toolyard.core.problems import ProblemCode
-from toolyard.features.catalog.additions import AddedFile, Addition
+from toolyard.features.catalog.additions import TOP, AddedFile, Addition, AdditionCodec
 from toolyard.features.catalog.bundled_catalog import BUNDLED, copy_bundled
 from toolyard.features.catalog.files import FileState, read_file, read_text, record_into
 from toolyard.features.catalog.model import (
@@ -34,7 +34,9 @@ from toolyard.features.catalog.model import (
 )
 from toolyard.features.catalog.reading import read_definition
 from toolyard.records.files import READ_LIMIT, locked, read_bounded, write_atomic
+from toolyard.records.follow import Follower
 from toolyard.records.marks import mark_of
+from toolyard.records.places import RecordPlaces
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,7 @@ class Catalog:
         bundled: Path = BUNDLED,
         *,
         approve: Callable[[str, str], None] = lambda _server, _launch: None,
+        places: RecordPlaces | None = None,
     ) -> None:
         """Keep a catalog there.
 
@@ -87,7 +90,9 @@ class Catalog:
         """
         self.root = root
         self._approve = approve
-        self.added_file = AddedFile(root / "added.json")
+        places = places or RecordPlaces(Follower())
+        path = root / "added.json"
+        self.added_file = AddedFile(places.document("added", path, AdditionCodec(), top=TOP))
         self._bundled = bundled
         # By folder and file name: paths are slow to make and to compare by the thousand.
         self._files: dict[str, dict[str, FileState]] = {folder: {} for folder in FOLDERS}

@@ -166,26 +166,29 @@ def _examine_state(context: CliContext) -> Iterator[Finding]:
     from toolyard.records.state import examine
 
     folder = context.settings.state_dir
-    for each in (examine(folder), *open_tokens(folder / "tokens.json").read().problems[:1]):
+    tokens = open_tokens(context.places, folder / "tokens.json").read()
+    for each in (examine(folder), *tokens.problems[:1]):
         if each is not None:
             yield Finding(False, each.text, each.hint, each.code, each.subject)
 
 
 def _examine_file(context: CliContext) -> Iterator[Finding]:
-    from toolyard.features.servers.store import ServersFile
+    from toolyard.features.servers.store import open_servers
 
     file = context.settings.config_file
-    if not file.exists():
+    servers = open_servers(context.places, file)
+    if servers.is_gone:
         hint = "add a server with: toolyard add"
         yield Finding(
             not context.told_config, f"there is no {file} yet", hint, ProblemCode.CONFIG_MISSING
         )
         return
-    loaded = ServersFile(file).load()
+    loaded = servers.load()
     for each in loaded.problems:
         yield Finding(False, each.text, each.hint, each.code, each.subject)
     if loaded.readable:
-        yield Finding(True, f"{file} declares {len(loaded.servers)} servers")
+        place = servers.place if context.settings.database else file
+        yield Finding(True, f"{place} declares {len(loaded.servers)} servers")
     for server in loaded.servers:
         if server.enabled:
             yield _examine_server(server)

@@ -165,6 +165,12 @@ def _check_config(context: CliContext) -> None:
 
     if not context.told_config:
         return
+    if context.settings.database:
+        raise CommandError(
+            "servers are kept in the database, so no file of servers is read",
+            "leave --config out, or unset TOOLYARD_DATABASE",
+            Exit.CONFIG,
+        )
     if not context.settings.config_file.is_file():
         raise CommandError(
             f"there is no file '{context.settings.config_file}'",

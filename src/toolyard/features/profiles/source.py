@@ -1,4 +1,4 @@
-"""The profiles of the user's folder, on the picture like all else."""
+"""The profiles that were written, on the picture like all else."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Final
 
 from toolyard.core.model import Report
 from toolyard.core.profiles import Profile
-from toolyard.features.profiles.store import ProfileRecords
-from toolyard.records.follow import Follower
+from toolyard.features.profiles.store import ProfileCodec, ProfileRecords
 from toolyard.records.followed import Followed
+from toolyard.records.places import RecordPlaces
 from toolyard.records.protocol import Kept
 from toolyard.settings import Settings
 from toolyard.yard import Yard
@@ -18,16 +18,16 @@ SOURCE: Final = "profiles"
 
 
 def parts(yard: Yard) -> Iterable[object]:
-    """The folder of profiles, beside the servers file."""
+    """The profiles; as files they are in a folder beside the servers file."""
     folder = yard.part(Settings).config_file.parent / "profiles"
-    yield ProfileRecords(folder, yard.part(Follower))
+    yield ProfileRecords(yard.part(RecordPlaces).folder("profile", folder, ProfileCodec()))
 
 
 def sources(yard: Yard) -> Sequence[Followed[Profile]]:
-    """The source of all profiles of the folder.
+    """The source of all profiles.
 
-    One whose file cannot be read just now stands as it was: a slip of the pen must neither show
-    what was hidden nor take away what is in use.
+    One that cannot be read just now stands as it was: a slip of the pen must neither show what was
+    hidden nor take away what is in use.
     """
     return [Followed(SOURCE, yard.part(ProfileRecords), _report)]
 

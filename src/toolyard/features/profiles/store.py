@@ -1,8 +1,7 @@
-"""The records of profiles: a folder with one JSON file each."""
+"""The records of profiles: a folder with one JSON file each, or rows of a shared database."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from toolyard.core.errors import ConfigError, StoreError
@@ -10,8 +9,7 @@ from toolyard.core.model import Problem
 from toolyard.core.problems import ProblemCode
 from toolyard.core.profiles import Profile, unknown_profile
 from toolyard.features.profiles.model import plain_fields, read_profile
-from toolyard.records.folder import FolderRecords
-from toolyard.records.follow import Follower
+from toolyard.records.protocol import RecordKind
 
 
 class ProfileCodec:
@@ -32,11 +30,8 @@ class ProfileCodec:
         return Problem(ProblemCode.PROFILE_FILE, text, hint, where)
 
 
-class ProfileRecords(FolderRecords[Profile]):
-    """The profiles of a folder."""
-
-    def __init__(self, folder: Path, follower: Follower | None = None) -> None:
-        super().__init__(folder, ProfileCodec(), follower)
+class ProfileRecords(RecordKind[Profile]):
+    """The profiles of the yard."""
 
     def remove(self, name: str) -> None:
         """Delete a profile.

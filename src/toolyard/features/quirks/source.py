@@ -7,9 +7,10 @@ from dataclasses import replace
 
 from toolyard.core.model import Report
 from toolyard.core.quirks import MOST_CLIENTS, ClientQuirk
-from toolyard.features.quirks.store import FILE, QuirkRecords
-from toolyard.records.follow import Follower
+from toolyard.features.quirks.store import FILE, LARGEST, QuirkCodec, QuirkRecords, rename_former
+from toolyard.records.document import DocumentFile
 from toolyard.records.followed import Followed
+from toolyard.records.places import RecordPlaces
 from toolyard.records.protocol import Kept
 from toolyard.relay.quirks import SOURCE
 from toolyard.settings import Settings
@@ -17,15 +18,17 @@ from toolyard.yard import Yard
 
 
 def parts(yard: Yard) -> Iterable[object]:
-    """The file of quirks, beside the servers file."""
+    """The quirks; as a file they are beside the servers file."""
     path = yard.part(Settings).config_file.parent / FILE
-    records = QuirkRecords(path, yard.part(Follower))
-    records.rename_former()
-    yield records
+    if yard.part(RecordPlaces).shared is None:
+        rename_former(DocumentFile(path, largest=LARGEST))
+    yield QuirkRecords(
+        yard.part(RecordPlaces).document("quirk", path, QuirkCodec(), largest=LARGEST)
+    )
 
 
 def sources(yard: Yard) -> Sequence[Followed[ClientQuirk]]:
-    """The source of all quirks of the file; while it cannot be read, those of before stand."""
+    """The source of all quirks; while they cannot be read, those of before stand."""
     return [Followed(SOURCE, yard.part(QuirkRecords), _report)]
 
 

@@ -1,20 +1,18 @@
-"""The records of client quirks: one small JSON document beside the servers file."""
+"""The records of client quirks: a small JSON document, or rows of a shared database."""
 
 from __future__ import annotations
 
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, Final
 
 from toolyard.core.errors import ConfigError, StoreError
 from toolyard.core.model import Problem
 from toolyard.core.problems import ProblemCode
 from toolyard.core.quirks import MOST_CLIENTS, ClientQuirk, read_quirk, unknown_quirk
-from toolyard.records.document import DocumentFile, DocumentRecords, set_changed
+from toolyard.records.document import DocumentFile, set_changed
 from toolyard.records.edit import remove_member
-from toolyard.records.follow import Follower
 from toolyard.records.jsonc import parse
-from toolyard.records.protocol import ABSENT, amend
+from toolyard.records.protocol import ABSENT, RecordKind, amend
 
 FILE: Final = "passports.json"
 LARGEST: Final = 256 * 1024
@@ -43,22 +41,8 @@ class QuirkCodec:
         )
 
 
-class QuirkRecords(DocumentRecords[ClientQuirk]):
-    """The quirks that a file sets for clients."""
-
-    def __init__(self, path: Path, follower: Follower | None = None) -> None:
-        super().__init__(DocumentFile(path, follower, largest=LARGEST), QuirkCodec())
-
-    def rename_former(self) -> None:
-        """Put what stands under a former id of a client under the id it has now.
-
-        Where both are there, the entries of the present id count. A file that cannot be read or
-        written stays as it is; reading it says what is wrong.
-        """
-        with suppress(FileNotFoundError, ConfigError, StoreError):
-            data = self._file.load()
-            if any(f'"{former}"'.encode() in data for former in FORMER_IDS):
-                self._file.change(_with_present_ids)
+class QuirkRecords(RecordKind[ClientQuirk]):
+    """The quirks that are set for clients."""
 
     def put(self, quirk: ClientQuirk) -> None:
         """Set something for a client, beside what was set before.
@@ -88,6 +72,18 @@ class QuirkRecords(DocumentRecords[ClientQuirk]):
         if present.failure is None and name not in present.versions:
             raise unknown_quirk(name, present.versions)
         self.write(name, None)
+
+
+def rename_former(file: DocumentFile) -> None:
+    """Put what stands under a former id of a client under the id it has now.
+
+    Where both are there, the entries of the present id count. A file that cannot be read or
+    written stays as it is; reading it says what is wrong.
+    """
+    with suppress(FileNotFoundError, ConfigError, StoreError):
+        data = file.load()
+        if any(f'"{former}"'.encode() in data for former in FORMER_IDS):
+            file.change(_with_present_ids)
 
 
 def _with_present_ids(data: bytes) -> bytes:

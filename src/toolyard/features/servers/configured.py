@@ -36,7 +36,7 @@ class Configured:
         post(self.report)
         while True:
             await self._file.changed(self._revision)
-            if not self._file.path.exists():
+            if self._file.is_gone:
                 await asyncio.sleep(GONE_SECONDS)
             self._revision = self._file.revision()
             report = self._tell(await asyncio.to_thread(self._file.load))

@@ -53,10 +53,10 @@ def edit_command(context: CliContext, name: str) -> None:
 
 def _read(context: CliContext, name: str) -> JsonObject:
     """The entry as it stands in the file: only there are its secrets, and no API tells them."""
-    from toolyard.features.servers.store import ServersFile
+    from toolyard.features.servers.store import open_servers
     from toolyard.features.servers.writing import servers_path
 
-    return ServersFile(Path(servers_path(context))).entry(name)
+    return open_servers(context.places, Path(servers_path(context))).entry(name)
 
 
 def _write(context: CliContext, name: str, before: JsonObject, text: str) -> Ordered | None:

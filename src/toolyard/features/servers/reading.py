@@ -34,9 +34,14 @@ class LoadedServers:
     """False if nothing could be read of it, which says nothing about its servers."""
 
 
-def read_servers(path: Path, document: Document, env: Mapping[str, str]) -> LoadedServers:
-    """Read all servers of a document, the contents of the file at `path`."""
-    return _Loading(path, document, env).run()
+def read_servers(
+    path: Path, document: Document, env: Mapping[str, str], place: str = ""
+) -> LoadedServers:
+    """Read all servers of a document, the contents of the file at `path`.
+
+    Of one that is no file, problems name the `place` instead.
+    """
+    return _Loading(path, document, env, place).run()
 
 
 def top_members(document: Document) -> list[Member]:
@@ -49,8 +54,9 @@ def top_members(document: Document) -> list[Member]:
 class _Loading:
     """One reading of one document."""
 
-    def __init__(self, path: Path, document: Document, env: Mapping[str, str]) -> None:
+    def __init__(self, path: Path, document: Document, env: Mapping[str, str], place: str) -> None:
         self._path = path
+        self._place = place
         self._document = document
         self._folder = str(_folder(path))
         self._lookup = Lookup(env, self._folder)
@@ -130,7 +136,7 @@ class _Loading:
         self._problems.append(Problem(code, text, hint, self._subject(offset)))
 
     def _subject(self, offset: int) -> str:
-        return f"{self._path}:{self._document.place(offset)[0]}"
+        return self._place or f"{self._path}:{self._document.place(offset)[0]}"
 
 
 def _as_written(document: Document, node: Node) -> object:

@@ -10,9 +10,9 @@ from toolyard.features.servers.bundle_folders import BundleFolders
 from toolyard.features.servers.bundled import Bundled
 from toolyard.features.servers.configured import Configured
 from toolyard.features.servers.removed import RemovedServers
-from toolyard.features.servers.store import ServersFile
+from toolyard.features.servers.store import ServersFile, open_servers
 from toolyard.links.readiness import Readiness
-from toolyard.records.follow import Follower
+from toolyard.records.places import RecordPlaces
 from toolyard.settings import Settings
 from toolyard.yard import Yard
 
@@ -20,7 +20,7 @@ from toolyard.yard import Yard
 def parts(yard: Yard) -> Iterable[object]:
     """The servers file, what was removed from it, and the bundles it uses."""
     settings = yard.part(Settings)
-    yield ServersFile(settings.config_file, os.environ, yard.part(Follower))
+    yield open_servers(yard.part(RecordPlaces), settings.config_file, os.environ)
     yield RemovedServers()
     bundles = BundleFolders(settings.data_dir)
     if yard.is_live:

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toolyard.core.endpoint_fields import URL_KEYS
 from toolyard.core.errors import ConfigError, StoreError, TakenError, UnknownNameError
@@ -33,6 +33,10 @@ from toolyard.records.edit import remove_member, set_member
 from toolyard.records.follow import Follower
 from toolyard.records.jsonc import Document, JsoncError, Member, parse
 from toolyard.records.ownership import refuse_shared
+from toolyard.records.places import RecordPlaces
+
+if TYPE_CHECKING:
+    from toolyard.records.postgres.documents import SharedDocument
 
 Entry = Mapping[str, Any]
 """A server as its entry has it: whatever JSON a person wrote."""
@@ -49,11 +53,21 @@ class ServersFile:
         path: Path,
         env: Mapping[str, str] | None = None,
         follower: Follower | None = None,
+        shared: SharedDocument | None = None,
     ) -> None:
+        """Args: `shared` takes the place of the file; relative paths are still seen from there."""
         self.path = path
+        self.place = shared.place if shared is not None else f"'{path}'"
+        """The file as messages have it."""
         self._env = os.environ if env is None else env
+        self._is_file = shared is None
         # On purpose through links, because people keep such files in a folder of their own.
-        self._file = DocumentFile(path, follower, through_links=True)
+        self._file = shared or DocumentFile(path, follower, through_links=True)
+
+    @property
+    def is_gone(self) -> bool:
+        """True if there is no file, or not just now: editors that save leave a gap."""
+        return self._is_file and not self.path.exists()
 
     def revision(self) -> int:
         """A number that is another as soon as the file is."""
@@ -70,7 +84,8 @@ class ServersFile:
         """
         try:
             data = self._file.load()
-            refuse_shared(str(self.path))
+            if self._is_file:
+                refuse_shared(str(self.path))
         except FileNotFoundError:
             return LoadedServers()
         except StoreError as error:
@@ -86,7 +101,8 @@ class ServersFile:
             return self._unreadable(
                 ProblemCode.CONFIG_SYNTAX, text, 'write {"mcpServers": {}} into it', 1
             )
-        return read_servers(self.path, document, self._env)
+        place = "" if self._is_file else self.place
+        return read_servers(self.path, document, self._env, place)
 
     def entry(self, name: str) -> JsonObject:
         """Return the entry of a server as it is written.
@@ -214,7 +230,7 @@ class ServersFile:
         except FaultsError:
             raise
         except ConfigError as error:
-            raise ConfigError(f"'{self.path}' was not changed: {error}", error.hint) from error
+            raise ConfigError(f"{self.place} was not changed: {error}", error.hint) from error
 
     def _parse(self) -> Document:
         try:
@@ -222,15 +238,23 @@ class ServersFile:
         except FileNotFoundError:
             return parse(b"")
         except JsoncError as error:
-            raise ConfigError(f"'{self.path}' is not valid: {error}", error.hint) from error
+            raise ConfigError(f"{self.place} is not valid: {error}", error.hint) from error
 
     def _unreadable(
         self, code: ProblemCode, text: str, hint: str, line: int | None
     ) -> LoadedServers:
         subject = f"{self.path}:{line}" if line else str(self.path)
         if code == ProblemCode.CONFIG_SYNTAX:
-            text = f"'{self.path}' is not valid: {text}"
+            text = f"{self.place} is not valid: {text}"
         return LoadedServers(problems=(Problem(code, text, hint, subject),), readable=False)
+
+
+def open_servers(
+    places: RecordPlaces, path: Path, env: Mapping[str, str] | None = None
+) -> ServersFile:
+    """Open the servers a user wrote down: the file at that path, or those of a shared database."""
+    document = places.shared_document("server", TOP_KEYS[0])
+    return ServersFile(path, env, places.follower, document)
 
 
 def _find(document: Document, name: str) -> tuple[str, Member | None]:

@@ -1,4 +1,4 @@
-"""The file of tokens, and on the picture what is wrong with it."""
+"""The tokens, and on the picture what is wrong with them."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Final
 
 from toolyard.core.model import Report
 from toolyard.features.tokens.model import AgentToken
-from toolyard.features.tokens.store import TokensFile
-from toolyard.records.follow import Follower
+from toolyard.features.tokens.store import TokensFile, open_tokens
 from toolyard.records.followed import Followed
+from toolyard.records.places import RecordPlaces
 from toolyard.records.protocol import Kept
 from toolyard.relay.dismissals import Dismissals
 from toolyard.settings import Settings
@@ -19,14 +19,15 @@ SOURCE: Final = "tokens"
 
 
 def parts(yard: Yard) -> Iterable[object]:
-    """The file of tokens; without a hub there is no door that could hold a session."""
-    yield TokensFile(yard.part(Settings).state_dir / "tokens.json", yard.part(Follower))
+    """The tokens; without a hub there is no door that could hold a session."""
+    path = yard.part(Settings).state_dir / "tokens.json"
+    yield TokensFile(open_tokens(yard.part(RecordPlaces), path))
     if Dismissals not in yard.parts:
         yield Dismissals()
 
 
 def sources(yard: Yard) -> Sequence[Followed[AgentToken]]:
-    """The source of the problems of the file."""
+    """The source of the problems of tokens."""
     return [Followed(SOURCE, yard.part(TokensFile).records, _report)]
 
 

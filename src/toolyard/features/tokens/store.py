@@ -1,4 +1,4 @@
-"""The records of tokens: one file for its owner alone.
+"""The records of tokens: one file for its owner alone, or rows of a shared database.
 
 Tokens are kept as hashes: what is lost with the file opens nothing, and a token is shown once,
 when it is made. All of it blocks, though a lookup costs one `stat`.
@@ -32,9 +32,8 @@ from toolyard.features.tokens.model import (
     read_token,
     write_token,
 )
-from toolyard.records.document import DocumentFile, DocumentRecords
-from toolyard.records.follow import Follower
-from toolyard.records.protocol import ABSENT, Kept
+from toolyard.records.places import RecordPlaces
+from toolyard.records.protocol import ABSENT, Kept, Records
 
 MOST: Final = 1000
 VERSION: Final = 1
@@ -63,8 +62,8 @@ class TokenCodec:
         return Problem(ProblemCode.TOKENS_FILE, text + _EFFECT, hint, where)
 
 
-def open_tokens(path: Path, follower: Follower | None = None) -> DocumentRecords[AgentToken]:
-    """Open the records of tokens in a file."""
+def open_tokens(places: RecordPlaces, path: Path) -> Records[AgentToken]:
+    """Open the records of tokens; as a file they are at that path."""
 
     def check(plain: Any) -> None:
         if not isinstance(plain.get("tokens"), dict):
@@ -75,15 +74,14 @@ def open_tokens(path: Path, follower: Follower | None = None) -> DocumentRecords
         if version > VERSION:
             raise StoreError(f"'{path}' was written by a newer toolyard", "update toolyard")
 
-    file = DocumentFile(path, follower)
-    return DocumentRecords(file, TokenCodec(), top="tokens", check=check, blank=_BLANK)
+    return places.document("token", path, TokenCodec(), top="tokens", check=check, blank=_BLANK)
 
 
 class TokensFile:
-    """The file with the tokens of agents."""
+    """The tokens of agents."""
 
-    def __init__(self, path: Path, follower: Follower | None = None) -> None:
-        self.records = open_tokens(path, follower)
+    def __init__(self, records: Records[AgentToken]) -> None:
+        self.records = records
         """The tokens as they are kept, by name."""
         self._revision = 0
         self._callers: dict[str, Caller] = {}

@@ -84,12 +84,12 @@ def _plan(
 
     from toolyard.features.profiles.model import read_profile
     from toolyard.features.profiles.operations import list_profiles
-    from toolyard.features.servers.store import ServersFile
+    from toolyard.features.servers.store import open_servers
     from toolyard.features.servers.writing import servers_path
     from toolyard.operation import NoInput
 
     files = read_peer(peer, paths)
-    servers = ServersFile(Path(servers_path(context))).load().servers
+    servers = open_servers(context.places, Path(servers_path(context))).load().servers
     endpoints = {server.id.name: server.endpoint for server in servers}
     profiles: dict[str, Profile] = {}
     for row in context.run(list_profiles, NoInput()).profiles:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from toolyard.executors.extras import how_to_add
+from toolyard.installation import how_to_add
 
 RECEIPT = """
 [tool]

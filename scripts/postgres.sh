@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# A PostgreSQL for tests: Debian's, installed where it is missing, on a folder and a port of its own.
+#
+#   scripts/postgres.sh install             install it, if it is not there
+#   scripts/postgres.sh find                print where its programs are; fail if it is not there
+#   scripts/postgres.sh start FOLDER [PORT] start one that keeps its data in FOLDER; print its URL
+#   scripts/postgres.sh stop FOLDER         stop it; the data stays
+#   scripts/postgres.sh crash FOLDER        stop it as a crash would
+#
+# PostgreSQL refuses to run as root, so root runs it as the user that its package brings. FOLDER must
+# be reachable for that user. TOOLYARD_POSTGRES has options for the server, such as "-c fsync=on".
+set -euo pipefail
+
+find_bin() {
+  local newest
+  newest=$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -n 1)
+  if [ -n "$newest" ] && [ -x "$newest/initdb" ]; then
+    echo "$newest"
+  elif command -v initdb >/dev/null && command -v pg_ctl >/dev/null; then
+    dirname "$(command -v pg_ctl)"
+  else
+    return 1
+  fi
+}
+
+install() {
+  if find_bin >/dev/null; then
+    return
+  fi
+  if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then
+    echo "install this yourself, as root: postgresql" >&2
+    exit 1
+  fi
+  export DEBIAN_FRONTEND=noninteractive
+  # No cluster and no daemon: a machine that runs tests has not asked for one.
+  mkdir -p /etc/postgresql-common
+  [ -e /etc/postgresql-common/createcluster.conf ] ||
+    echo "create_main_cluster = false" >/etc/postgresql-common/createcluster.conf
+  apt-get update -qq || true
+  apt-get install -y -qq --no-install-recommends postgresql >/dev/null
+}
+
+as_owner() {
+  # In the folder itself: that user may not be allowed into the one we stand in.
+  if [ "$(id -u)" -eq 0 ]; then
+    (cd "$folder" && runuser -u postgres -- "$@")
+  else
+    "$@"
+  fi
+}
+
+free_port() {
+  python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+}
+
+start() {
+  local port=${1:-} bin
+  bin=$(find_bin) || { echo "there is no PostgreSQL; run: scripts/postgres.sh install" >&2; exit 1; }
+  mkdir -p "$folder"
+  chmod 700 "$folder"
+  [ "$(id -u)" -ne 0 ] || chown postgres "$folder"
+  if [ ! -e "$folder/data/PG_VERSION" ]; then
+    as_owner "$bin/initdb" --pgdata "$folder/data" --username toolyard --auth trust \
+      --encoding UTF8 --no-locale --no-sync >"$folder/initdb.log" 2>&1 ||
+      { cat "$folder/initdb.log" >&2; exit 1; }
+  fi
+  [ -n "$port" ] || port=$(cat "$folder/port" 2>/dev/null || free_port)
+  echo "$port" >"$folder/port"
+  as_owner "$bin/pg_ctl" start --pgdata "$folder/data" --log "$folder/server.log" --wait --silent \
+    --options "-c listen_addresses=127.0.0.1 -p $port -k '' -c fsync=off -c max_connections=100 ${TOOLYARD_POSTGRES:-}" \
+    >&2 </dev/null || { cat "$folder/server.log" >&2; exit 1; }
+  echo "postgresql://toolyard@127.0.0.1:$port/postgres"
+}
+
+stop() {
+  as_owner "$(find_bin)/pg_ctl" stop --pgdata "$folder/data" --mode "$1" --wait --silent >&2
+}
+
+order=${1:-}
+case "$order" in
+  install) install ;;
+  find) find_bin ;;
+  start | stop | crash)
+    folder=${2:?a folder is needed}
+    case "$order" in
+      start) start "${3:-}" ;;
+      stop) stop fast ;;
+      crash) stop immediate ;;
+    esac
+    ;;
+  *)
+    sed -n '2,10p' "$0" | cut -c3- >&2
+    exit 2
+    ;;
+esac

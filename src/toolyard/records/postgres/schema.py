@@ -1,0 +1,93 @@
+"""The tables of a yard in PostgreSQL, and how they are brought up to date.
+
+Hubs of two versions run side by side while a fleet is upgraded. So a migration only adds, and what
+it makes superfluous is removed by a later version, which raises `least`: the number of migrations
+that a hub must know to work with the tables as they are.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Final
+
+from psycopg import sql
+
+from toolyard.core.errors import StoreError
+from toolyard.records.postgres.connections import STATEMENT_TIMEOUT, Connection
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaStep:
+    """One step of the tables; a step that was released is never changed."""
+
+    statements: str
+    least: int = 1
+    """The number of steps that hubs must know from then on."""
+
+
+# Members of JSON keep their order, which is that of arguments and variables: hence no jsonb.
+# A record that was deleted stays without its value, so that those who follow notice; `pruned` is
+# the newest version of those that were removed for good.
+_RECORDS: Final = """
+CREATE TABLE yard (
+    one boolean PRIMARY KEY DEFAULT true CHECK (one),
+    revision bigint NOT NULL, pruned bigint NOT NULL, schema int NOT NULL, least int NOT NULL
+);
+INSERT INTO yard (revision, pruned, schema, least) VALUES (0, 0, 0, 0);
+CREATE TABLE records (
+    kind text NOT NULL, key text NOT NULL, value json, version bigint NOT NULL,
+    by text NOT NULL, at timestamptz NOT NULL DEFAULT now(), PRIMARY KEY (kind, key)
+);
+CREATE INDEX records_version ON records (version);
+"""
+
+STEPS: Final = (SchemaStep(_RECORDS),)
+
+
+def enter(connection: Connection, schema: str) -> None:
+    """Let the statements of this transaction be about the tables of one yard."""
+    # For the transaction alone, so that it works behind a pooler, too.
+    connection.execute(
+        "SELECT set_config('search_path', %s, true), set_config('statement_timeout', %s, true)",
+        (sql.Identifier(schema).as_string(connection), STATEMENT_TIMEOUT),
+    )
+
+
+def bring_up_to_date(connection: Connection, schema: str) -> None:
+    """Make or extend the tables of a yard, within a transaction; one hub at a time does.
+
+    Raises:
+        StoreError: A newer version has left hubs of this one behind.
+    """
+    connection.execute("SELECT pg_advisory_xact_lock(%s)", (_lock_key(schema),))
+    if not _exists(connection, "SELECT to_regnamespace(quote_ident(%s))", schema):
+        connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(schema)))
+    enter(connection, schema)
+    done, least = 0, 0
+    if _exists(connection, "SELECT to_regclass(%s)", "yard"):
+        row = connection.execute("SELECT schema, least FROM yard").fetchone()
+        done, least = row or (0, 0)
+    if least > len(STEPS):
+        text = f"the schema {schema!r} of the database belongs to a newer toolyard"
+        raise StoreError(text, "update toolyard")
+    for step in STEPS[done:]:
+        connection.execute(step.statements.encode())
+        least = max(least, step.least)
+    if done < len(STEPS):
+        connection.execute("UPDATE yard SET schema = %s, least = %s", (len(STEPS), least))
+
+
+def channel(schema: str) -> str:
+    """The channel on which changes of a yard are told."""
+    return f"toolyard.{schema}"[:63]
+
+
+def _exists(connection: Connection, query: str, name: str) -> bool:
+    row = connection.execute(query.encode(), (name,)).fetchone()
+    return row is not None and row[0] is not None
+
+
+def _lock_key(schema: str) -> int:
+    digest = hashlib.sha256(f"toolyard {schema}".encode()).digest()
+    return int.from_bytes(digest[:8], "big", signed=True)

@@ -1,0 +1,208 @@
+"""One yard in PostgreSQL, shared by hubs: orders go there, and every hub follows into its memory.
+
+Each order is one transaction that also counts the yard's revision up. The row of that count lets
+one order through at a time, so revisions have no gaps and are visible in their order: whoever
+knows one has missed nothing before it, and asks for what is newer.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from toolyard.core.errors import ConflictError, StoreError
+from toolyard.records.follow import ChangeSignal
+from toolyard.records.postgres.connections import Connection, Connections
+from toolyard.records.postgres.memory import NEVER, Memory
+from toolyard.records.postgres.schema import bring_up_to_date, channel, enter
+from toolyard.records.protocol import ABSENT
+
+log = logging.getLogger(__name__)
+
+_NEXT: Final = "UPDATE yard SET revision = revision + 1 RETURNING revision"
+_NEWER: Final = """
+SELECT yard.revision, yard.pruned, kind, key, value::text, version
+FROM yard LEFT JOIN records ON version > %s
+"""
+_VERSION: Final = "SELECT version FROM records WHERE kind = %s AND key = %s AND value IS NOT NULL"
+_PUT: Final = """
+INSERT INTO records (kind, key, value, version, by) VALUES (%s, %s, %s, %s, %s)
+ON CONFLICT (kind, key) DO UPDATE
+SET value = excluded.value, version = excluded.version, by = excluded.by, at = now()
+"""
+_DELETE: Final = """
+UPDATE records SET value = NULL, version = %s, by = %s, at = now()
+WHERE kind = %s AND key = %s AND value IS NOT NULL
+"""
+_LOCK: Final = "SELECT revision FROM yard FOR UPDATE"
+_PRUNE: Final = """
+WITH gone AS (
+    DELETE FROM records WHERE value IS NULL AND at < now() - interval '1 day' RETURNING version
+)
+UPDATE yard SET pruned = greatest(pruned, (SELECT max(version) FROM gone))
+"""
+
+
+class RecordOrder:
+    """An order under way: a transaction with a revision of its own."""
+
+    def __init__(self, connection: Connection, revision: int, by: str) -> None:
+        self.connection = connection
+        self.revision = revision
+        """The version of every record that it writes."""
+        self._by = by
+
+    def version(self, kind: str, key: str) -> int:
+        """The version a record is at; nobody can change it before this order is over."""
+        row = self.connection.execute(_VERSION, (kind, key)).fetchone()
+        return int(row[0]) if row else ABSENT
+
+    def put(self, kind: str, key: str, text: str | None) -> None:
+        """Write a record as JSON text, or delete it."""
+        if text is None:
+            self.connection.execute(_DELETE, (self.revision, self._by, kind, key))
+        else:
+            self.connection.execute(_PUT, (kind, key, text, self.revision, self._by))
+
+
+class SharedDatabase:
+    """The records of one yard; every method may be called from any thread."""
+
+    def __init__(self, address: str, schema: str, *, follows: bool) -> None:
+        """Read all records, if the database answers.
+
+        Args:
+            follows: Somebody runs a `SharedListener`, so that reading need not ask the database.
+
+        Raises:
+            ConfigError: The address cannot be understood.
+        """
+        self.connections = Connections(address)
+        self.channel = channel(schema)
+        self._schema = schema
+        self._follows = follows
+        self._is_prepared = False
+        self._lock = threading.Lock()
+        self._signals: list[tuple[frozenset[str], ChangeSignal]] = []
+        self._memory = Memory()
+        self._failure = StoreError(f"the database {self.name} was not read yet")
+        if follows:
+            try:
+                self.refresh()
+            except StoreError as error:
+                log.warning("nothing is known yet", extra={"why": str(error)})
+
+    @property
+    def name(self) -> str:
+        """The database as messages have it."""
+        return f"{self.connections.name}, schema {self._schema}"
+
+    def follow(self, kinds: Collection[str]) -> ChangeSignal:
+        """Give the changes of some kinds from now on."""
+        changes = ChangeSignal()
+        self._signals.append((frozenset(kinds), changes))
+        return changes
+
+    def read(self) -> Memory:
+        """Return all records: as they were last heard of where a hub follows, else as they are.
+
+        Raises:
+            StoreError: They were never read, or cannot be.
+        """
+        if not self._follows:
+            self.refresh()
+        if self._memory.revision == NEVER:
+            raise self._failure
+        return self._memory
+
+    def revision_of(self, kinds: Collection[str]) -> int:
+        """The revision at which one of these kinds was last another, as far as is known."""
+        return self._memory.revision_of(kinds)
+
+    @contextmanager
+    def order(self, by: str = "") -> Iterator[RecordOrder]:
+        """Carry out an order; whoever follows is told once it is done.
+
+        Raises:
+            DatabaseAwayError: The database does not answer.
+            StoreError: It refuses.
+        """
+        try:
+            with self.transaction() as connection:
+                row = connection.execute(_NEXT).fetchone()
+                assert row is not None
+                yield RecordOrder(connection, int(row[0]), by)
+                connection.execute("SELECT pg_notify(%s, %s)", (self.channel, str(row[0])))
+        except ConflictError:
+            self._catch_up()  # with what the caller did not know of
+            raise
+        self._catch_up()
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """Several statements about this yard that happen together; raises like `order`."""
+        with self.connections.transaction() as connection:
+            if self._is_prepared:
+                enter(connection, self._schema)
+            else:
+                bring_up_to_date(connection, self._schema)
+            yield connection
+        self._is_prepared = True
+
+    def refresh(self) -> None:
+        """Read what is newer than what is known, and tell those whom it concerns.
+
+        Raises:
+            StoreError: It cannot be read.
+        """
+        with self._lock:
+            before = self._memory
+            try:
+                self._memory = self._newer(before)
+            except StoreError as error:
+                self._failure = error
+                raise
+            concerned = self._memory.differing(before)
+            is_first = before.revision == NEVER
+        for kinds, changes in self._signals:
+            if is_first or kinds & concerned:
+                changes.tell_soon()
+
+    def prune(self) -> None:
+        """Remove for good what was deleted a day ago.
+
+        Raises:
+            StoreError: It cannot be removed.
+        """
+        with self.transaction() as connection:
+            connection.execute(_LOCK)
+            connection.execute(_PRUNE)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self.connections.close()
+
+    def _newer(self, before: Memory) -> Memory:
+        with self.transaction() as connection:
+            rows = connection.execute(_NEWER, (before.revision,)).fetchall()
+            revision, pruned = rows[0][:2]
+            if revision == before.revision:
+                return before
+            if before.revision < pruned:  # deletions may have been missed
+                rows = connection.execute(_NEWER, (NEVER,)).fetchall()
+                revision = rows[0][0]
+                return before.anew(revision, _records(rows))
+        return before.changed(revision, _records(rows))
+
+    def _catch_up(self) -> None:
+        try:
+            self.refresh()
+        except StoreError as error:  # whoever follows does so later
+            log.warning("an order is not seen yet", extra={"why": str(error)})
+
+
+def _records(rows: list[tuple[object, ...]]) -> list[tuple[str, str, str | None, int]]:
+    return [row[2:] for row in rows if row[2] is not None]  # type: ignore[misc]

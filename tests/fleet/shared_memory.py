@@ -1,0 +1,168 @@
+"""Three real hubs on one real PostgreSQL: how soon others see an order, and that none is lost.
+
+    python tests/fleet/shared_memory.py [ORDERS]
+
+seen     an order at one hub, until the picture of each other hub shows it: p50 and p99
+storm    random orders with conflicts from all three at once; equal records at the end, none lost
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import random
+import statistics
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "src"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from tests.e2e.hub import TOKEN, RunningHub, address_of, environment, new_home, stop, toolyard
+from tests.fixtures.ports import free_port
+from tests.fixtures.postgres import SharedYard, running_postgres
+
+HUBS = 3
+SEEN = 200
+KEYS = 25
+"""Few, so that orders meet."""
+EXECUTORS = [f"box{number}" for number in range(KEYS)]
+
+
+@contextmanager
+def hub_on(yard: SharedYard) -> Iterator[RunningHub]:
+    """A hub with a home of its own that shares the yard."""
+    with new_home() as home:
+        env = {**environment(home), **yard.environment}
+        with open(home / "hub.err", "w") as errors:
+            process = subprocess.Popen(
+                toolyard("up", "--port", str(free_port())),
+                env=env,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+            )
+        try:
+            yield RunningHub(address_of(process, home), home, process)
+        finally:
+            stop(process)
+
+
+class Door:
+    """The control door of one hub, over one connection."""
+
+    def __init__(self, hub: RunningHub) -> None:
+        self._connection = http.client.HTTPConnection(hub.url.removeprefix("http://"), timeout=60)
+
+    def send(
+        self, method: str, path: str, body: Any = None, etag: str = ""
+    ) -> tuple[int, Any, str]:
+        """Return the status, the answer and its ETag."""
+        head = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
+        head |= {"If-Match": etag} if etag else {}
+        data = None if body is None else json.dumps(body)
+        self._connection.request(method, f"/api/v1{path}", data, head)
+        answer = self._connection.getresponse()
+        return answer.status, json.loads(answer.read() or b"null"), answer.headers.get("ETag", "")
+
+    def denied(self, executor: str) -> tuple[list[str], str]:
+        """Return what the policy of an executor denies, and its ETag."""
+        _, answer, etag = self.send("GET", f"/policies/{executor}")
+        return answer["policy"].get("deny", []), etag
+
+
+def measure_seen(doors: Sequence[Door]) -> None:
+    """Print how long it takes until the other hubs show an order."""
+    seconds = []
+    for number in range(SEEN):
+        writer = doors[number % HUBS]
+        body = {"allow": [f"server{number}"]}
+        began = time.perf_counter()
+        status, answer, _ = writer.send("PUT", "/profiles/seen", body)
+        assert status == 200, answer
+        for other in doors:
+            while other is not writer:
+                _, profile, _ = other.send("GET", "/profiles/seen")
+                if profile.get("allow") == body["allow"]:
+                    seconds.append(1000 * (time.perf_counter() - began))
+                    break
+    shares = statistics.quantiles(seconds, n=100)
+    print(
+        f"seen: {len(seconds)} times, p50 {shares[49]:.1f} ms, p99 {shares[98]:.1f} ms"
+        f" from the order's first byte (load {os.getloadavg()[0]:.1f})"
+    )
+
+
+def storm(door: Door, number: int, orders: int) -> tuple[Counter[str], int]:
+    """Add to lists that others add to as well; return how often to each, and the conflicts met."""
+    dice, added, conflicts = random.Random(number), Counter[str](), 0
+    for turn in range(orders):
+        executor, status = dice.choice(EXECUTORS), 412
+        while status == 412:
+            words, etag = door.denied(executor)
+            body = {"deny": [*words, f"w{number}-{turn}"]}
+            status, answer, _ = door.send("PUT", f"/policies/{executor}", body, etag)
+            conflicts += status == 412
+        assert status == 200, answer
+        added[executor] += 1
+    return added, conflicts
+
+
+def check_equal(doors: Sequence[Door], expected: Counter[str]) -> None:
+    """See that every hub shows the same, and every word that was added."""
+    end = time.monotonic() + 60
+    while True:
+        shown = [{name: door.denied(name)[0] for name in EXECUTORS} for door in doors]
+        counts = Counter({name: len(words) for name, words in shown[0].items()})
+        if all(picture == shown[0] for picture in shown) and counts == expected:
+            return
+        assert time.monotonic() < end, (counts, expected)
+
+
+def wait_for(door: Door, path: str) -> None:
+    """Wait until a hub knows something."""
+    end = time.monotonic() + 60
+    while door.send("GET", path)[0] != 200:
+        assert time.monotonic() < end, path
+
+
+def rage(doors: Sequence[Door], orders: int) -> None:
+    """Let orders come from all hubs at once, and see what comes of them."""
+    for name in EXECUTORS:
+        body = {"type": "docker", "host": "unix:///nowhere"}
+        assert doors[0].send("PUT", f"/executors/{name}", body)[0] == 200
+        for door in doors:
+            wait_for(door, f"/executors/{name}")
+    began = time.monotonic()
+    parts = [orders // HUBS + (number < orders % HUBS) for number in range(HUBS)]
+    with ThreadPoolExecutor(HUBS) as pool:
+        results = list(pool.map(storm, doors, range(HUBS), parts))
+    seconds = time.monotonic() - began
+    expected = sum((added for added, _ in results), Counter[str]())
+    check_equal(doors, expected)
+    print(
+        f"storm: {expected.total()} orders from {HUBS} hubs in {seconds:.1f} s,"
+        f" {sum(met for _, met in results)} conflicts, all pictures equal, none lost"
+    )
+
+
+def run(orders: int) -> None:
+    """Start it all, measure, and stop it."""
+    with ExitStack() as stack:
+        yard = stack.enter_context(running_postgres()).new_yard()
+        doors = [Door(stack.enter_context(hub_on(yard))) for _ in range(HUBS)]
+        measure_seen(doors)
+        rage(doors, orders)
+
+
+if __name__ == "__main__":
+    run(int(sys.argv[1]) if len(sys.argv) > 1 else 1000)

@@ -1,0 +1,175 @@
+"""Two real hubs on one database: an order at one holds at the other, on every door."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.doors.doors import TOKEN, Answer, Doors, Json, mirrored, modern, open_doors
+from tests.e2e.hub import environment
+from tests.fixtures.postgres import PostgresServer, SharedYard
+from tests.fixtures.stub_run import stub_command
+
+BEARER = {"Authorization": f"Bearer {TOKEN}"}
+
+
+async def send(hub: Doors, method: str, path: str, body: Any = None, **head: str) -> Answer:
+    data = b"" if body is None else json.dumps(body).encode()
+    return await hub.ask(method, f"/api/v1{path}", data, {**BEARER, **head})
+
+
+async def order(hub: Doors, method: str, path: str, body: Any = None) -> Json:
+    answer = await send(hub, method, path, body)
+    assert answer.status < 300, answer
+    found: Json = answer.json()
+    return found
+
+
+async def sees(hub: Doors, path: str, holds: Callable[[Json], Any]) -> Any:
+    """Wait until the answer to a question holds."""
+
+    async def look() -> Any:
+        return holds((await send(hub, "GET", path)).json())
+
+    return await hub.until(look, 60)
+
+
+@asynccontextmanager
+async def two_hubs(home: Path, yard: SharedYard) -> AsyncIterator[tuple[Doors, Doors]]:
+    """Two hubs, each with a home of its own."""
+    for name in ("a", "b"):
+        (home / name).mkdir()
+    async with (
+        open_doors(home / "a", **yard.settings) as one,
+        open_doors(home / "b", **yard.settings) as other,
+    ):
+        yield one, other
+
+
+def stub(name: str) -> Json:
+    command = stub_command("--name", name, "--only", "echo", "--tools", "1")
+    return {"command": command[0], "args": command[1:]}
+
+
+def names(rows: str) -> Callable[[Json], set[str]]:
+    return lambda answer: {row["name"] for row in answer[rows]}
+
+
+def limits_cursor(answer: Json) -> bool:
+    return any("most_tools" in row["overridden"] for row in answer["passports"])
+
+
+async def test_every_kind_of_order_at_one_hub_is_on_the_picture_of_the_other(
+    home: Path, shared_yard: SharedYard
+) -> None:
+    async with two_hubs(home, shared_yard) as (a, b):
+        await order(a, "POST", "/servers", {"name": "one", "entry": stub("one")})
+        await order(a, "PUT", "/profiles/few", {"allow": ["one"]})
+        await order(b, "PUT", "/passports/cursor", {"most_tools": 70})
+        await order(b, "PUT", "/apps/mine", {"variants": {"dev": 41234}})
+        listed = {"enabled": True, "servers": {"one": {"server": "one"}}}
+        await order(a, "PUT", "/agents/codex/config", listed)
+        await order(b, "PUT", "/executors/box", {"type": "docker", "host": "unix:///none"})
+        for hub in (a, b):
+            await sees(hub, "/servers", lambda answer: "one" in names("servers")(answer))
+            await sees(hub, "/profiles", lambda answer: "few" in names("profiles")(answer))
+            await sees(hub, "/executors", lambda answer: "box" in names("executors")(answer))
+            await sees(hub, "/apps", lambda answer: "mine" in names("apps")(answer))
+            await sees(hub, "/passports", limits_cursor)
+            await sees(hub, "/agents/codex/config", lambda answer: answer["servers"] != {})
+
+
+async def test_a_token_made_at_one_hub_opens_the_other_and_revoked_it_opens_none(
+    home: Path, shared_yard: SharedYard
+) -> None:
+    async with two_hubs(home, shared_yard) as (a, b):
+        token = (await order(a, "POST", "/tokens", {"name": "agent"}))["token"]
+        message = modern("tools/list")
+
+        async def status(hub: Doors) -> int:
+            head = {**mirrored(message), "Authorization": f"Bearer {token}"}
+            return (await hub.post(message, head)).status
+
+        async def opens() -> bool:
+            return await status(b) == 200
+
+        async def is_shut() -> bool:
+            return await status(b) == 401
+
+        assert await status(a) == 200
+        await b.until(opens, 60)
+        await order(a, "DELETE", "/tokens/agent")
+        assert await status(a) == 401
+        await b.until(is_shut, 60)
+
+
+async def test_who_decided_on_an_older_version_is_told_at_any_hub(
+    home: Path, shared_yard: SharedYard
+) -> None:
+    async with two_hubs(home, shared_yard) as (a, b):
+        first = await send(a, "PUT", "/policies/docker", {"deny": ["git"]})
+        head = {"If-Match": first.headers["etag"]}
+        answers = await asyncio.gather(
+            send(a, "PUT", "/policies/docker", {"deny": ["one"]}, **head),
+            send(b, "PUT", "/policies/docker", {"deny": ["two"]}, **head),
+        )
+        assert sorted(answer.status for answer in answers) == [200, 412]
+
+
+async def test_while_the_database_is_away_calls_go_on_and_orders_are_refused(
+    home: Path, postgres: PostgresServer, shared_yard: SharedYard
+) -> None:
+    async with two_hubs(home, shared_yard) as (a, b):
+        await order(a, "POST", "/servers", {"name": "one", "entry": stub("one")})
+
+        async def has_tool() -> bool:
+            return "one__echo" in await b.tools()
+
+        await b.until(has_tool, 60)
+        await asyncio.to_thread(postgres.stop)
+        assert await b.text("one__echo", text="still here") == "still here"
+        answer = await send(b, "PUT", "/profiles/few", {"allow": ["one"]})
+        assert (answer.status, answer.json()["code"]) == (503, "database-away")
+        assert answer.json()["hint"]
+        await sees(b, "/status", lambda s: any(p["code"] == "database-away" for p in s["problems"]))
+        await asyncio.to_thread(postgres.start)
+        await sees(b, "/status", lambda status: not status["problems"])
+        await order(a, "PUT", "/profiles/few", {"allow": ["one"]})
+        await sees(b, "/profiles", lambda answer: "few" in names("profiles")(answer))
+
+
+def test_a_command_without_a_hub_orders_in_the_database(
+    home: Path, shared_yard: SharedYard
+) -> None:
+    env = {**environment(home), **shared_yard.environment}
+
+    def run(*words: str) -> str:
+        argv = [sys.executable, "-m", "toolyard", *words]
+        done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    run("add", "one", "--url", "http://127.0.0.1:1/mcp", "--no-wait")
+    run("profile", "set", "few", "--allow", "one")
+    assert "one" in run("list") and "few" in run("profile", "list")
+    assert not (home / "servers.json").exists() and not (home / "profiles").exists()
+
+
+def test_without_the_setting_the_driver_is_not_imported(home: Path) -> None:
+    code = (
+        "import sys\n"
+        "from toolyard.app import House\n"
+        "from toolyard.links.patience import Patience\n"
+        "from toolyard.settings import read_settings\n"
+        "House(read_settings({}, {'TOOLYARD_HOME': sys.argv[1]}), Patience())\n"
+        "print(*(name for name in sys.modules if name.split('.')[0] == 'psycopg'))\n"
+    )
+    argv = [sys.executable, "-c", code, str(home)]
+    done = subprocess.run(argv, env=environment(home), capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout.strip()) == (0, ""), done.stderr
