@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.hub import running_hub, stdio_stub
+from tests.e2e.hub import RunningHub, running_hub, stdio_stub
 from tests.ui.conftest import entered, kitchen
 from tests.ui.test_trust import rewrite
 
 pytestmark = pytest.mark.ui
 expect = pytest.importorskip("playwright.async_api").expect
+FAKE = "fake-token-of-a-test"
+NO_KEYRING = {"PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring"}
 COOK = {
     "name": "cook",
     "description": "Cooks.",
@@ -22,24 +24,54 @@ COOK = {
 
 
 async def test_a_person_needs_the_page_alone(browser: Any, home: Path) -> None:
-    codex = codex_file(home)
-    with running_hub({}, home=home) as hub:
+    cursor, codex = client_files(home)
+    before = cursor.read_bytes()
+    with running_hub({}, home=home, env=NO_KEYRING) as hub:
         async with entered(browser, hub) as page:
             await page.wait_for_selector("text=No servers of your own yet")
+            await take_over(page, cursor)
             await add_by_json(page, home)
             await break_and_mend(page)
             await try_a_tool(page)
             await approve(page, home)
             await give_codex_two(page)
             await connect_and_undo(page, codex)
+            await undo_import(page, hub)
+            assert cursor.read_bytes() == before
 
 
-def codex_file(home: Path) -> Path:
-    """The file of a client that has no server yet."""
-    file = home / ".codex" / "config.toml"
-    file.parent.mkdir()
-    file.write_text('# mine\nmodel = "o4"\n')
-    return file
+def client_files(home: Path) -> tuple[Path, Path]:
+    """The files of two clients: one with a server and its token, one without any."""
+    cursor, codex = home / ".cursor" / "mcp.json", home / ".codex" / "config.toml"
+    entry = {**stdio_stub("notes", home), "env": {"NOTES_TOKEN": FAKE}}
+    texts = {
+        cursor: json.dumps({"mcpServers": {"notes": entry}}, indent=2),
+        codex: '# mine\nmodel = "o4"\n',
+    }
+    for file, text in texts.items():
+        file.parent.mkdir()
+        file.write_text(text)
+    return cursor, codex
+
+
+async def take_over(page: Any, cursor: Path) -> None:
+    """Import what one client has, after a look at what would be done."""
+    await page.click(".empty >> text=Import from your clients")
+    await page.get_by_label("Connect Codex").uncheck()
+    await page.wait_for_selector("text=Secret moves")
+    assert FAKE in cursor.read_text()
+    assert FAKE not in await page.content()
+    await page.click("button:has-text('Import 1 server')")
+    await page.locator("h2", has_text="1 of 1 server can be used").wait_for()
+    assert FAKE not in cursor.read_text() + await page.content()
+    assert list(json.loads(cursor.read_text())["mcpServers"]) == ["toolyard"]
+
+
+async def undo_import(page: Any, hub: RunningHub) -> None:
+    """Give the client its server back."""
+    await page.goto(f"{hub.url}/ui/setup")
+    await page.click("button:has-text('Undo')")
+    await page.get_by_label("Import notes").wait_for()
 
 
 async def add_by_json(page: Any, home: Path) -> None:
@@ -47,9 +79,9 @@ async def add_by_json(page: Any, home: Path) -> None:
     await page.click("header nav >> text=Servers")
     await page.click(".top >> text=Add a server")
     await page.click(".tabs >> text=Paste")
-    entries = {"kitchen": kitchen(home, "kitchen", COOK), "notes": stdio_stub("notes", home)}
-    await page.fill("#pasted", json.dumps({"mcpServers": entries}))
-    await page.click("button:has-text('Add 2 servers')")
+    entry = kitchen(home, "kitchen", COOK)
+    await page.fill("#pasted", json.dumps({"mcpServers": {"kitchen": entry}}))
+    await page.click("button:has-text('Add 1 server')")
     await page.wait_for_selector("td >> text=ready, 1 tool")
 
 
