@@ -10,7 +10,7 @@ QUICK := $(addprefix tests/,core doors features house links records wire) \
 SOURCES := src tests $(wildcard scripts) $(wildcard bench)
 
 .DEFAULT_GOAL := help
-.PHONY: help up test quick coverage test-clients test-executors test-fleet test-image test-k8s test-ui check format docs conformance bench flows stress lock clean
+.PHONY: help up test quick coverage test-clients launchers test-executors test-fleet test-image test-k8s test-ui check format docs conformance bench flows stress lock clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -71,17 +71,19 @@ conformance: $(VENV)/.dev ## the official MCP suite, through the hub
 test-clients: $(VENV)/.dev ## the real clients read what we write, and the reverse (1.6 GB)
 	@$(BIN)/python scripts/clients.py $(ARGS)
 
+launchers: $(VENV)/.dev ## interrupt first starts by npx and uvx at twenty random moments each (ARGS="--launcher npx --rounds 1-7")
+	@$(BIN)/python tests/stress/launchers.py $(ARGS)
+
 bench: $(VENV)/.dev ## measure what a call costs
 	@$(BIN)/python bench/run.py $(ARGS)
 
 flows: $(VENV)/.dev ## count the functions, files and rooms that a call passes (ARGS=--json)
 	@$(BIN)/python bench/flows.py $(ARGS)
 
-stress: $(VENV)/.dev ## the announce file in a storm of writers, servers shared by many, a thousand windows that are asked, first starts that are interrupted, at full size
+stress: $(VENV)/.dev ## the announce file in a storm of writers, servers shared by many, a thousand windows that are asked, at full size
 	@$(BIN)/python tests/stress/announce_storm.py $(ARGS)
 	@$(BIN)/python tests/stress/instances.py
 	@$(BIN)/python tests/stress/questions.py
-	@$(BIN)/python tests/stress/launchers.py
 
 lock: ## resolve the dependencies again (ARGS=--upgrade for newer ones)
 	@PYTHON=$(PYTHON) scripts/lock.sh $(ARGS)

@@ -4,6 +4,7 @@
     python tests/stress/launchers.py --moments 5         fewer
     python tests/stress/launchers.py --launcher npx      one launcher
     python tests/stress/launchers.py --seed 7            the same moments again
+    python tests/stress/launchers.py --rounds 8-14       some of the rounds of these moments
 
 Each round has a home and a package cache of its own, so the package is really installed. The hub
 is stopped, restarted or killed while its launcher is at work; in every fourth round the launcher is
@@ -187,9 +188,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--moments", type=int, default=20)
     parser.add_argument("--launcher", choices=list(LAUNCHES))
+    parser.add_argument("--rounds", metavar="FIRST-LAST", help="only these, counted from 1")
     parser.add_argument("--seed", type=int, default=random.randrange(10_000))
     options = parser.parse_args()
     chance = random.Random(options.seed)
+    fractions = [chance.random() for _ in range(options.moments)]
+    first, last = map(int, (options.rounds or f"1-{options.moments}").split("-"))
     bad = 0
     with tempfile.TemporaryDirectory(prefix="ty-tools-") as folder:
         tools = tools_folder(Path(folder))
@@ -197,9 +201,9 @@ def main() -> int:
             argv = LAUNCHES[launcher]
             took = first_start(argv, tools)
             print(f"{launcher}: a first start takes {took:.1f} s; seed {options.seed}", flush=True)
-            for number in range(options.moments):
+            for number in range(first - 1, last):
                 how = HOW[number % len(HOW)]
-                played = play(argv, tools, how, chance.uniform(0.0, took))
+                played = play(argv, tools, how, took * fractions[number])
                 bad += not played.is_good
                 after = "never" if played.ready_after is None else f"{played.ready_after:.1f} s"
                 print(
