@@ -10,7 +10,7 @@ QUICK := $(addprefix tests/,core doors features house links records wire) \
 SOURCES := src tests $(wildcard scripts) $(wildcard bench)
 
 .DEFAULT_GOAL := help
-.PHONY: help up test quick coverage test-clients launchers test-executors test-fleet test-image test-k8s test-ui check format docs conformance bench flows stress lock clean
+.PHONY: help up test quick coverage test-clients first-call launchers test-executors test-fleet test-image test-k8s test-ui check format docs conformance bench flows stress lock clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -70,6 +70,9 @@ conformance: $(VENV)/.dev ## the official MCP suite, through the hub
 
 test-clients: $(VENV)/.dev ## the real clients read what we write, and the reverse (1.6 GB)
 	@$(BIN)/python scripts/clients.py $(ARGS)
+
+first-call: $(VENV)/.dev ## time the way from `make up` to the first tool call of a real client, with five clients to set up
+	@$(BIN)/python scripts/first_call.py $(ARGS)
 
 launchers: $(VENV)/.dev ## interrupt first starts by npx and uvx at twenty random moments each (ARGS="--launcher npx --rounds 1-7")
 	@$(BIN)/python tests/stress/launchers.py $(ARGS)
