@@ -83,10 +83,11 @@ bench: $(VENV)/.dev ## measure what a call costs
 flows: $(VENV)/.dev ## count the functions, files and rooms that a call passes (ARGS=--json)
 	@$(BIN)/python bench/flows.py $(ARGS)
 
-stress: $(VENV)/.dev ## the announce file in a storm of writers, servers shared by many, a thousand windows that are asked, at full size
+stress: $(VENV)/.dev ## the announce file in a storm of writers, servers shared by many, a thousand windows that are asked, setups that are interrupted, at full size
 	@$(BIN)/python tests/stress/announce_storm.py $(ARGS)
 	@$(BIN)/python tests/stress/instances.py
 	@$(BIN)/python tests/stress/questions.py
+	@$(BIN)/python tests/stress/setup_interrupts.py
 
 lock: ## resolve the dependencies again (ARGS=--upgrade for newer ones)
 	@PYTHON=$(PYTHON) scripts/lock.sh $(ARGS)
