@@ -157,8 +157,10 @@ async def edit_agent(page: Any, hub: RunningHub) -> None:
 
 async def edit_profile(page: Any, hub: RunningHub) -> None:
     await page.goto(f"{hub.url}/ui/profiles/review")
-    await page.click("[aria-label='Hide files/write_file']")
-    await page.wait_for_selector("text=Would offer")
+    files = page.get_by_role("group", name="files", exact=True)
+    await files.get_by_label("write_file", exact=True).uncheck()
+    await page.click("[aria-label='Edit files/read_file']")
+    await page.locator(".sum", has_text="A client sees").wait_for()
 
 
 STATES: dict[str, State] = {
