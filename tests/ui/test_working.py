@@ -44,7 +44,8 @@ async def test_a_server_is_added_by_json_edited_broken_mended_removed_and_put_ba
     pasted = {"mcpServers": {"one": entry, "other": {"command": "other"}}}
     with running_hub({}, home=home) as hub:
         async with entered(browser, hub) as page:
-            await page.click(".empty >> text=Paste JSON")
+            await page.click(".empty >> text=Add a server")
+            await page.click(".tabs >> text=Paste")
             await page.fill("#pasted", json.dumps(pasted)[:-1] + ", // as people write it\n}")
             await page.wait_for_selector("text=nothing reads it: autoApprove")
             await page.click("tr:has(#name-1) button:has-text('Leave out')")
