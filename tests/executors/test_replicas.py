@@ -13,12 +13,14 @@ import pytest
 from aiohttp import web
 
 from tests.executors.replicas import alone, replica
+from toolyard.app.replica import make_replica
 from toolyard.core.ports import Executor
 from toolyard.core.replicas import Replica
 from toolyard.core.sites import Site
 from toolyard.executors.docker import Docker, spec
 from toolyard.executors.kubernetes import Kubernetes, manifests
 from toolyard.records.identity import hub_identity, replica_identity
+from toolyard.settings import read_settings
 
 HUB = "the-yard"
 OBJECTS = {
@@ -190,3 +192,12 @@ def test_a_hub_keeps_its_name_and_two_at_different_places_have_two(home: Path) -
     here = replica_identity(hub, home / "run")
     assert here == replica_identity(hub, home / "run") != replica_identity(hub, home / "run2")
     assert here != replica_identity("another", home / "run")
+
+
+async def test_a_hub_beside_the_one_that_was_named_has_another_name(home: Path) -> None:
+    settings = read_settings({}, {"TOOLYARD_HOME": str(home), "TOOLYARD_REPLICA": "hub-1"})
+    hub = make_replica(settings, is_sole=True)
+    beside = make_replica(settings, is_sole=False)
+
+    assert hub.id == "hub-1"
+    assert hub.id not in await beside.find_gone([hub.id])

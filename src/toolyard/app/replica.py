@@ -17,7 +17,8 @@ def make_replica(settings: Settings, *, is_sole: bool) -> Replica:
     """
     hub = hub_identity(settings.state_dir)
     place = settings.runtime_dir if is_sole else settings.runtime_dir / str(os.getpid())
-    id_ = settings.replica or replica_identity(hub, place)
+    # Beside the hub that is called so, nobody else may be: it would sweep what that one runs.
+    id_ = (settings.replica if is_sole else "") or replica_identity(hub, place)
 
     async def live_replicas() -> frozenset[str] | None:
         return frozenset({id_}) if is_sole else None
