@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import _thread
 import atexit
+import codecs
 import contextlib
 import functools
 import json
@@ -710,6 +711,11 @@ def _refuse(constant: str) -> None:
 _decoder = json.JSONDecoder(parse_constant=_refuse)
 
 
+def _decoded(content: bytes) -> str:
+    """Decode without the codec 'utf-8-sig': its first use opens a file, and there may be none."""
+    return content.removeprefix(codecs.BOM_UTF8).decode()
+
+
 def _parse(content: bytes) -> Entry:
     """Give the document.
 
@@ -718,7 +724,7 @@ def _parse(content: bytes) -> Entry:
         OSError: It is of a later format, which is not ours to change.
     """
     try:
-        document = _decoder.decode(content.decode("utf-8-sig"))
+        document = _decoder.decode(_decoded(content))
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
     if not isinstance(document, dict) or not isinstance(document.setdefault("servers", {}), dict):
@@ -738,7 +744,7 @@ def _open_document(path: Path) -> tuple[Entry, str, str | None]:
     for pause in (0.02, 0.05, 0.1):  # for those who write in place
         try:
             content = _read(path)
-            return _parse(content), content.decode("utf-8-sig"), None
+            return _parse(content), _decoded(content), None
         except FileNotFoundError:
             return {"version": FORMAT, "servers": {}}, "", None
         except ValueError as error:

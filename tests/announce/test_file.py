@@ -458,3 +458,20 @@ def test_the_module_works_alone(tmp_path: Path) -> None:
         "assert not [m for m in sys.modules if m.startswith('toolyard')]"
     )
     subprocess.run([sys.executable, "-S", "-c", script], cwd=tmp_path, check=True)
+
+
+def test_a_process_that_may_open_no_file_reads_a_problem(path: Path) -> None:
+    program = (
+        "import resource, sys\n"
+        "from pathlib import Path\n"
+        "from toolyard.announce import Announcements\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (0, 0))\n"
+        "servers, problem = Announcements(Path(sys.argv[1])).read()\n"
+        "print(servers, problem)\n"
+    )
+    path.write_bytes(b"\xef\xbb\xbf{}")
+    told = subprocess.run(
+        [sys.executable, "-c", program, path], capture_output=True, text=True, check=True
+    )
+    assert told.stdout.startswith("{} cannot read")
+    assert "Too many open files" in told.stdout
