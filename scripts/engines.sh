@@ -11,17 +11,4 @@ if [ ${#missing[@]} -eq 0 ]; then
   echo "all there"
   exit 0
 fi
-if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then
-  echo "install these yourself, as root: ${missing[*]}" >&2
-  exit 1
-fi
-export DEBIAN_FRONTEND=noninteractive
-# A package must not start a daemon on a machine that only wants to run tests.
-policy=/usr/sbin/policy-rc.d
-if [ ! -e "$policy" ]; then
-  printf '#!/bin/sh\nexit 101\n' >"$policy"
-  chmod 755 "$policy"
-  trap 'rm -f "$policy"' EXIT
-fi
-apt-get update -qq || true
-apt-get install -y -qq --no-install-recommends "${missing[@]}"
+exec "$(dirname "$0")/debian.sh" "${missing[@]}"

@@ -8,9 +8,7 @@ set -euo pipefail
 
 file=${1:?file of the image}
 if ! command -v mmdebstrap >/dev/null; then
-  [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null || { echo "needs mmdebstrap" >&2; exit 77; }
-  apt-get update -qq || true
-  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends mmdebstrap >&2
+  "$(dirname "$0")/debian.sh" mmdebstrap || exit 77
 fi
 mkdir -p "$(dirname "$file")"
 hooks=(--customize-hook='copy-in /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs')

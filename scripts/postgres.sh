@@ -27,17 +27,13 @@ install() {
   if find_bin >/dev/null; then
     return
   fi
-  if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then
-    echo "install this yourself, as root: postgresql" >&2
-    exit 1
+  # No cluster either: a machine that runs tests has not asked for one.
+  local config=/etc/postgresql-common/createcluster.conf
+  if [ "$(id -u)" -eq 0 ] && [ ! -e "$config" ]; then
+    mkdir -p "$(dirname "$config")"
+    echo "create_main_cluster = false" >"$config"
   fi
-  export DEBIAN_FRONTEND=noninteractive
-  # No cluster and no daemon: a machine that runs tests has not asked for one.
-  mkdir -p /etc/postgresql-common
-  [ -e /etc/postgresql-common/createcluster.conf ] ||
-    echo "create_main_cluster = false" >/etc/postgresql-common/createcluster.conf
-  apt-get update -qq || true
-  apt-get install -y -qq --no-install-recommends postgresql >/dev/null
+  "$(dirname "$0")/debian.sh" postgresql
 }
 
 as_owner() {

@@ -65,6 +65,18 @@ class RunningHub:
         """What a stub has recorded so far."""
         return recorded(self.record(server), event)
 
+    def run(self, *words: str, code: int = 0, stdin: str = "") -> str:
+        """Run a command, which ends with this code; what it said on both streams."""
+        done = subprocess.run(
+            toolyard(*words), env=self.env, input=stdin, capture_output=True, text=True, timeout=60
+        )
+        assert done.returncode == code, (words, done)
+        return done.stdout + done.stderr
+
+    def ask(self, *words: str) -> Any:
+        """Run a command that answers in JSON."""
+        return json.loads(self.run("--json", *words))
+
     def get(self, path: str) -> tuple[int, bytes]:
         """Ask the control door."""
         return self._send("GET", path)

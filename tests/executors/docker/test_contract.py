@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
 import pytest
 
@@ -13,25 +13,11 @@ from tests.executors.docker.site import (
     Daemon,
     FarYard,
     Yard,
-    daemon_here,
-    daemon_there,
     ssh_options,
     tls_options,
 )
 
 pytestmark = [pytest.mark.executors, pytest.mark.timeout(180)]
-
-
-@pytest.fixture(scope="module")
-def here() -> Iterator[Daemon]:
-    with daemon_here() as daemon:
-        yield daemon
-
-
-@pytest.fixture(scope="module")
-def there() -> Iterator[Daemon]:
-    with daemon_there() as daemon:
-        yield daemon
 
 
 class TestSocket(Contract):

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,8 +22,6 @@ from tests.executors.docker.site import (
     Daemon,
     FarYard,
     Yard,
-    daemon_here,
-    daemon_there,
     load_image,
     ssh_options,
     tls_options,
@@ -37,18 +35,6 @@ from toolyard.core.sites import Placement
 from toolyard.executors.docker import Docker
 
 pytestmark = [pytest.mark.executors, pytest.mark.timeout(180)]
-
-
-@pytest.fixture(scope="module")
-def here() -> Iterator[Daemon]:
-    with daemon_here() as daemon:
-        yield daemon
-
-
-@pytest.fixture(scope="module")
-def there() -> Iterator[Daemon]:
-    with daemon_there() as daemon:
-        yield daemon
 
 
 @pytest.fixture

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from tests.e2e.hub import RunningHub, new_home, running_hub, toolyard
-from tests.executors.docker.site import IMAGE, Daemon, daemon_here, load_image
+from tests.e2e.hub import RunningHub, new_home, running_hub
+from tests.executors.docker.site import IMAGE, Daemon, load_image
 from toolyard.executors.probe_server import PROBE_SERVER
 
 pytestmark = [pytest.mark.executors, pytest.mark.timeout(120)]
@@ -20,20 +19,6 @@ pytestmark = [pytest.mark.executors, pytest.mark.timeout(120)]
 HEAVY = "import subprocess, sys; held = b'x' * (48 << 20); subprocess.run(sys.argv[1:])"
 """Holds 48 MB beside the server that it runs."""
 SECONDS = 30.0
-
-
-@pytest.fixture(scope="module")
-def here() -> Iterator[Daemon]:
-    with daemon_here() as daemon:
-        yield daemon
-
-
-def run(hub: RunningHub, *words: str) -> str:
-    done = subprocess.run(
-        toolyard(*words), env=hub.env, capture_output=True, text=True, check=False, timeout=60
-    )
-    assert done.returncode == 0, (words, done.stdout, done.stderr)
-    return done.stdout
 
 
 def add(hub: RunningHub, name: str) -> None:
@@ -60,11 +45,11 @@ def wait_for(hub: RunningHub, holds: Callable[[dict[str, dict[str, Any]]], bool]
 def test_an_executor_s_own_memory_limit_lets_the_idle_one_rest_and_says_why(here: Daemon) -> None:
     with new_home() as home, running_hub({}, home=home) as hub:
         words = ("--type", "docker", "--host", f"unix://{here.socket}", "-o", f"image={IMAGE}")
-        run(hub, "executor", "add", "engine", *words, "--memory-limit", "32")
-        assert "32 MB" in run(hub, "executor", "list")
+        hub.run("executor", "add", "engine", *words, "--memory-limit", "32")
+        assert "32 MB" in hub.run("executor", "list")
         add(hub, "one")
         wait_for(hub, lambda seen: (seen.get("one", {}).get("memory") or 0) > 48 << 20)
-        shown = run(hub, "status", "--instances")
+        shown = hub.run("status", "--instances")
         assert " MB " in shown and "unknown" not in shown
         assert rows(hub)["one"]["executor"] == "engine"
 
@@ -75,8 +60,8 @@ def test_an_executor_s_own_memory_limit_lets_the_idle_one_rest_and_says_why(here
         assert "make room for 'two': servers on engine use" in note
         assert note.endswith("MB of the 32 they may")
 
-        run(hub, "executor", "add", "engine", *words, "--memory-limit", "none")
-        assert "pong" in run(hub, "call", "one", "ping")
+        hub.run("executor", "add", "engine", *words, "--memory-limit", "none")
+        assert "pong" in hub.run("call", "one", "ping")
         found = rows(hub)
         assert found["one"]["status"] == found["two"]["status"] == "ready"
 
@@ -93,9 +78,9 @@ def test_an_entry_without_a_command_runs_its_image_and_says_so_where_there_is_no
     with new_home() as home:
         with running_hub({}, home=home) as hub:
             words = ("--type", "docker", "--host", f"unix://{here.socket}")
-            run(hub, "executor", "add", "engine", *words)
+            hub.run("executor", "add", "engine", *words)
         with running_hub(servers, home=home) as hub:
-            assert "pong" in run(hub, "call", "own", "ping")
+            assert "pong" in hub.run("call", "own", "ping")
             wait_for(hub, lambda seen: seen["lost"]["error"] is not None)
             error = rows(hub)["lost"]["error"]
             assert "its command is empty" in error["text"]

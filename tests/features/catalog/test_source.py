@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from tests.fixtures.following import following
-from toolyard.core.model import Command, Report, Url
+from tests.fixtures.reports import Reports
+from toolyard.core.model import Command, Url
 from toolyard.features.catalog.model import Verification
 from toolyard.features.catalog.source import Added
 from toolyard.features.catalog.store import Catalog
@@ -20,28 +21,6 @@ SEEN = Verification("2026-11-15T10:00:00Z", "2025-11-25", "legacy", "thing", "1.
 
 def text(name: str, **fields: Any) -> bytes:
     return json.dumps({"name": name, "runtime": {"command": "a"}} | fields).encode()
-
-
-class Reports:
-    """What a source posted, to be waited for."""
-
-    def __init__(self) -> None:
-        self.all: list[Report] = []
-        self._wake = asyncio.Event()
-
-    def post(self, report: Report) -> None:
-        self.all.append(report)
-        self._wake.set()
-
-    async def until(self, holds: Callable[[Report], bool], within: float = 30.0) -> Report:
-        async with asyncio.timeout(within):
-            while not (self.all and holds(self.all[-1])):
-                self._wake.clear()
-                await self._wake.wait()
-        return self.all[-1]
-
-    async def names(self, *names: str) -> Report:
-        return await self.until(lambda r: [s.id.name for s in r.servers] == [*names])
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.fixtures.following import following
+from tests.fixtures.reports import Reports
 from toolyard.announce import Announcements
 from toolyard.core.model import Command, Report, ServerId, Url
 from toolyard.core.problems import ProblemCode
@@ -22,28 +23,6 @@ from toolyard.links.projects import ProjectFolders
 ROOT = Path(__file__).resolve().parents[3]
 SERVING = ROOT / "tests" / "announce" / "serving.py"
 is_root = hasattr(os, "geteuid") and os.geteuid() == 0
-
-
-class Reports:
-    """What a source posted, to be waited for."""
-
-    def __init__(self) -> None:
-        self.all: list[Report] = []
-        self._wake = asyncio.Event()
-
-    def post(self, report: Report) -> None:
-        self.all.append(report)
-        self._wake.set()
-
-    async def until(self, holds: Callable[[Report], bool], within: float = 30.0) -> Report:
-        async with asyncio.timeout(within):
-            while not (self.all and holds(self.all[-1])):
-                self._wake.clear()
-                await self._wake.wait()
-        return self.all[-1]
-
-    async def names(self, *names: str, within: float = 30.0) -> Report:
-        return await self.until(lambda r: [s.id.name for s in r.servers] == [*names], within)
 
 
 @asynccontextmanager

@@ -10,34 +10,13 @@ from pathlib import Path
 import pytest
 
 from tests.fixtures.following import following
+from tests.fixtures.reports import Reports
 from toolyard.core.model import Report
 from toolyard.features.servers.configured import Configured
 from toolyard.features.servers.store import ServersFile
 
 ONE = '{"mcpServers": {"a": {"command": "1"}}}'
 TWO = '{"mcpServers": {"a": {"command": "1"}, "b": {"command": "2"}}}'
-
-
-class Reports:
-    """What a source posted, to be waited for."""
-
-    def __init__(self) -> None:
-        self.all: list[Report] = []
-        self._wake = asyncio.Event()
-
-    def post(self, report: Report) -> None:
-        self.all.append(report)
-        self._wake.set()
-
-    async def until(self, holds: Callable[[Report], bool], within: float = 30.0) -> Report:
-        async with asyncio.timeout(within):
-            while not (self.all and holds(self.all[-1])):
-                self._wake.clear()
-                await self._wake.wait()
-        return self.all[-1]
-
-    async def names(self, *names: str, within: float = 30.0) -> Report:
-        return await self.until(lambda r: [s.id.name for s in r.servers] == [*names], within)
 
 
 @asynccontextmanager
