@@ -10,6 +10,7 @@ import pytest
 from tests.links.company import Guest, call, indoors, until
 from toolyard.core.errors import LinkError, LinkTimeoutError
 from toolyard.links import link as link_module
+from toolyard.links import open_questions
 from toolyard.links.link import RequestRefusedError
 
 PING = {"method": "ping"}
@@ -288,7 +289,7 @@ async def test_a_question_nobody_answers_is_answered_with_an_error() -> None:
 
 
 async def test_open_questions_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(link_module, "ASKS_ALLOWED", 2)
+    monkeypatch.setattr(open_questions, "QUESTIONS_ALLOWED", 2)
 
     class Thinker(Guest):
         async def ask(self, *_: object) -> object:  # type: ignore[override]

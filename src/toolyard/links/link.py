@@ -11,13 +11,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Any, Final
-
-from msgspec import Raw
+from typing import Final
 
 from toolyard.core.errors import BusyError, LinkError, LinkTimeoutError
 from toolyard.core.last_words import RECENT, explain
 from toolyard.core.model import Peer
+from toolyard.links.open_questions import OpenQuestions
 from toolyard.links.pending import (
     Channel,
     PendingRequest,
@@ -48,8 +47,6 @@ NOTICES_AT_ONCE: Final = 500
 in a burst; the rest is dropped."""
 CALLS_ALLOWED: Final = 512
 """Requests that may be under way at one server when a client sends one more."""
-ASKS_ALLOWED: Final = 32
-"""Questions of one server that may be open at once."""
 
 
 class Link:
@@ -92,13 +89,13 @@ class Link:
         """In which order clients call, if the server asks without saying whom."""
         self.keeps_folders = False
         """True if the server asks for folders on its own account, and keeps them for every call."""
-        self.heard_outside = asyncio.Event()
-        """Set once a question outside of all calls was answered."""
         self.unattributed = 0
         """Messages that could not be attributed, and went to nobody."""
         self.dropped = 0
         self.violations = 0
         self.tasks = Tasks()
+        self.questions = OpenQuestions(self._reply, self.tasks)
+        """The questions of the server that wait for an answer."""
         self._suspects: Suspects | None = None
         self._loop = asyncio.get_running_loop()
         self._channel: Channel
@@ -106,7 +103,6 @@ class Link:
         """The host and port that it listens on, if it is a server of this machine that does."""
         self._pending: dict[bytes, PendingRequest] = {}
         self._number = 0
-        self._questions: dict[bytes, tuple[PendingRequest, asyncio.Task[Any]]] = {}
         self._clock: asyncio.TimerHandle | None = None
         self._tick_at = 0.0
         self._room = float(NOTICES_AT_ONCE)
@@ -142,17 +138,11 @@ class Link:
     def under_way(self) -> list[RequestUnderWay]:
         """Return the clients' requests under way; those that may stay open for ever are none."""
         now = self._loop.time()
-        asking = [pending for pending, _ in self._questions.values()]
         return [
-            RequestUnderWay(p.requester, now - p.cap + HARD_CAP_SECONDS, p in asking)
+            RequestUnderWay(p.requester, now - p.cap + HARD_CAP_SECONDS, self.questions.asks_for(p))
             for p in self._pending.values()
             if p.requester is not None and p.patience
         ]
-
-    @property
-    def is_asking(self) -> bool:
-        """True while a question of the server is open."""
-        return bool(self._questions)
 
     def take_turns(self) -> None:
         """Let one client call at a time: the server's questions do not say whom they are for."""
@@ -246,7 +236,7 @@ class Link:
         if self._channel.cancel_by_message:
             params = b'{"requestId":%d,"reason":%b}' % (pending.number, jsonrpc.encode(reason))
             self.notify("notifications/cancelled", params)
-        self._drop_questions(pending, reason)
+        self.questions.drop(pending, reason)
         self._channel.drop(pending)
 
     def fail(self, pending: PendingRequest, error: LinkError) -> None:
@@ -333,7 +323,7 @@ class Link:
             self._suspects.add(self._pending)
             self._look_at(self._suspects)
         elif glimpse.id:
-            self._refuse(glimpse.id, f"the question is larger than {limit} bytes")
+            self.questions.refuse(glimpse.id, f"the question is larger than {limit} bytes")
         return True
 
     def _look_at(self, suspects: Suspects) -> None:
@@ -420,56 +410,16 @@ class Link:
         if requester is None:
             self.unattributed += 1
             self._reply(_unattributed(message))
-        elif len(self._questions) >= ASKS_ALLOWED:
-            self._refuse(bytes(message.id), "too many open questions")
-        elif bytes(message.id) in self._questions:
+        elif bytes(message.id) in self.questions:
             self._count_violation()
         else:
-            # Outside of all calls it concerns none of them: it gets a number nobody has.
-            pending = pending or PendingRequest(0, "", requester, self._loop.create_future())
-            task = self.tasks.start(self._put(message, pending, requester))
-            if task is not None:
-                self._questions[bytes(message.id)] = (pending, task)
-
-    async def _put(self, message: Message, pending: PendingRequest, requester: Requester) -> None:
-        # The server waits for a person now; that must not use up its own time.
-        pending.deadline = pending.cap
-        try:
-            answer = await requester.ask(pending, message.method, bytes(message.params) or b"{}")
-        except LinkError as error:
-            self._refuse(bytes(message.id), str(error))
-            return
-        finally:
-            self._questions.pop(bytes(message.id), None)
-            if not pending.number:
-                self.heard_outside.set()
-            if not any(other is pending for other, _ in self._questions.values()):
-                pending.deadline = self._loop.time() + pending.patience
-        if answer.error:
-            self._reply(jsonrpc.error(message.id, answer.error))
-        else:
-            self._reply(jsonrpc.result(message.id, answer.result or Raw(b"{}")))
+            self.questions.put(message, pending, requester)
 
     def _withdrawn(self, params: bytes) -> None:
-        """The server does not need an answer any more; its client is told in its own terms."""
         try:
-            id_ = bytes(jsonrpc.fields(params).get("requestId", b""))
+            self.questions.withdraw(bytes(jsonrpc.fields(params).get("requestId", b"")))
         except jsonrpc.MalformedError:
             self._count_violation()
-            return
-        question = self._questions.get(id_)
-        if question is not None:
-            question[1].cancel()
-
-    def _drop_questions(self, pending: PendingRequest, reason: str) -> None:
-        """Nobody waits for this call, so nobody will answer its questions."""
-        for id_, (asked_for, task) in list(self._questions.items()):
-            if asked_for is pending:
-                task.cancel()
-                self._refuse(id_, reason)
-
-    def _refuse(self, id_: bytes, text: str) -> None:
-        self._reply(jsonrpc.error(id_, jsonrpc.fault(era.SERVER_ERROR, text)))
 
     def _reply(self, message: bytes) -> None:
         if not self.closed.done():

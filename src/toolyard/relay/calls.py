@@ -213,7 +213,7 @@ class Calls:
         route: Route,
     ) -> Message:
         """Wait until no call of another client is under way at a legacy server that asks."""
-        await turns.take(request.turn, link.patience, ahead=link.is_asking)
+        await turns.take(request.turn, link.patience, ahead=bool(link.questions))
         request.turns = turns
         send = self._to_legacy if request.is_modern else self._plain
         try:

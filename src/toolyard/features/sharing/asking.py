@@ -129,7 +129,7 @@ async def _let_read_folders(link: Link) -> None:
     """
     with suppress(TimeoutError):
         async with asyncio.timeout(FOLDERS_SECONDS):
-            await link.heard_outside.wait()
+            await link.questions.heard_outside.wait()
             for _ in range(FOLDERS_TURNS):
                 await asyncio.sleep(FOLDERS_TURN_SECONDS)
                 with suppress(RequestRefusedError):  # which is an answer, too
