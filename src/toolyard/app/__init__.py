@@ -11,7 +11,8 @@ from toolyard.app.doors import bind_door, bind_probes, open_doors, say_unfindabl
 from toolyard.app.house import House
 from toolyard.core.errors import StoreError
 from toolyard.doors.http.address import local_url
-from toolyard.doors.stdio.lines import serve_stdio
+from toolyard.doors.stdio.own_streams import serve_stdio
+from toolyard.doors.stdio.wishes import Wishes
 from toolyard.feature import Feature
 from toolyard.features import FEATURES
 from toolyard.links.patience import Patience
@@ -43,7 +44,8 @@ async def run(
     """
     if stdio is not None:
         house = House(settings, patience, features)
-        await house.live(lambda: serve_stdio(house.relay, settings.client_message_limit, stdio))
+        limit, wishes = settings.client_message_limit, Wishes.of(stdio)
+        await house.live(lambda: serve_stdio(house.relay, limit, wishes))
         return
     place = RunDir(settings.runtime_dir)
     with (

@@ -27,7 +27,7 @@ from toolyard.doors.http.server import HttpServer, bind
 from toolyard.doors.http.unread import Unread
 from toolyard.doors.page.web import Pages, PageSessions
 from toolyard.doors.rest.app import make_app
-from toolyard.doors.stdio.lines import SocketDoor
+from toolyard.doors.stdio.socket_door import SocketDoor
 from toolyard.features.hub.links import PageLinks
 from toolyard.features.tokens.store import TokensFile
 from toolyard.records.runfile import HubState, RunDir
