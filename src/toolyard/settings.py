@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
+from urllib.parse import urlsplit
 
 from toolyard.core.errors import ConfigError
 from toolyard.core.names import SEPARATORS
@@ -31,6 +32,7 @@ PORT: Final = 7420
 RUN_USER: Final = "/run/user"
 """Where Linux keeps runtime directories. Many MCP clients start their servers without
 XDG_RUNTIME_DIR in the environment; they must find the hub that was started with it."""
+DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 TOKEN_SHORTEST: Final = 16
 """Fewer characters can be guessed; ours have 43."""
 KEY_SHORTEST: Final = 32
@@ -111,6 +113,21 @@ def _is_visible(text: str) -> bool:
     return all("!" <= char <= "~" for char in text)
 
 
+def _public(text: str) -> str:
+    allowed = "an address such as https://hub.example.com, without a path"
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError:
+        raise ValueError(allowed) from None
+    beside = parts.path.strip("/") or parts.query or parts.fragment or parts.username is not None
+    if parts.scheme not in DEFAULT_PORTS or not parts.hostname or beside:
+        raise ValueError(allowed)
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else _host(parts.hostname)
+    usual = port is None or port == DEFAULT_PORTS[parts.scheme]
+    return f"{parts.scheme}://{host}" + ("" if usual else f":{port}")
+
+
 def _token(text: str) -> str:
     if len(text) < TOKEN_SHORTEST or not _is_visible(text):
         raise ValueError(f"{TOKEN_SHORTEST} or more visible ASCII characters, without spaces")
@@ -160,6 +177,9 @@ class Settings:
     port: int = PORT
     port_fixed: bool = False
     """The port was told by the user, so no other may take its place."""
+    public: str = ""
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
     token: str | None = field(default=None, repr=False)
     key: tuple[str, ...] = field(default=(), repr=False)
     replica: str = ""
@@ -243,6 +263,17 @@ SETTINGS: Final = (
         "",
         "--port",
     ),
+    Setting(
+        "public",
+        _public,
+        "The address that others reach the hub at: `Host`, links and logins go by it.",
+        "",
+        "--public",
+    ),
+    Setting(
+        "tls_cert", _path, "The certificate that encrypts the HTTP doors, in PEM.", "", "--tls-cert"
+    ),
+    Setting("tls_key", _path, "The key of that certificate.", "", "--tls-key"),
     Setting(
         "token",
         _token,
@@ -443,13 +474,18 @@ def read_settings(flags: Mapping[str, object], env: Mapping[str, str]) -> Settin
             values[setting.name] = _value(setting, setting.flag or f"'{setting.name}'", flag)
         elif written := env.get(setting.variable, ""):
             values[setting.name] = _value(setting, setting.variable, written)
+    if ("tls_cert" in values) != ("tls_key" in values):
+        raise ConfigError(
+            "a certificate is of no use without its key, nor a key without its certificate",
+            "give both --tls-cert and --tls-key, or neither",
+        )
     return Settings(**values, port_fixed="port" in values)
 
 
 def in_force(settings: Settings) -> dict[str, str]:
     """Give every setting that is no secret as text, by its variable."""
     return {
-        setting.variable: str(getattr(settings, setting.name))
+        setting.variable: str("" if (value := getattr(settings, setting.name)) is None else value)
         for setting in SETTINGS
         if not setting.is_secret
     }

@@ -279,6 +279,14 @@ async def open_doors(
         async with asyncio.timeout(PATIENCE):
             url = await opened
         try:
-            yield Doors(int(url.rsplit(":", 1)[1]), home)
+            yield Doors(_port(url, home, settings.public), home)
         finally:
             running.cancel()
+
+
+def _port(url: str, home: Path, public: str) -> int:
+    """The port of a hub; a public address does not tell it, but the run file does."""
+    if not public:
+        return int(url.rsplit(":", 1)[1])
+    port: int = json.loads((home / "run" / "hub.json").read_text())["port"]
+    return port

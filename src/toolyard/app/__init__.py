@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Final
 
-from toolyard.app.doors import bind_door, bind_probes, open_doors, say_unfindable
+from toolyard.app.doors import open_doors, say_unfindable
 from toolyard.app.house import House
+from toolyard.app.listening import bind_all
 from toolyard.core.errors import StoreError
-from toolyard.doors.http.address import local_url
+from toolyard.doors.http.address import client_url, local_url
 from toolyard.doors.stdio.own_streams import serve_stdio
 from toolyard.doors.stdio.wishes import Wishes
 from toolyard.feature import Feature
@@ -53,14 +54,14 @@ async def run(
         hold_state(settings.state_dir, settings.runtime_dir) as is_sole,
     ):
         token = settings.token or place.token()
-        probes = bind_probes(settings)
-        sock = bind_door(settings)
-        url = local_url(settings, sock.getsockname()[1])
-        house = House(settings, patience, features, url, is_sole=is_sole)
+        listeners = bind_all(settings)
+        public = client_url(settings, listeners.door.port)
+        url = local_url(settings, listeners.here.port)
+        house = House(settings, patience, features, url, public, is_sole=is_sole)
         if trouble is not None:
             say_unfindable(house, place, str(trouble))
         try:
-            await house.live(lambda: open_doors(house, place, sock, probes, token, ready))
+            await house.live(lambda: open_doors(house, place, listeners, token, ready))
         finally:
             place.clear()
 

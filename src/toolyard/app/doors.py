@@ -15,15 +15,17 @@ from toolyard import __version__
 from toolyard.announce import Announcements, describe, user_path
 from toolyard.app.fleet import make_session_ids
 from toolyard.app.house import House
+from toolyard.app.listening import Listeners
 from toolyard.core import watches
-from toolyard.core.errors import ConfigError, StoreError
+from toolyard.core.errors import StoreError
 from toolyard.core.model import Problem, Report
 from toolyard.core.problems import ProblemCode
-from toolyard.doors.http.address import EVERYWHERE, open_url, problems_of
+from toolyard.doors.http.address import EVERYWHERE, open_url, problems_of, public_hosts
 from toolyard.doors.http.door import HttpDoor
-from toolyard.doors.http.gate import Gate
+from toolyard.doors.http.gate import NAMES, Gate
 from toolyard.doors.http.probes import ProbeDoor
-from toolyard.doors.http.server import HttpServer, bind
+from toolyard.doors.http.server import HttpServer
+from toolyard.doors.http.tls import TlsFiles, renew_tls
 from toolyard.doors.http.unread import Unread
 from toolyard.doors.page.web import Pages, PageSessions
 from toolyard.doors.rest.app import make_app
@@ -31,14 +33,13 @@ from toolyard.doors.stdio.socket_door import SocketDoor
 from toolyard.features.hub.links import PageLinks
 from toolyard.features.tokens.store import TokensFile
 from toolyard.records.runfile import HubState, RunDir
-from toolyard.settings import Settings, in_force
+from toolyard.settings import in_force
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
 log = logging.getLogger(__name__)
 
-PORTS_TRIED: Final = 20
 PICTURE_SECONDS: Final = 2.0
 """The time that the doors stay shut for files that cannot be read in time."""
 
@@ -46,14 +47,12 @@ PICTURE_SECONDS: Final = 2.0
 async def open_doors(
     house: House,
     place: RunDir,
-    sock: socket.socket,
-    probes: socket.socket | None,
+    listeners: Listeners,
     token: str,
     ready: Callable[[str], None] | None,
 ) -> None:
     """Serve all doors of a house until it is told to stop; `ready` gets the address."""
-    settings, stop = house.settings, house.stopping
-    port: int = sock.getsockname()[1]
+    settings, stop, port = house.settings, house.stopping, listeners.door.port
     house.board.post(Report("doors", problems=tuple(problems_of(settings, port))))
     door = HttpDoor(
         house.board,
@@ -64,7 +63,7 @@ async def open_doors(
     )
     house.dismissals.listen(door.dismiss)
     unread = Unread(settings.unread_limit, asyncio.get_running_loop().time)
-    server = _make_server(house, door, port, token, unread)
+    server = _make_server(house, door, listeners, token, unread)
     lines = SocketDoor(
         house.relay,
         house.projects,
@@ -77,28 +76,38 @@ async def open_doors(
     opened, closing = asyncio.Event(), asyncio.Event()
     house.pool.hold_back()
     with _Signals(stop):
-        async with _probed(house, probes, opened, unread), asyncio.TaskGroup() as group:
+        async with _probed(house, listeners.probes, opened, unread), asyncio.TaskGroup() as group:
             await _wait_first_picture(house)
             attached = group.create_task(_attach(house, place, lines, opened, closing))
             sweeping = group.create_task(door.sweep())
-            serving = group.create_task(server.run(sock, closing))
+            serving = group.create_task(server.run(listeners.served, closing))
             group.create_task(_drain(server, stop, settings.drain_delay, closing))
             await opened.wait()
             house.pool.let_in()
+            renewing = group.create_task(_renew(house, listeners.door.tls))
             await _be_found(house, place, port, serving, ready)
             await attached
             sweeping.cancel()
+            renewing.cancel()
 
 
-def _make_server(house: House, door: HttpDoor, port: int, token: str, unread: Unread) -> HttpServer:
+async def _renew(house: House, tls: TlsFiles | None) -> None:
+    """Take a new certificate whenever there is one."""
+    if tls is not None:
+        await renew_tls(tls, house.follower, house.board.post)
+
+
+def _make_server(
+    house: House, door: HttpDoor, listeners: Listeners, token: str, unread: Unread
+) -> HttpServer:
     """The HTTP doors behind their gate."""
-    settings, sessions = house.settings, PageSessions()
+    settings, sessions, port = house.settings, PageSessions(), listeners.door.port
 
     def link() -> str:
         return f"{open_url(settings, port)}/open?code={sessions.new_code()}"
 
     return HttpServer(
-        _make_gate(house, port, token, sessions),
+        _make_gate(house, listeners, token, sessions),
         door,
         _make_rest(house, sessions, link),
         unread,
@@ -125,15 +134,16 @@ async def _probed(
         probing.cancel()
 
 
-def _make_gate(house: House, port: int, token: str, sessions: PageSessions) -> Gate:
+def _make_gate(house: House, listeners: Listeners, token: str, sessions: PageSessions) -> Gate:
     """The gate that every request over HTTP passes."""
     settings = house.settings
+    here = [f"{name}:{listeners.here.port}" for name in NAMES]
     return Gate(
         EVERYWHERE.get(settings.host, settings.host),
-        port,
+        listeners.door.port,
         token,
-        settings.allowed_hosts,
-        settings.allowed_origins,
+        (*settings.allowed_hosts, *public_hosts(settings), *here),
+        (*settings.allowed_origins, *((settings.public,) if settings.public else ())),
         is_page=sessions.admits,
         find_agent=house.yard.part(TokensFile).find,
         is_reached_as=house.sites.is_reached_as,
@@ -177,15 +187,14 @@ async def _be_found(
     ready: Callable[[str], None] | None,
 ) -> None:
     """Tell others where the hub is for as long as it serves."""
-    url = house.url
     try:
         place.write(_state(house, port))
     except StoreError as error:
         say_unfindable(house, place, str(error))
-    announced = Announcing(url)
+    announced = Announcing(house.url)
     await announced.begin()
     if ready is not None:
-        ready(url)
+        ready(house.public)
     await serving
     await announced.end()
 
@@ -195,7 +204,7 @@ def _state(house: House, port: int) -> HubState:
     apps = [scan.watch.app for scan in house.apps.scans.values()]
     variables = in_force(house.settings) | watches.in_force(apps, os.environ)
     config = str(house.settings.config_file)
-    return HubState.of_this_process(house.url, port, __version__, config, variables)
+    return HubState.of_this_process(house.url, port, __version__, config, variables, house.public)
 
 
 async def _wait_first_picture(house: House) -> None:
@@ -210,7 +219,8 @@ async def _wait_first_picture(house: House) -> None:
 def _make_rest(house: House, sessions: PageSessions, link: Callable[[], str]) -> ASGIApp:
     """The application of all doors but MCP's: the control API and the page."""
     house.yard.parts.add(PageLinks(link))
-    return make_app(house.operations, house.yard, Pages(sessions).routes())
+    bring = house.callbacks.bring if house.callbacks is not None else None
+    return make_app(house.operations, house.yard, Pages(sessions, bring).routes())
 
 
 class Announcing:
@@ -228,42 +238,6 @@ class Announcing:
     async def end(self) -> None:
         """Leave the file."""
         await asyncio.to_thread(self._file.unregister_server, self._id)
-
-
-def bind_door(settings: Settings) -> socket.socket:
-    """The socket of the HTTP doors: the port that was told, or the next free one.
-
-    Raises:
-        ConfigError: It cannot be had.
-    """
-    tries = 1 if settings.port_fixed else PORTS_TRIED
-    for port in range(settings.port, settings.port + tries):
-        try:
-            return bind(settings.host, port)
-        except OSError as error:
-            last = error
-    text = (
-        f"cannot listen on {settings.host}:{settings.port} ({(last.strerror or str(last)).lower()})"
-    )
-    raise ConfigError(text, "choose another with --port") from last
-
-
-def bind_probes(settings: Settings) -> socket.socket | None:
-    """The socket of the door for probes; None if there is to be none.
-
-    Raises:
-        ConfigError: It cannot be had.
-    """
-    if not settings.probe_port:
-        return None
-    host = settings.probe_host or settings.host
-    try:
-        return bind(host, settings.probe_port)
-    except OSError as error:
-        why = (error.strerror or str(error)).lower()
-        text = f"cannot listen for probes on {host}:{settings.probe_port} ({why})"
-        hint = "set TOOLYARD_PROBE_PORT to a free port, TOOLYARD_PROBE_HOST to an address of yours"
-        raise ConfigError(text, hint) from None
 
 
 class _Signals:

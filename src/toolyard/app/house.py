@@ -15,6 +15,7 @@ from toolyard.app.tending import tend
 from toolyard.board import Board
 from toolyard.core.model import Remembered, Report
 from toolyard.core.ports import Source
+from toolyard.doors.http.gate import LOGGED_IN
 from toolyard.executors.local import Local, LocalPatience
 from toolyard.executors.local.listeners import read_ports
 from toolyard.executors.local.usage import memory_of
@@ -28,6 +29,7 @@ from toolyard.features.approvals.store import ApprovalStore
 from toolyard.features.apps.answers import ScannedAppHubs
 from toolyard.features.apps.source import Apps
 from toolyard.features.apps.store import open_apps
+from toolyard.features.auth.callback import PublicCallbacks
 from toolyard.features.auth.logins import Logins
 from toolyard.features.auth.store import Grants
 from toolyard.features.catalog.source import with_link
@@ -90,18 +92,21 @@ class House:
         patience: Patience,
         features: Sequence[Feature] = FEATURES,
         url: str = "",
+        public: str = "",
         *,
         is_sole: bool = False,
     ) -> None:
         """Build a house.
 
         Args:
-            url: The address of its doors, if it has any.
+            url: The address of its doors for programs on this machine, if it has any.
+            public: The same for everybody else.
             is_sole: No other house keeps its state where this one does.
         """
         self.settings = settings
         self.replica = make_replica(settings, is_sole=is_sole)
         self.url = url
+        self.public = public
         self.features = features
         self.operations = [
             operation for feature in features for operation in feature.load_operations()
@@ -227,7 +232,8 @@ class House:
         expected = frozenset({"configured", "catalog", *self.apps.scans})
         self.readiness = Readiness(self.board, expected)
         self.projects = ProjectFolders()
-        self.logins = Logins(self.board, self.grants)
+        self.callbacks = PublicCallbacks(settings.public + LOGGED_IN) if settings.public else None
+        self.logins = Logins(self.board, self.grants, self.callbacks)
         self._build_agents()
         database = self.database if settings.history == "on" else None
         starts = CallStarts(self.board, self.pool)
@@ -262,7 +268,7 @@ class House:
             self.record_places,
             self.relay,
             self.dismissals,
-            HubLife(self.url),
+            HubLife(self.public),
             self.pool,
             self.instances,
             self.open,

@@ -136,10 +136,13 @@ class ProblemCode(StrEnum):
     CLEAR_TEXT = (
         "clear-text",
         (
-            "With `--host` the hub listens on an address that others can reach, and tokens travel "
-            "there unencrypted."
+            "Others can reach the hub at an address (`--host`, `--public`) where tokens travel "
+            "unencrypted."
         ),
-        "Put a proxy with TLS in front.",
+        (
+            "Give the hub a certificate with `--tls-cert` and `--tls-key`, or put a proxy with TLS "
+            "in front and name its address with `--public`."
+        ),
     )
     CLIENT_ENTRY = (
         "client-entry",
@@ -396,6 +399,14 @@ class ProblemCode(StrEnum):
         "source-failed",
         "A source of servers failed. Its last report stays in use, and it is started again.",
         "Follow the hint.",
+    )
+    TLS_FILES = (
+        "tls-files",
+        (
+            "The files of `--tls-cert` and `--tls-key` have changed and cannot be used. The "
+            "certificate before stays in use."
+        ),
+        "Put a certificate and its key there, in PEM, without a password; they are taken at once.",
     )
     TOKENS_FILE = (
         "tokens-file",

@@ -58,7 +58,7 @@ def _take(descriptor: int, folder: Path) -> bool:
 def _held(folder: Path, run_dir: str) -> ConfigError:
     """The error that names the hub whose state is in a folder, as far as that is known."""
     state = RunDir(Path(run_dir)).read() if run_dir else None
-    holder = f"the hub at {state.url} (pid {state.pid})" if state else "another hub"
+    holder = f"the hub at {state.address} (pid {state.pid})" if state else "another hub"
     theirs = f"TOOLYARD_RUNTIME_DIR={run_dir}" if run_dir else "its TOOLYARD_RUNTIME_DIR"
     return ConfigError(
         f"the state directory '{folder}' is in use by {holder}",

@@ -32,7 +32,7 @@ class AlreadyRunningError(ToolyardError):
         self.url = state.url if state else ""
         text = "another hub is just starting or stopping"
         if state:
-            text = f"a hub is already running at {state.url} (pid {state.pid})"
+            text = f"a hub is already running at {state.address} (pid {state.pid})"
         super().__init__(text, "use it as it is, or run: toolyard restart")
 
 
@@ -52,6 +52,8 @@ class HubState:
     """The servers file it reads."""
     variables: Mapping[str, str] = field(default_factory=dict)
     """The values in force of what environment variables can set, by variable."""
+    public: str = ""
+    """Its address for those who are not on this machine."""
 
     @classmethod
     def of_this_process(
@@ -61,11 +63,17 @@ class HubState:
         version: str = __version__,
         config: str = "",
         variables: Mapping[str, str] | None = None,
+        public: str = "",
     ) -> HubState:
         """The state of a hub that has just begun to serve in this process."""
         pid = os.getpid()
         start, now = process_start(pid) or 0, time.time()
-        return cls(pid, start, url, port, version, now, config, variables or {})
+        return cls(pid, start, url, port, version, now, config, variables or {}, public)
+
+    @property
+    def address(self) -> str:
+        """The address that clients are given."""
+        return self.public or self.url
 
     @property
     def is_alive(self) -> bool:

@@ -185,3 +185,19 @@ def test_a_restart_begins_with_the_flags_of_the_last_start(toolyard: Toolyard, b
 
     assert json.loads(kept.read_text()) == {"port": str(busy), "pinned": ["a", "b"]}
     assert f"port {busy}" in toolyard("restart").err
+
+
+def test_files_are_kept_in_full_for_a_restart_from_elsewhere(
+    toolyard: Toolyard, busy: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    files = ("--frozen", "--tls-cert", "cert.pem", "--tls-key", "key.pem")
+    toolyard("up", "--port", str(busy), *files)
+    flags = json.loads(
+        (RunDir(read_settings({}, os.environ).runtime_dir).path / "flags.json").read_text()
+    )
+
+    names = {"lock_file": "toolyard.lock", "tls_cert": "cert.pem", "tls_key": "key.pem"}
+    assert {name: flags[name] for name in names} == {
+        name: str(tmp_path / file) for name, file in names.items()
+    }

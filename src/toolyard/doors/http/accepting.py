@@ -12,6 +12,7 @@ from collections.abc import Callable
 from math import inf
 from typing import Final
 
+from toolyard.doors.http.tls import TlsFiles
 from toolyard.tasks import Tasks
 
 log = logging.getLogger(__name__)
@@ -22,6 +23,11 @@ AT_ONCE: Final = 64
 """Taken before those that are open get their turn again."""
 ATTACH_SECONDS: Final = 1.0
 """The time in which those taken last are attached."""
+HANDSHAKE_SECONDS: Final = 10.0
+FAREWELL_SECONDS: Final = 1.0
+"""The time in which a client confirms that an encrypted connection ends."""
+HANDSHAKES: Final = 256
+"""Those under way at a time; for a new one the oldest ends."""
 PAUSE_SECONDS: Final = 1.0
 LOG_SECONDS: Final = 60.0
 """The time after which the same trouble is worth another line."""
@@ -35,12 +41,16 @@ class Acceptor:
         sock: socket.socket,
         make: Callable[[], asyncio.Protocol],
         make_room: Callable[[], bool],
+        tls: TlsFiles | None = None,
     ) -> None:
         """Take the connections of a listening socket.
 
         Args:
             make_room: Called when there is no descriptor left; whether it has given some back.
+            tls: Encrypts what is taken.
         """
+        self._tls = tls
+        self._attaching: dict[asyncio.Task[None], None] = {}
         self._sock = sock
         self._make = make
         self._make_room = make_room
@@ -75,13 +85,31 @@ class Acceptor:
             except OSError as error:
                 self._pause(error)
                 return False
-            self._tasks.start(self._attach(taken))
+            self._begin(taken)
         return True
+
+    def _begin(self, taken: socket.socket) -> None:
+        task = self._tasks.start(self._attach(taken))
+        if task is None or self._tls is None:
+            return
+        self._attaching[task] = None
+        task.add_done_callback(lambda task: self._attaching.pop(task, None))
+        if len(self._attaching) > HANDSHAKES:
+            next(iter(self._attaching)).cancel()
 
     async def _attach(self, taken: socket.socket) -> None:
         try:
             taken.setblocking(False)
-            await self._loop.connect_accepted_socket(self._make, taken)
+            if self._tls is None:
+                await self._loop.connect_accepted_socket(self._make, taken)
+            else:
+                await self._loop.connect_accepted_socket(
+                    self._make,
+                    taken,
+                    ssl=self._tls.context,
+                    ssl_handshake_timeout=HANDSHAKE_SECONDS,
+                    ssl_shutdown_timeout=FAREWELL_SECONDS,
+                )
         except OSError:  # it has left already
             taken.close()
 

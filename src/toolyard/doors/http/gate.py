@@ -18,8 +18,11 @@ Pairs = list[tuple[bytes, bytes]]
 Refusal = tuple[int, str]
 
 NAMES: Final = ("127.0.0.1", "localhost", "[::1]")
-OPEN_PATHS: Final = frozenset({"/", "/health/live", "/open"})
-"""The paths that need no token: one leads to the page, one says that it lives, one takes a code."""
+LOGGED_IN: Final = "/login/callback"
+"""The path to which browsers come back from a login at a server, if the hub has a public address:
+nothing is told there to whoever does not bring the secret of a login under way."""
+OPEN_PATHS: Final = frozenset({"/", "/health/live", "/open", LOGGED_IN})
+"""The paths that need no token: one leads to the page, one says that it lives, two take a code."""
 SHELL: Final = "/ui"
 """The page without what it shows: the same files for everybody, so that whoever has no key
 is told how to get one."""
@@ -27,6 +30,7 @@ API: Final = "/api/v1/"
 """The paths that the key of a page opens; it opens no others."""
 ANNOUNCED: Final = "/api/v1/announced"
 """The path that a token for discovery opens."""
+SCHEMES: Final = ("http", "https")
 _SCHEME: Final = b"Bearer "
 
 
@@ -60,7 +64,8 @@ class Gate:
         own = [f"{name}:{port}" for name in (*NAMES, bracketed(host))]
         self._hosts = frozenset(host.lower().encode() for host in (*own, *hosts))
         self._origins = frozenset(
-            o.encode() for o in (*(f"http://{host}" for host in own), *origins)
+            origin.encode()
+            for origin in (*(f"{scheme}://{host}" for host in own for scheme in SCHEMES), *origins)
         )
 
     def judge(
@@ -102,7 +107,10 @@ class Gate:
         return self._is_reached_as(host.decode("latin-1"))
 
     def _is_own_origin(self, origin: bytes, arrived_at: bytes) -> bool:
-        return origin in self._origins or (origin == b"http://" + arrived_at and arrived_at != b"")
+        if origin in self._origins:
+            return True
+        scheme, _, authority = origin.partition(b"://")
+        return authority == arrived_at != b"" and scheme in (b"http", b"https")
 
     def _identify(self, path: str, bearer: bytes) -> Caller | Refusal:
         """Identify a caller without the hub's own token."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from toolyard.core.caller import Caller
 from toolyard.doors.http.accepting import WAITING, Acceptor
@@ -14,6 +15,7 @@ from toolyard.doors.http.door import HttpDoor
 from toolyard.doors.http.gate import NOBODY, Gate
 from toolyard.doors.http.path_scope import BELOW, MCP
 from toolyard.doors.http.reply import HttpReply, Request
+from toolyard.doors.http.tls import TlsFiles
 from toolyard.doors.http.unread import Unread
 from toolyard.tasks import Tasks
 from toolyard.wire import jsonrpc
@@ -26,6 +28,19 @@ DRAIN_SECONDS: Final = 8.0
 PARTING_SECONDS: Final = 0.5
 """The time that the last words to a client may take."""
 _PROBLEM: Final = b"content-type: application/problem+json\r\n"
+
+
+class BoundDoor(NamedTuple):
+    """A socket to listen on, and what encrypts it."""
+
+    sock: socket.socket
+    tls: TlsFiles | None = None
+
+    @property
+    def port(self) -> int:
+        """The port it is bound to."""
+        port: int = self.sock.getsockname()[1]
+        return port
 
 
 class HttpServer:
@@ -54,14 +69,18 @@ class HttpServer:
         self._idle = asyncio.Event()
         self._is_leaving = False
 
-    async def run(self, sock: socket.socket, stop: asyncio.Event) -> None:
+    async def run(self, listeners: Sequence[BoundDoor], stop: asyncio.Event) -> None:
         """Serve until told to stop, then let what is under way finish, within bounds."""
-        acceptor = Acceptor(sock, lambda: InboundConnection(self), self._drop_strangers)
+        acceptors = [
+            Acceptor(sock, lambda: InboundConnection(self), self._drop_strangers, tls)
+            for sock, tls in listeners
+        ]
         try:
             await stop.wait()
         finally:
             self.leave()
-            await acceptor.close()
+            for acceptor in acceptors:
+                await acceptor.close()
             await self._drain()
             await self._tasks.close()
 

@@ -12,6 +12,7 @@ import hashlib
 import hmac
 import secrets
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -22,8 +23,11 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from toolyard.doors.http.gate import LOGGED_IN
 from toolyard.doors.rest.errors import problem
 
+BringBack = Callable[[Mapping[str, str]], tuple[int, str]]
+"""Takes the parameters of a browser that comes back, and gives the status and the page for it."""
 KEY_SECONDS: Final = 12 * 3600
 KEYS_KEPT: Final = 64
 CODE_SECONDS: Final = 3600
@@ -39,6 +43,10 @@ HEADERS: Final = {
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "no-store",
 }
+LOGGED_IN_POLICY: Final = {
+    "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'",
+}
+"""For the page that a browser sees when it comes back from a login: a sentence, and its font."""
 KINDS: Final = {
     "html": "text/html",
     "css": "text/css",
@@ -105,12 +113,16 @@ class Asset:
 class Pages:
     """The shell, its files, and the way in."""
 
-    def __init__(self, sessions: PageSessions) -> None:
+    def __init__(self, sessions: PageSessions, bring: BringBack | None = None) -> None:
+        """Let in by `sessions`; `bring` takes what browsers bring back from logins at servers."""
         self._sessions = sessions
+        self._bring = bring
 
     def routes(self) -> list[Route]:
         """The routes of this door."""
+        logged_in = [] if self._bring is None else [Route(LOGGED_IN, self._logged_in)]
         return [
+            *logged_in,
             Route("/", _top),
             # Looking at the link leaves its code alone: mail programs and chats do that too.
             Route("/open", _shell),
@@ -119,6 +131,11 @@ class Pages:
             Route("/ui/assets/{name:path}", _asset),
             Route("/ui/{place:path}", _shell),
         ]
+
+    async def _logged_in(self, request: Request) -> Response:
+        assert self._bring is not None
+        status, page = self._bring(request.query_params)
+        return Response(page, status, HEADERS | LOGGED_IN_POLICY, "text/html")
 
     async def _enter(self, request: Request) -> Response:
         key = self._sessions.swap(request.query_params.get("code", ""))

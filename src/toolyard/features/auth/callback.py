@@ -1,10 +1,10 @@
-"""Waits on the loopback until a browser comes back from an authorization server."""
+"""Waits until a browser comes back from an authorization server: on the loopback, or in public."""
 
 from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import Final
 from urllib.parse import parse_qsl, urlsplit
@@ -19,6 +19,7 @@ PAGE: Final = (
     "<!doctype html><meta charset=utf-8><title>Toolyard</title>"
     "<p style='font:1.1em sans-serif;margin:3em'>{}"
 )
+UNKNOWN: Final = "This login is not known, or is over. Start it again."
 HEADERS: Final = (
     "content-type: text/html; charset=utf-8\r\ncache-control: no-store\r\nconnection: close\r\n"
     "content-security-policy: default-src 'none'; style-src 'unsafe-inline'\r\n"
@@ -29,15 +30,17 @@ HEADERS: Final = (
 class Callback:
     """One address for one login; whatever does not know its state is turned away."""
 
-    def __init__(self) -> None:
+    def __init__(self, address: str = "") -> None:
+        """Wait at an address of the hub; without one, at a port of the loopback."""
         self.port = 0
+        self._address = address
         self._state = ""
         self._came: asyncio.Future[dict[str, str]] = asyncio.get_running_loop().create_future()
 
     @property
     def address(self) -> str:
         """The address to which the browser is to be sent."""
-        return f"http://{HOST}:{self.port}{PATH}"
+        return self._address or f"http://{HOST}:{self.port}{PATH}"
 
     def expect(self, state: str) -> None:
         """Let in only who brings this state."""
@@ -88,13 +91,47 @@ class Callback:
         if method != "GET" or target.path != PATH:
             return "404 Not Found", "There is nothing here."
         brought = dict(parse_qsl(target.query))
+        if not self.take(brought):
+            return "400 Bad Request", UNKNOWN
+        return "200 OK", _farewell(brought)
+
+    def take(self, brought: Mapping[str, str]) -> bool:
+        """Take the parameters that a browser brought; False if they are not of this login."""
         matches = secrets.compare_digest(brought.get("state", "").encode(), self._state.encode())
         if not self._state or not matches or self._came.done():
-            return "400 Bad Request", "This login is not known, or is over. Start it again."
-        self._came.set_result(brought)
-        if "error" in brought:
-            return "200 OK", "The login was refused. You can close this page."
-        return "200 OK", "That is all: you can close this page and go back."
+            return False
+        self._came.set_result(dict(brought))
+        return True
+
+
+class PublicCallbacks:
+    """The logins under way whose browsers come back to the hub's public address."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+        self._waiting: list[Callback] = []
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[Callback]:
+        """Open a callback for one login; leaving closes it."""
+        callback = Callback(self._address)
+        self._waiting.append(callback)
+        try:
+            yield callback
+        finally:
+            self._waiting.remove(callback)
+
+    def bring(self, brought: Mapping[str, str]) -> tuple[int, str]:
+        """Take what a browser brought to its login; give the status and the page for it."""
+        is_taken = any(callback.take(brought) for callback in self._waiting)
+        text = _farewell(brought) if is_taken else UNKNOWN
+        return (200 if is_taken else 400), PAGE.format(text)
+
+
+def _farewell(brought: Mapping[str, str]) -> str:
+    if "error" in brought:
+        return "The login was refused. You can close this page."
+    return "That is all: you can close this page and go back."
 
 
 @asynccontextmanager

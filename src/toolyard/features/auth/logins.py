@@ -15,6 +15,7 @@ from toolyard.core.errors import ConfigError, LinkError, ToolyardError
 from toolyard.core.lookup import find_entry
 from toolyard.core.model import Entry, Snapshot, Url
 from toolyard.core.problems import ProblemCode
+from toolyard.features.auth.callback import PublicCallbacks
 from toolyard.features.auth.oauth import login
 from toolyard.features.auth.store import Grants
 from toolyard.links.grants import ListedGrant, server_key
@@ -48,7 +49,11 @@ class LoginState:
 class Logins:
     """Every login, under way or done."""
 
-    def __init__(self, board: Board, grants: Grants) -> None:
+    def __init__(
+        self, board: Board, grants: Grants, callbacks: PublicCallbacks | None = None
+    ) -> None:
+        """Keep logins in `grants`; browsers come back to one of `callbacks`, or to this machine."""
+        self._callbacks = callbacks
         self._board = board
         self._grants = grants
         self._tasks = Tasks()
@@ -109,7 +114,8 @@ class Logins:
 
         self._attempts[entry.alias] = "waiting"
         try:
-            grant = await login(entry.server.id.name, url, self._grants, show)
+            name, callbacks = entry.server.id.name, self._callbacks
+            grant = await login(name, url, self._grants, show, callbacks=callbacks)
             self._attempts.pop(entry.alias, None)
             if grant.place == "file":
                 log.warning("there is no keyring; the login is kept in %s", self._grants.folder)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import httpx2
 import msgspec
@@ -15,6 +16,7 @@ from mcp.client.auth import OAuthClientProvider
 from mcp.shared.auth import OAuthClientMetadata, TokenEndpointAuthMethod
 from pydantic import AnyUrl
 
+from toolyard.features.auth.callback import HOST
 from toolyard.links.grants import join_scopes
 
 PREFERRED: Final[tuple[TokenEndpointAuthMethod, ...]] = (
@@ -61,7 +63,7 @@ def client_metadata(callback: str, scope: str) -> OAuthClientMetadata:
         redirect_uris=[AnyUrl(callback)],
         grant_types=["authorization_code", "refresh_token"],
         response_types=["code"],
-        application_type="native",
+        application_type="native" if urlsplit(callback).hostname == HOST else "web",
     )
 
 

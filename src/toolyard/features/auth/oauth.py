@@ -21,7 +21,7 @@ import msgspec
 from toolyard.core.errors import ConfigError, LinkError, ToolyardError
 from toolyard.core.jsontypes import JsonObject
 from toolyard.core.model import Url
-from toolyard.features.auth.callback import Callback, listening
+from toolyard.features.auth.callback import HOST, Callback, PublicCallbacks, listening
 from toolyard.features.auth.guarded import guarded_http
 from toolyard.installation import how_to_add
 from toolyard.links.addresses import check_link
@@ -57,8 +57,11 @@ async def login(
     show: Callable[[str], None],
     client: OAuthClient | None = None,
     seconds: float = LOGIN_SECONDS,
+    callbacks: PublicCallbacks | None = None,
 ) -> ListedGrant:
     """Log in; `show` gets the address of the page on which the person agrees.
+
+    The browser comes back to one of `callbacks`, or to a port of this machine.
 
     Raises:
         LinkError: It did not work out.
@@ -69,7 +72,7 @@ async def login(
     former = await asyncio.to_thread(_read, grants, key)
     scope = await asyncio.to_thread(_wanted, grants, key, former)
     async with AsyncExitStack() as stack:
-        callback = await _listen(stack, former, client or OAuthClient())
+        callback = await _listen(stack, former, client or OAuthClient(), callbacks)
         attempt = _Attempt(name, callback, show, seconds)
         storage = _Storage(_client_of(former, callback, client or OAuthClient(), scope))
         # Without its query, which may be secret: issuers are told which server this is for.
@@ -106,10 +109,16 @@ def _wanted(grants: GrantStore, key: str, former: OAuthGrant | None) -> str:
 
 
 async def _listen(
-    stack: AsyncExitStack, former: OAuthGrant | None, client: OAuthClient
+    stack: AsyncExitStack,
+    former: OAuthGrant | None,
+    client: OAuthClient,
+    callbacks: PublicCallbacks | None,
 ) -> Callback:
     """Listen where we did the last time: some issuers compare the port too."""
-    wished = client.port or _port_of(former)
+    if callbacks is not None:
+        return await stack.enter_async_context(callbacks.open())
+    place = urlsplit(_callback_of(former))
+    wished = client.port or (place.port if place.hostname == HOST else None) or 0
     try:
         return await stack.enter_async_context(listening(wished))
     except OSError as error:
@@ -124,16 +133,16 @@ def _registration(former: OAuthGrant | None) -> JsonObject:
     return registration if isinstance(registration, dict) else {}
 
 
-def _port_of(former: OAuthGrant | None) -> int:
-    registration = _registration(former)
-    places = registration.get("redirect_uris") or [""]
-    return urlsplit(str(places[0])).port or 0
+def _callback_of(former: OAuthGrant | None) -> str:
+    """The address to which browsers came back at the last login."""
+    places = _registration(former).get("redirect_uris") or [""]
+    return str(places[0])
 
 
 def _client_of(
     former: OAuthGrant | None, callback: Callback, client: OAuthClient, scope: str
 ) -> OAuthClientInformationFull | None:
-    """The client that we are already, by the user or from before at this port, for this scope."""
+    """The client that we are already, by the user or from before at this place, for this scope."""
     from mcp.shared.auth import OAuthClientInformationFull
     from pydantic import AnyUrl
 
@@ -144,7 +153,7 @@ def _client_of(
             redirect_uris=[AnyUrl(callback.address)],
             token_endpoint_auth_method=None if client.secret else "none",
         )
-    if former is None or _port_of(former) != callback.port:
+    if former is None or _callback_of(former) != callback.address:
         return None
     registered = str(_registration(former).get("scope") or "")
     if registered and not set(scope.split()) <= set(registered.split()):

@@ -46,7 +46,7 @@ def install(context: CliContext, supervisor: Supervisor, text: str, present: byt
         raise
     stop_running(context, comes_back=True)
     supervisor.stop()
-    return start_supervised(supervisor, context.run_dir.read).url
+    return start_supervised(supervisor, context.run_dir.read).address
 
 
 def remove(supervisor: Supervisor) -> None:

@@ -38,11 +38,12 @@ def _beside_hub(yard: Yard) -> Connecting:
     run_dir = RunDir(settings.runtime_dir)
     state = run_dir.read()
     if state is None:
-        url = f"http://{settings.host}:{settings.port}"
+        scheme = "http" if settings.tls_cert is None else "https"
+        url = settings.public or f"{scheme}://{settings.host}:{settings.port}"
         return Connecting(settings, Surroundings.here(), url, tokens, tokens.revoke)
     hub = Control(state.url, settings.token or run_dir.token())
 
     def revoke(name: str) -> None:
         hub.run(revoke_token, TokenName(name))
 
-    return Connecting(settings, Surroundings.here(), state.url, tokens, revoke)
+    return Connecting(settings, Surroundings.here(), state.address, tokens, revoke)

@@ -174,15 +174,11 @@ async def list_changes(yard: Yard, order: NoInput) -> ChangeList:
 @operation("GET", f"{TOP}/links", needs=Needs.FILES)
 async def list_install_links(yard: Yard, order: NoInput) -> InstallLinkList:
     """Links with which VS Code and Cursor add the hub."""
-    from toolyard.core.install_links import cursor_link, vscode_link
     from toolyard.features.clients.known import find_client
-    from toolyard.installation import NAME
+    from toolyard.features.clients.linking import make_links
+    from toolyard.settings import Settings
 
-    entry = _open_connecting(yard).entry()
-    links = {
-        "vscode": vscode_link(NAME, {"type": "stdio", **entry}),
-        "cursor": cursor_link(NAME, entry),
-    }
+    links = make_links(_open_connecting(yard).entry(), yard.part(Settings).public)
     return InstallLinkList(
         [InstallLink(name, find_client(name).title, link) for name, link in links.items()]
     )

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from toolyard.core.endpoint import EndpointEntry
 from toolyard.core.model import Command, Endpoint, Url
+from toolyard.features.tokens.model import PREFIX
 from toolyard.installation import NAME, this_installation
 from toolyard.settings import HOME, Settings, read_settings
 
@@ -52,7 +53,10 @@ def own_address(url: str, token: str, agent: str = "", profile: str = "") -> Url
 
 
 def is_ours(name: str, endpoint: Endpoint) -> bool:
-    """Return whether an entry leads to a hub of ours: by the command, or by name and address."""
+    """Return whether an entry leads to a hub of ours: by the command, or by name and address.
+
+    An address on another machine is ours if a token goes with it that a hub has made.
+    """
     if isinstance(endpoint, Command):
         return _is_our_command(endpoint.argv)
     try:
@@ -60,7 +64,13 @@ def is_ours(name: str, endpoint: Endpoint) -> bool:
     except ValueError:
         return False
     is_door = parts.path == "/mcp" or parts.path.startswith("/mcp/")
-    return name == NAME and is_door and parts.hostname in LOOPBACK
+    is_known = parts.hostname in LOOPBACK or _has_our_token(endpoint)
+    return name == NAME and is_door and is_known
+
+
+def _has_our_token(endpoint: Url) -> bool:
+    headers = {name.lower(): value for name, value in endpoint.headers}
+    return headers.get("authorization", "").startswith(f"Bearer {PREFIX}")
 
 
 def _is_our_command(argv: tuple[str, ...]) -> bool:

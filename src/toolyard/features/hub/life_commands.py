@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 STOP_PATIENCE = 20.0
 """Seconds; the hub itself gives its servers 15."""
 PAUSE = 0.05
+PATHS = ("lock_file", "tls_cert", "tls_key")
+"""The flags that name files."""
 LOUD = frozenset({ProblemCode.PORT_MOVED, ProblemCode.CLEAR_TEXT})
 """Problems of the address itself, which are said at the start."""
 NEXT = (
@@ -46,6 +48,9 @@ ELSEWHERE = "Next, in another terminal:"
 _FLAGS = (
     setting_option("host", "--host", "Listen on this address instead of 127.0.0.1.", "ADDRESS"),
     setting_option("port", "--port", "Listen on this port and no other.", "N"),
+    setting_option("public", "--public", "The address that others reach the hub at.", "URL"),
+    setting_option("tls_cert", "--tls-cert", "Encrypt with this certificate (PEM).", "FILE"),
+    setting_option("tls_key", "--tls-key", "The key of that certificate.", "FILE"),
     setting_option("expose", "--expose", "List all tools, or only those to search.", "all|search"),
     setting_option("separator", "--separator", "Put this between alias and tool.", "__|.|/|none"),
     setting_option("pinned", "--pin", "List this tool even with search.", "TOOL", multiple=True),
@@ -107,7 +112,9 @@ def down_command(context: CliContext) -> None:
     if state is None:
         raise CommandError("no hub is running", "there is nothing to stop", Exit.NO_HUB)
     gone = {"stopped": True, "pid": state.pid}
-    context.terminal.answer(gone, lambda: context.terminal.say(f"stopped the hub at {state.url}"))
+    context.terminal.answer(
+        gone, lambda: context.terminal.say(f"stopped the hub at {state.address}")
+    )
 
 
 @click.command("restart")
@@ -132,7 +139,7 @@ def restart_command(context: CliContext) -> None:
     else:
         from toolyard.console.supervisor import start_supervised
 
-        _announce(context, start_supervised(service, context.run_dir.read).url)
+        _announce(context, start_supervised(service, context.run_dir.read).address)
 
 
 def find_service(context: CliContext) -> Supervisor | None:
@@ -145,15 +152,17 @@ def find_service(context: CliContext) -> Supervisor | None:
 
 def settle_flags(context: CliContext) -> None:
     """Make the flags fit for a hub that is started elsewhere, and check the file they name."""
-    _settle_lock(context)
+    _settle_paths(context)
     _check_config(context)
 
 
-def _settle_lock(context: CliContext) -> None:
-    """Name the lock file in full: a hub in the background, or restarted, is somewhere else."""
-    if context.flags.get("frozen") or context.flags.get("lock_file"):
-        told = str(context.flags.get("lock_file") or "toolyard.lock")
-        context.flags["lock_file"] = os.path.abspath(os.path.expanduser(told))
+def _settle_paths(context: CliContext) -> None:
+    """Name files in full: a hub in the background, or restarted, is somewhere else."""
+    if context.flags.get("frozen"):
+        context.flags.setdefault("lock_file", "toolyard.lock")
+    for name in PATHS:
+        if path := context.flags.get(name):
+            context.flags[name] = os.path.abspath(os.path.expanduser(str(path)))
 
 
 def _check_config(context: CliContext) -> None:
@@ -187,11 +196,11 @@ def _detach(context: CliContext) -> None:
     running = context.run_dir.read()
     if running is not None:
         context.terminal.note("a hub is already running; it was left as it is")
-        _announce(context, running.url)
+        _announce(context, running.address)
         return
     flags = as_words(context.flags)
     running = start_until(str(context.run_dir.path), flags, context.run_dir.read)
-    _announce(context, running.url)
+    _announce(context, running.address)
 
 
 def _announce(context: CliContext, url: str, lead: str = "Next:") -> None:
