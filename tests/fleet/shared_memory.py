@@ -3,6 +3,7 @@
     python tests/fleet/shared_memory.py [ORDERS]
 
 seen     an order at one hub, until the picture of each other hub shows it: p50 and p99
+approved an approval or its withdrawal at one hub, until it counts at another: p50 and p99
 storm    random orders with conflicts from all three at once; equal records at the end, none lost
 """
 
@@ -17,7 +18,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -27,6 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "src"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tests.e2e.hub import TOKEN, RunningHub, address_of, environment, new_home, stop, toolyard
+from tests.features.approvals.yard import says, tool
 from tests.fixtures.ports import free_port
 from tests.fixtures.postgres import SharedYard, running_postgres
 
@@ -95,11 +97,56 @@ def measure_seen(doors: Sequence[Door]) -> None:
                 if profile.get("allow") == body["allow"]:
                     seconds.append(1000 * (time.perf_counter() - began))
                     break
+    tell("seen", seconds)
+
+
+def tell(what: str, seconds: Sequence[float]) -> None:
+    """Print the share of times."""
     shares = statistics.quantiles(seconds, n=100)
     print(
-        f"seen: {len(seconds)} times, p50 {shares[49]:.1f} ms, p99 {shares[98]:.1f} ms"
+        f"{what}: {len(seconds)} times, p50 {shares[49]:.1f} ms, p99 {shares[98]:.1f} ms"
         f" from the order's first byte (load {os.getloadavg()[0]:.1f})"
     )
+
+
+def measure_approved(writer: Door, reader: Door, home: Path) -> None:
+    """Print how long it takes until an approval, or its withdrawal, counts at another hub."""
+    body = {"name": "shop", "entry": says(home, "shop", tool("buy"))}
+    assert writer.send("POST", "/servers", body)[0] < 300
+    wait_until(lambda: is_ready(writer) and is_ready(reader))
+    # From now on the one offers another text than the other.
+    says(home, "shop", tool("buy", "buys all"))
+    assert reader.send("POST", "/servers/shop/restart")[0] == 200
+    wait_until(lambda: held(reader) == ["buy"])
+    seconds = []
+    for number in range(SEEN):
+        is_loose = number % 2 == 0
+        began = time.perf_counter()
+        order = {"tools": ["buy"], "any_text": is_loose}
+        status, answer, _ = writer.send("POST", "/servers/shop/approve", order)
+        assert status == 200, answer
+        while held(reader) != ([] if is_loose else ["buy"]):
+            pass
+        seconds.append(1000 * (time.perf_counter() - began))
+    tell("approved", seconds)
+
+
+def is_ready(door: Door) -> bool:
+    """Say whether a hub has started the server."""
+    status, answer, _ = door.send("GET", "/servers/shop")
+    return status == 200 and answer["status"] == "ready"
+
+
+def held(door: Door) -> Any:
+    """Return the tools of the server that wait at a hub."""
+    return door.send("GET", "/servers/shop/changes")[1]["held"]
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    """Ask again and again until something holds."""
+    end = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < end
 
 
 def storm(door: Door, number: int, orders: int) -> tuple[Counter[str], int]:
@@ -161,6 +208,7 @@ def run(orders: int) -> None:
         yard = stack.enter_context(running_postgres()).new_yard()
         doors = [Door(stack.enter_context(hub_on(yard))) for _ in range(HUBS)]
         measure_seen(doors)
+        measure_approved(doors[0], doors[1], stack.enter_context(new_home()))
         rage(doors, orders)
 
 

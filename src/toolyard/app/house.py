@@ -25,7 +25,7 @@ from toolyard.features import FEATURES
 from toolyard.features.agents.resolutions import Resolutions
 from toolyard.features.agents.store import open_agents
 from toolyard.features.approvals.judging import Approvals
-from toolyard.features.approvals.store import ApprovalStore
+from toolyard.features.approvals.store import open_approvals
 from toolyard.features.apps.answers import ScannedAppHubs
 from toolyard.features.apps.source import Apps
 from toolyard.features.apps.store import open_apps
@@ -126,8 +126,10 @@ class House:
         self.database = self.state.database
         self.backups = Backups(settings.state_dir)
         self.offer_cache = OfferCache(settings.cache_dir / "known")
-        store = ApprovalStore(self.database) if self.database else None
-        self.approvals = Approvals(store, rules(settings, self.state.is_whole))
+        store = open_approvals(self.record_places, self.database)
+        # A lost file says nothing about what hubs share.
+        trusts_first = self.state.is_whole or self.record_places.shared is not None
+        self.approvals = Approvals(store, rules(settings, trusts_first))
         self.board = Board(stages=[self.offer_cache.remember, self.approvals.judge])
         if self.state.problem is not None:
             self.board.post(Report("database", problems=(self.state.problem,)))
@@ -329,6 +331,7 @@ class House:
                     self.relay.run(),
                     keep_seen(self.board, self.offer_cache, self.addresses),
                     back_up(self.state, self.backups),
+                    self.approvals.follow(self.board),
                     self.credentials.run(),
                     self.packages.run(),
                     self.sites.sweep(self.board.post),
@@ -347,4 +350,4 @@ class House:
             self.call_log.flush()
             await asyncio.to_thread(close_state, self.state, self.backups)
             if self.record_places.shared is not None:
-                self.record_places.shared.close()
+                await asyncio.to_thread(self.record_places.shared.close)

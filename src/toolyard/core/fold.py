@@ -129,15 +129,12 @@ def _judgement(before: Snapshot, judged: Judgement) -> Snapshot:
     entry = before.entries.get(judged.id)
     if entry is None:
         return before
-    server = entry.server
-    if (
-        judged.launch
-        and server.problem is not None
-        and server.problem.code == ProblemCode.PIN_LAUNCH
-    ):
-        server = replace(server, problem=None)
-    server = replace(server, held=judged.held)
+    server = replace(entry.server, held=judged.held)
+    if server.problem is None or server.problem.code == ProblemCode.PIN_LAUNCH:
+        server = replace(server, problem=judged.problem)
     after = replace(entry, server=server, held=judged.held)
+    if server.problem is not None:
+        after = replace(after, status=Status.KNOWN, problem=None)
     entries = {**before.entries, judged.id: after}
     return replace(before, entries=entries, sources=_declared_anew(before, server))
 

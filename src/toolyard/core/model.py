@@ -215,11 +215,12 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """A person looked: this of a server still waits; perhaps its launch no longer does."""
+    """A person looked, here or at another hub: this of a server waits, and perhaps its launch."""
 
     id: ServerId
     held: Held
-    launch: bool = False
+    problem: Problem | None = None
+    """The reason why it may not be started as it is declared."""
 
 
 @dataclass(frozen=True, slots=True)

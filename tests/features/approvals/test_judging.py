@@ -28,12 +28,13 @@ from toolyard.core.model import (
     Status,
 )
 from toolyard.core.parts import INSTRUCTIONS, part_hash, tool_hash
+from toolyard.features.approvals.approved import RESOURCES
 from toolyard.features.approvals.judging import Approvals, Rules
 from toolyard.features.approvals.model import differences
-from toolyard.features.approvals.store import RESOURCES, ApprovalStore
+from toolyard.features.approvals.store import SqliteApprovals
 from toolyard.features.servers.picture import problems
 from toolyard.records.database import Database
-from toolyard.records.launch_approvals import LaunchApprovals
+from toolyard.records.launch_approvals import SqliteLaunches
 from toolyard.records.schema import MIGRATIONS
 
 TOOL: Part = ("tools", "t")
@@ -41,16 +42,16 @@ FILES = Server(ServerId("files", "configured"), Command(("files",)))
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[ApprovalStore]:
+def store(tmp_path: Path) -> Iterator[SqliteApprovals]:
     database = Database(tmp_path / "approvals.db", MIGRATIONS)
-    yield ApprovalStore(database)
+    yield SqliteApprovals(database)
     database.close()
 
 
 class Yard:
     """A board, and the approvals as its only stage."""
 
-    def __init__(self, store: ApprovalStore | None, **rules: Any) -> None:
+    def __init__(self, store: SqliteApprovals | None, **rules: Any) -> None:
         self.approvals = Approvals(store, Rules(**rules))
         self.board = Board(stages=[self.approvals.judge])
 
@@ -65,9 +66,9 @@ class Yard:
 
     def approve(self, entry: Entry, parts: frozenset[Part] = frozenset()) -> frozenset[Part]:
         """Approve a server, or parts of it; give what waited until then."""
-        judgement = self.approvals.approve(entry, parts)
-        self.board.post(judgement)
-        return entry.held.parts - judgement.held.parts
+        approved = self.approvals.approve(entry, parts)
+        self.board.post(self.approvals.judge_again(entry))
+        return entry.held.parts & approved
 
     def entry(self, server: Server = FILES) -> Entry:
         return self.board.snapshot.entries[server.id]
@@ -83,7 +84,7 @@ def of(source: str) -> Server:
 
 
 def test_the_first_offers_are_trusted_and_a_change_of_one_character_waits(
-    store: ApprovalStore,
+    store: SqliteApprovals,
 ) -> None:
     yard = Yard(store)
     assert yard.offer(read="reads", write="writes") == frozenset()
@@ -91,15 +92,15 @@ def test_the_first_offers_are_trusted_and_a_change_of_one_character_waits(
     assert yard.offer(read="reads", write="writes") == frozenset()
 
 
-def test_what_waits_does_so_after_a_restart_too(store: ApprovalStore) -> None:
+def test_what_waits_does_so_after_a_restart_too(store: SqliteApprovals) -> None:
     Yard(store).offer(read="reads")
-    again = Yard(ApprovalStore(store._database))
+    again = Yard(SqliteApprovals(store._database))
     again.declare(replace(FILES, offers=offers(read="reads it")))
     assert again.entry().held.tools == {"read"}
 
 
 def test_a_tool_that_is_new_is_listed_and_marked_and_then_waits_when_it_changes(
-    store: ApprovalStore,
+    store: SqliteApprovals,
 ) -> None:
     yard = Yard(store)
     yard.offer(read="reads")
@@ -110,27 +111,27 @@ def test_a_tool_that_is_new_is_listed_and_marked_and_then_waits_when_it_changes(
     assert yard.approvals.of(FILES.id).unseen == frozenset()
 
 
-def test_a_tool_that_is_new_waits_where_the_user_wants_that(store: ApprovalStore) -> None:
+def test_a_tool_that_is_new_waits_where_the_user_wants_that(store: SqliteApprovals) -> None:
     yard = Yard(store, new="hold")
     assert yard.offer(read="reads") == frozenset()
     assert yard.offer(read="reads", more="is new") == {"more"}
 
 
 @pytest.mark.parametrize("source", ["announced", "app:some", "bundled"])
-def test_servers_that_were_found_are_exempt(store: ApprovalStore, source: str) -> None:
+def test_servers_that_were_found_are_exempt(store: SqliteApprovals, source: str) -> None:
     yard = Yard(store)
     yard.offer(of(source), read="reads")
     assert yard.offer(of(source), read="reads else") == frozenset()
 
 
-def test_servers_that_were_found_wait_too_where_the_user_wants_that(store: ApprovalStore) -> None:
+def test_servers_that_were_found_wait_too_where_the_user_wants_that(store: SqliteApprovals) -> None:
     yard = Yard(store, found=True)
     for source, held in (("announced", {"read"}), ("bundled", set())):
         yard.offer(of(source), read="reads")
         assert yard.offer(of(source), read="reads else") == held
 
 
-def test_approval_of_one_tool_leaves_the_others_waiting(store: ApprovalStore) -> None:
+def test_approval_of_one_tool_leaves_the_others_waiting(store: SqliteApprovals) -> None:
     yard = Yard(store)
     yard.offer(read="reads", write="writes")
     yard.offer(read="reads!", write="writes!")
@@ -141,7 +142,9 @@ def test_approval_of_one_tool_leaves_the_others_waiting(store: ApprovalStore) ->
     assert not list(problems(yard.board.snapshot))
 
 
-def test_what_waits_is_a_problem_that_names_the_tools_and_what_to_do(store: ApprovalStore) -> None:
+def test_what_waits_is_a_problem_that_names_the_tools_and_what_to_do(
+    store: SqliteApprovals,
+) -> None:
     yard = Yard(store)
     yard.offer(read="reads")
     yard.offer(read="reads!")
@@ -151,7 +154,7 @@ def test_what_waits_is_a_problem_that_names_the_tools_and_what_to_do(store: Appr
     assert "toolyard approve files" in problem.hint
 
 
-def test_what_a_file_says_of_a_server_is_no_baseline(store: ApprovalStore) -> None:
+def test_what_a_file_says_of_a_server_is_no_baseline(store: SqliteApprovals) -> None:
     yard = Yard(store)
     yard.declare(replace(FILES, offers=offers(read="reads, as the file has it")))
     assert yard.offer(read="reads") == frozenset()
@@ -159,7 +162,7 @@ def test_what_a_file_says_of_a_server_is_no_baseline(store: ApprovalStore) -> No
 
 
 def test_instructions_that_changed_are_not_shown_and_what_else_was_said_is(
-    store: ApprovalStore,
+    store: SqliteApprovals,
 ) -> None:
     yard = Yard(store)
 
@@ -183,7 +186,7 @@ def test_instructions_that_changed_are_not_shown_and_what_else_was_said_is(
 
 
 def test_where_something_was_lost_all_waits_that_nobody_approved_since(
-    store: ApprovalStore,
+    store: SqliteApprovals,
 ) -> None:
     yard = Yard(store, trusts_first=False)
     assert yard.offer(read="reads", write="writes") == {"read", "write"}
@@ -192,7 +195,7 @@ def test_where_something_was_lost_all_waits_that_nobody_approved_since(
     assert yard.offer(read="reads", write="writes", more="is new") == {"write", "more"}
 
 
-def test_where_nothing_can_be_written_what_was_approved_is_served(store: ApprovalStore) -> None:
+def test_where_nothing_can_be_written_what_was_approved_is_served(store: SqliteApprovals) -> None:
     yard = Yard(store)
     yard.offer(read="reads")
     store._database.write(
@@ -203,7 +206,7 @@ def test_where_nothing_can_be_written_what_was_approved_is_served(store: Approva
     assert yard.offer(of("catalog"), read="reads") == {"read"}
 
 
-def test_resources_without_end_are_not_remembered_without_end(store: ApprovalStore) -> None:
+def test_resources_without_end_are_not_remembered_without_end(store: SqliteApprovals) -> None:
     yard = Yard(store)
     for turn in range(4):
         notes = (f"note://{turn}/{number}" for number in range(RESOURCES - 500))
@@ -214,13 +217,15 @@ def test_resources_without_end_are_not_remembered_without_end(store: ApprovalSto
         assert not yard.entry().held.parts
     pinned = store.get("files@configured")
     assert sum(kind == "resources" for kind, _ in pinned.parts) <= RESOURCES
-    assert ApprovalStore(store._database).get("files@configured").marks == pinned.marks
+    assert SqliteApprovals(store._database).get("files@configured").marks == pinned.marks
 
 
 # How servers are started.
 
 
-def test_a_launch_that_was_changed_outside_waits_until_it_is_approved(store: ApprovalStore) -> None:
+def test_a_launch_that_was_changed_outside_waits_until_it_is_approved(
+    store: SqliteApprovals,
+) -> None:
     yard = Yard(store)
     first, other = of("catalog"), replace(of("catalog"), endpoint=Command(("evil",)))
     yard.declare(first)
@@ -245,7 +250,7 @@ def test_a_launch_that_was_changed_outside_waits_until_it_is_approved(store: App
     ],
 )
 def test_whose_launch_waits_is_a_setting(
-    store: ApprovalStore, rule: Any, source: str, waits: bool
+    store: SqliteApprovals, rule: Any, source: str, waits: bool
 ) -> None:
     yard = Yard(store, launches=rule)
     yard.declare(of(source))
@@ -253,7 +258,7 @@ def test_whose_launch_waits_is_a_setting(
     assert (yard.entry(of(source)).server.problem is not None) is waits
 
 
-def test_the_launch_of_a_definition_is_the_definitions_alone(store: ApprovalStore) -> None:
+def test_the_launch_of_a_definition_is_the_definitions_alone(store: SqliteApprovals) -> None:
     yard = Yard(store)
     given = replace(of("catalog"), launch="same")
     yard.declare(given)
@@ -262,12 +267,12 @@ def test_the_launch_of_a_definition_is_the_definitions_alone(store: ApprovalStor
 
 
 def test_a_launch_that_another_process_approved_meanwhile_does_not_wait(
-    store: ApprovalStore,
+    store: SqliteApprovals,
 ) -> None:
     yard = Yard(store)
     other = replace(of("catalog"), endpoint=Command(("other",)))
     yard.declare(of("catalog"))
-    LaunchApprovals(store._database).approve("files@catalog", fingerprint(other.endpoint))
+    SqliteLaunches(store._database).approve("files@catalog", fingerprint(other.endpoint))
     yard.declare(other)
     assert yard.entry(other).server.problem is None
 
@@ -275,7 +280,7 @@ def test_a_launch_that_another_process_approved_meanwhile_does_not_wait(
 # A lock file instead.
 
 
-def test_a_frozen_hub_holds_all_that_differs_from_its_lock(store: ApprovalStore) -> None:
+def test_a_frozen_hub_holds_all_that_differs_from_its_lock(store: SqliteApprovals) -> None:
     tools = offers(read="reads", write="writes").tools
     marks: dict[Part, str] = {("tools", o.key): part_hash(("tools", o.key), o.raw) for o in tools}
     lock = {"files@configured": Locked(fingerprint(FILES.endpoint), marks)}
@@ -288,7 +293,7 @@ def test_a_frozen_hub_holds_all_that_differs_from_its_lock(store: ApprovalStore)
 
 @pytest.mark.parametrize("lock", [{}, {"files@configured": Locked("0" * 64)}])
 def test_a_frozen_hub_refuses_servers_that_are_not_as_locked(
-    store: ApprovalStore, lock: dict[str, Locked]
+    store: SqliteApprovals, lock: dict[str, Locked]
 ) -> None:
     yard = Yard(store, lock=lock)
     yard.declare(FILES)

@@ -3,62 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
-from tests.doors.doors import TOKEN, Answer, Doors, Json, mirrored, modern, open_doors
+from tests.doors.doors import Doors, Json, mirrored, modern
 from tests.e2e.hub import environment
+from tests.fixtures.hubs import names, order, sees, send, stub, two_hubs
 from tests.fixtures.postgres import PostgresServer, SharedYard
-from tests.fixtures.stub_run import stub_command
-
-BEARER = {"Authorization": f"Bearer {TOKEN}"}
-
-
-async def send(hub: Doors, method: str, path: str, body: Any = None, **head: str) -> Answer:
-    data = b"" if body is None else json.dumps(body).encode()
-    return await hub.ask(method, f"/api/v1{path}", data, {**BEARER, **head})
-
-
-async def order(hub: Doors, method: str, path: str, body: Any = None) -> Json:
-    answer = await send(hub, method, path, body)
-    assert answer.status < 300, answer
-    found: Json = answer.json()
-    return found
-
-
-async def sees(hub: Doors, path: str, holds: Callable[[Json], Any]) -> Any:
-    """Wait until the answer to a question holds."""
-
-    async def look() -> Any:
-        return holds((await send(hub, "GET", path)).json())
-
-    return await hub.until(look, 60)
-
-
-@asynccontextmanager
-async def two_hubs(home: Path, yard: SharedYard) -> AsyncIterator[tuple[Doors, Doors]]:
-    """Two hubs, each with a home of its own."""
-    for name in ("a", "b"):
-        (home / name).mkdir()
-    async with (
-        open_doors(home / "a", **yard.settings) as one,
-        open_doors(home / "b", **yard.settings) as other,
-    ):
-        yield one, other
-
-
-def stub(name: str) -> Json:
-    command = stub_command("--name", name, "--only", "echo", "--tools", "1")
-    return {"command": command[0], "args": command[1:]}
-
-
-def names(rows: str) -> Callable[[Json], set[str]]:
-    return lambda answer: {row["name"] for row in answer[rows]}
 
 
 def limits_cursor(answer: Json) -> bool:
@@ -161,14 +113,15 @@ def test_a_command_without_a_hub_orders_in_the_database(
     assert not (home / "servers.json").exists() and not (home / "profiles").exists()
 
 
-def test_without_the_setting_the_driver_is_not_imported(home: Path) -> None:
+def test_without_the_setting_neither_driver_nor_cryptography_is_imported(home: Path) -> None:
     code = (
         "import sys\n"
         "from toolyard.app import House\n"
         "from toolyard.links.patience import Patience\n"
         "from toolyard.settings import read_settings\n"
         "House(read_settings({}, {'TOOLYARD_HOME': sys.argv[1]}), Patience())\n"
-        "print(*(name for name in sys.modules if name.split('.')[0] == 'psycopg'))\n"
+        "heavy = {'psycopg', 'cryptography'}\n"
+        "print(*(name for name in sys.modules if name.split('.')[0] in heavy))\n"
     )
     argv = [sys.executable, "-c", code, str(home)]
     done = subprocess.run(argv, env=environment(home), capture_output=True, text=True, timeout=60)

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from toolyard.core.model import Entry, Held, Part, ServerId
 from toolyard.core.parts import parts_of
 from toolyard.core.problems import ProblemCode
+from toolyard.features.approvals.approved import ServerApprovals
 from toolyard.features.approvals.judging import Approvals
 from toolyard.features.approvals.model import Change, differences, spelled_out
-from toolyard.features.approvals.store import ServerApprovals
 
 
 @dataclass(frozen=True, slots=True)

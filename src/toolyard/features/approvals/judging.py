@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
+from toolyard.board import Board
 from toolyard.core.endpoint import fingerprint
 from toolyard.core.errors import NotOursError, StoreError
 from toolyard.core.locks import LOCKED_KINDS, Lock, Locked
@@ -23,11 +24,13 @@ from toolyard.core.model import (
     Server,
     ServerId,
     Snapshot,
+    Status,
 )
 from toolyard.core.parts import LOOSE, loose_hash, part_hash, parts_of
 from toolyard.core.problems import ProblemCode
+from toolyard.features.approvals.approved import ServerApprovals
 from toolyard.features.approvals.model import New, judge, offers_hash
-from toolyard.features.approvals.store import ApprovalStore, ServerApprovals
+from toolyard.features.approvals.store import ApprovalStore
 from toolyard.records.state import RESTORE
 
 log = logging.getLogger(__name__)
@@ -116,26 +119,34 @@ class Approvals:
                 is_approved = mark in (approved, self._store.launches.reread(name))
                 return None if is_approved else _changed_launch(server.id)
             if self._rules.trusts_first:
-                self._store.launches.approve(name, mark)
+                self._store.launches.note_first(name, mark)
                 return None
         except StoreError as error:
             log.error("a launch cannot be compared", extra={"server": name, "why": str(error)})
         return _unknown_launch(server.id)
 
-    def _held(self, id_: ServerId, parts: Mapping[Part, bytes], *, observed: bool) -> Held:
-        """Return the parts of these that wait."""
+    def _held(
+        self, id_: ServerId, parts: Mapping[Part, bytes], *, observed: bool, again: bool = False
+    ) -> Held:
+        """Return the parts of these that wait.
+
+        Args:
+            observed: The server offered them itself, just now or, if `again`, a while ago.
+        """
         if not parts or not self._rules.judges(id_.source):
             return NOTHING_HELD
         if self._rules.lock is not None:
             return self._locked_out(self._rules.lock.get(str(id_)), parts)
         try:
-            return self._judged(str(id_), parts, observed)
+            return self._judged(str(id_), parts, observed, again)
         except StoreError as error:
             # Without a memory of what was approved everything waits; better than nothing waiting.
             log.error("approvals cannot be read or written", extra={"why": str(error)})
             return Held(frozenset(parts))
 
-    def _judged(self, server: str, parts: Mapping[Part, bytes], observed: bool) -> Held:
+    def _judged(
+        self, server: str, parts: Mapping[Part, bytes], observed: bool, again: bool
+    ) -> Held:
         store = self._need()
         approvals = store.get(server)
         approved = approvals.marks
@@ -149,24 +160,38 @@ class Approvals:
                 held |= unknown.keys()
             elif observed:
                 # Trust on first use: the baseline is what it offers, not what a file says of it.
-                store.approve(server, unknown)
+                store.note_first(server, unknown)
         if observed:
             try:
-                self._note(server, parts, held)
+                if not again:
+                    self._note_texts(server, parts)
+                self._note_new(server, parts, held, again)
             except StoreError as error:
                 # What cannot be remembered could change without anybody noticing.
                 log.error("what is new was not noted", extra={"why": str(error)})
                 held |= unknown.keys()
         return Held(held, store.get(server).restless & parts.keys())
 
-    def _note(self, server: str, parts: Mapping[Part, bytes], held: frozenset[Part]) -> None:
-        """Remember what was seen: a change of what is new waits as well, and many are told."""
+    def _note_texts(self, server: str, parts: Mapping[Part, bytes]) -> None:
+        """Remember which texts were seen: that many were is told."""
         store = self._need()
         approved = store.get(server).parts
         for part, raw in parts.items():
             if part in approved and (mark := self._hash(part, raw)) != approved[part].last:
                 store.note_text(server, part, mark, raw)
+
+    def _note_new(
+        self, server: str, parts: Mapping[Part, bytes], held: frozenset[Part], again: bool
+    ) -> None:
+        """Remember what is listed though nobody looked: a change of it waits as well.
+
+        Of resources hubs may see so many that each forgets some for others: they are noted once.
+        """
+        store = self._need()
+        approved = store.get(server).parts
         fresh = {p: raw for p, raw in parts.items() if p not in approved and p not in held}
+        if again:
+            fresh = {part: raw for part, raw in fresh.items() if part[0] != "resources"}
         if fresh:
             store.note_new(server, fresh, parts.keys())
 
@@ -205,11 +230,17 @@ class Approvals:
         return mark
 
     def approve(
-        self, entry: Entry, parts: frozenset[Part] = frozenset(), *, any_text: bool = False
-    ) -> Judgement:
-        """Approve what a server offers and how it is started, or some parts; return what is left.
+        self,
+        entry: Entry,
+        parts: frozenset[Part] = frozenset(),
+        *,
+        any_text: bool = False,
+        by: str = "",
+    ) -> frozenset[Part]:
+        """Approve what a server offers and how it is started, or some parts; return the parts.
 
-        With `any_text`, descriptions and titles of these parts may change from now on.
+        With `any_text`, descriptions and titles of these parts may change from now on. It blocks,
+        and the picture shows it only after the next judgement.
 
         Raises:
             NotOursError: The lock file decides alone.
@@ -222,15 +253,36 @@ class Approvals:
         offered = parts_of(entry.offers, entry.peer)
         chosen = {part: raw for part, raw in offered.items() if not parts or part in parts}
         if parts:
-            store.approve(name, chosen, loose=chosen if any_text else ())
+            store.approve(name, chosen, loose=chosen if any_text else (), by=by)
         else:
             approved = store.get(name)
             gone = approved.parts.keys() - chosen.keys()
-            store.approve(name, chosen, loose=approved.loose, gone=gone)
-            store.launches.approve(name, launch_mark(entry.server))
-        restless = store.get(name).restless & offered.keys()
-        left = Held(entry.held.parts - chosen.keys(), restless)
-        return Judgement(entry.server.id, left, launch=not parts)
+            store.approve(name, chosen, loose=approved.loose, gone=gone, by=by)
+            store.launches.approve(name, launch_mark(entry.server), by=by)
+        return frozenset(chosen)
+
+    def judge_again(self, entry: Entry) -> Judgement:
+        """Return how a server on the picture is judged by what is approved now."""
+        id_, parts = entry.server.id, parts_of(entry.offers, entry.peer)
+        problem = None
+        if self._rules.judges_launch(id_.source):
+            problem = self._launch_problem(entry.server)
+        is_observed = entry.status in (Status.READY, Status.IDLE)
+        held = self._held(id_, parts, observed=is_observed, again=True)
+        return Judgement(id_, held if problem is None else Held(frozenset(parts)), problem)
+
+    async def follow(self, board: Board) -> None:
+        """Judge the picture anew whenever another hub may have approved something."""
+        if self._store is None:
+            return
+        count = 0
+        while True:
+            count = await self._store.changes.wait(count)
+            for id_ in board.snapshot.entries:
+                entry = board.snapshot.entries[id_]
+                judgement = self.judge_again(entry)
+                if (judgement.held, judgement.problem) != (entry.held, _launch_waits(entry)):
+                    board.post(judgement)
 
     def approve_launch(self, server: str, launch: str) -> None:
         """Approve how a server is started, given the fingerprint of it.
@@ -279,6 +331,11 @@ class Approvals:
 def launch_mark(server: Server) -> str:
     """Return the mark of how a server is started."""
     return server.launch or fingerprint(server.endpoint)
+
+
+def _launch_waits(entry: Entry) -> Problem | None:
+    problem = entry.server.problem
+    return problem if problem is not None and problem.code == ProblemCode.PIN_LAUNCH else None
 
 
 def _changed_launch(id_: ServerId) -> Problem:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection
 from typing import Annotated, Final
 
@@ -167,7 +168,7 @@ async def get_changes(yard: Yard, order: ServerToCompare) -> Waiting:
     )
 
 
-@operation("POST", f"{ONE}/approve", tag="trust", errors=(409, 412, 500))
+@operation("POST", f"{ONE}/approve", tag="trust", errors=(409, 412, 500, 503))
 async def approve_server(yard: Yard, order: ApproveServer) -> Approved:
     """Approve what it offers."""
     alias, parts, approvals = order.alias, order.parts(), yard.part(Approvals)
@@ -179,10 +180,13 @@ async def approve_server(yard: Yard, order: ApproveServer) -> Approved:
     if order.hash and order.hash != approvals.mark(entry):
         hint = f"look again with: toolyard approve {alias} --dry-run"
         raise ConflictError(f"{alias!r} has changed since you looked", hint)
-    judgement = approvals.approve(entry, frozenset(parts), any_text=order.any_text)
-    yard.board.post(judgement)
-    approved = sorted(entry.held.parts - judgement.held.parts)
-    return Approved(alias, [spell(part) for part in approved])
+    approved = await asyncio.to_thread(
+        approvals.approve, entry, frozenset(parts), any_text=order.any_text, by=yard.caller
+    )
+    present = yard.snapshot.entries.get(entry.server.id)
+    if present is not None:
+        yard.board.post(approvals.judge_again(present))
+    return Approved(alias, [spell(part) for part in sorted(entry.held.parts & approved)])
 
 
 def _check_parts(alias: str, parts: Collection[Part], offered: Collection[Part]) -> None:

@@ -6,7 +6,6 @@ import asyncio
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -18,8 +17,10 @@ from toolyard.features.catalog.additions import Addition
 from toolyard.features.catalog.model import FOLDERS, SOURCE, Definition
 from toolyard.features.catalog.store import Catalog, Shelf
 from toolyard.records.follow import Follower
+from toolyard.records.launch_approvals import approve_without_hub
 from toolyard.records.places import RecordPlaces
 from toolyard.records.secrets.expand import Lookup, find_unset
+from toolyard.records.state import DATABASE
 from toolyard.settings import Settings
 from toolyard.yard import Yard
 
@@ -30,26 +31,14 @@ _REFERENCE: Final = re.compile(r"(?<!\$)\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?:
 def parts(yard: Yard) -> Iterable[object]:
     """The catalog of the user; a hub has one already, since links are opened with it."""
     if Catalog not in yard.parts:
-        settings = yard.part(Settings)
-        approve = partial(_approve_launch, settings)
-        yield Catalog(
-            settings.data_dir / "catalog", approve=approve, places=yard.part(RecordPlaces)
-        )
+        settings, places = yard.part(Settings), yard.part(RecordPlaces)
+        approve = partial(approve_without_hub, places, settings.state_dir / DATABASE)
+        yield Catalog(settings.data_dir / "catalog", approve=approve, places=places)
 
 
 def sources(yard: Yard) -> Sequence[Added]:
     """The source of the servers that were added."""
     return [Added(yard.part(Catalog), os.environ, yard.part(Follower))]
-
-
-def _approve_launch(settings: Settings, server: str, launch: str) -> None:
-    """Note what is written without a hub as approved, so that the next hub does not ask again."""
-    from toolyard.records.database import Database
-    from toolyard.records.launch_approvals import LaunchApprovals
-    from toolyard.records.schema import MIGRATIONS
-
-    with closing(Database(settings.state_dir / "toolyard.db", MIGRATIONS)) as database:
-        LaunchApprovals(database).approve(server, launch)
 
 
 class Added:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import Final
 
@@ -17,8 +17,9 @@ from toolyard.core.errors import ConflictError, StoreError
 from toolyard.records.follow import ChangeSignal
 from toolyard.records.postgres.connections import Connection, Connections
 from toolyard.records.postgres.memory import NEVER, Memory
+from toolyard.records.postgres.order import RecordOrder
+from toolyard.records.postgres.outbox import Outbox
 from toolyard.records.postgres.schema import bring_up_to_date, channel, enter
-from toolyard.records.protocol import ABSENT
 
 log = logging.getLogger(__name__)
 
@@ -27,16 +28,6 @@ _NEWER: Final = """
 SELECT yard.revision, yard.pruned, kind, key, value::text, version
 FROM yard LEFT JOIN records ON version > %s
 """
-_VERSION: Final = "SELECT version FROM records WHERE kind = %s AND key = %s AND value IS NOT NULL"
-_PUT: Final = """
-INSERT INTO records (kind, key, value, version, by) VALUES (%s, %s, %s, %s, %s)
-ON CONFLICT (kind, key) DO UPDATE
-SET value = excluded.value, version = excluded.version, by = excluded.by, at = now()
-"""
-_DELETE: Final = """
-UPDATE records SET value = NULL, version = %s, by = %s, at = now()
-WHERE kind = %s AND key = %s AND value IS NOT NULL
-"""
 _LOCK: Final = "SELECT revision FROM yard FOR UPDATE"
 _PRUNE: Final = """
 WITH gone AS (
@@ -44,28 +35,6 @@ WITH gone AS (
 )
 UPDATE yard SET pruned = greatest(pruned, (SELECT max(version) FROM gone))
 """
-
-
-class RecordOrder:
-    """An order under way: a transaction with a revision of its own."""
-
-    def __init__(self, connection: Connection, revision: int, by: str) -> None:
-        self.connection = connection
-        self.revision = revision
-        """The version of every record that it writes."""
-        self._by = by
-
-    def version(self, kind: str, key: str) -> int:
-        """The version a record is at; nobody can change it before this order is over."""
-        row = self.connection.execute(_VERSION, (kind, key)).fetchone()
-        return int(row[0]) if row else ABSENT
-
-    def put(self, kind: str, key: str, text: str | None) -> None:
-        """Write a record as JSON text, or delete it."""
-        if text is None:
-            self.connection.execute(_DELETE, (self.revision, self._by, kind, key))
-        else:
-            self.connection.execute(_PUT, (kind, key, text, self.revision, self._by))
 
 
 class SharedDatabase:
@@ -86,9 +55,11 @@ class SharedDatabase:
         self._follows = follows
         self._is_prepared = False
         self._lock = threading.Lock()
-        self._signals: list[tuple[frozenset[str], ChangeSignal]] = []
+        self._signals: list[tuple[Callable[[frozenset[str]], bool], ChangeSignal]] = []
         self._memory = Memory()
         self._failure = StoreError(f"the database {self.name} was not read yet")
+        self.outbox = Outbox(self.order)
+        """Writes what nobody waits for."""
         if follows:
             try:
                 self.refresh()
@@ -100,10 +71,23 @@ class SharedDatabase:
         """The database as messages have it."""
         return f"{self.connections.name}, schema {self._schema}"
 
+    @property
+    def revision(self) -> int:
+        """The revision of the yard that is known."""
+        return self._memory.revision
+
     def follow(self, kinds: Collection[str]) -> ChangeSignal:
         """Give the changes of some kinds from now on."""
+        followed = frozenset(kinds)
+        return self._signal(lambda changed: bool(changed & followed))
+
+    def follow_family(self, *words: str) -> ChangeSignal:
+        """Give the changes of all kinds whose first word is one of these."""
+        return self._signal(lambda changed: any(kind.split(" ", 1)[0] in words for kind in changed))
+
+    def _signal(self, concerns: Callable[[frozenset[str]], bool]) -> ChangeSignal:
         changes = ChangeSignal()
-        self._signals.append((frozenset(kinds), changes))
+        self._signals.append((concerns, changes))
         return changes
 
     def read(self) -> Memory:
@@ -167,8 +151,8 @@ class SharedDatabase:
                 raise
             concerned = self._memory.differing(before)
             is_first = before.revision == NEVER
-        for kinds, changes in self._signals:
-            if is_first or kinds & concerned:
+        for concerns, changes in self._signals:
+            if is_first or concerns(concerned):
                 changes.tell_soon()
 
     def prune(self) -> None:
@@ -182,7 +166,8 @@ class SharedDatabase:
             connection.execute(_PRUNE)
 
     def close(self) -> None:
-        """Close the connections."""
+        """Write what waits, if the database answers, and close the connections."""
+        self.outbox.close()
         self.connections.close()
 
     def _newer(self, before: Memory) -> Memory:

@@ -1,0 +1,56 @@
+"""An order under way: one transaction of a shared database, with a revision of its own."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Final
+
+from toolyard.records.postgres.connections import Connection
+from toolyard.records.protocol import ABSENT
+
+_VERSION: Final = "SELECT version FROM records WHERE kind = %s AND key = %s AND value IS NOT NULL"
+_ROWS: Final = "SELECT key, value::text FROM records WHERE kind = %s AND value IS NOT NULL"
+_PUT: Final = """
+INSERT INTO records (kind, key, value, version, by) VALUES (%s, %s, %s, %s, %s)
+ON CONFLICT (kind, key) DO UPDATE
+SET value = excluded.value, version = excluded.version, by = excluded.by, at = now()
+"""
+_DELETE: Final = """
+UPDATE records SET value = NULL, version = %s, by = %s, at = now()
+WHERE kind = %s AND key = %s AND value IS NOT NULL
+"""
+_PLAIN: Final = 200
+"""Characters of a name that is used as it is."""
+
+
+class RecordOrder:
+    """An order under way; nobody can change a record before it is over."""
+
+    def __init__(self, connection: Connection, revision: int, by: str) -> None:
+        self.connection = connection
+        self.revision = revision
+        """The version of every record that it writes."""
+        self._by = by
+
+    def version(self, kind: str, key: str) -> int:
+        """The version a record is at."""
+        row = self.connection.execute(_VERSION, (kind, key)).fetchone()
+        return int(row[0]) if row else ABSENT
+
+    def rows(self, kind: str) -> dict[str, str]:
+        """The JSON texts of all records of a kind, by key."""
+        return dict(self.connection.execute(_ROWS, (kind,)).fetchall())
+
+    def put(self, kind: str, key: str, text: str | None) -> None:
+        """Write a record as JSON text, or delete it."""
+        if text is None:
+            self.connection.execute(_DELETE, (self.revision, self._by, kind, key))
+        else:
+            self.connection.execute(_PUT, (kind, key, text, self.revision, self._by))
+
+
+def safe_name(name: str) -> str:
+    """Return a name that the database takes as a key, or as part of one, for any name at all."""
+    if len(name) <= _PLAIN and name.isprintable():
+        return name
+    return f"#{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()}"
