@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import re
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.hub import RunningHub, running_hub
-from tests.ui.conftest import PATIENCE_MS, kitchen, printed_link
+from tests.ui.conftest import PATIENCE_MS, entered, kitchen, printed_link
 
 pytestmark = pytest.mark.ui
 expect = pytest.importorskip("playwright.async_api").expect
@@ -19,10 +21,7 @@ SHOWN = "[data-server=kitchen]"
 LATE = "document.getAnimations().forEach(animation => animation.finish())"
 """Let the time pass after which something is late."""
 BUSY = {"title": "busy", "status": 503, "detail": "the hub is busy with a test", "hint": ""}
-BROKEN = """
-export const page = {path: "/ui/settings/doctor", title: () => "Doctor", tab: "Doctor",
-  open: () => () => { throw new Error("no such bone"); }};
-"""
+BROKEN = """export const open = () => () => { throw new Error("no such bone"); };"""
 
 
 @pytest.fixture
@@ -69,11 +68,11 @@ async def test_a_part_that_cannot_be_fetched_is_told_of_at_once(
     browser: Any, hub: RunningHub
 ) -> None:
     async with newcomer(browser) as page:
-        await page.route("**/pages/quirks.js", drop)
+        await page.route("**/lib/finder.js", drop)
         await page.goto(printed_link(hub))
         await expect(page.locator("h1")).to_have_text("The page has not loaded")
         await expect(page.locator("h1")).to_be_visible()
-        await page.unroute("**/pages/quirks.js")
+        await page.unroute("**/lib/finder.js")
         await page.click("text=Load it again")
         await page.wait_for_selector(SHOWN)
 
@@ -204,6 +203,88 @@ async def test_a_page_that_breaks_is_told_of_and_the_others_go_on(
         await page.wait_for_selector("text=no such bone")
         await page.click("header nav >> text=Servers")
         await page.wait_for_selector(SHOWN)
+
+
+@asynccontextmanager
+async def withheld(page: Any, pattern: str) -> AsyncIterator[None]:
+    """Let what is fetched by this pattern wait until the end of the block."""
+    released = asyncio.Event()
+
+    async def wait(route: Any) -> None:
+        await released.wait()
+        await route.continue_()
+
+    await page.route(pattern, wait)
+    try:
+        yield
+    finally:
+        released.set()
+
+
+async def test_a_page_stays_until_the_code_of_the_next_one_is_there(
+    browser: Any, hub: RunningHub
+) -> None:
+    async with entered(browser, hub) as page:
+        await page.wait_for_selector(SHOWN)
+        async with withheld(page, "**/pages/clients.js"):
+            await page.click("header nav >> text=Clients")
+            await page.wait_for_selector("main[aria-busy=true]")
+            await expect(page.locator(SHOWN)).to_be_visible()
+            assert page.url == f"{hub.url}/ui"
+        await page.wait_for_selector("text=On this machine")
+        assert page.url == f"{hub.url}/ui/clients"
+        await expect(page.locator("main")).not_to_have_attribute("aria-busy", "true")
+        await expect(page.locator("main")).to_be_focused()
+
+
+async def test_of_two_pages_on_their_way_the_last_one_is_shown(
+    browser: Any, hub: RunningHub
+) -> None:
+    async with entered(browser, hub) as page:
+        await page.wait_for_selector(SHOWN)
+        async with withheld(page, "**/pages/clients.js"):
+            await page.click("header nav >> text=Clients")
+            await page.wait_for_selector("main[aria-busy=true]")
+            await page.click("header nav >> text=Tools")
+            await page.wait_for_selector("h1:has-text('Tools')")
+        # Loaded by now, or else at once: a module is never fetched twice.
+        await page.evaluate("() => import('/ui/assets/pages/clients.js')")
+        await expect(page.locator("h1")).to_have_text("Tools")
+        assert page.url == f"{hub.url}/ui/tools"
+
+
+async def test_a_page_whose_code_does_not_come_says_so_and_is_loaded_again(
+    browser: Any, hub: RunningHub
+) -> None:
+    async with newcomer(browser) as page:
+        await page.goto(printed_link(hub))
+        await page.wait_for_selector(SHOWN)
+        await page.route(re.compile("pages/clients.js|/ui/clients$"), drop)
+        await page.click("header nav >> text=Clients")
+        await expect(page.locator("h1")).to_have_text("Clients")
+        await page.wait_for_selector("text=The code of this page could not be loaded.")
+        again = page.locator("main button")
+        await expect(again).to_have_text(["Load it again"])
+        await again.click()
+        await page.wait_for_selector("#said >> text=The hub still does not answer.")
+        await page.unroute_all()
+        await again.click()
+        await page.wait_for_selector("text=On this machine")
+
+
+async def test_a_page_whose_code_did_not_come_is_shown_once_the_hub_is_back(
+    browser: Any, hub: RunningHub
+) -> None:
+    async with newcomer(browser) as page:
+        await page.goto(printed_link(hub))
+        await page.wait_for_selector(SHOWN)
+        await page.route(re.compile("/api/v1/|pages/clients.js"), drop)
+        await page.goto(f"{hub.url}/ui")
+        await page.wait_for_selector("text=The hub does not answer")
+        await page.click("header nav >> text=Clients")
+        await expect(page.locator("h1")).to_have_text("Clients")
+        await page.unroute_all()
+        await page.wait_for_selector("text=On this machine")
 
 
 async def test_a_browser_that_keeps_nothing_is_let_in_for_as_long_as_the_page_is_open(

@@ -4,7 +4,7 @@ import { byId, h, render } from "./lib/dom.js";
 import { begin, enter, retry, state, tell, watch } from "./lib/store.js";
 import { remember } from "./lib/memory.js";
 import { openFinder } from "./lib/finder.js";
-import { button, empty, link } from "./lib/parts.js";
+import { button, empty, link, say } from "./lib/parts.js";
 import { count, exact, visible } from "./lib/words.js";
 import { pages, sectionOf, sections } from "./pages/index.js";
 
@@ -34,38 +34,68 @@ function match(path) {
   return null;
 }
 
-export function go(path) {
-  history.pushState(null, "", path);
-  arrive();
-  main.focus({ preventScroll: true });
+let visits = 0; // of two pages that are on their way, the one asked for last is shown
+
+// Fetch the code of the page at a path, while the one before it stays.
+async function prepare(path) {
+  const visit = ++visits;
+  const route = match(path);
+  main.setAttribute("aria-busy", "true");
+  const open = route ? await codeOf(route.page) : () => nowhere;
+  if (visit !== visits) return null;
+  main.removeAttribute("aria-busy");
+  return { page: route?.page, params: route?.params || {}, open };
 }
 
-function arrive() {
+async function codeOf(page) {
+  try {
+    return (await page.load()).open;
+  } catch (error) {
+    reportError(error);
+    return () => unloaded;
+  }
+}
+
+export async function go(path) {
+  const visit = await prepare(new URL(path, location.href).pathname);
+  if (!visit) return;
+  history.pushState(null, "", path);
+  main.focus({ preventScroll: true });
+  show(visit);
+}
+
+async function arrive() {
+  const visit = await prepare(location.pathname);
+  if (visit) show(visit);
+}
+
+function titleOf(page, params) {
+  return page ? page.title.replace(/:(\w+)/g, (_, name) => params[name]) : "Nothing here";
+}
+
+function show({ page, params, open }) {
   for (const end of current?.ends || []) end();
-  const route = match(location.pathname);
   /** @type {Array<() => void>} */
   const ends = [];
   const place = {
-    params: route?.params || {},
+    params,
     redraw: () => tell({}),
     onLeave: (/** @type {() => void} */ end) => void ends.push(end),
     go,
   };
   // A page of its own each time: nothing of the last one may shine through.
   render(main);
-  const title = route ? route.page.title(place.params) : "Nothing here";
-  const draw = route ? openPage(route.page, place) : nowhere;
-  current = { page: route?.page, params: place.params, ends, draw, title };
-  document.title = `${visible(title)} · Toolyard`;
+  current = { page, params, ends, draw: openPage(open, place), title: titleOf(page, params) };
+  document.title = `${visible(current.title)} · Toolyard`;
   wanted = location.hash.slice(1);
   if (!wanted) scrollTo(0, 0);
   drawPage();
 }
 
 // A page that cannot even be opened is as broken as one that cannot be drawn.
-function openPage(page, place) {
+function openPage(open, place) {
   try {
-    return page.open(place);
+    return open(place);
   } catch (error) {
     reportError(error);
     return () => broken(error);
@@ -116,6 +146,25 @@ function unanswered(again) {
     h("p", null, visible(trouble?.hint || "It may be busy, or restarting. Trying again …")),
     h("p", { class: "row" }, button("Try now", again)),
   );
+}
+
+// A page whose code did not come. A browser may remember that, so the page begins anew; but not
+// before the hub answers, or it would be gone.
+function unloaded() {
+  return empty(
+    "The code of this page could not be loaded.",
+    h("p", null, "The hub may be restarting, or it was updated since you opened this page."),
+    h("p", { class: "row" }, button("Load it again", reloadIfAnswered)),
+  );
+}
+
+async function reloadIfAnswered() {
+  try {
+    await fetch(location.pathname, { cache: "no-store" });
+    reload();
+  } catch {
+    say("The hub still does not answer.", "bad");
+  }
 }
 
 function broken(error) {
@@ -239,7 +288,12 @@ let wasLost = false;
 function isBack() {
   const isOver = wasLost && state.live === "live" && state.status && !state.trouble;
   wasLost = state.live === "lost" || (wasLost && !isOver);
-  return isOver && main.querySelector(".skeleton") !== null;
+  return isOver;
+}
+
+function resume() {
+  if (current.draw === unloaded) reload();
+  else if (main.querySelector(".skeleton")) arrive();
 }
 
 function drawPage() {
@@ -251,7 +305,7 @@ function drawPage() {
     render(main, content(broken(error)));
   }
   reach();
-  if (current && isBack()) arrive();
+  if (current && isBack()) resume();
 }
 
 /** @param {Event} event @param {string} selector the nearest element around the target that fits */

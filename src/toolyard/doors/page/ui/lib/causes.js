@@ -2,7 +2,8 @@
 
 import { h } from "./dom.js";
 import { segment } from "./store.js";
-import { button, link, orderAll, run, serverPath } from "./parts.js";
+import { button, link, orderAll, run } from "./parts.js";
+import { serverPath } from "./paths.js";
 
 const TOGETHER = {
   "pin-changed": "changed since you approved them",

@@ -3,12 +3,11 @@
 import { byId, h, rememberFocus, render } from "./dom.js";
 import { quiet, small } from "./bits.js";
 import { ask, segment, state } from "./store.js";
-import { run, serverPath, toolPath } from "./parts.js";
+import { run } from "./parts.js";
 import { short, visible } from "./words.js";
 import { sections } from "../pages/index.js";
-import { agentPath, turnAgent } from "../pages/agents.js";
-import { policyPath } from "../pages/policies.js";
-import { profilePath } from "../pages/profiles.js";
+import { agentPath, policyPath, profilePath, serverPath, toolPath } from "./paths.js";
+import { turnAgent } from "./agents.js";
 
 const MOST = 30;
 const ASKED = ["tools", "agents", "clients", "profiles", "policies"];

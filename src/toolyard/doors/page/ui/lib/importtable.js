@@ -2,12 +2,13 @@
 
 import { h } from "./dom.js";
 import { heads, small, under } from "./bits.js";
-import { fold, light, link, serverPath, stateOf } from "./parts.js";
+import { fold, light, link, stateOf } from "./parts.js";
 import { mend } from "./causes.js";
 import { isStuck, originsOf, restrictionsOf, shortPath } from "./importing.js";
 import { patch } from "./patch.js";
 import { joinWords } from "./shellwords.js";
 import { count, short, visible } from "./words.js";
+import { serverPath } from "./paths.js";
 
 const LONGEST = 200;
 

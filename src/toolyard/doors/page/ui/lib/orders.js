@@ -2,8 +2,9 @@
 
 import { h } from "./dom.js";
 import { api, order, refresh, segment } from "./store.js";
-import { button, complain, light, run, say, serverPath } from "./parts.js";
+import { button, complain, light, run, say } from "./parts.js";
 import { seconds } from "./words.js";
+import { serverPath } from "./paths.js";
 
 const DOING = {
   activate: "starting",

@@ -3,7 +3,7 @@
 import { byId, h, rememberFocus, render } from "./dom.js";
 import { small } from "./bits.js";
 import { ago, exact, seconds, visible } from "./words.js";
-import { order, refresh, segment } from "./store.js";
+import { order, refresh } from "./store.js";
 
 /**
  * A dot in the colour of a state, and its word.
@@ -33,9 +33,6 @@ export function time(when) {
 export function link(href, ...kids) {
   return h("a", { href }, ...kids);
 }
-
-export const serverPath = (alias) => `/ui/servers/${segment(alias)}`;
-export const toolPath = (alias, tool) => `${serverPath(alias)}/tools/${segment(tool)}`;
 
 export function button(words, press, attrs = {}) {
   return h("button", { type: "button", ...attrs, on: { click: press } }, words);

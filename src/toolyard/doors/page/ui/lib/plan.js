@@ -98,3 +98,8 @@ export function policyWords(policy) {
   if (!policy.stdio_proxy) said.push("no proxy, so stdio cannot be shared");
   return visible(`${said.join("; ")}.`);
 }
+
+export function ownerWords(row) {
+  if (row.policy_of === row.executor) return "its own";
+  return row.policy_of === "the default" ? "the default" : `that of ${row.policy_of}`;
+}

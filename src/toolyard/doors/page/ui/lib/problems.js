@@ -2,9 +2,10 @@
 
 import { h } from "./dom.js";
 import { quiet } from "./bits.js";
-import { link, serverPath } from "./parts.js";
+import { link } from "./parts.js";
 import { mend } from "./causes.js";
 import { visible } from "./words.js";
+import { serverPath } from "./paths.js";
 
 export function problems(list, servers = [], label = "Problems") {
   return h(

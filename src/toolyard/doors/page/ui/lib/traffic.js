@@ -3,9 +3,10 @@
 import { h } from "./dom.js";
 import { quiet, small, tag } from "./bits.js";
 import { state } from "./store.js";
-import { light, link, serverPath, toolPath } from "./parts.js";
+import { light, link } from "./parts.js";
 import { count, ms, visible, whole } from "./words.js";
 import { flow } from "./flow.js";
+import { serverPath, toolPath } from "./paths.js";
 
 const BUSY_MS = 2000; // how long a line moves after a call
 const MOST = 20; // calls that are listed

@@ -36,7 +36,7 @@ function body({ name, kind, profile, agent, servers }) {
 
 const isComplete = (draft) => draft.name && (draft[draft.kind] ?? "-").length > 0;
 
-function open(place) {
+export function open(place) {
   let tokens = null;
   let profiles = [];
   let agents = [];
@@ -215,5 +215,3 @@ function open(place) {
     h("div", { key: "list" }, list()),
   ];
 }
-
-export const page = { path: "/ui/access", title: () => "Tokens", tab: "Tokens", open };

@@ -66,7 +66,7 @@ function strip(total, underWay, span) {
   );
 }
 
-function open(place) {
+export function open(place) {
   const told = new URLSearchParams(location.search);
   const asked = Object.fromEntries(
     Object.entries(DEFAULTS).map(([key, usual]) => [key, told.get(key) || usual]),
@@ -188,5 +188,3 @@ function open(place) {
     ];
   };
 }
-
-export const page = { path: "/ui/activity", title: () => "Activity", tab: "Overview", open };

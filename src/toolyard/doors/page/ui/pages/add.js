@@ -3,12 +3,13 @@
 import { h } from "../lib/dom.js";
 import { looking, quiet, submit } from "../lib/bits.js";
 import { ask, order, refresh, segment, state } from "../lib/store.js";
-import { complain, say, serverPath } from "../lib/parts.js";
+import { complain, say } from "../lib/parts.js";
 import { visible } from "../lib/words.js";
 import { field, textInput } from "../lib/editing.js";
 import { Draft } from "../lib/draft.js";
 import { ENTRY, entryForm, hideSecrets, secretChoice } from "../lib/entry.js";
 import { ways } from "../lib/ways.js";
+import { serverPath } from "../lib/paths.js";
 
 const NAME = "[A-Za-z0-9_.\\-]{1,64}";
 
@@ -19,7 +20,7 @@ function freeName(like) {
   return `${like}-${number}`;
 }
 
-function open(place) {
+export function open(place) {
   const like = new URLSearchParams(location.search).get("like") || "";
   const choices = { hasKeyring: false, inKeyring: true };
   let name = "";
@@ -101,5 +102,3 @@ function open(place) {
   load();
   return () => [ways("/ui/add"), draft ? form() : looking()];
 }
-
-export const page = { path: "/ui/add", title: () => "Add a server", open };

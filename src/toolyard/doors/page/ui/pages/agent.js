@@ -12,7 +12,7 @@ import { addEntry, entries } from "../lib/entries.js";
 import { Kept } from "../lib/kept.js";
 import { overrideEditor } from "../lib/override.js";
 import { drawPlan, policyWords } from "../lib/plan.js";
-import { turnAgent } from "./agents.js";
+import { turnAgent } from "../lib/agents.js";
 
 // The agents whose program is not called like them.
 const PROGRAMS = { "claude-code": "claude", cursor: "cursor-agent" };
@@ -37,7 +37,7 @@ function start(agent) {
   );
 }
 
-function open(place) {
+export function open(place) {
   const id = place.params.id;
   const base = `/agents/${segment(id)}`;
   let executor = new URLSearchParams(location.search).get("executor") || "local";
@@ -220,5 +220,3 @@ function open(place) {
     ];
   };
 }
-
-export const page = { path: "/ui/agents/:id", title: (params) => params.id, open };

@@ -2,35 +2,16 @@
 
 import { h } from "../lib/dom.js";
 import { heads, looking, quiet, submit, top, under } from "../lib/bits.js";
-import { ask, onPicture, refresh, segment } from "../lib/store.js";
-import { button, complain, confirmed, empty, link, run, say } from "../lib/parts.js";
+import { ask, onPicture, segment } from "../lib/store.js";
+import { button, complain, confirmed, empty, link, run } from "../lib/parts.js";
 import { count, visible } from "../lib/words.js";
 import { check, field, textInput, toggle } from "../lib/editing.js";
-import { readRecord, writeRecord } from "../lib/records.js";
+import { turnAgent } from "../lib/agents.js";
+import { agentPath } from "../lib/paths.js";
 
 const TRANSPORTS = ["stdio", "http", "sse", "streamable_http"];
-export const agentPath = (id) => `/ui/agents/${segment(id)}`;
 
-// The list is read first, so that the switch changes nothing else and overwrites nobody.
-async function setEnabled(id, enabled) {
-  const path = `/agents/${segment(id)}/config`;
-  const { value, version } = await readRecord(path);
-  const { servers, meta } = value;
-  return writeRecord("PUT", path, { enabled, servers, meta }, version);
-}
-
-// Switch an agent, say so, and look again.
-export async function turnAgent({ id, title }, enabled) {
-  try {
-    await setEnabled(id, enabled);
-    say(enabled ? `${title} is given its servers.` : `${title} is given none.`);
-    refresh();
-  } catch (error) {
-    complain(error);
-  }
-}
-
-function open(place) {
+export function open(place) {
   let agents = null;
   const adding = { id: "", title: "", transports: new Set(["stdio"]) };
 
@@ -168,5 +149,3 @@ function open(place) {
     form(),
   ];
 }
-
-export const page = { path: "/ui/agents", title: () => "Agents", tab: "Agents", open };

@@ -3,19 +3,10 @@
 import { byId, h } from "../lib/dom.js";
 import { looking, quiet, small, submit, tag, top } from "../lib/bits.js";
 import { ask, segment, state } from "../lib/store.js";
-import {
-  button,
-  complain,
-  confirmed,
-  empty,
-  light,
-  link,
-  run,
-  serverPath,
-  time,
-} from "../lib/parts.js";
+import { button, complain, confirmed, empty, light, link, run, time } from "../lib/parts.js";
 import { count, seconds, visible } from "../lib/words.js";
 import { area, field, fromLines, textInput, toLines } from "../lib/editing.js";
+import { serverPath } from "../lib/paths.js";
 
 const LIGHTS = {
   connected: "ready",
@@ -26,7 +17,7 @@ const LIGHTS = {
   not_detected: "disabled",
 };
 
-function open(place) {
+export function open(place) {
   const programs = new Map();
   const asked = new Set();
   let draft = { name: "", title: "", match: "", variants: "", path: "/mcp" };
@@ -249,5 +240,3 @@ function open(place) {
     ];
   };
 }
-
-export const page = { path: "/ui/apps", title: () => "Apps", tab: "Apps", open };

@@ -3,10 +3,11 @@
 import { h } from "../lib/dom.js";
 import { crumbs, facts, gone, looking, quiet, sheet, top } from "../lib/bits.js";
 import { ask, order, segment } from "../lib/store.js";
-import { button, confirmed, link, serverPath, time, toolPath, tree } from "../lib/parts.js";
+import { button, confirmed, link, time, tree } from "../lib/parts.js";
 import { bytes, ms, visible } from "../lib/words.js";
 import { waterfall } from "../lib/waterfall.js";
-import { callPath, callsPath, outcome } from "./calls.js";
+import { callPath, callsPath, serverPath, toolPath } from "../lib/paths.js";
+import { outcome } from "../lib/outcome.js";
 
 const BESIDE = 8; // calls before and after it that are looked at
 const LEAST_MS = 5000; // what is farther away has nothing to do with it
@@ -49,7 +50,7 @@ function partsOf({ ms: end, start_ms: ready, person_at_ms: asked, person_ms: ope
   return waterfall(parts.filter(({ from, to }) => to > from));
 }
 
-function open(place) {
+export function open(place) {
   const path = `/history/${segment(place.params.id)}`;
   let found = null;
   let missing = null; // the error, if there is no such call
@@ -180,9 +181,3 @@ function open(place) {
     ];
   };
 }
-
-export const page = {
-  path: "/ui/activity/calls/:id",
-  title: (params) => `Call ${params.id}`,
-  open,
-};

@@ -3,10 +3,12 @@
 import { h } from "../lib/dom.js";
 import { heads, looking, quiet, top, under } from "../lib/bits.js";
 import { ask, listen, segment, state } from "../lib/store.js";
-import { button, complain, empty, light, link, time } from "../lib/parts.js";
+import { button, complain, empty, link, time } from "../lib/parts.js";
 import { ms, short, visible } from "../lib/words.js";
 import { choice, field, textInput } from "../lib/editing.js";
 import { timeline } from "../lib/timeline.js";
+import { outcome } from "../lib/outcome.js";
+import { callPath } from "../lib/paths.js";
 
 const OUTCOMES = [
   ["", "any"],
@@ -23,18 +25,11 @@ const SINCE = [
   ["1d", "a day"],
   ["7d", "a week"],
 ];
-const LIGHTS = { ok: "ready", cancelled: "disabled" };
 const KEYS = ["text", "server", "tool", "agent", "caller", "outcome", "since"];
 const PAUSE = 250;
 const MOST_SHOWN = 500;
-export const callsPath = "/ui/activity/calls";
-export const callPath = (id) => `${callsPath}/${segment(id)}`;
 
-export function outcome(call) {
-  return light(LIGHTS[call.outcome] || "failing", visible(call.outcome));
-}
-
-function open(place) {
+export function open(place) {
   const told = new URLSearchParams(location.search);
   const asked = Object.fromEntries(KEYS.map((key) => [key, told.get(key) || ""]));
   let calls = null;
@@ -185,5 +180,3 @@ function open(place) {
     h("div", { key: "calls" }, calls ? list() : looking()),
   ];
 }
-
-export const page = { path: callsPath, title: () => "Calls", tab: "Calls", open };

@@ -9,16 +9,16 @@ import { problems } from "../lib/problems.js";
 import { count, short, visible } from "../lib/words.js";
 import { choice, field, textInput } from "../lib/editing.js";
 import { ways } from "../lib/ways.js";
+import { shelfPath } from "../lib/paths.js";
 
 const PUBLIC = "https://registry.modelcontextprotocol.io";
 const PAUSE = 200;
-export const shelfPath = (name) => `/ui/catalog/${segment(name)}`;
 
 function categoriesOf(definitions) {
   return [...new Set(definitions.map((definition) => definition.category).filter(Boolean))].sort();
 }
 
-function open(place) {
+export function open(place) {
   const told = new URLSearchParams(location.search);
   let asked = { search: told.get("search") || "", category: "", added: false };
   let isAway = told.get("from") === "registry";
@@ -269,5 +269,3 @@ function open(place) {
     isAway ? registry() : here(),
   ];
 }
-
-export const page = { path: "/ui/catalog", title: () => "Catalog", open };

@@ -24,7 +24,7 @@ function stateOf({ problem, connected, installed }) {
   return light("disabled", installed ? "not connected" : "not found here");
 }
 
-function open(place) {
+export function open(place) {
   let clients = null;
   let entry = null; // how a client starts the hub, as JSON
   let changes = [];
@@ -279,5 +279,3 @@ function open(place) {
     ];
   };
 }
-
-export const page = { path: "/ui/clients", title: () => "Clients", open };

@@ -3,23 +3,14 @@
 import { h } from "../lib/dom.js";
 import { away, crumbs, gone, looking, quiet, small, submit, top } from "../lib/bits.js";
 import { ask, order, refresh, segment } from "../lib/store.js";
-import {
-  button,
-  complain,
-  confirmed,
-  fold,
-  link,
-  run,
-  say,
-  serverPath,
-  tree,
-} from "../lib/parts.js";
+import { button, complain, confirmed, fold, link, run, say, tree } from "../lib/parts.js";
 import { count, ms, visible } from "../lib/words.js";
 import { check, field, textInput } from "../lib/editing.js";
+import { serverPath } from "../lib/paths.js";
 
 const isReference = (value) => /^\$\{[^}]+\}$/.test(value.trim());
 
-function open(place) {
+export function open(place) {
   const name = place.params.name;
   const path = `/catalog/${segment(name)}`;
   let found = null; // the definition
@@ -286,5 +277,3 @@ function open(place) {
     ];
   };
 }
-
-export const page = { path: "/ui/catalog/:name", title: (params) => params.name, open };

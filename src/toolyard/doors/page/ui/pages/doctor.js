@@ -3,9 +3,10 @@
 import { h } from "../lib/dom.js";
 import { looking, sheet, top } from "../lib/bits.js";
 import { ask, order, refresh, state } from "../lib/store.js";
-import { button, complain, light, link, serverPath } from "../lib/parts.js";
+import { button, complain, light, link } from "../lib/parts.js";
 import { problems } from "../lib/problems.js";
 import { count, visible } from "../lib/words.js";
+import { serverPath } from "../lib/paths.js";
 
 function clientProblem({ title, problem, file }) {
   return { text: `${title}: ${problem}`, hint: `look at ${file}`, to: "/ui/clients" };
@@ -15,7 +16,7 @@ function executorProblem({ name, out_of_reach: reason }) {
   return { text: `executor ${name}: ${reason}`, hint: "try it", to: "/ui/executors" };
 }
 
-function open(place) {
+export function open(place) {
   let asked = null; // what the API said when it was last asked
   let isBusy = false;
 
@@ -118,5 +119,3 @@ function open(place) {
     ];
   };
 }
-
-export const page = { path: "/ui/settings/doctor", title: () => "Doctor", tab: "Doctor", open };

@@ -3,12 +3,13 @@
 import { h } from "../lib/dom.js";
 import { crumbs, gone, looking, quiet, top } from "../lib/bits.js";
 import { ask, order, refresh, segment } from "../lib/store.js";
-import { button, complain, say, serverPath } from "../lib/parts.js";
+import { button, complain, say } from "../lib/parts.js";
 import { visible } from "../lib/words.js";
 import { Draft, saveBar } from "../lib/draft.js";
 import { ENTRY, entryForm, hideSecrets, secretChoice } from "../lib/entry.js";
+import { serverPath } from "../lib/paths.js";
 
-function open(place) {
+export function open(place) {
   const { alias } = place.params;
   const path = `/servers/${segment(alias)}`;
   const choices = { hasKeyring: false, inKeyring: true };
@@ -97,9 +98,3 @@ function open(place) {
     ];
   };
 }
-
-export const page = {
-  path: "/ui/servers/:alias/edit",
-  title: (params) => `Edit ${params.alias}`,
-  open,
-};

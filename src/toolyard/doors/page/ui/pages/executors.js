@@ -6,7 +6,7 @@ import { ask, order, segment } from "../lib/store.js";
 import { button, complain, confirmed, empty, link, run } from "../lib/parts.js";
 import { ms, visible } from "../lib/words.js";
 import { area, choice, field, fromLines, textInput, toLines } from "../lib/editing.js";
-import { policyPath } from "./policies.js";
+import { policyPath } from "../lib/paths.js";
 
 const TYPES = [
   ["docker", "docker"],
@@ -22,7 +22,7 @@ const HOSTS = {
 const limit = (text) => (text === "" ? null : Number(text));
 const most = (value, unit) => (value == null ? "" : `${value || "any"} ${unit}`);
 
-function open(place) {
+export function open(place) {
   let rows = null;
   let kinds = [];
   let draft = fresh();
@@ -229,5 +229,3 @@ function open(place) {
     form(),
   ];
 }
-
-export const page = { path: "/ui/executors", title: () => "Executors", tab: "Executors", open };

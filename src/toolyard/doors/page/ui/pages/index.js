@@ -1,37 +1,9 @@
 // Every page, below its entry in the navigation. To add one: write its module, name it here.
 //
-// `path` has `:names`, and `open(place)` gives `draw()`, which gives what h() made and is asked again
-// after every change of the state. The first page of a section is where its entry leads; those with a
-// `tab` are reached from each other.
-
-import { page as servers } from "./servers.js";
-import { page as add } from "./add.js";
-import { page as paste } from "./paste.js";
-import { page as setup } from "./setup.js";
-import { page as edit } from "./edit.js";
-import { page as server } from "./server.js";
-import { page as tool } from "./tool.js";
-import { page as tools } from "./tools.js";
-import { page as agents } from "./agents.js";
-import { page as agent } from "./agent.js";
-import { page as policies } from "./policies.js";
-import { page as policy } from "./policy.js";
-import { page as executors } from "./executors.js";
-import { page as clients } from "./clients.js";
-import { page as catalog } from "./catalog.js";
-import { page as definition } from "./definition.js";
-import { page as activity } from "./activity.js";
-import { page as calls } from "./calls.js";
-import { page as call } from "./call.js";
-import { page as profiles } from "./profiles.js";
-import { page as profile } from "./profile.js";
-import { page as apps } from "./apps.js";
-import { page as tokens } from "./access.js";
-import { page as secrets } from "./secrets.js";
-import { page as logins } from "./logins.js";
-import { page as doctor } from "./doctor.js";
-import { page as settings } from "./settings.js";
-import { page as quirks } from "./quirks.js";
+// `path` has `:names`, which `title` may show. The code of a page is fetched when it is opened for the
+// first time. Its `open(place)` gives `draw()`, which gives what h() made and is asked again after every
+// change of the state. The first page of a section is where its entry leads; those with a `tab` are
+// reached from each other.
 
 /**
  * @typedef {object} Place what a page gets when it is opened
@@ -40,11 +12,13 @@ import { page as quirks } from "./quirks.js";
  * @property {(end: () => void) => void} onLeave
  * @property {(path: string) => void} go
  *
+ * @typedef {(place: Place) => () => import("../lib/dom.js").Kid} Open
+ *
  * @typedef {object} Page
  * @property {string} path
- * @property {(params: Record<string, string>) => string} title
+ * @property {string} title
  * @property {string} [tab] its word beside those of its section's other pages
- * @property {(place: Place) => () => import("../lib/dom.js").Kid} open
+ * @property {() => Promise<{open: Open}>} load
  *
  * @typedef {object} Section an entry of the navigation
  * @property {string} name
@@ -57,37 +31,122 @@ export const sections = [
   {
     name: "Servers",
     icon: "M4 4h12v4.5H4zM4 11.5h12V16H4zM7 6.25h.01M7 13.75h.01",
-    pages: [servers, apps, add, paste, catalog, setup, definition, server, edit, tool],
+    pages: [
+      { path: "/ui", title: "Servers", tab: "Servers", load: () => import("./servers.js") },
+      { path: "/ui/apps", title: "Apps", tab: "Apps", load: () => import("./apps.js") },
+      { path: "/ui/add", title: "Add a server", load: () => import("./add.js") },
+      { path: "/ui/add/json", title: "Add servers", load: () => import("./paste.js") },
+      { path: "/ui/catalog", title: "Catalog", load: () => import("./catalog.js") },
+      { path: "/ui/setup", title: "Import from clients", load: () => import("./setup.js") },
+      { path: "/ui/catalog/:name", title: ":name", load: () => import("./definition.js") },
+      { path: "/ui/servers/:alias", title: ":alias", load: () => import("./server.js") },
+      { path: "/ui/servers/:alias/edit", title: "Edit :alias", load: () => import("./edit.js") },
+      { path: "/ui/servers/:alias/tools/:tool", title: ":tool", load: () => import("./tool.js") },
+    ],
   },
   {
     name: "Tools",
     icon: "M12.8 3.2a4 4 0 0 0-4 5.6L3.4 14.2l2.4 2.4 5.4-5.4a4 4 0 0 0 5.4-5.2L14 8.6 11.4 6z",
-    pages: [tools],
+    pages: [{ path: "/ui/tools", title: "Tools", load: () => import("./tools.js") }],
   },
   {
     name: "Clients",
     icon: "M3.5 4h13v9h-13zM7.5 16.5h5M10 13v3.5",
-    pages: [clients],
+    pages: [{ path: "/ui/clients", title: "Clients", load: () => import("./clients.js") }],
   },
   {
     name: "Agents",
     icon: "M10 9.5a3 3 0 1 0 0-6 3 3 0 0 0 0 6zM4 16.5c.6-3 3-4.5 6-4.5s5.4 1.5 6 4.5",
-    pages: [agents, profiles, policies, executors, agent, profile, policy],
+    pages: [
+      { path: "/ui/agents", title: "Agents", tab: "Agents", load: () => import("./agents.js") },
+      {
+        path: "/ui/profiles",
+        title: "Profiles",
+        tab: "Profiles",
+        load: () => import("./profiles.js"),
+      },
+      {
+        path: "/ui/policies",
+        title: "Policies",
+        tab: "Policies",
+        load: () => import("./policies.js"),
+      },
+      {
+        path: "/ui/executors",
+        title: "Executors",
+        tab: "Executors",
+        load: () => import("./executors.js"),
+      },
+      { path: "/ui/agents/:id", title: ":id", load: () => import("./agent.js") },
+      { path: "/ui/profiles/:name", title: "Profile :name", load: () => import("./profile.js") },
+      {
+        path: "/ui/policies/:executor",
+        title: "Policy of :executor",
+        load: () => import("./policy.js"),
+      },
+    ],
   },
   {
     name: "Activity",
     icon: "M2.5 10.5H6l2.5-6 3.5 11 2.5-5h3",
-    pages: [activity, calls, call],
+    pages: [
+      {
+        path: "/ui/activity",
+        title: "Activity",
+        tab: "Overview",
+        load: () => import("./activity.js"),
+      },
+      {
+        path: "/ui/activity/calls",
+        title: "Calls",
+        tab: "Calls",
+        load: () => import("./calls.js"),
+      },
+      { path: "/ui/activity/calls/:id", title: "Call :id", load: () => import("./call.js") },
+    ],
   },
   {
     name: "Access",
     icon: "M6.5 13.2a3.2 3.2 0 1 0 0-6.4 3.2 3.2 0 0 0 0 6.4zM9.7 10H17M14.5 10v2.8",
-    pages: [tokens, secrets, logins],
+    pages: [
+      { path: "/ui/access", title: "Tokens", tab: "Tokens", load: () => import("./access.js") },
+      {
+        path: "/ui/access/secrets",
+        title: "Secrets",
+        tab: "Secrets",
+        load: () => import("./secrets.js"),
+      },
+      {
+        path: "/ui/access/logins",
+        title: "Logins",
+        tab: "Logins",
+        load: () => import("./logins.js"),
+      },
+    ],
   },
   {
     name: "Settings",
     icon: "M3.5 6.5h7M14.5 6.5h2M12.5 4.5v4M3.5 13.5h2M9.5 13.5h7M7.5 11.5v4",
-    pages: [settings, quirks, doctor],
+    pages: [
+      {
+        path: "/ui/settings",
+        title: "Settings",
+        tab: "Settings",
+        load: () => import("./settings.js"),
+      },
+      {
+        path: "/ui/settings/clients",
+        title: "Client quirks",
+        tab: "Client quirks",
+        load: () => import("./quirks.js"),
+      },
+      {
+        path: "/ui/settings/doctor",
+        title: "Doctor",
+        tab: "Doctor",
+        load: () => import("./doctor.js"),
+      },
+    ],
   },
 ];
 

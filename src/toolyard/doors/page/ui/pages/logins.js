@@ -3,8 +3,9 @@
 import { h } from "../lib/dom.js";
 import { heads, looking, quiet, top, under } from "../lib/bits.js";
 import { ask, onPicture, order, segment } from "../lib/store.js";
-import { button, complain, confirmed, empty, light, link, say, serverPath } from "../lib/parts.js";
+import { button, complain, confirmed, empty, light, link, say } from "../lib/parts.js";
 import { exact, visible } from "../lib/words.js";
+import { serverPath } from "../lib/paths.js";
 
 const STATES = {
   none: () => light("disabled", "not logged in"),
@@ -14,7 +15,7 @@ const STATES = {
 };
 const LOOK_MS = 1500; // while somebody logs in
 
-function open(place) {
+export function open(place) {
   let logins = null;
   let looks = 0;
 
@@ -117,5 +118,3 @@ function open(place) {
     h("div", { key: "list" }, list()),
   ];
 }
-
-export const page = { path: "/ui/access/logins", title: () => "Logins", tab: "Logins", open };

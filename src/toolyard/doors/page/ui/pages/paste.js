@@ -3,11 +3,12 @@
 import { h } from "../lib/dom.js";
 import { heads, quiet, small, under } from "../lib/bits.js";
 import { api, ask, order, refresh, segment, state } from "../lib/store.js";
-import { button, complain, light, link, serverPath } from "../lib/parts.js";
+import { button, complain, light, link } from "../lib/parts.js";
 import { count, short, visible } from "../lib/words.js";
 import { area, field, textInput } from "../lib/editing.js";
 import { joinWords } from "../lib/shellwords.js";
 import { ways } from "../lib/ways.js";
+import { serverPath } from "../lib/paths.js";
 
 const PAUSE = 200; // a question for each letter would be in the way of the next
 const EXAMPLE = `{
@@ -23,7 +24,7 @@ function runs({ command, args, url, httpUrl, serverUrl }) {
   return url || httpUrl || serverUrl || joinWords([command || [], args || []].flat().map(String));
 }
 
-function open(place) {
+export function open(place) {
   let text = "";
   let wrong = "";
   let servers = []; // what was found, each with what became of it
@@ -226,5 +227,3 @@ function open(place) {
     quiet("Nothing is added before you say so."),
   ];
 }
-
-export const page = { path: "/ui/add/json", title: () => "Add servers", open };

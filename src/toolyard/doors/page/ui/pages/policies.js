@@ -2,19 +2,13 @@
 
 import { h } from "../lib/dom.js";
 import { heads, looking, quiet, top } from "../lib/bits.js";
-import { ask, onPicture, segment } from "../lib/store.js";
+import { ask, onPicture } from "../lib/store.js";
 import { complain, link } from "../lib/parts.js";
 import { visible } from "../lib/words.js";
-import { policyWords } from "../lib/plan.js";
+import { ownerWords, policyWords } from "../lib/plan.js";
+import { policyPath } from "../lib/paths.js";
 
-export const policyPath = (executor) => `/ui/policies/${segment(executor)}`;
-
-export function ownerWords(row) {
-  if (row.policy_of === row.executor) return "its own";
-  return row.policy_of === "the default" ? "the default" : `that of ${row.policy_of}`;
-}
-
-function open(place) {
+export function open(place) {
   let rows = null;
   const load = () =>
     ask("/policies").then((answer) => {
@@ -55,5 +49,3 @@ function open(place) {
     ),
   ];
 }
-
-export const page = { path: "/ui/policies", title: () => "Policies", tab: "Policies", open };

@@ -9,8 +9,8 @@ import { check as checkbox, faults, fromLines, toLines } from "../lib/editing.js
 import { formOf, lineFields } from "../lib/draft.js";
 import { Kept } from "../lib/kept.js";
 import { writeRecord } from "../lib/records.js";
-import { agentPath } from "./agents.js";
-import { ownerWords } from "./policies.js";
+import { agentPath } from "../lib/paths.js";
+import { ownerWords } from "../lib/plan.js";
 
 const FLAGS = [
   ["allow_stdio", "stdio"],
@@ -79,7 +79,7 @@ const SHAPE = formOf({
   tables: TABLES,
 });
 
-function open(place) {
+export function open(place) {
   const executor = place.params.executor;
   const path = `/policies/${segment(executor)}`;
   let missing = null;
@@ -246,9 +246,3 @@ function open(place) {
     ];
   };
 }
-
-export const page = {
-  path: "/ui/policies/:executor",
-  title: (params) => `Policy of ${params.executor}`,
-  open,
-};

@@ -48,7 +48,7 @@ const SCOPES = [
 const PAUSE = 250;
 const MOST = 10_000;
 
-function open(place) {
+export function open(place) {
   const name = place.params.name;
   const path = `/profiles/${segment(name)}`;
   const picker = new ToolPicker(place);
@@ -296,9 +296,3 @@ function open(place) {
     ];
   };
 }
-
-export const page = {
-  path: "/ui/profiles/:name",
-  title: (params) => `Profile ${params.name}`,
-  open,
-};

@@ -2,14 +2,13 @@
 
 import { h } from "../lib/dom.js";
 import { heads, looking, quiet, submit, top } from "../lib/bits.js";
-import { ask, onPicture, segment, state } from "../lib/store.js";
+import { ask, onPicture, state } from "../lib/store.js";
 import { complain, empty, link } from "../lib/parts.js";
 import { visible } from "../lib/words.js";
 import { field, textInput } from "../lib/editing.js";
+import { profilePath } from "../lib/paths.js";
 
-export const profilePath = (name) => `/ui/profiles/${segment(name)}`;
-
-function open(place) {
+export function open(place) {
   let profiles = null;
   let name = ""; // of a new one, as it is typed
   const load = () =>
@@ -80,5 +79,3 @@ function open(place) {
     ),
   ];
 }
-
-export const page = { path: "/ui/profiles", title: () => "Profiles", tab: "Profiles", open };

@@ -43,7 +43,7 @@ function connected(clients) {
   ];
 }
 
-function open(place) {
+export function open(place) {
   let answer = null;
   let draft = null; // the client that is edited, and what was typed
 
@@ -192,10 +192,3 @@ function open(place) {
       : looking(),
   ];
 }
-
-export const page = {
-  path: "/ui/settings/clients",
-  title: () => "Client quirks",
-  tab: "Client quirks",
-  open,
-};

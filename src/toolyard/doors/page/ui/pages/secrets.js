@@ -3,9 +3,10 @@
 import { h } from "../lib/dom.js";
 import { heads, looking, submit, top, under } from "../lib/bits.js";
 import { ask, onPicture, order, segment } from "../lib/store.js";
-import { button, complain, confirmed, empty, light, link, say, serverPath } from "../lib/parts.js";
+import { button, complain, confirmed, empty, light, link, say } from "../lib/parts.js";
 import { visible } from "../lib/words.js";
 import { field, textInput } from "../lib/editing.js";
+import { serverPath } from "../lib/paths.js";
 
 const PLACES = {
   keyring: () => light("ready", "in the keyring"),
@@ -14,7 +15,7 @@ const PLACES = {
 };
 const NAME_HELP = "Letters, digits, _ . and -, for example GITHUB_TOKEN.";
 
-function open(place) {
+export function open(place) {
   let answer = null;
   let draft = null; // the name and value that are typed
   let isBusy = false;
@@ -149,5 +150,3 @@ function open(place) {
     h("div", { key: "list" }, list()),
   ];
 }
-
-export const page = { path: "/ui/access/secrets", title: () => "Secrets", tab: "Secrets", open };

@@ -3,26 +3,15 @@
 import { h } from "../lib/dom.js";
 import { crumbs, facts, heads, looking, quiet, small, tag } from "../lib/bits.js";
 import { ask, listen, segment, state } from "../lib/store.js";
-import {
-  button,
-  code,
-  empty,
-  fold,
-  link,
-  run,
-  spark,
-  stateOf,
-  time,
-  toolPath,
-} from "../lib/parts.js";
+import { button, code, empty, fold, link, run, spark, stateOf, time } from "../lib/parts.js";
 import { bytes, count, ms, short, tokens, visible, whole } from "../lib/words.js";
-import { agentPath } from "./agents.js";
 import { mend } from "../lib/causes.js";
 import { differences } from "../lib/differences.js";
 import { follow } from "../lib/log.js";
 import { Orders } from "../lib/orders.js";
+import { agentPath, toolPath } from "../lib/paths.js";
 
-function open(place) {
+export function open(place) {
   const alias = place.params.alias;
   const path = `/servers/${segment(alias)}`;
   /** @type {Record<string, any>} */
@@ -412,5 +401,3 @@ function lastCalls(calls) {
     ),
   );
 }
-
-export const page = { path: "/ui/servers/:alias", title: (params) => visible(params.alias), open };

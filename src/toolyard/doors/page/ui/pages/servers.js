@@ -3,12 +3,13 @@
 import { h, remembered } from "../lib/dom.js";
 import { looking, quiet, small, under } from "../lib/bits.js";
 import { ask, state } from "../lib/store.js";
-import { empty, link, serverPath, spark, startingFor, stateOf } from "../lib/parts.js";
+import { empty, link, spark, startingFor, stateOf } from "../lib/parts.js";
 import { byCause, causeWords, mend, mendAll } from "../lib/causes.js";
 import { originsOf } from "../lib/importing.js";
 import { problems } from "../lib/problems.js";
 import { strip } from "../lib/strip.js";
 import { bytes, count, ms, short, tokens, visible, whole } from "../lib/words.js";
+import { serverPath } from "../lib/paths.js";
 
 const ORDER = [
   "failing",
@@ -260,12 +261,7 @@ function draw(place, find) {
   ];
 }
 
-export const page = {
-  path: "/ui",
-  title: () => "Servers",
-  tab: "Servers",
-  open: (place) => {
-    const find = finder(place);
-    return () => draw(place, find);
-  },
-};
+export function open(place) {
+  const find = finder(place);
+  return () => draw(place, find);
+}

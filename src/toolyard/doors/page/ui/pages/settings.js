@@ -46,7 +46,7 @@ function sourcesOf(definitions) {
   return [...counts].sort((a, b) => b[1] - a[1]);
 }
 
-function open(place) {
+export function open(place) {
   let settings = null;
   let catalog = null;
   let words = "";
@@ -141,5 +141,3 @@ function open(place) {
     settings ? [filter(), h("div", { key: "table" }, table()), sources()] : looking(),
   ];
 }
-
-export const page = { path: "/ui/settings", title: () => "Settings", tab: "Settings", open };

@@ -27,7 +27,7 @@ const titlesOf = ({ clients }, names) =>
 const rowOf = (name) =>
   state.status?.servers.find((server) => server.name === name && server.source === OWN);
 
-function open(place) {
+export function open(place) {
   let plan = null;
   let isFresh = false; // the plan is that of the boxes as they are
   let last = recallImport();
@@ -254,5 +254,3 @@ function troubles(problems) {
     h("li", { key: text }, h("div", null, h("p", null, visible(text)), quiet(visible(hint))));
   return h("ul", { class: "problems" }, problems.map(row));
 }
-
-export const page = { path: "/ui/setup", title: () => "Import from clients", open };

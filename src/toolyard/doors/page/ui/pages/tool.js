@@ -3,24 +3,15 @@
 import { h } from "../lib/dom.js";
 import { away, crumbs, looking, quiet, small, submit } from "../lib/bits.js";
 import { ask, onPicture, order, segment, state } from "../lib/store.js";
-import {
-  button,
-  code,
-  complain,
-  confirmed,
-  empty,
-  fold,
-  link,
-  say,
-  serverPath,
-} from "../lib/parts.js";
+import { button, code, complain, confirmed, empty, fold, link, say } from "../lib/parts.js";
 import { ms, short, visible } from "../lib/words.js";
 import { call } from "../lib/calling.js";
 import { makeForm } from "../lib/form.js";
 import { result } from "../lib/result.js";
 import { waterfall } from "../lib/waterfall.js";
+import { serverPath } from "../lib/paths.js";
 
-function open(place) {
+export function open(place) {
   const { alias, tool } = place.params;
   const inputs = `/tools/${segment(alias)}/${segment(tool)}/inputs`;
   /** @type {any} */
@@ -400,9 +391,3 @@ function endWords(kind, said) {
   const hint = said.hint ? h("span", { class: "under" }, visible(said.hint)) : null;
   return h("p", { class: "bad" }, visible(said.text), hint);
 }
-
-export const page = {
-  path: "/ui/servers/:alias/tools/:tool",
-  title: (params) => visible(params.tool),
-  open,
-};

@@ -3,9 +3,10 @@
 import { h } from "../lib/dom.js";
 import { heads, looking, quiet, top } from "../lib/bits.js";
 import { ask, onPicture, segment } from "../lib/store.js";
-import { button, complain, empty, link, serverPath, toolPath } from "../lib/parts.js";
+import { button, complain, empty, link } from "../lib/parts.js";
 import { count, short, visible } from "../lib/words.js";
 import { field, textInput } from "../lib/editing.js";
+import { serverPath, toolPath } from "../lib/paths.js";
 
 const MOST = 200;
 const PAUSE = 200;
@@ -25,7 +26,7 @@ function row({ name, server, tool, description }) {
   );
 }
 
-function open(place) {
+export function open(place) {
   let query = new URLSearchParams(location.search).get("search") || "";
   let found = null;
   let waiting = 0;
@@ -91,5 +92,3 @@ function open(place) {
     h("div", { key: "tools" }, found ? list() : looking()),
   ];
 }
-
-export const page = { path: "/ui/tools", title: () => "Tools", open };
