@@ -89,6 +89,7 @@ class StandIn:
         }
         self.apps: list[dict[str, Any]] = []
         self.instances: list[dict[str, Any]] = []
+        self.replicas: list[dict[str, Any]] = []
         self.tools: list[dict[str, Any]] = [TOOL]
         self.result: dict[str, Any] = {"content": [{"type": "text", "text": "hello"}]}
         self.lines = ["one", "two", "three"]
@@ -123,6 +124,7 @@ class StandIn:
             "/api/v1/status": self.status,
             "/api/v1/apps": {"apps": self.apps},
             "/api/v1/instances": {"instances": self.instances},
+            "/api/v1/replicas": {"replicas": self.replicas},
             "/api/v1/tools": self._tools(dict(parse_qsl(query))),
             "/api/v1/tools/names": {"names": self._names(dict(parse_qsl(query)))},
             "/api/v1/servers": {"revision": 3, "servers": self.status["servers"]},

@@ -32,6 +32,7 @@ async def yard(record: Recorder) -> None:
         await yard.ask("GET", "/api/v1/status")
         await yard.ask("GET", "/api/v1/problems")
         await yard.ask("GET", "/api/v1/settings")
+        await yard.ask("GET", "/api/v1/replicas")
         await yard.ask("GET", "/api/v1/instances")
         await yard.ask("POST", "/api/v1/link")
         await yard.ask("GET", "/api/v1/nothing")

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final
 
 from toolyard import __version__
 from toolyard.announce import Announcements, describe, user_path
-from toolyard.app.fleet import make_session_ids
 from toolyard.app.house import House
 from toolyard.app.listening import Listeners
 from toolyard.core import watches
@@ -57,7 +56,7 @@ async def open_doors(
     door = HttpDoor(
         house.board,
         house.relay,
-        make_session_ids(house.seal, house.replica.id, settings.session_days),
+        house.fleet.make_session_ids(lambda session: door.end_elsewhere(session)),
         sessions=settings.session_limit,
         idle_seconds=settings.session_idle,
     )
@@ -81,7 +80,7 @@ async def open_doors(
             attached = group.create_task(_attach(house, place, lines, opened, closing))
             sweeping = group.create_task(door.sweep())
             serving = group.create_task(server.run(listeners.served, closing))
-            group.create_task(_drain(server, stop, settings.drain_delay, closing))
+            group.create_task(_drain(house, server, settings.drain_delay, closing))
             await opened.wait()
             house.pool.let_in()
             renewing = group.create_task(_renew(house, listeners.door.tls))
@@ -150,12 +149,11 @@ def _make_gate(house: House, listeners: Listeners, token: str, sessions: PageSes
     )
 
 
-async def _drain(
-    server: HttpServer, stop: asyncio.Event, seconds: float, closing: asyncio.Event
-) -> None:
+async def _drain(house: House, server: HttpServer, seconds: float, closing: asyncio.Event) -> None:
     """Let the doors close, once whoever balances between hubs had time to notice that we leave."""
-    await stop.wait()
+    await house.stopping.wait()
     server.leave()
+    house.fleet.wake()
     await asyncio.sleep(seconds)
     closing.set()
 

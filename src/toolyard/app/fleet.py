@@ -2,15 +2,143 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
-from toolyard.doors.http.ended import EndedHere
+from toolyard import __version__
+from toolyard.app.replica import make_replica
+from toolyard.core.model import Report
+from toolyard.core.replicas import KnownReplicas, LiveReplica, Replica
+from toolyard.doors.http.ended import EndedHere, EndedSessions
 from toolyard.doors.http.session_ids import RandomIds, SealedIds, SessionIds
+from toolyard.links.sites import Sites
+from toolyard.relay.session import Session
+from toolyard.relay.session_notes import NotesHere, SessionNote, SessionNotes
+from toolyard.settings import Settings
+from toolyard.tasks import Tasks
 from toolyard.wire.seal import Seal
 
+if TYPE_CHECKING:
+    from toolyard.records.postgres.heartbeat import Heartbeat
+    from toolyard.records.postgres.shared import SharedDatabase
 
-def make_session_ids(seal: Seal | None, replica: str, days: int) -> SessionIds:
-    """The ids of sessions; with a seal, other replicas go on with them for so many days."""
-    if seal is None:
-        return RandomIds()
-    return SealedIds(seal, replica, EndedHere(time.time), days, time.time)
+_DAY: Final = 86400.0
+
+
+class Fleet:
+    """A hub among others: without a key and a database it is on its own."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        shared: SharedDatabase | None,
+        stopping: asyncio.Event,
+        *,
+        is_sole: bool,
+    ) -> None:
+        """Give a hub its name, and a heartbeat if there is a database.
+
+        Args:
+            stopping: Set once the hub is about to stop.
+            is_sole: No other hub keeps its state where this one does.
+        """
+        self.seal = Seal(settings.key) if settings.key else None
+        self._days = settings.session_days
+        self._shared = shared
+        self._stopping = stopping
+        self._replica = make_replica(settings, is_sole=is_sole)
+        self._schema = 0
+        self._tasks = Tasks()
+        if shared is not None:
+            from toolyard.records.postgres.schema import STEPS
+
+            self._schema = len(STEPS)
+        self.known = KnownReplicas(self._describe())
+        self.heartbeat = self._make_heartbeat()
+
+    @property
+    def replica(self) -> Replica:
+        """The hub as those see it that share its yard, and its executors."""
+        name = self._shared.yard_name if self._shared is not None else ""
+        return replace(self._replica, hub=name) if name else self._replica
+
+    def make_session_ids(self, on_ended: Callable[[bytes], None]) -> SessionIds:
+        """The ids of sessions; `on_ended` hears of those that another replica has ended."""
+        if self.seal is None:
+            return RandomIds()
+        ended = self._make_ended(on_ended)
+        return SealedIds(self.seal, self._replica.id, ended, self._days, time.time)
+
+    def make_notes(
+        self,
+        sessions: Callable[[], Iterable[Session]],
+        renew: Callable[[Session, SessionNote], Awaitable[None]],
+    ) -> SessionNotes:
+        """The notes of sessions.
+
+        Args:
+            sessions: Gives those that are here.
+            renew: Takes in a note that another replica has changed.
+        """
+        if self.heartbeat is None or self._shared is None or self.seal is None:
+            return NotesHere()
+        from toolyard.relay.shared_notes import SharedNotes
+
+        def here() -> list[str]:
+            return [session.principal for session in sessions() if session.replica]
+
+        async def take_in(principal: str, note: SessionNote) -> None:
+            for session in [s for s in sessions() if s.principal == principal]:
+                await renew(session, note)
+
+        def heard(principal: str, note: SessionNote) -> None:
+            self._tasks.start(take_in(principal, note))
+
+        beat = self.heartbeat
+        notes = SharedNotes(self._shared, self._days * _DAY, here, heard, beat.wake)
+        beat.add(notes)
+        return notes
+
+    def wake(self) -> None:
+        """Tell the others at once what has changed."""
+        if self.heartbeat is not None:
+            self.heartbeat.wake()
+
+    async def sweep(self, sites: Sites, post: Callable[[Report], None]) -> None:
+        """End what an earlier start left, and from then on what replicas leave that are gone."""
+        await sites.sweep(post)
+        while self.heartbeat is not None:
+            await self.heartbeat.departed.wait()
+            self.heartbeat.departed.clear()
+            await sites.sweep(post)
+
+    async def close(self) -> None:
+        """Leave the fleet."""
+        await self._tasks.close()
+        if self.heartbeat is not None:
+            await self.heartbeat.leave()
+
+    def _describe(self) -> LiveReplica:
+        is_leaving = self._stopping.is_set()
+        return LiveReplica(self._replica.id, "", __version__, self._schema, is_leaving)
+
+    def _make_heartbeat(self) -> Heartbeat | None:
+        if self._shared is None:
+            return None
+        from toolyard.records.postgres.heartbeat import Heartbeat
+
+        heartbeat = Heartbeat(self._shared, self._describe, self.known)
+        self._replica = replace(self._replica, live_replicas=heartbeat.live_ids)
+        return heartbeat
+
+    def _make_ended(self, on_ended: Callable[[bytes], None]) -> EndedSessions:
+        if self.heartbeat is None:
+            return EndedHere(time.time)
+        from toolyard.doors.http.shared_ended import EndedEverywhere
+
+        ended = EndedEverywhere(time.time, on_ended, self.heartbeat.wake)
+        self.heartbeat.add(ended)
+        return ended

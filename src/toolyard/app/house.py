@@ -8,9 +8,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
+from toolyard.app.fleet import Fleet
 from toolyard.app.keeping import back_up, close_state, keep_seen
 from toolyard.app.measures import bounds, limits, rules, view_key
-from toolyard.app.replica import make_replica
 from toolyard.app.tending import tend
 from toolyard.board import Board
 from toolyard.core.model import Remembered, Report
@@ -77,9 +77,7 @@ from toolyard.relay.dismissals import Dismissals
 from toolyard.relay.handles import Handles
 from toolyard.relay.peers import NoPeers
 from toolyard.relay.relay import Relay
-from toolyard.relay.session_notes import NotesHere
 from toolyard.settings import Settings
-from toolyard.wire.seal import Seal
 from toolyard.yard import HubLife, Parts, Stopping, Yard
 
 
@@ -104,7 +102,6 @@ class House:
             is_sole: No other house keeps its state where this one does.
         """
         self.settings = settings
-        self.replica = make_replica(settings, is_sole=is_sole)
         self.url = url
         self.public = public
         self.features = features
@@ -122,6 +119,7 @@ class House:
         self.record_places = open_places(
             self.follower, settings.database, settings.database_schema, follows=True
         )
+        self.fleet = Fleet(settings, self.record_places.shared, self.stopping, is_sole=is_sole)
         self.state = open_state(settings.state_dir)
         self.database = self.state.database
         self.backups = Backups(settings.state_dir)
@@ -153,10 +151,9 @@ class House:
         fetch = max(LocalPatience().fetch, settings.install_timeout)
         patience = LocalPatience(fetch=fetch, hold=fetch)
         self.local = Local(logs, fetches=settings.cache_dir / "fetching", patience=patience)
-        self.seal = Seal(settings.key) if settings.key else None
         self.sites = Sites(
             self.local,
-            lambda site: make_executor(site, self.replica, logs),
+            lambda site: make_executor(site, self.fleet.replica, logs),
             lambda: self.board.snapshot.roster,
         )
         self.expand = partial(expand_server, os.environ)
@@ -250,8 +247,11 @@ class House:
             ScannedAppHubs(self.apps, self.board, self.pool),
             lambda: describe_yard(self.yard),
             own_tools(self.operations),
-            NotesHere(),
-            Handles(self.seal, NoPeers()),
+            self.fleet.make_notes(
+                lambda: self.relay.subscriptions.sessions,
+                lambda session, note: self.relay.takeover.renew(session, note),
+            ),
+            Handles(self.fleet.seal, NoPeers()),
         )
         self.dismissals = Dismissals()
 
@@ -271,6 +271,7 @@ class House:
             self.relay,
             self.dismissals,
             HubLife(self.public),
+            self.fleet.known,
             self.pool,
             self.instances,
             self.open,
@@ -302,12 +303,12 @@ class House:
             self.board.post(source.report)
 
     def _shared_sources(self) -> list[Source]:
-        """The source that follows the database that hubs share, if they do."""
-        if self.record_places.shared is None:
+        """The sources that follow the database that hubs share, and the hubs, if they do."""
+        if self.record_places.shared is None or self.fleet.heartbeat is None:
             return []
         from toolyard.records.postgres.listening import SharedListener
 
-        return [SharedListener(self.record_places.shared)]
+        return [SharedListener(self.record_places.shared), self.fleet.heartbeat]
 
     def _recall_addresses(self) -> AddressStore | None:
         """Read which addresses are whose, before any server lists one."""
@@ -334,7 +335,7 @@ class House:
                     self.approvals.follow(self.board),
                     self.credentials.run(),
                     self.packages.run(),
-                    self.sites.sweep(self.board.post),
+                    self.fleet.sweep(self.sites, self.board.post),
                     self.weights.run(self.budget.running),
                     self.departures.run(),
                 )
@@ -349,5 +350,6 @@ class House:
             await self.local.close()
             self.call_log.flush()
             await asyncio.to_thread(close_state, self.state, self.backups)
+            await self.fleet.close()
             if self.record_places.shared is not None:
                 await asyncio.to_thread(self.record_places.shared.close)

@@ -345,6 +345,14 @@ class ProblemCode(StrEnum):
         "A file in `profiles/` is not a profile. If it was one before, that one stays in use.",
         "Correct or remove the file.",
     )
+    REPLICA_NAME = (
+        "replica-name",
+        (
+            "Two hubs that share a database have the same name. Each takes the other for itself: "
+            "answers may go to the wrong one, and leftovers are not removed."
+        ),
+        "Give each hub a `TOOLYARD_REPLICA` of its own; in a cluster that is the name of its pod.",
+    )
     RUN_DIR = (
         "run-dir",
         (

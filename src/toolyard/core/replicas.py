@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 LiveReplicas = Callable[[], Awaitable[frozenset[str] | None]]
 """Gives the ids of all replicas of a yard that live, the asking one included.
 
-None if that is not known now: then only what is surely its own may be swept.
+None if that is not known now: then only what is surely its own may be swept. Without the asking
+one, its name may be that of another hub that lives, and nothing may be swept.
 """
 
 
@@ -29,5 +30,29 @@ class Replica:
         too. Ask after listing what they started: a replica that came meanwhile is then known.
         """
         live = await self.live_replicas()
-        others = frozenset(ids) - {self.id}
-        return (others - live if live is not None else frozenset()) | {self.id}
+        if live is None:
+            return frozenset({self.id})
+        return (frozenset(ids) - live) | {self.id} if self.id in live else frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class LiveReplica:
+    """A replica that lives, as it describes itself."""
+
+    id: str
+    address: str
+    """Host and port of its door for other replicas; empty if it has none."""
+    version: str
+    schema: int
+    """The number of migrations that it knows."""
+    is_draining: bool = False
+    """True if it is about to stop, and takes nothing new."""
+
+
+class KnownReplicas:
+    """The replicas that live, as a hub has last heard; a hub without a fleet knows itself."""
+
+    def __init__(self, own: LiveReplica) -> None:
+        self.own = own.id
+        """The id of the hub that knows them."""
+        self.by_id: Mapping[str, LiveReplica] = {own.id: own}

@@ -87,6 +87,11 @@ class Following:
         for _, uri in await self._followed.follow(routes, session):
             self._unwatch(session, uri)
 
+    def drop(self, session: Session, uris: Iterable[str]) -> None:
+        """Let a legacy client follow no longer what it has given up at another replica."""
+        for uri in list(uris):
+            self._unwatch(session, uri)
+
     async def listen(self, request: ClientRequest) -> Message:
         """Tell a modern client what it follows, until it goes away."""
         raw = request.params.get("notifications")
@@ -102,8 +107,7 @@ class Following:
 
     def leave(self, session: Session) -> None:
         """End all that a client follows that is gone."""
-        for uri in list(session.watched):
-            self._unwatch(session, uri)
+        self.drop(session, session.watched)
 
     def _unwatch(self, session: Session, uri: str) -> None:
         route = session.watched.pop(uri, None)

@@ -68,6 +68,9 @@ _LISTS: Final = {
     "resources/templates/list": "templates",
 }
 
+ARRIVAL_SECONDS: Final = 2.0
+"""The time that the first requests of a session from elsewhere wait for its client's wishes."""
+
 Answer = Callable[[ClientRequest], Awaitable[Message]]
 
 
@@ -221,6 +224,8 @@ class Relay:
             request.task = asyncio.current_task()
             if request.is_dropped:
                 raise asyncio.CancelledError
+            if request.session.arrival is not None:
+                await asyncio.wait([request.session.arrival], timeout=ARRIVAL_SECONDS)
             reply = await self._answer(request)
             if reply.error:
                 responder.answer(jsonrpc.error(request.id, reply.error), reply.error)

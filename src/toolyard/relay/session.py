@@ -96,6 +96,8 @@ class Session:
     info: bytes = b""
     log_level: str | None = None
     ready: bool = False
+    arrival: asyncio.Future[None] | None = None
+    """Done once it is known what the client wished at another replica; None if that is known."""
     known_client: KnownClient | None = None
     """The client that speaks in it, if that is known."""
     largest: int = sys.maxsize

@@ -39,7 +39,7 @@ NO_NOTE: Final = SessionNote()
 class SessionNotes(Protocol):
     """Keeps notes by the principal of a session, which is the same at every replica."""
 
-    def read(self, principal: str) -> SessionNote:
+    async def read(self, principal: str) -> SessionNote:
         """The note of a session; an empty one if there is none."""
         ...
 
@@ -57,7 +57,7 @@ class NotesHere:
         self._notes: OrderedDict[str, SessionNote] = OrderedDict()
         self._chars = 0
 
-    def read(self, principal: str) -> SessionNote:
+    async def read(self, principal: str) -> SessionNote:
         """The note of a session; an empty one if there is none."""
         return self._notes.get(principal, NO_NOTE)
 
@@ -76,10 +76,10 @@ class NotesHere:
 def keep_note(notes: SessionNotes, session: Session) -> None:
     """Note what the client of a session wishes, as far as another replica may take it up."""
     if session.replica:
-        notes.write(session.principal, SessionNote(session.log_level, _fitting(session.watched)))
+        notes.write(session.principal, SessionNote(session.log_level, fitting(session.watched)))
 
 
-def _fitting(watched: Collection[str]) -> tuple[str, ...]:
+def fitting(watched: Collection[str]) -> tuple[str, ...]:
     """As many of these URIs as there is room for."""
     ends = accumulate(map(len, watched))
     return tuple(uri for uri, end in zip(watched, ends, strict=True) if end <= NOTE_CHARS)

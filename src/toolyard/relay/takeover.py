@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Coroutine
 from typing import Any
 
@@ -21,15 +22,28 @@ class Takeover:
         self._notes = notes
 
     def take_over(self, session: Session, greeting: ClientGreeting) -> Coroutine[Any, Any, None]:
-        """Take in a client that another replica has greeted; what is returned tells its servers."""
+        """Take in a client that another replica has greeted; what is returned restores the rest."""
         self._own.take_in(session, greeting)
         session.ready = True
-        note = self._notes.read(session.principal)
-        session.log_level = note.log_level
-        return self._tell(session, note)
+        session.arrival = asyncio.get_running_loop().create_future()
+        return self._restore(session, session.arrival)
 
-    async def _tell(self, session: Session, note: SessionNote) -> None:
+    async def _restore(self, session: Session, arrival: asyncio.Future[None]) -> None:
+        try:
+            note = await self._notes.read(session.principal)
+            session.log_level = note.log_level
+        finally:
+            session.arrival = None
+            arrival.set_result(None)
         self._own.tell_level(session)
+        await self._following.resume(session, note.watched)
+
+    async def renew(self, session: Session, note: SessionNote) -> None:
+        """Take in what a client has told another replica since."""
+        if note.log_level != session.log_level:
+            session.log_level = note.log_level
+            self._own.tell_level(session)
+        self._following.drop(session, session.watched.keys() - set(note.watched))
         await self._following.resume(session, note.watched)
 
     def forget(self, session: Session) -> None:

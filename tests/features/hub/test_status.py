@@ -48,6 +48,13 @@ def test_status_shows_the_hub_its_servers_and_their_problems(
     assert "hint:  see its log" in done.out
 
 
+def test_status_names_the_replicas_that_live(toolyard: Toolyard, hub: StandIn) -> None:
+    replica = {"address": "", "version": "1", "schema": 2, "draining": False, "own": False}
+    hub.replicas = [{**replica, "id": "a", "own": True}, {**replica, "id": "b", "draining": True}]
+
+    assert "replicas: a (this hub), b (draining)\n" in toolyard("status").out
+
+
 def test_status_says_which_servers_are_called_in_turn(toolyard: Toolyard, hub: StandIn) -> None:
     hub.status["servers"] = [{**SERVER, "asks": ["it asks, so clients call one at a time"]}]
 

@@ -102,6 +102,10 @@ class HttpDoor:
             if listening == caller:
                 request.abandon()
 
+    def end_elsewhere(self, session: bytes) -> None:
+        """A session was ended at another replica; `session` stands for its id."""
+        self._sessions.end_elsewhere(session.hex())
+
     async def sweep(self) -> None:
         """Forget sessions that nobody has used for long, until cancelled."""
         try:

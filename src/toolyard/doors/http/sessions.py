@@ -158,6 +158,12 @@ class HttpSessions:
             self._relay.leave(client.session)
             client.end_stream()
 
+    def end_elsewhere(self, principal: str) -> None:
+        """A client has ended its session at another replica."""
+        for client in list(self._sessions.values()):
+            if client.session.principal == principal:
+                self.end(client.id)
+
     def delete(self, client: HttpSession) -> None:
         """End a session for good: no replica goes on with it."""
         self._ids.end(client.id)

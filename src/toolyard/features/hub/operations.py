@@ -9,6 +9,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from toolyard.core.replicas import KnownReplicas, LiveReplica
 from toolyard.core.rows import YardStatus
 from toolyard.features.hub.events import tell_events
 from toolyard.features.hub.figures import Figures, make_figures
@@ -53,6 +54,27 @@ class StopOrder(Struct, frozen=True):
     """Whether it is started again at once, so that attached clients wait for it."""
 
 
+class ReplicaRow(Struct, frozen=True):
+    """A hub that lives."""
+
+    id: str
+    address: str
+    """Host and port of its door for other replicas; empty if it has none."""
+    version: str
+    schema: int
+    """The number of migrations of the database that it knows; 0 without a database."""
+    draining: bool
+    """True if it is about to stop."""
+    own: bool
+    """True for the hub that answers."""
+
+
+class ReplicaList(Struct, frozen=True):
+    """All hubs of a yard that live."""
+
+    replicas: list[ReplicaRow]
+
+
 class LogOrder(Struct, frozen=True):
     """A server, and whether to wait for more of its log."""
 
@@ -91,6 +113,24 @@ STATUS_TOOL: Final = OwnTool(
 async def get_status(yard: Yard, order: NoInput) -> YardStatus:
     """The whole yard."""
     return describe_yard(yard)
+
+
+@operation("GET", "/api/v1/replicas", tag="yard")
+async def list_replicas(yard: Yard, order: NoInput) -> ReplicaList:
+    """The hubs that share this yard's database and live; without one, this hub alone."""
+    known = yard.part(KnownReplicas)
+    return ReplicaList([_replica_row(replica, known) for replica in known.by_id.values()])
+
+
+def _replica_row(replica: LiveReplica, known: KnownReplicas) -> ReplicaRow:
+    return ReplicaRow(
+        id=replica.id,
+        address=replica.address,
+        version=replica.version,
+        schema=replica.schema,
+        draining=replica.is_draining,
+        own=replica.id == known.own,
+    )
 
 
 @operation("GET", "/api/v1/settings", tag="yard")

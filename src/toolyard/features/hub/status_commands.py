@@ -11,6 +11,7 @@ from toolyard.console.terminal import clean
 
 if TYPE_CHECKING:
     from toolyard.core.rows import YardStatus
+    from toolyard.features.hub.operations import ReplicaRow
     from toolyard.features.servers.instances import InstanceRow
 
 
@@ -25,6 +26,7 @@ def status_command(context: CliContext, instances: bool) -> None:
     import msgspec
 
     from toolyard.features.hub.life_commands import find_link
+    from toolyard.features.hub.operations import list_replicas
     from toolyard.features.servers.operations import list_instances
     from toolyard.features.servers.showing import show_instances
     from toolyard.operation import NoInput
@@ -35,13 +37,24 @@ def status_command(context: CliContext, instances: bool) -> None:
         context.terminal.answer(rows, lambda: show_instances(context, rows.instances))
         return
     status, rows = hub.status(), hub.run(list_instances, NoInput())
+    fleet = hub.run(list_replicas, NoInput())
     context.terminal.answer(
-        {**msgspec.to_builtins(status), **msgspec.to_builtins(rows)},
-        lambda: _show(context, status, rows.instances, find_link(hub)),
+        {
+            **msgspec.to_builtins(status),
+            **msgspec.to_builtins(rows),
+            **msgspec.to_builtins(fleet),
+        },
+        lambda: _show(context, status, rows.instances, fleet.replicas, find_link(hub)),
     )
 
 
-def _show(context: CliContext, status: YardStatus, instances: list[InstanceRow], link: str) -> None:
+def _show(
+    context: CliContext,
+    status: YardStatus,
+    instances: list[InstanceRow],
+    replicas: list[ReplicaRow],
+    link: str,
+) -> None:
     from toolyard.features.servers.showing import show_instances, show_servers
 
     say = context.terminal.say
@@ -50,6 +63,8 @@ def _show(context: CliContext, status: YardStatus, instances: list[InstanceRow],
     url = context.terminal.paint(status.url, "green")
     say(f"toolyard {status.version} at {url}, pid {status.pid}")
     say(f"up for {hours}:{minutes:02}:{seconds:02}")
+    if any(replica.schema for replica in replicas):
+        say(f"replicas: {', '.join(map(_describe_replica, replicas))}")
     if link:
         say(f"open it in a browser: {link}")
     say()
@@ -63,3 +78,8 @@ def _show(context: CliContext, status: YardStatus, instances: list[InstanceRow],
         show_instances(context, own)
     for problem in status.problems:
         context.terminal.problem(problem.text, problem.hint, problem.subject)
+
+
+def _describe_replica(replica: ReplicaRow) -> str:
+    notes = ["this hub"] * replica.own + ["draining"] * replica.draining
+    return clean(f"{replica.id} ({', '.join(notes)})" if notes else replica.id)

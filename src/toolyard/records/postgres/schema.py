@@ -42,7 +42,27 @@ CREATE TABLE records (
 CREATE INDEX records_version ON records (version);
 """
 
-STEPS: Final = (SchemaStep(_RECORDS),)
+# All times are the database's own: the clocks of hubs differ. `start` tells two hubs apart that
+# have the same name.
+_REPLICAS: Final = """
+ALTER TABLE yard ADD COLUMN name text NOT NULL DEFAULT md5(random()::text || clock_timestamp());
+CREATE TABLE replicas (
+    id text PRIMARY KEY, start text NOT NULL, address text NOT NULL, version text NOT NULL,
+    schema int NOT NULL, draining boolean NOT NULL, until timestamptz NOT NULL
+);
+CREATE TABLE ended_sessions (
+    session bytea PRIMARY KEY, at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    until timestamptz NOT NULL
+);
+CREATE INDEX ended_sessions_at ON ended_sessions (at);
+CREATE TABLE session_notes (
+    principal text PRIMARY KEY, note json NOT NULL, at timestamptz NOT NULL,
+    until timestamptz NOT NULL
+);
+CREATE INDEX session_notes_at ON session_notes (at);
+"""
+
+STEPS: Final = (SchemaStep(_RECORDS), SchemaStep(_REPLICAS))
 
 
 def enter(connection: Connection, schema: str) -> None:

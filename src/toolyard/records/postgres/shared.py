@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 _NEXT: Final = "UPDATE yard SET revision = revision + 1 RETURNING revision"
 _NEWER: Final = """
-SELECT yard.revision, yard.pruned, kind, key, value::text, version
+SELECT yard.revision, yard.pruned, yard.name, kind, key, value::text, version
 FROM yard LEFT JOIN records ON version > %s
 """
 _LOCK: Final = "SELECT revision FROM yard FOR UPDATE"
@@ -35,6 +35,11 @@ WITH gone AS (
 )
 UPDATE yard SET pruned = greatest(pruned, (SELECT max(version) FROM gone))
 """
+_PRUNE_FLEET: Final = (
+    "DELETE FROM replicas WHERE until < clock_timestamp() - interval '1 day'",
+    "DELETE FROM ended_sessions WHERE until < clock_timestamp()",
+    "DELETE FROM session_notes WHERE until < clock_timestamp()",
+)
 
 
 class SharedDatabase:
@@ -57,6 +62,8 @@ class SharedDatabase:
         self._lock = threading.Lock()
         self._signals: list[tuple[Callable[[frozenset[str]], bool], ChangeSignal]] = []
         self._memory = Memory()
+        self.yard_name = ""
+        """The lasting name of the yard; empty until the database has answered."""
         self._failure = StoreError(f"the database {self.name} was not read yet")
         self.outbox = Outbox(self.order)
         """Writes what nobody waits for."""
@@ -126,9 +133,12 @@ class SharedDatabase:
         self._catch_up()
 
     @contextmanager
-    def transaction(self) -> Iterator[Connection]:
-        """Several statements about this yard that happen together; raises like `order`."""
-        with self.connections.transaction() as connection:
+    def transaction(self, over: Connections | None = None) -> Iterator[Connection]:
+        """Several statements about this yard that happen together; raises like `order`.
+
+        They go over the connections for orders, or over others to the same database.
+        """
+        with (over or self.connections).transaction() as connection:
             if self._is_prepared:
                 enter(connection, self._schema)
             else:
@@ -156,7 +166,7 @@ class SharedDatabase:
                 changes.tell_soon()
 
     def prune(self) -> None:
-        """Remove for good what was deleted a day ago.
+        """Remove for good what was deleted a day ago, and what replicas need no longer.
 
         Raises:
             StoreError: It cannot be removed.
@@ -164,6 +174,8 @@ class SharedDatabase:
         with self.transaction() as connection:
             connection.execute(_LOCK)
             connection.execute(_PRUNE)
+            for statement in _PRUNE_FLEET:
+                connection.execute(statement)
 
     def close(self) -> None:
         """Write what waits, if the database answers, and close the connections."""
@@ -173,7 +185,7 @@ class SharedDatabase:
     def _newer(self, before: Memory) -> Memory:
         with self.transaction() as connection:
             rows = connection.execute(_NEWER, (before.revision,)).fetchall()
-            revision, pruned = rows[0][:2]
+            revision, pruned, self.yard_name = rows[0][:3]
             if revision == before.revision:
                 return before
             if before.revision < pruned:  # deletions may have been missed
@@ -190,4 +202,4 @@ class SharedDatabase:
 
 
 def _records(rows: list[tuple[object, ...]]) -> list[tuple[str, str, str | None, int]]:
-    return [row[2:] for row in rows if row[2] is not None]  # type: ignore[misc]
+    return [row[3:] for row in rows if row[3] is not None]  # type: ignore[misc]
