@@ -8,6 +8,9 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 QUICK := $(addprefix tests/,core doors features house links records wire) \
   $(wildcard tests/test_*.py)
 SOURCES := src tests $(wildcard scripts) $(wildcard bench)
+# Python keeps what it compiled, whatever the shell says: tests start hundreds of programs, and each
+# would compile every source again.
+export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .PHONY: help up test quick coverage test-clients first-call launchers test-executors test-fleet test-image test-k8s test-ui check format docs conformance bench flows stress lock clean
