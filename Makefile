@@ -13,7 +13,7 @@ SOURCES := src tests $(wildcard scripts) $(wildcard bench)
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help up test quick coverage test-clients first-call launchers test-executors test-fleet test-image test-k8s test-ui check format docs conformance bench flows stress lock clean
+.PHONY: help up test quick coverage test-clients first-call launchers test-executors test-fleet test-image test-k8s test-ui check format docs conformance bench flows stress lock manifests clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -94,6 +94,9 @@ stress: $(VENV)/.dev ## the announce file in a storm of writers, servers shared 
 
 lock: ## resolve the dependencies again (ARGS=--upgrade for newer ones)
 	@PYTHON=$(PYTHON) scripts/lock.sh $(ARGS)
+
+manifests: ## render the Helm chart to deploy/kubernetes/ (builds Helm with Go, where there is none)
+	@$(PYTHON) scripts/manifests.py
 
 clean: ## remove everything that was made here
 	rm -rf $(VENV) .cache .hypothesis .ruff_cache build dist node_modules site src/*.egg-info
