@@ -144,3 +144,24 @@ async def tokens(record: Recorder) -> None:
         await yard.ask("GET", path)
         await yard.ask("DELETE", f"{path}/ci")
         await yard.ask("DELETE", f"{path}/ci")
+
+
+async def transfer(record: Recorder) -> None:
+    """The yard as one document."""
+    path = "/api/v1/apply"
+    profiles = {"dev": {"allow": ["one"], "hide": ["one/env"]}}
+    document = {
+        "version": 1,
+        "servers": {"one": {"url": "http://127.0.0.1:9/mcp"}},
+        "profiles": profiles,
+        "lists": {"codex": {"enabled": True, "servers": {"one": {"server": "one"}}}},
+        "executors": {"box": {"type": "docker", "host": "tcp://127.0.0.1:9"}},
+    }
+    async with record.yard() as yard:
+        await yard.ask("POST", f"{path}?dry_run=true", document)
+        await yard.ask("POST", path, document)
+        await yard.ask("POST", path, document)
+        await yard.ask("GET", "/api/v1/export")
+        await yard.ask("POST", f"{path}?prune=true", {"version": 1, "profiles": {}})
+        await yard.ask("POST", path, {"version": 2, "profiles": {"a": {"alow": []}}, "more": {}})
+        await yard.ask("POST", path, document, If_Match='"another"')

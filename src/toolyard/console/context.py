@@ -108,11 +108,16 @@ class CliContext:
         return hub
 
     def run(
-        self, operation: Operation[Order, Answer], order: Order, patience: float | None = None
+        self,
+        operation: Operation[Order, Answer],
+        order: Order,
+        patience: float | None = None,
+        version: str = "",
     ) -> Answer:
         """Carry out an operation: in the running hub, or here where none runs and files are enough.
 
         `patience` is the time, in seconds, that a hub has to answer; a usual one if not given.
+        With `version`, an order is refused if what it changes is no longer at that version.
 
         Raises:
             CommandError: It needs a hub and none is running, or the hub refused it.
@@ -124,8 +129,8 @@ class CliContext:
 
         hub = self.hub_of_config
         if hub is None and operation.needs is Needs.FILES:
-            return run_here(self.settings, operation, order)
-        return (hub or self.need_hub()).run(operation, order, patience or PATIENCE)
+            return run_here(self.settings, operation, order, version)
+        return (hub or self.need_hub()).run(operation, order, patience or PATIENCE, version)
 
     def run_here(self, operation: Operation[Order, Answer], order: Order) -> Answer:
         """Carry out an operation in this process, also beside a running hub.

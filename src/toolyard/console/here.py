@@ -5,23 +5,43 @@ from __future__ import annotations
 import asyncio
 import importlib
 from collections.abc import Iterable
+from dataclasses import replace
 
 from toolyard.board import Board
 from toolyard.feature import Feature
 from toolyard.operation import Answer, Operation, Order
 from toolyard.records.follow import Follower
-from toolyard.records.places import open_places
+from toolyard.records.places import RecordPlaces, open_places
+from toolyard.records.state import State
 from toolyard.settings import Settings
-from toolyard.yard import Parts, Yard
+from toolyard.yard import ANY_VERSION, Parts, Yard
 
 
-def run_here(settings: Settings, operation: Operation[Order, Answer], order: Order) -> Answer:
-    """Carry out an operation that needs files alone."""
-    return asyncio.run(_run(settings, operation, order))
+def run_here(
+    settings: Settings, operation: Operation[Order, Answer], order: Order, version: str = ""
+) -> Answer:
+    """Carry out an operation that needs files alone; with `version`, if that is still the one."""
+    return asyncio.run(_run(settings, operation, order, version))
 
 
-async def _run(settings: Settings, operation: Operation[Order, Answer], order: Order) -> Answer:
-    return await operation.run(open_yard(settings, operation.package), order)
+async def _run(
+    settings: Settings, operation: Operation[Order, Answer], order: Order, version: str
+) -> Answer:
+    yard = open_yard(settings, operation.package)
+    expected = frozenset({version}) if version else ANY_VERSION
+    try:
+        return await operation.run(replace(yard, expected=expected), order)
+    finally:
+        _close(yard)
+
+
+def _close(yard: Yard) -> None:
+    """Let go of the databases that were opened."""
+    shared = yard.part(RecordPlaces).shared
+    if shared is not None:
+        shared.close()
+    if State in yard.parts and (database := yard.part(State).database) is not None:
+        database.close()
 
 
 def open_yard(settings: Settings, package: str) -> Yard:

@@ -32,6 +32,7 @@ from toolyard.features import (
     sharing,
     tokens,
     tools,
+    transfer,
 )
 
 FEATURES: Final[tuple[Feature, ...]] = (
@@ -58,5 +59,6 @@ FEATURES: Final[tuple[Feature, ...]] = (
     secrets.FEATURE,
     auth.FEATURE,
     lock.FEATURE,
+    transfer.FEATURE,
 )
 """In the order in which the help lists their commands."""

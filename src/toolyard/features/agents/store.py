@@ -72,6 +72,11 @@ class AgentStore:
         except StoreError as error:
             self.records = AgentRecords(NEVER, problems=(_failed(error),))
 
+    @property
+    def is_open(self) -> bool:
+        """True if there is a database to read and write."""
+        return self._rows is not None
+
     def load(self) -> AgentRecords:
         """Read what changed since it was read last.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
@@ -29,6 +29,7 @@ from toolyard.core.model import (
 from toolyard.core.parts import LOOSE, loose_hash, part_hash, parts_of
 from toolyard.core.problems import ProblemCode
 from toolyard.features.approvals.approved import ServerApprovals
+from toolyard.features.approvals.launches import changed_launch, not_locked, unknown_launch
 from toolyard.features.approvals.model import New, judge, offers_hash
 from toolyard.features.approvals.store import ApprovalStore
 from toolyard.records.state import RESTORE
@@ -110,20 +111,20 @@ class Approvals:
         mark, name = launch_mark(server), str(server.id)
         if self._rules.lock is not None:
             locked = self._rules.lock.get(name)
-            return None if locked and locked.launch == mark else _not_locked(server.id, locked)
+            return None if locked and locked.launch == mark else not_locked(server.id, locked)
         if self._store is None:
             return None
         try:
             approved = self._store.launches.get(name)
             if approved:
                 is_approved = mark in (approved, self._store.launches.reread(name))
-                return None if is_approved else _changed_launch(server.id)
+                return None if is_approved else changed_launch(server.id)
             if self._rules.trusts_first:
                 self._store.launches.note_first(name, mark)
                 return None
         except StoreError as error:
             log.error("a launch cannot be compared", extra={"server": name, "why": str(error)})
-        return _unknown_launch(server.id)
+        return unknown_launch(server.id)
 
     def _held(
         self, id_: ServerId, parts: Mapping[Part, bytes], *, observed: bool, again: bool = False
@@ -246,9 +247,7 @@ class Approvals:
             NotOursError: The lock file decides alone.
             StoreError: It cannot be written down.
         """
-        if self._rules.lock is not None:
-            hint = "write the lock file anew, or start the hub without --frozen"
-            raise NotOursError("the hub is frozen: its lock file says what is approved", hint)
+        self._refuse_frozen()
         name, store = str(entry.server.id), self._need()
         offered = parts_of(entry.offers, entry.peer)
         chosen = {part: raw for part, raw in offered.items() if not parts or part in parts}
@@ -283,6 +282,44 @@ class Approvals:
                 judgement = self.judge_again(entry)
                 if (judgement.held, judgement.problem) != (entry.held, _launch_waits(entry)):
                     board.post(judgement)
+
+    def adopt(
+        self,
+        id_: ServerId,
+        parts: Mapping[Part, bytes],
+        *,
+        loose: Collection[Part] = (),
+        launch: str = "",
+        by: str = "",
+    ) -> None:
+        """Approve definitions that a person read elsewhere, and a launch by its fingerprint.
+
+        Others that were approved stay so. Of what is `loose`, descriptions and titles may change.
+
+        Raises:
+            NotOursError: The lock file decides alone.
+            StoreError: It cannot be written down.
+        """
+        self._refuse_frozen()
+        store = self._need()
+        store.approve(str(id_), parts, loose=loose, by=by)
+        if launch:
+            store.launches.approve(str(id_), launch, by=by)
+
+    def approved_launch(self, id_: ServerId) -> str:
+        """Return the fingerprint of the approved way to start a server; empty if there is none."""
+        return self._store.launches.get(str(id_)) if self._store is not None else ""
+
+    def launch_waits(self, server: Server) -> bool:
+        """Return whether a server is declared to be started in another way than was approved."""
+        approved = self.approved_launch(server.id)
+        judged = self._rules.judges_launch(server.id.source)
+        return judged and approved not in ("", launch_mark(server))
+
+    def _refuse_frozen(self) -> None:
+        if self._rules.lock is not None:
+            hint = "write the lock file anew, or start the hub without --frozen"
+            raise NotOursError("the hub is frozen: its lock file says what is approved", hint)
 
     def approve_launch(self, server: str, launch: str) -> None:
         """Approve how a server is started, given the fingerprint of it.
@@ -336,31 +373,3 @@ def launch_mark(server: Server) -> str:
 def _launch_waits(entry: Entry) -> Problem | None:
     problem = entry.server.problem
     return problem if problem is not None and problem.code == ProblemCode.PIN_LAUNCH else None
-
-
-def _changed_launch(id_: ServerId) -> Problem:
-    return Problem(
-        ProblemCode.PIN_LAUNCH,
-        f"the way {id_.name!r} is started was changed outside of toolyard",
-        f"look with: toolyard approve {id_.name} --dry-run; then: toolyard approve {id_.name}",
-        subject=str(id_),
-    )
-
-
-def _unknown_launch(id_: ServerId) -> Problem:
-    return Problem(
-        ProblemCode.PIN_LAUNCH,
-        f"nothing tells how {id_.name!r} was started when it was approved",
-        f"look with: toolyard approve {id_.name} --dry-run; then: toolyard approve {id_.name}",
-        subject=str(id_),
-    )
-
-
-def _not_locked(id_: ServerId, locked: Locked | None) -> Problem:
-    what = "is started in another way than the lock file has it"
-    return Problem(
-        ProblemCode.PIN_LOCK,
-        f"{id_.name!r} {what if locked else 'is not in the lock file'}, and the hub is frozen",
-        "see: toolyard lock --check",
-        subject=str(id_),
-    )

@@ -46,6 +46,8 @@ class PutApp(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     path: str = "/mcp"
     misses: int = MISSES
     """Scans in a row that must miss a variant until it leaves."""
+    enabled: bool = True
+    """It is looked for."""
 
     def app(self) -> App:
         """Return the app it describes.

@@ -52,6 +52,20 @@ class AdditionCodec:
         )
 
 
+def check_values(values: Mapping[str, str]) -> None:
+    """See that variables of these names can be given these values.
+
+    Raises:
+        ConfigError: One cannot.
+    """
+    for key, value in values.items():
+        if not _VARIABLE.fullmatch(key) or "\0" in value:
+            raise DefinitionError(
+                f"{key[:80]!r} cannot be given a value",
+                "use letters, digits and '_' in its name, and no NUL in the value",
+            )
+
+
 class AddedFile:
     """The added servers; while they cannot be read, what was last read stands."""
 
@@ -86,12 +100,7 @@ class AddedFile:
             ConfigError: A value cannot be used, or the file cannot be read as JSON.
             StoreError: The file cannot be read or written.
         """
-        for key, value in values.items():
-            if not _VARIABLE.fullmatch(key) or "\0" in value:
-                raise DefinitionError(
-                    f"{key[:80]!r} cannot be given a value",
-                    "use letters, digits and '_' in its name, and no NUL in the value",
-                )
+        check_values(values)
 
         def joined(before: Addition | None) -> Addition:
             old = () if before is None else before.values

@@ -123,12 +123,10 @@ async def get_executor(yard: Yard, order: ExecutorName) -> ExecutorRow:
 async def put_executor(yard: Yard, order: PutExecutor) -> Ordered:
     """Name it."""
     site = order.executor()
-    try:
-        yard.part(Sites).make(site)
-    except StartError as error:
-        raise ConfigError(str(error), error.hint) from error
+    if yard.is_live:
+        _check_usable(yard.part(Sites), site)
     await asyncio.to_thread(yard.part(AgentStore).put_site, site)
-    yard.part(ExecutorReach).forget(site.name)
+    _forget_reach(yard, site.name)
     noticed = await yard.seen(lambda picture: picture.roster.sites.get(site.name) == site)
     return Ordered(order.name, noticed)
 
@@ -138,7 +136,7 @@ async def remove_executor(yard: Yard, order: ExecutorName) -> Ordered:
     """Forget it."""
     name = find_executor(yard.snapshot, order.name).name
     await asyncio.to_thread(yard.part(AgentStore).remove_site, name)
-    yard.part(ExecutorReach).forget(name)
+    _forget_reach(yard, name)
 
     def is_gone(picture: Snapshot) -> bool:
         return name not in picture.roster.sites
@@ -155,6 +153,23 @@ async def test_executor(yard: Yard, order: TestExecutor) -> TestRow:
     trial = await yard.part(Sites).try_out(where, Placement(image=order.image), port)
     steps = [StepTaken(text, round(seconds, 3)) for text, seconds in trial.steps]
     return TestRow(not trial.failed, steps, trial.failed, trial.hint, list(trial.notes))
+
+
+def _check_usable(sites: Sites, site: Site) -> None:
+    """See that this hub has what an executor needs.
+
+    Raises:
+        ConfigError: It lacks something.
+    """
+    try:
+        sites.make(site)
+    except StartError as error:
+        raise ConfigError(str(error), error.hint) from error
+
+
+def _forget_reach(yard: Yard, name: str) -> None:
+    if yard.is_live:
+        yard.part(ExecutorReach).forget(name)
 
 
 def _row(yard: Yard, site: Site) -> ExecutorRow:

@@ -120,7 +120,7 @@ async def preview_policy(yard: Yard, order: PreviewPolicy) -> Preview:
     policy = None if order.reset else read_policy(order.body)
     # Every agent is resolved twice, so it is done beside the loop.
     changes = await asyncio.to_thread(compare_plans, before, executor, policy, resolutions.imagine)
-    return Preview(executor, [_change_row(change) for change in changes])
+    return Preview(executor, [change_row(change) for change in changes])
 
 
 def _row(roster: Roster, executor: str) -> PolicyRow:
@@ -128,6 +128,7 @@ def _row(roster: Roster, executor: str) -> PolicyRow:
     return PolicyRow(executor, roster.kind(executor), policy_of, write_policy(policy))
 
 
-def _change_row(change: PlanChange) -> PlanChangeRow:
+def change_row(change: PlanChange) -> PlanChangeRow:
+    """Return a change of plans as an answer tells it."""
     gained, lost, changed = list(change.gained), list(change.lost), list(change.changed)
     return PlanChangeRow(change.agent, change.executor, gained, lost, changed)

@@ -22,6 +22,11 @@ class PlanChange:
     lost: tuple[str, ...]
     changed: tuple[str, ...]
 
+    @property
+    def is_any(self) -> bool:
+        """True if something differs."""
+        return bool(self.gained or self.lost or self.changed)
+
 
 def compare_plans(
     before: Resolver, executor: str, policy: Policy | None, resolve: Resolve
@@ -53,18 +58,21 @@ def _compare_all(
     changes = []
     for agent in sorted(listed & roster.agents.keys()):
         for place in places:
-            change = _compare(resolve(before, agent, place), resolve(after, agent, place))
-            if change.gained or change.lost or change.changed:
+            plans = resolve(before, agent, place).plans, resolve(after, agent, place).plans
+            change = compare_resolutions(agent, place, *plans)
+            if change.is_any:
                 changes.append(change)
     return changes
 
 
-def _compare(before: Resolution, after: Resolution) -> PlanChange:
-    old = {plan.name: plan for plan in before.plans}
-    new = {plan.name: plan for plan in after.plans}
+def compare_resolutions(
+    agent: str, executor: str, before: Iterable[Plan], after: Iterable[Plan]
+) -> PlanChange:
+    """Return the difference between the plans of an agent with an executor before and after."""
+    old, new = {plan.name: plan for plan in before}, {plan.name: plan for plan in after}
     return PlanChange(
-        after.agent,
-        after.executor,
+        agent,
+        executor,
         tuple(name for name in new if name not in old),
         tuple(name for name in old if name not in new),
         tuple(name for name in new if name in old and _facts(old[name]) != _facts(new[name])),

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from toolyard.core.errors import ConfigError
 from toolyard.core.fields import FaultsError
+from toolyard.core.jsontypes import JsonObject
 from toolyard.core.model import Problem, Server, ServerId
 from toolyard.core.problems import ProblemCode
 from toolyard.core.server_entries import LAUNCH_KEYS, TOP_KEYS, read_entry
@@ -42,6 +44,27 @@ def read_servers(
     Of one that is no file, problems name the `place` instead.
     """
     return _Loading(path, document, env, place).run()
+
+
+def check_server_name(name: str) -> None:
+    """See that a server may have that name.
+
+    Raises:
+        ConfigError: It may not.
+    """
+    if not NAME.fullmatch(name):
+        raise ConfigError(f"{name[:80]!r} cannot name a server", NAME_HINT)
+
+
+def read_entries(document: Document) -> JsonObject:
+    """Return the entries of a document by name, good or bad; a name counts where it is first."""
+    entries: JsonObject = {}
+    for top in top_members(document):
+        for member in top.node.members if top.node.kind == "object" else ():
+            last = top.node.member(member.key)
+            assert last is not None
+            entries.setdefault(member.key, _as_written(document, last.node))
+    return entries
 
 
 def top_members(document: Document) -> list[Member]:

@@ -21,9 +21,9 @@ from toolyard.core.names import closest
 from toolyard.core.problems import ProblemCode
 from toolyard.core.server_entries import LAUNCH_KEYS, SWITCH_KEYS, TOP_KEYS, read_entry
 from toolyard.features.servers.reading import (
-    NAME,
-    NAME_HINT,
     LoadedServers,
+    check_server_name,
+    read_entries,
     read_servers,
     top_members,
 )
@@ -118,6 +118,15 @@ class ServersFile:
             raise _unknown(name, document)
         return _plain(member)
 
+    def entries(self) -> JsonObject:
+        """Return all entries by name, good or bad, with numbers among texts as they are written.
+
+        Raises:
+            ConfigError: The file cannot be read as JSON.
+            StoreError: The file cannot be read.
+        """
+        return read_entries(self._parse())
+
     def has(self, name: str) -> bool:
         """Return whether the file has an entry of that name, be it good or bad.
 
@@ -138,7 +147,7 @@ class ServersFile:
             ConfigError: The name or the entry cannot be used, or the file cannot be read as JSON.
             StoreError: The file cannot be read or written.
         """
-        _check_name(name)
+        check_server_name(name)
 
         def edit(data: bytes, top: str, member: Member | None) -> bytes:
             before = _plain(member) if member else {}
@@ -275,11 +284,6 @@ def _unknown(name: str, document: Document) -> UnknownNameError:
     return UnknownNameError(
         f"no server '{name}' in the file", f"there are: {listed}" if names else "there are none"
     )
-
-
-def _check_name(name: str) -> None:
-    if not NAME.fullmatch(name):
-        raise ConfigError(f"{name[:80]!r} cannot name a server", NAME_HINT)
 
 
 def _check(name: str, entry: Entry) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 from toolyard.core.model import Command, Endpoint, Pairs
 from toolyard.records.secrets.mask import (
@@ -54,6 +54,23 @@ class _Taker:
         for word in words:
             yield self._word(word, flag)
             flag = word if word.startswith("-") and "=" not in word else ""
+
+    def json(self, name: str, value: Any) -> Any:
+        if isinstance(value, str):
+            return self.text(name, value)
+        if isinstance(value, dict):
+            return {key: self.json(key, member) for key, member in value.items()}
+        return self._items(name, value) if isinstance(value, list) else value
+
+    def _items(self, name: str, items: list[Any]) -> list[Any]:
+        """The items of a list; those of a command may be secrets for the flag before them."""
+        words = tuple("" if isinstance(item, dict | list) else str(item) for item in items)
+        return [
+            self.json(name, item)
+            if isinstance(item, dict | list)
+            else (item if shown == word else shown)
+            for item, word, shown in zip(items, words, self.words(words), strict=True)
+        ]
 
     def text(self, name: str, text: str) -> str:
         """A text without its secrets; `name` is what it stands under."""
@@ -114,6 +131,14 @@ def take_secrets(endpoint: Endpoint, stand_in: StandIn) -> Endpoint:
         return replace(endpoint, argv=argv, env=taker.pairs(endpoint.env))
     url = taker.text("", endpoint.url)
     return replace(endpoint, url=url, headers=taker.pairs(endpoint.headers))
+
+
+def take_from_json(value: Any, stand_in: StandIn, name: str = "") -> Any:
+    """Return JSON with `stand_in` in place of every secret that is plain in it.
+
+    `name` is what all of it stands under.
+    """
+    return _Taker(stand_in).json(name, value)
 
 
 def _is_secret(name: str, text: str) -> bool:

@@ -1,0 +1,93 @@
+"""Yards on every engine, without a hub: their documents written and applied."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.fixtures.postgres import PostgresServer
+from toolyard.console.here import run_here
+from toolyard.features.transfer.model import AppliedDocument, plain_document
+from toolyard.features.transfer.operations import ApplyDocument, apply_document, export_yard
+from toolyard.operation import NoInput
+from toolyard.settings import Settings, read_settings
+
+Json = dict[str, Any]
+
+WHOLE: Json = {
+    "version": 1,
+    "servers": {
+        "git": {"command": "git-mcp", "args": ["-p", "1.10"], "env": {"LEVEL": "1"}},
+        "web": {"url": "http://127.0.0.1:9/mcp", "disabled": True, "timeout": 3},
+    },
+    "definitions": {
+        "shop": {"name": "shop", "description": "Sells.", "runtime": {"command": "shop-mcp"}},
+    },
+    "catalog": {"shop": {"enabled": True, "values": {"SHOP": "here"}}},
+    "profiles": {"review": {"allow": ["git"], "hide": ["git/push"]}},
+    "agents": {"mine": {"transports": ["stdio", "http"], "title": "Mine"}},
+    "lists": {
+        "codex": {"enabled": True, "servers": {"git": {"mode": "auto", "server": "git"}}},
+        "mine": {
+            "enabled": True,
+            "servers": {
+                "own": {"type": "stdio", "command": "own", "args": ["x"], "mode": "auto"},
+            },
+            "meta": {"own": {"description": "My own"}},
+        },
+    },
+    "overrides": {"codex/box": {"servers": {"git": None}}},
+    "policies": {"docker": {"deny": ["web"]}},
+    "executors": {"box": {"type": "docker", "host": "tcp://127.0.0.1:9"}},
+    "quirks": {"cursor": {"most_tools": 40}},
+    "apps": {"demo": {"variants": {"dev": 4123}, "title": "Demo", "match": "demo", "path": "/mcp"}},
+    "approvals": {
+        "git@configured": {
+            "launch": True,
+            "instructions": "Be kind.",
+            "tools": {"log": {"name": "log", "inputSchema": {"type": "object"}}},
+            "any_text": ["tools/log"],
+        },
+        "shop@catalog": {"launch": True},
+    },
+}
+"""A document with something in every section."""
+
+
+@dataclass(frozen=True, slots=True)
+class HublessYard:
+    """A yard that no hub runs on."""
+
+    settings: Settings
+
+    def export(self) -> Json:
+        """The document of it."""
+        return plain_document(run_here(self.settings, export_yard, NoInput()).answer.document)
+
+    def notes(self) -> list[str]:
+        """The sentences about what the document does not hold."""
+        return run_here(self.settings, export_yard, NoInput()).answer.notes
+
+    def apply(self, document: Any, version: str = "", **flags: bool) -> AppliedDocument:
+        """Apply a document."""
+        order = ApplyDocument(document, **flags)
+        return run_here(self.settings, apply_document, order, version).answer
+
+    @property
+    def version(self) -> str:
+        """The mark of its present state."""
+        return run_here(self.settings, export_yard, NoInput()).version
+
+
+def yard_in(folder: Path, postgres: PostgresServer | None = None) -> HublessYard:
+    """An empty yard: in files and SQLite, or in a schema of its own."""
+    env = {"TOOLYARD_HOME": str(folder)}
+    if postgres is not None:
+        env |= postgres.new_yard().environment
+    return HublessYard(read_settings({}, env))
+
+
+def named(applied: AppliedDocument) -> list[str]:
+    """The changes as `action section/name`."""
+    return [f"{change.action} {change.section}/{change.name}" for change in applied.changes]
