@@ -213,8 +213,8 @@ async def test_a_policy_says_whose_plans_change_before_it_is_saved(
             await write(page, kitchen={"server": "kitchen"})
             await page.goto(f"{hub.url}/ui/policies/docker")
             await page.click("text=Only HTTP and SSE")
-            await page.uncheck("text=The hub may stand in")
-            changes = page.locator("section[aria-label='Whose plans change']")
+            await page.uncheck("text=Let sessions share a stdio server")
+            changes = page.locator("section[aria-label='Changed plans']")
             await changes.locator("li", has_text="codex").locator("text=loses").wait_for()
             said = await order(page, "GET", "/policies/docker")
             assert said["policy"]["allow_stdio"] is True
@@ -225,7 +225,7 @@ async def test_a_policy_says_whose_plans_change_before_it_is_saved(
             assert said["policy"]["allow_stdio"] is False
 
             await page.click("button:has-text('Undo')")
-            await page.wait_for_selector("text=what holds is the default")
+            await page.wait_for_selector("text=Its policy: the default.")
 
 
 async def test_a_policy_that_changes_elsewhere_is_seen_and_takes_nothing_away(

@@ -37,7 +37,7 @@ async def test_a_client_is_connected_after_its_difference_was_seen_and_undone(
             await page.wait_for_selector("[aria-label='Disconnect Cursor']")
             assert "toolyard" in json.loads(file.read_text())["mcpServers"]
 
-            await page.click("[aria-label='Undo connected cursor']")
+            await page.click("[aria-label='Undo connected Cursor']")
             await page.click("button:has-text('Undo it')")
             await page.wait_for_selector("[aria-label='Connect Cursor']")
             assert json.loads(file.read_text()) == {"mcpServers": {}}
@@ -281,13 +281,13 @@ async def test_an_executor_keeps_its_limits_when_something_else_of_it_is_changed
             await page.fill("#executor-name", "box")
             await page.fill("#executor-running", "5")
             await page.fill("#executor-memory", "0")
-            await page.click("button:has-text('Name it')")
+            await page.click("button:has-text('Add it')")
             card = page.locator("[aria-label='box']")
             await card.locator("text=5 servers, any MB").wait_for()
 
             await card.locator("button:has-text('Change')").click()
             await page.fill("#executor-host", "tcp://box:2376")
-            await page.click("button:has-text('Change it')")
+            await page.click("button.main:has-text('Save')")
             await card.locator("text=tcp://box:2376").wait_for()
             [row] = json.loads(hub.get("/api/v1/executors")[1])["executors"]
             assert (row["running_limit"], row["memory_limit"]) == (5, 0)

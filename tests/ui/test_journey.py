@@ -99,7 +99,7 @@ async def break_and_mend(page: Any) -> None:
     await row.locator(".why", has_text="/nowhere/at/all").wait_for()
     await row.locator("th a").click()
     await page.click("a:has-text('Edit')")
-    await expect(page.locator("#entry-env")).to_have_value("MODE=[secret]")
+    await expect(page.locator("#entry-env")).to_have_value("MODE=slow")
     await page.fill("#entry-command", command)
     await page.click("button.main:has-text('Save')")
     await page.wait_for_selector(".light.ready")
@@ -156,7 +156,7 @@ async def connect_and_undo(page: Any, codex: Path) -> None:
     await panel.locator("button.main").click()
     await page.wait_for_selector("[aria-label='Disconnect Codex']")
     assert "toolyard" in codex.read_text()
-    await page.click("[aria-label='Undo connected codex']")
+    await page.click("[aria-label='Undo connected Codex']")
     await page.click("button:has-text('Undo it')")
     await page.wait_for_selector("[aria-label='Connect Codex']")
     assert codex.read_bytes() == before

@@ -22,7 +22,7 @@ async def test_a_setting_says_where_its_value_comes_from(browser: Any, home: Pat
             await page.goto(f"{hub.url}/ui/settings")
             row = page.locator("tr", has=page.locator("th:has-text('history_days')"))
             assert "TOOLYARD_HISTORY_DAYS" in await row.inner_text()
-            assert await row.locator("td").first.inner_text() == "7"
+            assert await row.locator("td").first.inner_text() == "7 days"
             await page.fill("#find-setting", "history_rows")
             await row.wait_for(state="detached")
             await page.fill("#find-setting", "")

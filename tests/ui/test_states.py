@@ -102,7 +102,7 @@ async def clash(page: Any, hub: RunningHub) -> None:
 async def connect(page: Any, hub: RunningHub) -> None:
     await page.goto(f"{hub.url}/ui/clients")
     await page.click("summary:has-text('For a client that is not listed')")
-    await page.click("summary:has-text('Others')")
+    await page.click("summary:has-text('Not found')")
     await page.click("[aria-label='Connect Codex']")
     await page.wait_for_selector("[aria-label='Connect Codex'] .after")
 

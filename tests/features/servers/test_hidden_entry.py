@@ -40,6 +40,42 @@ def test_references_and_ordinary_words_stay_readable() -> None:
     assert hide_entry(entry) == entry
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("DEBUG", "true"),
+        ("MAX_RETRIES", "3"),
+        ("LOG_LEVEL", "debug"),
+        ("NODE_ENV", "production"),
+        ("DATA_DIR", "/srv/data/files"),
+        ("REDIS_HOST", "localhost:6379"),
+        ("NOTHING", ""),
+    ],
+)
+def test_a_variable_that_is_plainly_a_setting_stays_readable(name: str, value: str) -> None:
+    entry = {"command": "c", "env": {name: value}}
+    assert hide_entry(entry) == entry
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("PASSWORD", "true"),
+        ("DB_PASS", "123"),
+        ("PIN", "1234"),
+        ("LOGIN", "hunter2"),
+        ("TOKEN_PATH", "/srv/token"),
+        ("PROXY_HOST", "me:fake@proxy"),
+        ("HOOK_PATH", "/services/T0/fake4fake4fake4fake4"),
+        ("LONG_NUMBER", "123456"),
+        ("API_MODE", "fake4fake4fake4fake4"),
+    ],
+)
+def test_a_variable_that_may_be_a_secret_is_hidden(name: str, value: str) -> None:
+    assert hide_entry({"env": {name: value}}) == {"env": {name: "[secret]"}}
+    assert hide_entry({"headers": {"X-Mode": "fast"}}) == {"headers": {"X-Mode": "[secret]"}}
+
+
 def test_what_was_typed_over_counts_and_what_moved_is_found() -> None:
     before = {"command": "c", "args": ["--token", "one", "--key", "two"], "env": {"A": "x"}}
     edited = {

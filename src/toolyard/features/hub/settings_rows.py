@@ -24,6 +24,8 @@ class SettingRow(msgspec.Struct, frozen=True):
     origin: Origin
     variable: str
     text: str
+    unit: str = ""
+    """What a number of it counts: `s`, `MB`, `bytes`, `days`, ..."""
 
 
 class SettingList(msgspec.Struct, frozen=True):
@@ -37,13 +39,15 @@ def setting_row(setting: Setting, settings: Settings, env: Mapping[str, str]) ->
     value = getattr(settings, setting.name)
     origin = _origin(setting, value, env)
     shown = None if setting.is_secret else _shown(value)
-    return SettingRow(setting.name, shown, origin, setting.variable, setting.text)
+    return SettingRow(setting.name, shown, origin, setting.variable, setting.text, setting.unit)
 
 
 def _shown(value: Any) -> Value:
     if isinstance(value, tuple):
         return list(value)
-    return value if isinstance(value, int | float | str | None) else str(value)
+    if value is None:
+        return ""
+    return value if isinstance(value, int | float | str) else str(value)
 
 
 def _origin(setting: Setting, value: Any, env: Mapping[str, str]) -> Origin:

@@ -13,8 +13,11 @@ from toolyard.records.secrets.mask import (
     is_reference,
     is_secret_name,
 )
+from toolyard.records.secrets.plain_secrets import is_plain_setting
 
-PAIRS: Final = ("env", "environment", "headers")
+VARIABLES: Final = ("env", "environment")
+"""Of these, every value is hidden that is neither a reference nor plainly a setting."""
+HEADERS: Final = "headers"
 """Of these, every value is hidden that is no reference: any of them may be a secret."""
 
 
@@ -37,7 +40,7 @@ def fill_entry(entry: JsonObject, before: JsonObject) -> JsonObject:
 
 def _hide(name: str, value: Any) -> Any:
     if isinstance(value, dict):
-        hide = _hide_pair if name in PAIRS else _hide
+        hide = _hide_variable if name in VARIABLES else _hide_header if name == HEADERS else _hide
         return {key: hide(key, member) for key, member in value.items()}
     if isinstance(value, list):
         return _hide_list(name, value)
@@ -46,7 +49,12 @@ def _hide(name: str, value: Any) -> Any:
     return HIDDEN if value and is_secret_name(name) else hide_in_addresses(value)
 
 
-def _hide_pair(name: str, value: Any) -> Any:
+def _hide_variable(name: str, value: Any) -> Any:
+    is_plain = isinstance(value, str) and is_plain_setting(name, value)
+    return value if is_plain else _hide_header(name, value)
+
+
+def _hide_header(name: str, value: Any) -> Any:
     return value if is_reference(str(value)) else HIDDEN
 
 

@@ -21,6 +21,12 @@ from toolyard.records.secrets.mask import (
 
 PACKAGE: Final = re.compile(r"@[\w.-]+/[\w.-]+(?:@[\w.^~-]+)?|[\w.-]+(?:==|@)\d[\w.-]*")
 """With a scope or a version, which no key has."""
+_SWITCH: Final = re.compile(r"true|false|yes|no|on|off|[0-9]{1,5}", re.IGNORECASE)
+_SETTING: Final = re.compile(
+    "(?:.*_)?(?:MODE|LEVEL|ENV|REGION|LANG|LOCALE|TZ|PORT|HOST|TIMEOUT|DIR|FOLDER|PATH|FORMAT)"
+)
+_DOUBTFUL: Final = ("PASS", "PIN", "OTP", "CODE", "SALT", "SEED")
+"""Parts of names under which even a number may be a secret."""
 
 
 def is_plain_secret(name: str, value: str) -> bool:
@@ -28,6 +34,22 @@ def is_plain_secret(name: str, value: str) -> bool:
     if not value.strip() or is_reference(value):
         return False
     return is_secret_name(name) or looks_random(value)
+
+
+def is_plain_setting(name: str, value: str) -> bool:
+    """Tell whether a variable is plainly no secret: a switch, a number, or named as settings are.
+
+    Where there is doubt it is not, because any word may be a password.
+    """
+    if is_plain_secret(name, value) or any(part in name.upper() for part in _DOUBTFUL):
+        return False
+    if not value or _SWITCH.fullmatch(value):
+        return True
+    parts = re.split(r"[/\\:;,\s]", value)
+    is_doubtful = any(mark in value for mark in "@?&=") or any(
+        map(looks_random, filter(None, parts))
+    )
+    return not is_doubtful and _SETTING.fullmatch(name.upper()) is not None
 
 
 def find_plain_secrets(endpoint: Endpoint) -> Iterator[tuple[str, str]]:

@@ -7,7 +7,14 @@ export const quiet = (...kids) => h("p", { class: "quiet" }, ...kids);
 export const small = (...kids) => h("span", { class: "quiet" }, ...kids);
 export const under = (...kids) => h("span", { class: "quiet under" }, ...kids);
 export const tag = (...kids) => h("span", { class: "tag" }, ...kids);
-export const top = (title, ...kids) => h("div", { class: "top" }, h("h1", null, title), ...kids);
+// The head of a page: its title, a sentence below it, and beside them what can be done.
+export const top = (title, lead, ...actions) =>
+  h(
+    "div",
+    { class: "top" },
+    h("div", null, h("h1", null, title), lead ? quiet(lead) : null),
+    ...actions,
+  );
 // The way to a page: pairs of an address and its words.
 export const crumbs = (...way) =>
   h(

@@ -3,6 +3,7 @@
 import { h } from "./dom.js";
 import { segment } from "./store.js";
 import { button, link, orderAll, run } from "./parts.js";
+import { visible } from "./words.js";
 import { serverPath } from "./paths.js";
 
 const TOGETHER = {
@@ -20,6 +21,13 @@ function causeOf(server) {
 function withoutName(text, { alias, name }, instead) {
   const quoted = [alias, name].flatMap((word) => [`'${word}'`, `"${word}"`]);
   return quoted.reduce((words, word) => words.replaceAll(word, instead), text);
+}
+
+// A problem where the server is named beside it.
+export function problemWords(problem, server) {
+  const words = withoutName(problem.text, server, server.alias);
+  const name = `${server.alias}: `;
+  return visible(words.startsWith(name) ? words.slice(name.length) : words);
 }
 
 /**

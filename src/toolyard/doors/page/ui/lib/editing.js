@@ -75,7 +75,7 @@ export function check(words, on, change) {
   );
 }
 
-// Tables and lists as lines of text: `NAME=value`, one a line.
+// Tables and lists as lines of text: `NAME=value`, one per line.
 export function toLines(table, sign = "=") {
   return Object.entries(table || {})
     .map(([key, value]) => `${key}${sign}${value}`)

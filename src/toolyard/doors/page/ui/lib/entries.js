@@ -27,14 +27,14 @@ function definition(server, id, set) {
   if (server.type === "stdio") {
     return [
       line("command", "Command"),
-      lines("args", "Arguments", "One a line."),
-      lines("env", "Environment", "NAME=value, one a line; secrets as ${keyring:name}."),
+      lines("args", "Arguments", "One per line."),
+      lines("env", "Environment", "NAME=value, one per line; secrets as ${keyring:name}."),
       line("cwd", "Folder"),
     ];
   }
   return [
     line("url", "Address", { placeholder: "https://host/mcp" }),
-    lines("headers", "Headers", "Name: value, one a line."),
+    lines("headers", "Headers", "Name: value, one per line."),
   ];
 }
 

@@ -157,7 +157,7 @@ export function entryForm(draft, errors) {
             placeholder: "npx -y @modelcontextprotocol/server-filesystem /data",
             required: true,
           }),
-          many("env", "Environment variables", "NAME=value, one a line."),
+          many("env", "Environment variables", "NAME=value, one per line."),
           text("cwd", "Folder", "Where it is started. Empty: the hub's own."),
         ]
       : [
@@ -166,7 +166,7 @@ export function entryForm(draft, errors) {
             "Transport",
             choice("entry-transport", form.transport, TRANSPORTS, set("transport")),
           ),
-          many("headers", "Headers", "Name: value, one a line."),
+          many("headers", "Headers", "Name: value, one per line."),
         ];
   return h(
     "div",

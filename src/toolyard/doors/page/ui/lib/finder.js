@@ -22,7 +22,7 @@ const ACTIONS = [
   ["add an agent", "/ui/agents#new-agent"],
   ["make a profile", "/ui/profiles#profile-name"],
   ["define an app", "/ui/apps#new-app"],
-  ["name an executor", "/ui/executors#executor-name", "docker, ssh, kubernetes"],
+  ["add an executor", "/ui/executors#executor-name", "docker, ssh, kubernetes"],
   ["copy a snippet", "/ui/clients#snippets", "connect a client that is not listed"],
 ];
 

@@ -99,6 +99,7 @@ export function policyWords(policy) {
   return visible(`${said.join("; ")}.`);
 }
 
+// Whose policy holds for an executor.
 export function ownerWords(row) {
   if (row.policy_of === row.executor) return "its own";
   return row.policy_of === "the default" ? "the default" : `that of ${row.policy_of}`;

@@ -3,7 +3,7 @@
 import { h } from "./dom.js";
 import { quiet } from "./bits.js";
 import { link } from "./parts.js";
-import { mend } from "./causes.js";
+import { mend, problemWords } from "./causes.js";
 import { visible } from "./words.js";
 import { serverPath } from "./paths.js";
 
@@ -26,7 +26,7 @@ export function problems(list, servers = [], label = "Problems") {
             "p",
             { class: "title" },
             server ? [link(serverPath(server.alias), visible(server.alias)), " — "] : null,
-            visible(problem.text),
+            server ? problemWords(problem, server) : visible(problem.text),
           ),
           quiet(visible(problem.hint)),
         ),

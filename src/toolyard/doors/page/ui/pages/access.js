@@ -208,8 +208,11 @@ export function open(place) {
   onPicture(place, load);
   load();
   return () => [
-    top("Tokens", draft ? null : button("New token", () => begin({ ...BLANK }), { class: "main" })),
-    h("p", { class: "quiet lead" }, LEAD),
+    top(
+      "Tokens",
+      LEAD,
+      draft ? null : button("New token", () => begin({ ...BLANK }), { class: "main" }),
+    ),
     fresh ? shown() : null,
     draft ? form() : null,
     h("div", { key: "list" }, list()),

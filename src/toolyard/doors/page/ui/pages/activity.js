@@ -173,6 +173,7 @@ export function open(place) {
     return [
       top(
         "Activity",
+        "",
         h(
           "span",
           { class: "row" },

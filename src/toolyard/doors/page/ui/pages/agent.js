@@ -200,6 +200,7 @@ export function open(place) {
       crumbs("/ui/agents", "Agents"),
       top(
         visible(agent.title),
+        "",
         toggle("enabled", "Give it its servers", list.draft.form.enabled, turn),
       ),
       start(agent),

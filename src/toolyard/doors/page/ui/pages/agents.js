@@ -1,7 +1,7 @@
 // Agents: who is given servers, and a switch for each.
 
 import { h } from "../lib/dom.js";
-import { heads, looking, quiet, submit, top, under } from "../lib/bits.js";
+import { heads, looking, submit, top, under } from "../lib/bits.js";
 import { ask, onPicture, segment } from "../lib/store.js";
 import { button, complain, confirmed, empty, link, run } from "../lib/parts.js";
 import { count, visible } from "../lib/words.js";
@@ -65,7 +65,7 @@ export function open(place) {
       ),
       h(
         "td",
-        null,
+        { "data-label": "Gets servers", class: "whole" },
         toggle(
           `on-${agent.id}`,
           agent.enabled ? "on" : "off",
@@ -75,10 +75,10 @@ export function open(place) {
         ),
       ),
       h("td", { "data-label": "Servers", class: "number" }, agent.servers),
-      h("td", { "data-label": "Takes" }, agent.transports.join(", ")),
+      h("td", { "data-label": "Transports" }, agent.transports.join(", ")),
       h(
         "td",
-        { "data-label": "Differs with" },
+        { "data-label": "Own settings on" },
         agent.overrides.length ? visible(agent.overrides.join(", ")) : "–",
       ),
       h("td", null, agent.own ? button("Forget", () => forget(agent)) : null),
@@ -124,7 +124,7 @@ export function open(place) {
   function table() {
     if (!agents) return looking();
     if (!agents.length) return empty("No agents are known.", h("p", null, "Add one below."));
-    const columns = ["Agent", "Given servers", "Servers", "Takes", "Differs with", ""];
+    const columns = ["Agent", "Gets servers", "Servers", "Transports", "Own settings on", ""];
     return h(
       "table",
       { class: "stack" },
@@ -137,14 +137,11 @@ export function open(place) {
   load();
 
   return () => [
-    top(
-      "Agents",
-      quiet(
-        "An agent gets the servers on its list. A ",
-        link("/ui/clients", "connected client"),
-        " sees all of them.",
-      ),
-    ),
+    top("Agents", [
+      "An agent gets the servers on its list. A ",
+      link("/ui/clients", "connected client"),
+      " sees all of them.",
+    ]),
     table(),
     form(),
   ];

@@ -83,7 +83,7 @@ export function open(place) {
             placeholder: "dev=3400\nstable=3200",
             required: true,
           }),
-          "name=port, one a line.",
+          "name=port, one per line.",
         ),
         h(
           "div",
@@ -233,7 +233,7 @@ export function open(place) {
     return [
       top(
         "Apps",
-        quiet("Programs that run in variants on known ports; each that runs is found by itself."),
+        "Programs that run in several variants, each on a port of its own. The hub finds those that run.",
       ),
       list(apps),
       form(apps),

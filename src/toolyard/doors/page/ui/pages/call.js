@@ -127,6 +127,7 @@ export function open(place) {
       crumbs("/ui/activity", "Activity", callsPath, "Calls"),
       top(
         visible(call.tool),
+        "",
         h(
           "span",
           { class: "row" },

@@ -1,7 +1,7 @@
 // Calls: those that are over, searched and laid out along time.
 
 import { h } from "../lib/dom.js";
-import { heads, looking, quiet, top, under } from "../lib/bits.js";
+import { heads, looking, top, under } from "../lib/bits.js";
 import { ask, listen, segment, state } from "../lib/store.js";
 import { button, complain, empty, link, time } from "../lib/parts.js";
 import { ms, short, visible } from "../lib/words.js";
@@ -78,7 +78,7 @@ export function open(place) {
     return h(
       "div",
       { class: "filters", role: "search", "aria-label": "Calls" },
-      text("text", "Words"),
+      text("text", "Search"),
       field(
         "Server",
         choice("by-server", asked.server, [["", "any"], ...servers], (value) =>
@@ -151,8 +151,8 @@ export function open(place) {
       next
         ? h(
             "p",
-            null,
-            button("Older ones", () => load(next)),
+            { class: "lead" },
+            button("Show older", () => load(next)),
           )
         : null,
     ];
@@ -172,9 +172,8 @@ export function open(place) {
   return () => [
     top(
       "Calls",
-      fresh
-        ? button(`Show ${fresh} newer`, () => load())
-        : quiet(state.hasHistory ? "Finished calls, newest first." : "History is switched off."),
+      state.hasHistory ? "Finished calls, newest first." : "History is switched off.",
+      fresh ? button(`Show ${fresh} newer`, () => load()) : null,
     ),
     filters(),
     h("div", { key: "calls" }, calls ? list() : looking()),

@@ -261,7 +261,7 @@ export function open(place) {
     found?.problems.length ? problems(found.problems) : null,
     h(
       "p",
-      { class: "row", role: "group", "aria-label": "Where to look" },
+      { class: "row finding", role: "group", "aria-label": "Where to look" },
       side("Here", false),
       side("At a registry", true),
       small(found ? count(found.total, "definition") : ""),

@@ -80,6 +80,7 @@ export function open(place) {
     load();
   }
 
+  const titleOf = (name) => clients.find(({ client }) => client === name)?.title || name;
   const at = (client) => `/clients/${segment(client.client)}`;
   function connect(client, body = { http: false, agent: "" }) {
     look({
@@ -105,7 +106,7 @@ export function open(place) {
   function undo(change) {
     look({
       for: `change ${change.id}`,
-      title: `Undo: ${change.what} ${change.client}`,
+      title: `Undo: ${titleOf(change.client)} ${change.what}`,
       path: `/clients/changes/${segment(change.id)}/undo`,
       body: {},
       yes: "Undo it",
@@ -150,7 +151,7 @@ export function open(place) {
         "p",
         { class: "row" },
         answer?.changed ? button(shown.yes, make, { class: "main" }) : null,
-        button("Leave it", () => {
+        button("Cancel", () => {
           shown = null;
           place.redraw();
         }),
@@ -194,6 +195,7 @@ export function open(place) {
   }
 
   function past(change) {
+    const name = titleOf(change.client);
     return h(
       "li",
       { key: change.id },
@@ -203,7 +205,7 @@ export function open(place) {
         h(
           "span",
           null,
-          visible(`${change.client}: ${change.what}`),
+          visible(`${name}: ${change.what}`),
           " ",
           small(time(change.at)),
           under(visible(change.file)),
@@ -211,7 +213,7 @@ export function open(place) {
         change.undone
           ? small("undone ", time(change.undone))
           : button("Undo", () => undo(change), {
-              "aria-label": `Undo ${change.what} ${change.client}`,
+              "aria-label": `Undo ${change.what} ${name}`,
             }),
       ),
       shown?.for === `change ${change.id}` ? panel() : null,
@@ -248,12 +250,11 @@ export function open(place) {
     const here = clients.filter((client) => client.installed || client.connected || client.problem);
     const others = clients.filter((client) => !here.includes(client));
     return [
-      top(
-        "Clients",
-        quiet(
-          "A connected client sees every server of the yard. To give a program only some, make it an agent. Each change of a file is shown first, and can be undone.",
-        ),
-      ),
+      top("Clients", [
+        "A connected client sees every server of the yard. To give a program only some, make it an ",
+        link("/ui/agents", "agent"),
+        ". You see each change of a file first, and can undo it.",
+      ]),
       sheet(
         "On this machine",
         here.length
@@ -270,10 +271,14 @@ export function open(place) {
           : quiet("No file was changed yet."),
       ),
       others.length
-        ? fold(`Others (${others.length})`, h("ul", { class: "plain" }, others.map(row)), {
-            class: "card",
-            open: others.some((client) => client.client === shown?.for),
-          })
+        ? fold(
+            `Not found on this machine (${others.length})`,
+            h("ul", { class: "plain" }, others.map(row)),
+            {
+              class: "card",
+              open: others.some((client) => client.client === shown?.for),
+            },
+          )
         : null,
       snippets(),
     ];

@@ -205,19 +205,17 @@ export function open(place) {
       crumbs("/ui/catalog", "Catalog"),
       top(
         visible(found.title || name),
-        quiet(
-          visible(
-            [found.full_name || name, found.version, found.category, found.folder]
-              .filter(Boolean)
-              .join(" · "),
-          ),
+        visible(
+          [found.full_name || name, found.version, found.category, found.folder]
+            .filter(Boolean)
+            .join(" · "),
         ),
       ),
       h("p", null, visible(found.description)),
       links.length
         ? h(
             "p",
-            { class: "row" },
+            { class: "row finding" },
             links.map(([words, url]) => away(url, visible(words))),
           )
         : null,
@@ -247,7 +245,7 @@ export function open(place) {
       ),
       h(
         "div",
-        { key: "verify", class: "row" },
+        { key: "verify", class: "row finding" },
         button(isBusy ? "Verifying …" : "Verify", verify, {
           disabled: isBusy,
           title: "Start it, see what it offers, and end it again",

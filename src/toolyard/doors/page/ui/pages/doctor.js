@@ -75,17 +75,15 @@ export function open(place) {
       lines.push(
         h(
           "li",
-          { key: server.alias },
+          { key: server.alias, class: "row spread" },
           link(serverPath(server.alias), visible(server.alias)),
-          " ",
-          light(server.state),
-          tools,
+          light(server.state, `${server.state}${tools}`),
         ),
       );
     }
     for (const app of status.apps || []) {
-      const ports = app.variants.map((variant) => variant.port).join(", ") || "no port";
-      lines.push(h("li", null, `The app ${visible(app.title)} is looked for at ${ports}.`));
+      const ports = app.variants.map((variant) => variant.port).join(", ") || "none";
+      lines.push(h("li", null, `Ports watched for ${visible(app.title)}: ${ports}.`));
     }
     const connected = asked.clients
       .filter((client) => client.connected)
@@ -95,7 +93,7 @@ export function open(place) {
         "li",
         null,
         connected.length
-          ? `Connected: ${visible(connected.join(", "))}.`
+          ? `Connected clients: ${visible(connected.join(", "))}.`
           : ["No client is connected. ", link("/ui/clients", "Connect one")],
       ),
     );
@@ -108,14 +106,14 @@ export function open(place) {
     if (!status || !asked) return looking();
     const bad = findings(status);
     return [
-      top("Doctor", button(isBusy ? "Looking …" : "Look again", again, { disabled: isBusy })),
+      top("Doctor", "", button(isBusy ? "Looking …" : "Look again", again, { disabled: isBusy })),
       h(
         "p",
         { class: "title", role: "status" },
-        bad.length ? `${bad.length} problem${bad.length === 1 ? "" : "s"}.` : "No problems.",
+        bad.length ? `${count(bad.length, "problem")}.` : "No problems.",
       ),
       problems(bad, status.servers, "Problems"),
-      sheet("What is well", well(status)),
+      sheet("What works", well(status)),
     ];
   };
 }

@@ -1,7 +1,7 @@
 // Edit a server: its entry in the servers file, in a form and as JSON.
 
 import { h } from "../lib/dom.js";
-import { crumbs, gone, looking, quiet, top } from "../lib/bits.js";
+import { crumbs, gone, looking, top } from "../lib/bits.js";
 import { ask, order, refresh, segment } from "../lib/store.js";
 import { button, complain, say } from "../lib/parts.js";
 import { visible } from "../lib/words.js";
@@ -76,7 +76,7 @@ export function open(place) {
     if (!draft) return looking();
     return [
       crumbs("/ui", "Servers", serverPath(alias), visible(alias)),
-      top(`Edit ${visible(alias)}`, quiet("Saved to the servers file; its comments stay.")),
+      top(`Edit ${visible(alias)}`, "Saved to the servers file; comments there stay."),
       clash(),
       h(
         "div",

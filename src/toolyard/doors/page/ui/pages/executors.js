@@ -178,13 +178,13 @@ export function open(place) {
       put(
         draft.name,
         body,
-        isNew ? `${draft.name} is known now. Try it.` : `${draft.name} is changed.`,
+        isNew ? `${draft.name} is added. Try it.` : `${draft.name} is changed.`,
       );
     };
     return h(
       "form",
       { key: "new", class: "card", on: { submit: send } },
-      h("h2", null, "Name a place"),
+      h("h2", null, isNew ? "Add an executor" : `Change ${visible(draft.name)}`),
       h(
         "div",
         { class: "cols" },
@@ -195,13 +195,13 @@ export function open(place) {
       field(
         "Options",
         area("executor-options", draft.options, set("options"), { class: "small", rows: 2 }),
-        "name=value, one a line; for example image=python:3.12 or namespace=tools.",
+        "name=value, one per line; for example image=python:3.12 or namespace=tools.",
       ),
       h("div", { class: "cols" }, number("Servers", "running"), number("Memory, MB", "memory")),
       h(
         "p",
         { class: "row" },
-        submit(isNew ? "Name it" : "Change it", !draft.name),
+        submit(isNew ? "Add it" : "Save", !draft.name),
         draft.name
           ? button("Clear", () => {
               draft = fresh();
@@ -214,16 +214,16 @@ export function open(place) {
 
   function nothing() {
     const words =
-      "Servers run on this machine. Name a Docker daemon, a machine over SSH or a cluster below to run them there too.";
-    return empty("No place is named yet.", h("p", null, words));
+      "Servers run on this machine. Add a Docker daemon, a machine over SSH or a cluster below to run them there, too.";
+    return empty("No executors of your own yet.", h("p", null, words));
   }
 
   load();
   return () => [
-    top("Executors", quiet("Places where servers run, beside this machine.")),
+    top("Executors", "Places other than this machine where servers can run."),
     rows ? h("div", null, rows.length ? rows.map(card) : nothing()) : looking(),
     quiet(
-      "Always there: ",
+      "Built in: ",
       kinds.map((kind, at) => [at ? ", " : "", link(policyPath(kind), visible(kind))]),
     ),
     form(),

@@ -1,7 +1,7 @@
 // Logins: at which servers with an address somebody is logged in, until when, and the way in and out.
 
 import { h } from "../lib/dom.js";
-import { heads, looking, quiet, top, under } from "../lib/bits.js";
+import { heads, looking, top, under } from "../lib/bits.js";
 import { ask, onPicture, order, segment } from "../lib/store.js";
 import { button, complain, confirmed, empty, light, link, say } from "../lib/parts.js";
 import { exact, visible } from "../lib/words.js";
@@ -61,7 +61,7 @@ export function open(place) {
   function until({ state, expires_at: end }) {
     if (!end) return "–";
     const words = exact(end * 1000);
-    return state === "logged-in" ? [words, under("renewed before")] : words;
+    return state === "logged-in" ? [words, under("renewed before then")] : words;
   }
 
   function action(login) {
@@ -70,7 +70,7 @@ export function open(place) {
     const words = isIn ? "Log out" : "Log in";
     return button(words, () => (isIn ? logOut(login) : logIn(login)), {
       "aria-label": `${words}: ${login.server}`,
-      class: isIn ? undefined : "main",
+      class: ["needed", "ended"].includes(login.state) ? "main" : undefined,
     });
   }
 
@@ -92,8 +92,13 @@ export function open(place) {
         under(visible(url)),
       ),
       h("td", { "data-label": "State" }, STATES[state](), tried(login)),
-      h("td", { "data-label": "At" }, visible(issuer) || "–", scope ? under(visible(scope)) : null),
-      h("td", { "data-label": "Until" }, until(login)),
+      h(
+        "td",
+        { "data-label": "Logs in at" },
+        visible(issuer) || "–",
+        scope ? under(visible(scope)) : null,
+      ),
+      h("td", { "data-label": "Expires" }, until(login)),
       h("td", { class: "number" }, action(login)),
     );
   }
@@ -105,7 +110,7 @@ export function open(place) {
     return h(
       "table",
       { class: "stack" },
-      heads(["Server", "State", "At", "Until", ""]),
+      heads(["Server", "State", "Logs in at", "Expires", ""]),
       h("tbody", null, logins.map(row)),
     );
   }
@@ -114,7 +119,7 @@ export function open(place) {
   onPicture(place, load);
   load();
   return () => [
-    top("Logins", quiet("Kept in the keyring, or in a private file where there is none.")),
+    top("Logins", "Kept in the keyring, or in a private file where there is none."),
     h("div", { key: "list" }, list()),
   ];
 }

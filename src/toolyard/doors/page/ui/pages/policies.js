@@ -1,7 +1,7 @@
 // Policies: what each executor allows and changes.
 
 import { h } from "../lib/dom.js";
-import { heads, looking, quiet, top } from "../lib/bits.js";
+import { heads, looking, top } from "../lib/bits.js";
 import { ask, onPicture } from "../lib/store.js";
 import { complain, link } from "../lib/parts.js";
 import { visible } from "../lib/words.js";
@@ -18,7 +18,10 @@ export function open(place) {
   onPicture(place, load);
   load();
   return () => [
-    top("Policies", quiet("What each place allows servers to do there, and what it changes.")),
+    top(
+      "Policies",
+      "What each executor allows, and what it changes in the servers that run there.",
+    ),
     rows
       ? h(
           "table",
@@ -42,9 +45,9 @@ export function open(place) {
       : looking(),
     h(
       "p",
-      null,
-      "More places can be named on the page of ",
-      link("/ui/executors", "executors"),
+      { class: "lead" },
+      "Add more places on the page ",
+      link("/ui/executors", "Executors"),
       ".",
     ),
   ];

@@ -19,18 +19,22 @@ const FLAGS = [
   ["allow_streamable_http", "streamable_http"],
 ];
 const LISTS = [
-  ["allow", "Only these servers", "Names or patterns such as git*, one a line; empty allows all."],
-  ["deny", "Never these servers", "One a line; wins over the list above."],
-  ["env_override", "Servers whose own variables win", "One a line."],
+  [
+    "allow",
+    "Only these servers",
+    "Names or patterns such as git*, one per line; empty allows all.",
+  ],
+  ["deny", "Never these servers", "One per line; wins over the list above."],
+  ["env_override", "Servers whose own variables win", "One per line."],
 ];
 const TABLES = [
   [
     "http_url_rewrite",
-    "Addresses rewritten",
-    "localhost -> host.docker.internal, one a line.",
+    "Rewritten addresses",
+    "localhost -> host.docker.internal, one per line.",
     " -> ",
   ],
-  ["env_injection", "Variables set for every server", "NAME=value, one a line.", "="],
+  ["env_injection", "Variables set for every server", "NAME=value, one per line.", "="],
 ];
 const DOCKER = { localhost: "host.docker.internal", "127.0.0.1": "host.docker.internal" };
 
@@ -135,9 +139,9 @@ export function open(place) {
       const who = found.changes.length
         ? `This changes the plans of ${count(found.changes.length, "agent")}.`
         : "No plan changes.";
-      if (!(await confirmed(`Take the policy of ${executor} back? ${who}`, "Take it back"))) return;
+      if (!(await confirmed(`Remove the policy of ${executor}? ${who}`, "Remove it"))) return;
       await writeRecord("DELETE", path, undefined, kept.version);
-      say("The policy is taken back.");
+      say("The policy is removed.");
       kept.undo = () => restore(before);
     } catch (error) {
       complain(error);
@@ -165,14 +169,14 @@ export function open(place) {
       h(
         "fieldset",
         { class: "plainset" },
-        h("legend", null, "Transports it allows"),
+        h("legend", null, "Allowed transports"),
         FLAGS.map(([key, words]) => flag(key, words)),
       ),
       h(
         "fieldset",
         { class: "plainset" },
-        h("legend", null, "Stand-in"),
-        flag("stdio_proxy", "The hub may stand in for a server, so that stdio can be shared"),
+        h("legend", null, "Proxy"),
+        flag("stdio_proxy", "Let sessions share a stdio server through the hub"),
       ),
       lineFields(draft, [...LISTS.slice(0, 2), ...TABLES, LISTS[2]]),
       draft.asJson("raw"),
@@ -185,9 +189,9 @@ export function open(place) {
         ? h("span", null, `${words} `, h("strong", null, visible(names.join(", "))))
         : null;
     const parts = [
-      part("gets", change.gained),
+      part("gains", change.gained),
       part("loses", change.lost),
-      part("gets otherwise", change.changed),
+      part("gets changed settings for", change.changed),
     ].filter(Boolean);
     return h(
       "li",
@@ -208,14 +212,14 @@ export function open(place) {
     } = kept;
     return h(
       "section",
-      { class: "card", "aria-label": "Whose plans change", "aria-live": "polite" },
-      h("h2", null, "Whose plans change"),
+      { class: "card", "aria-label": "Changed plans", "aria-live": "polite" },
+      h("h2", null, "Changed plans"),
       !isDirty
-        ? quiet("Change something: before it is saved, this says which agents get other servers.")
+        ? quiet(
+            "Edit the policy to see here which agents would gain or lose servers. Nothing changes before you save.",
+          )
         : null,
-      isDirty && changes && !changes.length
-        ? h("p", null, "Nobody's. No agent gets more, less or otherwise.")
-        : null,
+      isDirty && changes && !changes.length ? h("p", null, "No agent's plan changes.") : null,
       isDirty && changes?.length ? h("ul", { class: "plain" }, changes.map(changeRow)) : null,
       errors.length ? h("ul", { class: "plain findings" }, faults(errors, "error")) : null,
     );
@@ -232,7 +236,7 @@ export function open(place) {
       crumbs("/ui/policies", "Policies"),
       top(
         visible(executor),
-        quiet(`Kind ${visible(row.kind)}; what holds is ${visible(ownerWords(row))}.`),
+        `An executor of the kind ${visible(row.kind)}. Its policy: ${visible(ownerWords(row))}.`,
       ),
       kept.clash("policy", save),
       h("div", { key: "two", class: "two agent" }, editor(), h("div", null, aside())),
@@ -240,7 +244,7 @@ export function open(place) {
         kept.said.errors.length,
         save,
         !kept.draft.isDirty && row.policy_of === executor
-          ? button("Take it back", reset, { class: "danger" })
+          ? button("Remove it", reset, { class: "danger" })
           : null,
       ),
     ];

@@ -10,13 +10,13 @@ import { choice, field, fromList, textInput } from "../lib/editing.js";
 import { Draft, formOf, lineFields, saveBar } from "../lib/draft.js";
 import { ToolPicker, groupsOf } from "../lib/toolpicker.js";
 
-const ALLOW = ["allow", "Shows", "git, git/log or git__*; one a line."];
+const ALLOW = ["allow", "Shows", "git, git/log or git__*; one per line."];
 const HIDE = ["hide", "Hides", "Wins over what is shown; !git/log makes an exception. One a line."];
 const PIN = ["pin", "Always lists", "Also where tools are searched. One a line."];
 const ENVIRONMENT = [
   "environment",
   "Variables",
-  "NAME=value, one a line. Programs then run for the clients of this profile alone.",
+  "NAME=value, one per line. Programs then run for the clients of this profile alone.",
   "=",
 ];
 const LINES = formOf({
@@ -265,10 +265,7 @@ export function open(place) {
     const address = `${state.status?.url || ""}/mcp/p/${visible(name)}`;
     return [
       crumbs("/ui/profiles", "Profiles"),
-      top(
-        visible(name),
-        quiet(isNew ? "Not saved yet." : ["Clients use ", h("code", null, address)]),
-      ),
+      top(visible(name), isNew ? "Not saved yet." : ["Clients use ", h("code", null, address)]),
       h(
         "div",
         { key: "form", class: "column" },

@@ -1,7 +1,7 @@
 // Profiles: named selections of servers and tools.
 
 import { h } from "../lib/dom.js";
-import { heads, looking, quiet, submit, top } from "../lib/bits.js";
+import { heads, looking, submit, top } from "../lib/bits.js";
 import { ask, onPicture, state } from "../lib/store.js";
 import { complain, empty, link } from "../lib/parts.js";
 import { visible } from "../lib/words.js";
@@ -52,18 +52,21 @@ export function open(place) {
       );
     }
     const words =
-      "A profile gives a client only the tools it needs, which saves its model tokens. Make one below.";
+      "A profile gives a client only the tools it needs, which saves its model tokens. Create one below.";
     return empty("No profile yet.", h("p", null, words));
   }
 
   return () => [
-    top("Profiles", quiet("Some servers and tools for some clients, under names of their own.")),
+    top(
+      "Profiles",
+      "A profile shows some clients only some of the tools, at an address of its own.",
+    ),
     table(),
     h(
       "form",
-      { key: "new", class: "card", on: { submit: () => place.go(profilePath(name)) } },
+      { key: "new", class: "card column", on: { submit: () => place.go(profilePath(name)) } },
       field(
-        "A new profile",
+        "New profile",
         textInput(
           "profile-name",
           name,
@@ -75,7 +78,7 @@ export function open(place) {
         ),
         "Its name: letters, digits, - _ and .",
       ),
-      h("p", null, submit("Make it", !name)),
+      h("p", null, submit("Create it", !name)),
     ),
   ];
 }

@@ -16,9 +16,9 @@ const LIMITS = [
 ];
 const SHORT = {
   most_tools: (limit) => `${whole(limit)} tools`,
-  longest_name: (limit) => `names of ${limit} characters`,
-  largest_result: (limit) => `results of ${whole(limit)} bytes`,
-  longest_instructions: (limit) => `instructions of ${whole(limit)} characters`,
+  longest_name: (limit) => `${limit} characters in a name`,
+  largest_result: (limit) => `${whole(limit)} bytes in a result`,
+  longest_instructions: (limit) => `${whole(limit)} characters of instructions`,
 };
 const RELISTS = [
   ["", "As it is known"],
@@ -29,8 +29,8 @@ const RELISTS = [
 function limitsOf(client) {
   const words = [];
   for (const [key, spell] of Object.entries(SHORT)) if (client[key]) words.push(spell(client[key]));
-  const most = words.length ? `At most ${words.join(", ")}.` : "No limits are known.";
-  return client.relists === false ? `${most} Reads the list of tools once.` : most;
+  const most = words.length ? `At most ${words.join(", ")}.` : "No known limits.";
+  return client.relists === false ? `${most} Reads the list of tools only once.` : most;
 }
 
 function connected(clients) {
@@ -168,7 +168,7 @@ export function open(place) {
   function strangers() {
     if (!answer.strangers.length) return null;
     const names = answer.strangers.map(({ name }) => visible(name) || "unnamed").join(", ");
-    return quiet("Connected, and nothing is known of it: ", small(names));
+    return quiet("Connected, but unknown to Toolyard: ", small(names));
   }
 
   // Those that are here, and those with something set, come first.
@@ -178,7 +178,7 @@ export function open(place) {
   return () => [
     top(
       "Client quirks",
-      quiet("What each client can take. The hub fits lists, names and results to it."),
+      "The limits of each client. The hub fits lists, names and results to them.",
     ),
     answer
       ? [

@@ -143,9 +143,9 @@ export function open(place) {
   return () => [
     top(
       "Secrets",
+      "Values are never shown, logged or written into an entry.",
       answer && !draft ? button("New secret", () => begin("", true), { class: "main" }) : null,
     ),
-    h("p", { class: "quiet lead" }, "Values are never shown, logged or written into an entry."),
     draft ? form() : null,
     h("div", { key: "list" }, list()),
   ];

@@ -1,11 +1,12 @@
 // One server: how it is doing and why, what it offers, what changed, what it says and who calls it.
 
 import { h } from "../lib/dom.js";
-import { crumbs, facts, heads, looking, quiet, small, tag } from "../lib/bits.js";
+import { crumbs, facts, heads, looking, quiet, small, tag, under } from "../lib/bits.js";
 import { ask, listen, segment, state } from "../lib/store.js";
 import { button, code, empty, fold, link, run, spark, stateOf, time } from "../lib/parts.js";
 import { bytes, count, ms, short, tokens, visible, whole } from "../lib/words.js";
-import { mend } from "../lib/causes.js";
+import { mend, problemWords } from "../lib/causes.js";
+import { outcome } from "../lib/outcome.js";
 import { differences } from "../lib/differences.js";
 import { follow } from "../lib/log.js";
 import { Orders } from "../lib/orders.js";
@@ -105,7 +106,7 @@ function draw(parts) {
             h(
               "div",
               null,
-              h("p", { class: "title" }, visible(server.problem.text)),
+              h("p", { class: "title" }, problemWords(server.problem, server)),
               quiet(visible(server.problem.hint)),
             ),
             mend(server.problem, server),
@@ -377,7 +378,7 @@ function lastCalls(calls) {
   return h(
     "table",
     { class: "stack" },
-    heads(["Tool", "When", "By", "Took", "Answered", "End"]),
+    heads(["Tool", "When", "Client", "Took", "Answered", "Ended"], "Took", "Answered"),
     h(
       "tbody",
       null,
@@ -387,14 +388,14 @@ function lastCalls(calls) {
           { key: call.id },
           h("th", { scope: "row" }, short(call.tool, 80)),
           h("td", { "data-label": "When" }, time(call.at)),
-          h("td", { "data-label": "By" }, short(call.agent, 40)),
-          h("td", { "data-label": "Took" }, ms(call.ms)),
-          h("td", { "data-label": "Answered" }, bytes(call.answered)),
+          h("td", { "data-label": "Client" }, short(call.agent, 40)),
+          h("td", { "data-label": "Took", class: "number" }, ms(call.ms)),
+          h("td", { "data-label": "Answered", class: "number" }, bytes(call.answered)),
           h(
             "td",
-            { "data-label": "End", class: call.outcome === "ok" ? undefined : "bad" },
-            call.outcome,
-            call.error ? h("span", { class: "under" }, short(call.error, 120)) : null,
+            { "data-label": "Ended" },
+            outcome(call),
+            call.error ? under(short(call.error, 120)) : null,
           ),
         ),
       ),

@@ -4,7 +4,7 @@ import { h, remembered } from "../lib/dom.js";
 import { looking, quiet, small, under } from "../lib/bits.js";
 import { ask, state } from "../lib/store.js";
 import { empty, link, spark, startingFor, stateOf } from "../lib/parts.js";
-import { byCause, causeWords, mend, mendAll } from "../lib/causes.js";
+import { byCause, causeWords, mend, mendAll, problemWords } from "../lib/causes.js";
 import { originsOf } from "../lib/importing.js";
 import { problems } from "../lib/problems.js";
 import { strip } from "../lib/strip.js";
@@ -46,7 +46,11 @@ function makeRow(server, figures, isGrouped) {
       server.title && server.title !== server.alias ? under(short(server.title, 60)) : null,
       server.source === OWN ? null : under(`from ${visible(server.source)}`),
       problem && !isGrouped
-        ? h("span", { class: "under why", title: problem.hint }, short(problem.text, 200))
+        ? h(
+            "span",
+            { class: "under why", title: problem.hint },
+            short(problemWords(problem, server), 200),
+          )
         : null,
     ),
     h("td", { "data-label": "State" }, stateOf(server)),

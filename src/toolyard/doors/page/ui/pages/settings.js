@@ -1,15 +1,22 @@
 // Settings: the value of each, and where it comes from; and where definitions of servers come from.
 
 import { h } from "../lib/dom.js";
-import { heads, looking, quiet, sheet, top, under } from "../lib/bits.js";
+import { heads, looking, sheet, top, under } from "../lib/bits.js";
 import { ask } from "../lib/store.js";
 import { complain, empty, link } from "../lib/parts.js";
 import { count, visible } from "../lib/words.js";
 import { textInput, toggle } from "../lib/editing.js";
 import { marked } from "../lib/marked.js";
 
-function shown(value) {
+function binary(value) {
+  const mebibytes = value / 1048576;
+  return Number.isInteger(mebibytes) ? `${mebibytes} MiB` : `${value} bytes`;
+}
+
+function shown({ value, unit }) {
   if (value === null) return "not shown";
+  if (unit === "bytes") return binary(value);
+  if (unit && value) return `${value} ${unit}`;
   if (Array.isArray(value)) return value.length ? visible(value.join(", ")) : "none";
   return visible(value === "" ? "none" : value);
 }
@@ -20,12 +27,12 @@ function origin({ origin: from, variable }) {
 }
 
 function row(setting) {
-  const { name, value, origin: from, text, variable } = setting;
+  const { name, origin: from, text, variable } = setting;
   return h(
     "tr",
     { key: name },
     h("th", { scope: "row" }, visible(name), under(marked(text))),
-    h("td", { "data-label": "Value", class: "value" }, h("code", null, shown(value))),
+    h("td", { "data-label": "Value", class: "value" }, h("code", null, shown(setting))),
     h(
       "td",
       { "data-label": "From", title: from === "default" ? `set it with ${variable}` : undefined },
@@ -131,13 +138,11 @@ export function open(place) {
 
   load();
   return () => [
-    top(
-      "Settings",
-      quiet(
-        "Fixed when the hub starts. Set the variable or flag, then run: ",
-        h("code", null, "toolyard restart"),
-      ),
-    ),
+    top("Settings", [
+      "Fixed when the hub starts. Set the variable or flag, then run ",
+      h("code", null, "toolyard restart"),
+      ".",
+    ]),
     settings ? [filter(), h("div", { key: "table" }, table()), sources()] : looking(),
   ];
 }

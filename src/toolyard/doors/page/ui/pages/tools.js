@@ -83,7 +83,7 @@ export function open(place) {
   place.onLeave(() => clearTimeout(waiting));
   load();
   return () => [
-    top("Tools", quiet(found ? `${count(found.total, "tool")}, tried by a click.` : "")),
+    top("Tools", found ? `${count(found.total, "tool")}. Open one to try it.` : ""),
     h(
       "div",
       { key: "search", class: "filters", role: "search" },
