@@ -47,8 +47,9 @@ WORKDIR /data
 USER 10001:10001
 VOLUME /data
 EXPOSE 7420
+# The hub writes down where programs beside it reach it, without a certificate.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s CMD ["python", "-c", \
-    "import os, urllib.request as u; u.urlopen(f'http://127.0.0.1:{os.environ[\"TOOLYARD_PORT\"]}/health/live', timeout=4)"]
+    "import json, urllib.request as u; u.urlopen(json.load(open('/data/run/hub.json'))['url'] + '/health/live', timeout=4)"]
 # Servers may leave processes behind; the first process of a container has to end them.
 ENTRYPOINT ["dumb-init", "--", "toolyard"]
 CMD ["up"]

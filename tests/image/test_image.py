@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -11,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.doors.doors import Doors
+from tests.doors.doors import Doors, Raw
+from tests.executors.docker.site import make_certificates
 from tests.fixtures.ports import free_port
 from tests.image.conftest import Engine
 
@@ -26,7 +29,7 @@ PATIENCE = 120.0
 
 
 @contextmanager
-def container(engine: Engine, image: str, volume: str) -> Iterator[tuple[str, int]]:
+def container(engine: Engine, image: str, volume: str, *words: str) -> Iterator[tuple[str, int]]:
     """The hub in a container, as compose.yaml runs it; its name, and its port on this machine."""
     port = free_port()
     name = f"toolyard-{port}"
@@ -34,7 +37,7 @@ def container(engine: Engine, image: str, volume: str) -> Iterator[tuple[str, in
     engine.run(
         *("run", "--detach", "--name", name, "--volume", f"{volume}:/data"),
         *("--publish", f"127.0.0.1:{port}:{port}", "--health-interval", "1s"),
-        *(*environment, *HARDENED, image),
+        *(*environment, *HARDENED, *words, image),
     )
     try:
         until(lambda: state(engine, name)["Health"]["Status"] == "healthy")
@@ -92,6 +95,27 @@ def test_nothing_is_written_beside_the_volume_and_the_temporary_files(
         written = engine.run("exec", name, "sh", "-c", "ls -A /data; stat -c %a /data")
         assert {"run", "state"} <= set(written.split())
         assert written.endswith("700")
+
+
+async def test_an_encrypted_hub_is_healthy_and_found_at_its_public_address(
+    engine: Engine, image: str, tmp_path: Path
+) -> None:
+    make_certificates(tmp_path, "127.0.0.1")
+    for file in ("server.pem", "server-key.pem"):
+        (tmp_path / file).chmod(0o644)  # the hub is another user there
+    tmp_path.chmod(0o755)
+    words = (
+        *("--volume", f"{tmp_path}:/tls:ro", "-e", "TOOLYARD_PUBLIC=https://hub.example.com"),
+        *("-e", "TOOLYARD_TLS_CERT=/tls/server.pem", "-e", "TOOLYARD_TLS_KEY=/tls/server-key.pem"),
+    )
+    with container(engine, image, "toolyard-encrypted", *words) as (name, port):
+        tls = ssl.create_default_context(cafile=tmp_path / "ca.pem")
+        raw = Raw(*await asyncio.open_connection("127.0.0.1", port, ssl=tls))
+        await raw.send(b"GET /health/live HTTP/1.1\r\nHost: hub.example.com\r\n\r\n")
+        assert (await raw.answer()).status == 200
+        await raw.close()
+        status = json.loads(engine.run("exec", name, "toolyard", "status", "--json"))
+        assert status["url"] == "https://hub.example.com"
 
 
 def test_orphans_of_servers_are_ended_by_the_first_process(engine: Engine, image: str) -> None:

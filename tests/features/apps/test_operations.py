@@ -18,7 +18,7 @@ def define(home: Path) -> Path:
     """Define an app with one program that is here and one that is not; give what it writes."""
     mark = home / "launched"
     program = home / "studio"
-    program.write_text(f"#!/bin/sh\necho yes > {mark}\n")
+    program.write_text(f"#!/bin/sh\nenv > {mark}.part && mv {mark}.part {mark}\n")
     program.chmod(0o755)
     installs = [
         {"label": "Studio", "places": {"linux": [str(program)]}, "launch": {"linux": ["{place}"]}},
@@ -35,7 +35,11 @@ async def ask_for(doors: Doors, label: str, app: str = "studio") -> Answer:
     return await doors.ask("POST", f"/api/v1/apps/{app}/launch", body)
 
 
-async def test_a_program_that_is_here_is_listed_and_started(home: Path) -> None:
+async def test_a_program_that_is_here_is_listed_and_started_without_our_secrets(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for secret in ("TOOLYARD_TOKEN", "TOOLYARD_KEY", "PGPASSWORD"):
+        monkeypatch.setenv(secret, "hush-0123456789-0123456789-0123456789")
     mark = define(home)
     async with open_doors(home) as doors:
         listed = (await doors.get("/api/v1/apps/studio/installed"))["installed"]
@@ -49,6 +53,7 @@ async def test_a_program_that_is_here_is_listed_and_started(home: Path) -> None:
             return mark.exists()
 
         await doors.until(is_launched)
+        assert "hush" not in mark.read_text()
 
 
 async def test_a_program_that_is_not_here_is_not_started(home: Path) -> None:

@@ -16,8 +16,10 @@ from toolyard.executors.local.reaper import INSTANCE, OWNER
 
 START_SECONDS: Final = 10.0
 PLATFORM: Final = "macos" if sys.platform == "darwin" else "linux"
-PRIVATE: Final = frozenset({OWNER, INSTANCE, "TOOLYARD_TOKEN"})
-"""Variables that would mark the program as one of our servers, or give it our token."""
+PRIVATE: Final = frozenset(
+    {OWNER, INSTANCE, "TOOLYARD_TOKEN", "TOOLYARD_KEY", "TOOLYARD_DATABASE", "PGPASSWORD"}
+)
+"""Variables that would mark the program as one of our servers, or give it our secrets."""
 
 # The program must not be our child: nobody would wait for its end, and the reaper would end it
 # with the hub. So a process in between starts it, reports whether that worked, and exits.
