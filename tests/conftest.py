@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -61,3 +62,11 @@ def _fresh_mask(monkeypatch: pytest.MonkeyPatch) -> None:
     """No secret of another test is hidden in this one; a process has one mask."""
     for name, value in vars(Mask()).items():
         monkeypatch.setattr(MASK, name, value)
+
+
+@pytest.fixture
+def young_heap() -> Iterator[None]:
+    """Everything from before is out of the collector's sight: it would search the whole suite."""
+    gc.freeze()
+    yield
+    gc.unfreeze()

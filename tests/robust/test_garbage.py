@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -15,8 +17,12 @@ import pytest
 
 from tests.control.company import entry
 from tests.doors.doors import Doors, Json, call, mirrored, modern, open_doors
+from tests.e2e.hub import environment
+from tests.fixtures.ports import free_port
 from tests.fixtures.stub_run import running_http_stub
 from tests.instances.yard import socket_of
+
+pytestmark = pytest.mark.usefixtures("young_heap")
 
 CALLS = 25
 Ask = Callable[[Json], Awaitable[Json]]
@@ -157,3 +163,25 @@ async def test_calls_that_asked_or_failed_are_freed_without_the_collector(
                     assert "error" in await ask(modern("tools/call", params))
 
             await leaves_nothing(work)
+
+
+LOADED = """
+import gc, os, signal
+from toolyard.launching import serve
+from toolyard.settings import read_settings
+
+def ready(address):
+    print(gc.isenabled(), gc.get_freeze_count() > 10_000, flush=True)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+serve(read_settings({}, os.environ), ready)
+"""
+
+
+def test_a_hub_looks_for_garbage_but_not_in_its_own_code(home: Path) -> None:
+    env = {**environment(home), "TOOLYARD_PORT": str(free_port())}
+    done = subprocess.run(
+        [sys.executable, "-c", LOADED], env=env, capture_output=True, text=True, timeout=60
+    )
+
+    assert (done.stdout.split(), done.returncode) == (["True", "True"], 0), done.stderr

@@ -113,15 +113,6 @@ async def asked(pool: Pool) -> Ear:
     return ear
 
 
-@pytest.fixture
-def young_heap() -> Iterator[None]:
-    """Everything from before is out of the collector's sight, which looks at little then."""
-    gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()
-
-
 def connections() -> list[Connection]:
     """All there are: what a pool has forgotten is gone."""
     gc.collect()

@@ -43,6 +43,7 @@ async def use_up(end: str) -> None:
     os.close(other)
 
 
+@pytest.mark.usefixtures("young_heap")
 @pytest.mark.parametrize("make", [asyncio.new_event_loop, uvloop.new_event_loop])
 @pytest.mark.parametrize("end", ["read", "write"])
 def test_a_pipe_is_closed_exactly_once(make: Make, end: str) -> None:
