@@ -25,7 +25,7 @@ test: $(VENV)/.dev ## set everything up and run all tests (ARGS="-k names" to ch
 	@$(BIN)/python -m pytest -n 4 --dist loadfile $(ARGS)
 
 quick: $(VENV)/.dev ## the tests for every minute: the rooms alone, in under one
-	@$(BIN)/python -m pytest -n 2 --dist worksteal --hypothesis-profile quick -m "not slow and not executors and not ui" $(QUICK) $(ARGS)
+	@$(BIN)/python -m pytest -n 3 --dist worksteal --hypothesis-profile quick -m "not slow and not executors and not ui" $(QUICK) $(ARGS)
 
 coverage: $(VENV)/.dev ## all tests once more, counting lines and branches; fails if a room is below its floor
 	@rm -rf .cache/coverage && mkdir -p .cache/coverage

@@ -145,6 +145,7 @@ def test_the_entry_for_clients_says_all_that_they_would_not_know(
     assert entry["env"] == {"TOOLYARD_HOME": str(tmp_path)}
 
 
+@pytest.mark.slow
 def test_a_hub_that_ends_at_once_is_explained(toolyard: Toolyard, busy: int) -> None:
     done = toolyard("up", "--detach", "--port", str(busy))
 
@@ -179,6 +180,7 @@ def test_a_hub_that_does_not_listen_any_more_is_ended_by_a_signal(toolyard: Tool
     assert RunDir(read_settings({}, os.environ).runtime_dir).read() is None
 
 
+@pytest.mark.slow
 def test_a_restart_begins_with_the_flags_of_the_last_start(toolyard: Toolyard, busy: int) -> None:
     toolyard("up", "--port", str(busy), "--pin", "a", "--pin", "b")
     kept = RunDir(read_settings({}, os.environ).runtime_dir).path / "flags.json"
