@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from typing import Any
 
 import pytest
 
@@ -13,9 +14,13 @@ from tests.fixtures.postgres import PostgresServer, SharedYard
 from toolyard.core.errors import ConfigError, DatabaseAwayError, StoreError
 from toolyard.core.model import Report
 from toolyard.core.problems import ProblemCode
+from toolyard.features.profiles.store import ProfileCodec
+from toolyard.features.quirks.store import QuirkCodec
 from toolyard.records.postgres.listening import SharedListener
 from toolyard.records.postgres.memory import Memory
+from toolyard.records.postgres.records import PostgresRecords
 from toolyard.records.postgres.shared import SharedDatabase
+from toolyard.records.protocol import Codec
 
 Opened = Callable[..., SharedDatabase]
 
@@ -154,3 +159,18 @@ async def test_a_hub_goes_on_with_what_it_knows_and_follows_again_by_itself(
             assert (await reports.get()).problems == ()
         task.cancel()
     assert set(database.read().rows("note")) == {"a", "c"}
+
+
+@pytest.mark.parametrize(
+    ("codec", "text"),
+    [(ProfileCodec(), '{"title": 5}'), (QuirkCodec(), '{"relists": 5}')],
+    ids=["profile", "quirk"],
+)
+def test_a_record_that_cannot_be_used_has_a_hint_that_speaks_of_no_file(
+    opened: Opened, codec: Codec[Any], text: str
+) -> None:
+    database = opened(follows=False)
+    put(database, "bad", text)
+    (problem,) = PostgresRecords(database, codec, ("note",)).read().problems
+    assert problem.hint == "write it again, or remove it"
+    assert "bad in the database" in problem.text

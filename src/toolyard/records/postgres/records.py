@@ -19,6 +19,8 @@ LARGEST: Final = 1024 * 1024
 """Bytes of one record."""
 MOST: Final = 10_000
 """Records of one kind."""
+AGAIN: Final = "write it again, or remove it"
+"""The hint about a record that cannot be used, where no other fits better."""
 
 _Row = tuple[int, Value | None, Problem | None]
 
@@ -110,7 +112,9 @@ class PostgresRecords(Generic[Value]):
             return version, self._codec.read(key, _plain(text)), None
         except ConfigError as error:
             where = f"{key} in the database {self._database.name}"
-            return version, None, self._codec.problem(key, where, error)
+            # Hints of a codec's own speak of files.
+            hinted = ConfigError(str(error), error.hint or AGAIN)
+            return version, None, self._codec.problem(key, where, hinted)
 
     def _text(self, key: str, value: Value | None) -> str | None:
         if value is None:
