@@ -42,6 +42,7 @@ KEYS: Final = 2
 
 _MIB: Final = 1024 * 1024
 _REPLICA: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+_PEER_ADDRESS: Final = re.compile(r"([A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\]):[0-9]{1,5}")
 _MOST: Final = 2**31 - 1
 Read = Callable[[str], Any]
 
@@ -151,6 +152,12 @@ def _replica(text: str) -> str:
     return text
 
 
+def _peer_address(text: str) -> str:
+    if not _PEER_ADDRESS.fullmatch(text):
+        raise ValueError("HOST:PORT; an IPv6 address in brackets")
+    return text
+
+
 def _database(text: str) -> str:
     if not text.startswith(("postgresql://", "postgres://")) or "\0" in text:
         raise ValueError("an address like postgresql://USER@HOST/DATABASE")
@@ -185,6 +192,9 @@ class Settings:
     replica: str = ""
     probe_port: int = 0
     probe_host: str = ""
+    peer_port: int = 0
+    peer_host: str = ""
+    peer_address: str = ""
     database: str | None = field(default=None, repr=False)
     database_schema: str = "toolyard"
     separator: str = "__"
@@ -300,6 +310,21 @@ SETTINGS: Final = (
         "probe_host",
         _host,
         "The address that port listens on, if not that of the HTTP doors; `0.0.0.0` for all.",
+    ),
+    Setting(
+        "peer_port",
+        _count(1, 65535),
+        "A port for other replicas: they pass on what this one holds. Needs a key and a database.",
+    ),
+    Setting(
+        "peer_host",
+        _host,
+        "The address that port listens on, if not that of the HTTP doors; `0.0.0.0` for all.",
+    ),
+    Setting(
+        "peer_address",
+        _peer_address,
+        "Host and port by which other replicas reach it, if those are others.",
     ),
     Setting(
         "database",

@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
+import subprocess
+import threading
+import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import httpx2
 
-from tests.e2e.hub import TOKEN, RunningHub, new_home, running_hub, scripted, stdio_stub
+from tests.e2e.hub import (
+    TOKEN,
+    RunningHub,
+    address_of,
+    environment,
+    new_home,
+    running_hub,
+    scripted,
+    stdio_stub,
+    stop,
+    toolyard,
+)
 from tests.e2e.talk import ALL, ANSWERS, PATIENCE, PLAIN, HttpTalk, Json
-from tests.fixtures.stub_run import running_http_stub
+from tests.fixtures.ports import free_ports
+from tests.fixtures.postgres import SharedYard
+from tests.fixtures.stub_run import running_http_stub, stub_command
 
 KEY = "fake-key-for-these-tests-alone-0123456789"
 """Nobody's key."""
@@ -35,6 +53,90 @@ def running_fleet(
             hub = running_hub(servers(home), home=home, env=env)
             hubs.append(stack.enter_context(hub))
         yield hubs
+
+
+@dataclass(frozen=True, slots=True)
+class SharedHub:
+    """A hub that shares a database with others, and passes on to them."""
+
+    name: str
+    hub: RunningHub
+    peer_port: int
+
+
+@contextmanager
+def running_shared_fleet(
+    yard: SharedYard, count: int, **settings: str
+) -> Iterator[list[SharedHub]]:
+    """Hubs called r1, r2 and so on that share a yard, a key and a token, and know each other.
+
+    All have the server `old`, a stub, of which each starts its own.
+    """
+    with ExitStack() as stack:
+        hubs = [stack.enter_context(_shared_hub(yard, n + 1, settings)) for n in range(count)]
+        command, *args = stub_command("--name", "old", "--era", "legacy", "--tasks")
+        record = ["--record", "${TOOLYARD_HOME}/old.jsonl"]
+        _ask(
+            hubs[0],
+            "POST",
+            "servers",
+            {"name": "old", "entry": {"command": command, "args": [*args, *record]}},
+        )
+        for hub in hubs:
+            _until(partial(_knows, hub, count))
+        yield hubs
+
+
+@contextmanager
+def _shared_hub(yard: SharedYard, number: int, settings: Mapping[str, str]) -> Iterator[SharedHub]:
+    port, peer_port = free_ports(2)
+    with new_home() as home:
+        env = {
+            **environment(home),
+            **yard.environment,
+            "TOOLYARD_KEY": KEY,
+            "TOOLYARD_REPLICA": f"r{number}",
+            "TOOLYARD_PEER_PORT": str(peer_port),
+            **settings,
+        }
+        with open(home / "hub.err", "w") as errors:
+            process = subprocess.Popen(
+                toolyard("up", "--port", str(port)),
+                env=env,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+            )
+        try:
+            hub = RunningHub(address_of(process, home), home, process)
+            yield SharedHub(f"r{number}", hub, peer_port)
+        finally:
+            stop(process)
+
+
+def _ask(hub: SharedHub, method: str, path: str, body: Json | None = None) -> Json:
+    head = {"Authorization": f"Bearer {TOKEN}"}
+    with httpx2.Client(headers=head, timeout=PATIENCE, **PLAIN) as client:
+        answer = client.request(method, f"{hub.hub.url}/api/v1/{path}", json=body)
+    assert answer.status_code < 300, answer.text
+    found: Json = answer.json()
+    return found
+
+
+def _knows(hub: SharedHub, count: int) -> bool:
+    """Tell whether a hub knows all hubs, and the tools of a server."""
+    replicas = _ask(hub, "GET", "replicas")["replicas"]
+    return len(replicas) == count and any(
+        server["tools"] for server in _ask(hub, "GET", "servers")["servers"]
+    )
+
+
+def _until(holds: Callable[[], bool]) -> None:
+    end, pause = time.monotonic() + PATIENCE, threading.Event()
+    while not holds():
+        assert time.monotonic() < end
+        pause.wait(0.05)
 
 
 @contextmanager
@@ -68,6 +170,17 @@ class Wanderer(HttpTalk):
     refusals: list[Json]
     """The answers that were not taken."""
 
+    ring: Iterator[RunningHub] | None = None
+    """The hubs that its messages go to in turn, if it does not stay where it is."""
+
+    async def exchange(self, message: Json) -> Json:
+        self._next()
+        return await super().exchange(message)
+
+    def _next(self) -> None:
+        if self.ring is not None:
+            self.go(next(self.ring))
+
     def go(self, hub: RunningHub) -> None:
         """Speak to this hub from now on."""
         self.url = hub.mcp + self.path
@@ -83,6 +196,7 @@ class Wanderer(HttpTalk):
         return (await self.http.delete(self.url, headers=self.session)).status_code
 
     async def say(self, message: Json) -> None:
+        self._next()
         url = self.answers_at.mcp + self.path if self.answers_at is not None else self.url
         answer = await self.http.post(url, json=message, headers=self.headers(message))
         if answer.status_code != 202:

@@ -14,8 +14,12 @@ import pytest
 from tests.doors.doors import Doors, Raw, call, open_doors
 from tests.fixtures.postgres import SharedYard, postgres, shared_yard
 from tests.fixtures.stub_run import stub_command
+from toolyard.app.fleet import announced_address
+from toolyard.app.listening import bind_all
+from toolyard.core.errors import ConfigError
 from toolyard.relay.session_notes import NO_NOTE, SessionNote
 from toolyard.relay.shared_notes import merged
+from toolyard.settings import read_settings
 
 __all__ = ["postgres", "shared_yard"]
 
@@ -173,3 +177,31 @@ def test_what_a_hub_did_not_change_stays_as_another_has_noted_it(
     before: SessionNote, wanted: SessionNote, stored: SessionNote, expected: SessionNote
 ) -> None:
     assert merged(before, wanted, stored) == expected
+
+
+@pytest.mark.parametrize("given", [{}, {"KEY": KEY}, {"DATABASE": "postgresql://nobody@none/none"}])
+async def test_a_door_for_peers_needs_a_key_and_a_database(
+    home: Path, given: dict[str, str]
+) -> None:
+    variables = {f"TOOLYARD_{name}": value for name, value in given.items()}
+    env = {"TOOLYARD_HOME": str(home), "TOOLYARD_PEER_PORT": "7422", **variables}
+    with pytest.raises(ConfigError, match="needs TOOLYARD_KEY and TOOLYARD_DATABASE"):
+        bind_all(read_settings({}, env))
+
+
+@pytest.mark.parametrize(
+    ("given", "address"),
+    [
+        ({}, ""),
+        ({"PEER_ADDRESS": "hub-1:7422"}, ""),
+        ({"PEER_PORT": "7422"}, "127.0.0.1:7422"),
+        ({"PEER_PORT": "7422", "PEER_HOST": "::1"}, "[::1]:7422"),
+        ({"PEER_PORT": "7422", "PEER_ADDRESS": "hub-1:80"}, "hub-1:80"),
+    ],
+)
+def test_others_are_told_where_the_door_for_peers_is(
+    home: Path, given: dict[str, str], address: str
+) -> None:
+    variables = {f"TOOLYARD_{name}": value for name, value in given.items()}
+    env = {"TOOLYARD_HOME": str(home), **variables}
+    assert announced_address(read_settings({}, env)) == address

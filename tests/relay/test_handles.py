@@ -31,6 +31,12 @@ class Line:
     async def pass_answer(self, replica: str, session: Session, answer: Message) -> None:
         self.reached.append(replica)
 
+    async def ask_others(self, request: ClientRequest) -> list[Message]:
+        return []
+
+    def tell_others(self, session: Session, notice: Message) -> None:
+        self.reached.append("all")
+
 
 def session(replica: str = "a", principal: str = "me") -> Session:
     return Session(principal, print, replica=replica)

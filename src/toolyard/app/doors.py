@@ -22,6 +22,7 @@ from toolyard.core.problems import ProblemCode
 from toolyard.doors.http.address import EVERYWHERE, open_url, problems_of, public_hosts
 from toolyard.doors.http.door import HttpDoor
 from toolyard.doors.http.gate import NAMES, Gate
+from toolyard.doors.http.peer_door import PeerDoor
 from toolyard.doors.http.probes import ProbeDoor
 from toolyard.doors.http.server import HttpServer
 from toolyard.doors.http.tls import TlsFiles, renew_tls
@@ -32,6 +33,7 @@ from toolyard.doors.stdio.socket_door import SocketDoor
 from toolyard.features.hub.links import PageLinks
 from toolyard.features.tokens.store import TokensFile
 from toolyard.records.runfile import HubState, RunDir
+from toolyard.relay.guests import Guests
 from toolyard.settings import in_force
 
 if TYPE_CHECKING:
@@ -75,7 +77,11 @@ async def open_doors(
     opened, closing = asyncio.Event(), asyncio.Event()
     house.pool.hold_back()
     with _Signals(stop):
-        async with _probed(house, listeners.probes, opened, unread), asyncio.TaskGroup() as group:
+        async with (
+            _probed(house, listeners.probes, opened, unread),
+            _open_to_peers(house, listeners.peers, unread),
+            asyncio.TaskGroup() as group,
+        ):
             await _wait_first_picture(house)
             attached = group.create_task(_attach(house, place, lines, opened, closing))
             sweeping = group.create_task(door.sweep())
@@ -131,6 +137,23 @@ async def _probed(
         probing = group.create_task(ProbeDoor(has_started, house.stopping, unread).run(sock))
         yield
         probing.cancel()
+
+
+@asynccontextmanager
+async def _open_to_peers(
+    house: House, sock: socket.socket | None, unread: Unread
+) -> AsyncIterator[None]:
+    """While inside, serve what other replicas pass on, if there is a door for them."""
+    passes = house.fleet.passes
+    if sock is None or passes is None:
+        yield
+        return
+    relay, limit = house.relay, house.settings.client_message_limit
+    guests = Guests(lambda: relay.subscriptions.sessions, house.fleet.replica.id)
+    async with asyncio.TaskGroup() as group:
+        serving = group.create_task(PeerDoor(relay, guests, passes, unread, limit).run(sock))
+        yield
+        serving.cancel()
 
 
 def _make_gate(house: House, listeners: Listeners, token: str, sessions: PageSessions) -> Gate:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
@@ -12,13 +13,17 @@ from toolyard import __version__
 from toolyard.app.replica import make_replica
 from toolyard.core.model import Report
 from toolyard.core.replicas import KnownReplicas, LiveReplica, Replica
+from toolyard.doors.http.address import EVERYWHERE, bracketed
 from toolyard.doors.http.ended import EndedHere, EndedSessions
 from toolyard.doors.http.session_ids import RandomIds, SealedIds, SessionIds
 from toolyard.links.sites import Sites
+from toolyard.relay.peer_calls import PeerCalls
+from toolyard.relay.peers import NoPeers, Peers
 from toolyard.relay.session import Session
 from toolyard.relay.session_notes import NotesHere, SessionNote, SessionNotes
 from toolyard.settings import Settings
 from toolyard.tasks import Tasks
+from toolyard.wire.passes import PeerPasses
 from toolyard.wire.seal import Seal
 
 if TYPE_CHECKING:
@@ -56,8 +61,11 @@ class Fleet:
             from toolyard.records.postgres.schema import STEPS
 
             self._schema = len(STEPS)
+        self._address = announced_address(settings)
         self.known = KnownReplicas(self._describe())
         self.heartbeat = self._make_heartbeat()
+        self.passes = self._make_passes()
+        self.peers = self._make_peers(settings.server_message_limit)
 
     @property
     def replica(self) -> Replica:
@@ -118,12 +126,23 @@ class Fleet:
     async def close(self) -> None:
         """Leave the fleet."""
         await self._tasks.close()
+        if isinstance(self.peers, PeerCalls):
+            await self.peers.close()
         if self.heartbeat is not None:
             await self.heartbeat.leave()
 
     def _describe(self) -> LiveReplica:
         is_leaving = self._stopping.is_set()
-        return LiveReplica(self._replica.id, "", __version__, self._schema, is_leaving)
+        return LiveReplica(self._replica.id, self._address, __version__, self._schema, is_leaving)
+
+    def _make_passes(self) -> PeerPasses | None:
+        """The passes for other replicas; None if there is no way to them."""
+        if self.seal is None or self.heartbeat is None or not self._address:
+            return None
+        return PeerPasses(self.seal, self._replica.id, self.heartbeat.clock)
+
+    def _make_peers(self, limit: int) -> Peers:
+        return PeerCalls(self.known, self.passes, 2 * limit) if self.passes else NoPeers()
 
     def _make_heartbeat(self) -> Heartbeat | None:
         if self._shared is None:
@@ -142,3 +161,22 @@ class Fleet:
         ended = EndedEverywhere(time.time, on_ended, self.heartbeat.wake)
         self.heartbeat.add(ended)
         return ended
+
+
+def announced_address(settings: Settings) -> str:
+    """Host and port by which other replicas reach this one; empty if they do not."""
+    if not settings.peer_port or settings.peer_address:
+        return settings.peer_address if settings.peer_port else ""
+    host = settings.peer_host or settings.host
+    if host in EVERYWHERE:
+        host = own_host()
+    return f"{bracketed(host)}:{settings.peer_port}"
+
+
+def own_host() -> str:
+    """The address that this machine's name stands for, or the name."""
+    name = socket.gethostname()
+    try:
+        return socket.gethostbyname(name)
+    except OSError:
+        return name

@@ -75,7 +75,6 @@ from toolyard.records.secrets.expand import expand_server
 from toolyard.records.state import open_state
 from toolyard.relay.dismissals import Dismissals
 from toolyard.relay.handles import Handles
-from toolyard.relay.peers import NoPeers
 from toolyard.relay.relay import Relay
 from toolyard.settings import Settings
 from toolyard.yard import HubLife, Parts, Stopping, Yard
@@ -251,7 +250,7 @@ class House:
                 lambda: self.relay.subscriptions.sessions,
                 lambda session, note: self.relay.takeover.renew(session, note),
             ),
-            Handles(self.fleet.seal, NoPeers()),
+            Handles(self.fleet.seal, self.fleet.peers),
         )
         self.dismissals = Dismissals()
 

@@ -25,6 +25,8 @@ class Listeners:
     here: BoundDoor
     """The same doors for programs on this machine, which do not know their certificate."""
     probes: socket.socket | None
+    peers: socket.socket | None
+    """The door for other replicas."""
 
     @property
     def served(self) -> list[BoundDoor]:
@@ -38,10 +40,10 @@ def bind_all(settings: Settings) -> Listeners:
     Raises:
         ConfigError: One of them cannot be had, or its certificate cannot be used.
     """
-    tls, probes = open_tls(settings), bind_probes(settings)
+    tls, probes, peers = open_tls(settings), bind_probes(settings), bind_peers(settings)
     door = BoundDoor(bind_door(settings), tls)
     here = door if tls is None else BoundDoor(bind(LOOPBACK, 0))
-    return Listeners(door, here, probes)
+    return Listeners(door, here, probes, peers)
 
 
 def bind_door(settings: Settings) -> socket.socket:
@@ -71,11 +73,31 @@ def bind_probes(settings: Settings) -> socket.socket | None:
     """
     if not settings.probe_port:
         return None
-    host = settings.probe_host or settings.host
+    return _bind_other("PROBE", settings.probe_host or settings.host, settings.probe_port)
+
+
+def bind_peers(settings: Settings) -> socket.socket | None:
+    """The socket of the door for other replicas; None if there is to be none.
+
+    Raises:
+        ConfigError: It cannot be had, or there is nothing by which replicas know each other.
+    """
+    if not settings.peer_port:
+        return None
+    if not settings.key or not settings.database:
+        text = "TOOLYARD_PEER_PORT needs TOOLYARD_KEY and TOOLYARD_DATABASE"
+        raise ConfigError(text, "set both to what the other replicas have, or unset the port")
+    return _bind_other("PEER", settings.peer_host or settings.host, settings.peer_port)
+
+
+def _bind_other(what: str, host: str, port: int) -> socket.socket:
+    """The socket of a door that is not for clients."""
     try:
-        return bind(host, settings.probe_port)
+        return bind(host, port)
     except OSError as error:
         why = (error.strerror or str(error)).lower()
-        text = f"cannot listen for probes on {host}:{settings.probe_port} ({why})"
-        hint = "set TOOLYARD_PROBE_PORT to a free port, TOOLYARD_PROBE_HOST to an address of yours"
+        text = f"cannot listen for {what.lower()}s on {host}:{port} ({why})"
+        hint = (
+            f"set TOOLYARD_{what}_PORT to a free port, TOOLYARD_{what}_HOST to an address of yours"
+        )
         raise ConfigError(text, hint) from None

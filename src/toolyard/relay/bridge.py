@@ -18,7 +18,7 @@ from toolyard.links.pending import PendingRequest
 from toolyard.relay.calls import head_lines, hop_meta, start
 from toolyard.relay.handles import Handles
 from toolyard.relay.legacy import legacy_answer, result_members
-from toolyard.relay.parking import Parking, digest_of, missing
+from toolyard.relay.parking import Parking, digest_of, missing, unknown_state
 from toolyard.relay.questions import ASKED
 from toolyard.relay.routes import Route
 from toolyard.relay.session import ClientRequest
@@ -75,7 +75,7 @@ class EraBridge:
         else:
             parked = self._parking.take(state, request, digest_of(method, fields))
             if parked is None:
-                return await self._parking.resume_elsewhere(state, request)
+                return unknown_state()
             parked.questions.answer(_responses(fields))
             pending, link = parked.questions.pending, parked.link
         try:

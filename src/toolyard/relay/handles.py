@@ -67,3 +67,11 @@ class Handles:
             LinkError: It cannot be reached.
         """
         await self._peers.pass_answer(replica, session, answer)
+
+    async def ask_others(self, request: ClientRequest) -> list[Message]:
+        """Have a request answered by all other replicas that can be reached."""
+        return await self._peers.ask_others(request)
+
+    def tell_others(self, session: Session, notice: Message) -> None:
+        """Tell all other replicas what a client has said."""
+        self._peers.tell_others(session, notice)

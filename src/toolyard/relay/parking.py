@@ -86,12 +86,6 @@ class Parking:
         request.questions = parked.questions
         return parked
 
-    async def resume_elsewhere(self, state: Raw, request: ClientRequest) -> Message:
-        """Have the replica that parked a call go on with it; refuse if no replica did."""
-        answer = await self._handles.pass_on(PURPOSE, jsonrpc.text(state), request)
-        text = "this requestState is unknown, used, or not yours"
-        return answer or _fault(era.INVALID_PARAMS, text)
-
     def leave(self, principal: str) -> None:
         """A client is gone: nobody will answer for its calls."""
         for handle, parked in list(self._parked.items()):
@@ -121,6 +115,11 @@ def missing(capability: str) -> Message:
     """The answer to a call whose server asks for what its client cannot do."""
     text = f"this call needs a client that supports {capability}"
     return _fault(era.MISSING_CAPABILITY, text, {"requiredCapabilities": {capability: {}}})
+
+
+def unknown_state() -> Message:
+    """The refusal of a call that goes on with what is not parked for it."""
+    return _fault(era.INVALID_PARAMS, "this requestState is unknown, used, or not yours")
 
 
 def _fault(code: int, text: str, details: object = None) -> Message:

@@ -16,7 +16,7 @@ class Peers(Protocol):
         """Have a request answered by the replica that holds what it is about.
 
         Raises:
-            LinkError: It cannot be reached.
+            LinkError: It cannot be reached, or is gone.
         """
         ...
 
@@ -24,8 +24,16 @@ class Peers(Protocol):
         """Take a client's answer to the replica that asked.
 
         Raises:
-            LinkError: It cannot be reached.
+            LinkError: It cannot be reached, or nobody there waits for it.
         """
+        ...
+
+    async def ask_others(self, request: ClientRequest) -> list[Message]:
+        """Have a request answered by all others that can be reached."""
+        ...
+
+    def tell_others(self, session: Session, notice: Message) -> None:
+        """Tell all others what a client has said."""
         ...
 
 
@@ -34,13 +42,21 @@ class NoPeers:
 
     async def pass_on(self, replica: str, request: ClientRequest) -> Message:
         """Refuse: what the request is about is elsewhere."""
-        raise _unreachable(replica)
+        raise unreachable(replica)
 
     async def pass_answer(self, replica: str, session: Session, answer: Message) -> None:
         """Refuse: somebody else has asked."""
-        raise _unreachable(replica)
+        raise unreachable(replica)
+
+    async def ask_others(self, request: ClientRequest) -> list[Message]:
+        """Nobody else answers."""
+        return []
+
+    def tell_others(self, session: Session, notice: Message) -> None:
+        """Nobody else hears it."""
 
 
-def _unreachable(replica: str) -> LinkError:
+def unreachable(replica: str) -> LinkError:
+    """The error for what only another replica has."""
     text = f"this is held by another replica, {replica!r}, which cannot be reached"
     return LinkError(text, "call again")

@@ -37,6 +37,7 @@ from toolyard.relay.news import News
 from toolyard.relay.offers import own_offers
 from toolyard.relay.own import AppHubs, OwnAnswers
 from toolyard.relay.own_methods import OwnMethods
+from toolyard.relay.parking import PURPOSE as PARKED
 from toolyard.relay.quirks import QuirkFitter
 from toolyard.relay.replies import (
     error_reply,
@@ -52,7 +53,7 @@ from toolyard.relay.session import ClientRequest, Note, Responder, Session
 from toolyard.relay.session_notes import SessionNotes, keep_note
 from toolyard.relay.subscriptions import CHANGED, Subscriptions
 from toolyard.relay.takeover import Takeover
-from toolyard.relay.tasks import TaskTable, missing_tasks
+from toolyard.relay.tasks import TaskTable, merge_tasks, missing_tasks
 from toolyard.relay.view import View
 from toolyard.relay.view_key import ViewKey
 from toolyard.relay.views import Resolve, Views
@@ -249,6 +250,10 @@ class Relay:
             kind = _LISTS.get(method)
             if kind is not None:
                 return self._list(request, kind)
+            if session.replica and "requestState" in request.params:
+                passed = await self._resume_elsewhere(request)
+                if passed is not None:
+                    return passed
             own = self._modern if session.is_modern else self._legacy
             handler = self._both.get(method) or own.get(method) or self._pass_on
             return await handler(request)
@@ -278,6 +283,10 @@ class Relay:
         params = {"arguments": arguments}
         request = ClientRequest(session, "tools/call", b"0", params, meta or {}, responder)
         return await self.answers.call(request, "toolyard_call", view or self.views.look())
+
+    async def _resume_elsewhere(self, request: ClientRequest) -> Message | None:
+        """Have the replica that parked a call go on with it; None if no other did."""
+        return await self.handles.pass_on(PARKED, request.text("requestState"), request)
 
     async def _pass_on(self, request: ClientRequest) -> Message:
         """Take a method that the hub does not know to the one server it can be meant for."""
@@ -409,31 +418,38 @@ class Relay:
         return reply
 
     async def _list_tasks(self, request: ClientRequest) -> Message:
-        return await self.tasks.list(self.calls, request)
+        own = await self.tasks.list(self.calls, request)
+        if not request.session.replica or request.is_passed:
+            return own
+        return merge_tasks([own, *await self.handles.ask_others(request)])
 
     # Notifications of clients, and their comings and goings.
 
-    def noticed(self, session: Session, message: Message) -> None:
-        """Take a client's notification."""
+    def noticed(self, session: Session, message: Message, *, is_passed: bool = False) -> None:
+        """Take a client's notification; another replica may have passed it on."""
         method = message.method
         if method == "notifications/initialized":
             session.ready = True
         elif method == "notifications/cancelled":
-            self._cancel(session, message)
+            is_here = self._cancel(session, message)
+            if session.replica and not (is_here or is_passed):
+                self.handles.tell_others(session, message)
         elif method == "notifications/roots/list_changed":
             own = (instance.keeper for instance in self._instances.of(session.principal))
             for keeper in (*self._pool.keepers.values(), *own):
                 if keeper.link is not None and not keeper.link.is_modern:
                     keeper.link.notify(method)
 
-    def _cancel(self, session: Session, message: Message) -> None:
+    def _cancel(self, session: Session, message: Message) -> bool:
+        """Cancel a request; return False if it is not under way here."""
         try:
             id_ = jsonrpc.fields(message.params).get("requestId")
         except jsonrpc.MalformedError:
-            return
+            return True  # no request anywhere is called so
         request = session.requests.get(bytes(id_)) if id_ is not None else None
         if request is not None:
             request.abandon()
+        return request is not None
 
     def leave(self, session: Session) -> None:
         """A client is gone."""

@@ -185,6 +185,8 @@ class ClientRequest:
     mirrored: Mapping[str, str] | None = None
     """The `Mcp-Param-*` headers that came with it and must agree with its body; None if its door
     has none."""
+    is_passed: bool = False
+    """True if another replica has passed it on; it goes no further."""
     turns: Turns | None = None
     """The turns that it leaves when it ends, if it waited for one."""
     may_park: bool = False

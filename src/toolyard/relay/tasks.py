@@ -7,10 +7,11 @@ clients that declare the extension. They do not cross from one era to the other.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
+import msgspec
 from msgspec import Raw
 
 from toolyard.core.errors import ToolyardError, UnknownNameError
@@ -26,6 +27,7 @@ from toolyard.wire import era, jsonrpc
 from toolyard.wire.jsonrpc import Fields, Message
 
 KEPT: Final = 10_000
+_tasks: Final = msgspec.json.Decoder(list[Raw]).decode
 PURPOSE: Final = "task"
 
 
@@ -161,6 +163,15 @@ class TaskTable:
             for shown, task in theirs.items():
                 if task.id == id_ and task.route.server == server:
                     yield shown, task
+
+
+def merge_tasks(lists: Iterable[Message]) -> Message:
+    """The tasks of several replicas as one list."""
+    tasks: list[Raw] = []
+    for reply in lists:
+        if reply.result:
+            tasks += _tasks(jsonrpc.fields(reply.result).get("tasks", b"[]"))
+    return Message(result=Raw(jsonrpc.encode({"tasks": tasks})))
 
 
 def missing_tasks() -> Message:

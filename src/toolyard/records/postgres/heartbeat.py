@@ -68,6 +68,8 @@ class Heartbeat:
         self._thread = ThreadPoolExecutor(1, "heartbeat")
         self._woken = asyncio.Event()
         self._is_away = False
+        self._ahead = 0.0
+        """Seconds of the database's clock when ours was at zero."""
         self._taken_since: float | None = None
         self.departed = asyncio.Event()
         """Set when a replica is gone, and when the database has come back."""
@@ -93,6 +95,10 @@ class Heartbeat:
     def wake(self) -> None:
         """Beat at once: there is something to tell."""
         self._woken.set()
+
+    def clock(self) -> float:
+        """The database's time, as good as it is known: the same for all hubs."""
+        return self._ahead + monotonic()
 
     async def live_ids(self) -> frozenset[str]:
         """The ids of all replicas that live; without the own one as long as that is not sure."""
@@ -130,6 +136,7 @@ class Heartbeat:
         own, prepared = self._describe(), [one.prepare() for one in self._exchanges]
         loop = asyncio.get_running_loop()
         rows, answers = await loop.run_in_executor(self._thread, self._carry_out, own, prepared)
+        self._ahead = rows.now - monotonic()
         for take_in in answers:
             take_in()
         return rows

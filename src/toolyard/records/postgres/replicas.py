@@ -27,6 +27,7 @@ _LIVE: Final = """
 SELECT id, address, version, schema, draining FROM replicas
 WHERE until > clock_timestamp() ORDER BY id
 """
+_NOW: Final = "SELECT extract(epoch FROM clock_timestamp())::float"
 _REMOVE: Final = "DELETE FROM replicas WHERE id = %s AND start = %s"
 
 
@@ -36,6 +37,8 @@ class LiveRows:
 
     replicas: tuple[LiveReplica, ...]
     is_taken: bool
+    now: float
+    """The database's time, in seconds."""
 
 
 def renew_row(connection: Connection, own: LiveReplica, start: str) -> LiveRows:
@@ -43,7 +46,8 @@ def renew_row(connection: Connection, own: LiveReplica, start: str) -> LiveRows:
     row = (own.id, start, own.address, own.version, own.schema, own.is_draining, LIFE_SECONDS)
     is_taken = connection.execute(_RENEW, row).rowcount == 0
     live = connection.execute(_LIVE).fetchall()
-    return LiveRows(tuple(LiveReplica(*fields) for fields in live), is_taken)
+    (now,) = connection.execute(_NOW).fetchone() or (0.0,)
+    return LiveRows(tuple(LiveReplica(*fields) for fields in live), is_taken, now)
 
 
 def remove_row(connection: Connection, id_: str, start: str) -> None:

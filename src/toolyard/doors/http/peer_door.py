@@ -1,0 +1,155 @@
+"""The door for other replicas of this hub: takes what they pass on, and nobody else's word.
+
+It has a port of its own, and looks at no token: whoever has the fleet's key has judged the client.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from typing import Final
+
+from toolyard.doors.http.accepting import Acceptor
+from toolyard.doors.http.connection import InboundConnection
+from toolyard.doors.http.reply import HttpReply, HttpResponder, Request
+from toolyard.doors.http.unread import Unread
+from toolyard.relay.guests import Guests
+from toolyard.relay.passed import PassedMessage, read_passed
+from toolyard.relay.peer_calls import ANSWER, HEADER, NOTICE, REQUEST
+from toolyard.relay.relay import Relay
+from toolyard.relay.session import ClientRequest
+from toolyard.tasks import Tasks
+from toolyard.wire import jsonrpc
+from toolyard.wire.envelope import EnvelopeError, read_envelope
+from toolyard.wire.passes import PeerPasses
+
+CONNECTIONS: Final = 2000
+"""Far more than a fleet needs; for a new one the oldest of a stranger ends."""
+OVERHEAD: Final = 64 << 10
+"""Bytes that tell of the client, beside its message."""
+DRAIN_SECONDS: Final = 8.0
+_TEXT: Final = b"content-type: text/plain\r\n"
+
+
+class PeerDoor:
+    """Serves what other replicas pass on."""
+
+    def __init__(
+        self, relay: Relay, guests: Guests, passes: PeerPasses, unread: Unread, limit: int
+    ) -> None:
+        """Serve clients of others; a message of theirs has so many bytes at most."""
+        self.limit = limit + OVERHEAD
+        self.unread = unread
+        self._relay = relay
+        self._guests = guests
+        self._passes = passes
+        self._tasks = Tasks()
+        self._strangers: dict[InboundConnection, None] = {}
+        """Those that have shown no pass yet, the oldest first."""
+        self._connections: set[InboundConnection] = set()
+
+    async def run(self, sock: socket.socket) -> None:
+        """Serve until cancelled, then let what is under way finish, within bounds."""
+        acceptor = Acceptor(sock, lambda: InboundConnection(self), self._drop_stranger)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await acceptor.close()
+            await self._tasks.settle(DRAIN_SECONDS)
+            await self._tasks.close()
+            for connection in list(self._connections):
+                connection.abort()
+
+    # The rules of a connection.
+
+    def refusal(self, connection: InboundConnection, request: Request) -> tuple[int, str] | None:
+        """Turn away whoever has no pass, before anything of the body is read."""
+        if self._passes.open(_pass_of(request)) is None:
+            return 401, "a pass of this fleet is needed"
+        connection.is_known = True
+        self._strangers.pop(connection, None)
+        return None
+
+    def refuse(self, reply: HttpReply, status: int, text: str) -> None:
+        """Say why."""
+        reply.respond(status, text.encode(), _TEXT)
+
+    def serve(self, request: Request, reply: HttpReply) -> None:
+        """Take in what another replica passes on."""
+        if not self._passes.use(_pass_of(request), request.body):
+            self.refuse(reply, 401, "this pass was used, or is for another body")
+            return
+        serve = {REQUEST: self._request, ANSWER: self._answer, NOTICE: self._notice}
+        try:
+            serve[request.path](read_passed(request.body), reply)
+        except (KeyError, EnvelopeError, *jsonrpc.MalformedError):
+            self.refuse(reply, 400, "this is nothing that a replica passes on")
+
+    def opened(self, connection: InboundConnection) -> None:
+        """Keep a connection; where there is no room, the oldest of a stranger ends for it."""
+        self._connections.add(connection)
+        self._strangers[connection] = None
+        if len(self._connections) > CONNECTIONS:
+            self._drop_stranger()
+
+    def closed(self, connection: InboundConnection) -> None:
+        """Forget a connection."""
+        self._connections.discard(connection)
+        self._strangers.pop(connection, None)
+
+    def _drop_stranger(self) -> bool:
+        oldest = next(iter(self._strangers), None)
+        if oldest is None:
+            return False
+        self.closed(oldest)
+        oldest.abort()
+        return True
+
+    # What is passed on.
+
+    def _request(self, passed: PassedMessage, reply: HttpReply) -> None:
+        envelope = read_envelope(passed.message)
+        session = self._guests.enter(passed.client)
+        responder = HttpResponder(reply, is_modern=False, takes_stream=True)
+        request = ClientRequest(
+            session,
+            envelope.message.method,
+            envelope.id,
+            envelope.params,
+            envelope.meta,
+            responder,
+            name=envelope.name,
+            trace=passed.trace,
+            mirrored=passed.mirrored,
+            is_passed=True,
+        )
+
+        def gone() -> None:
+            responder.hung_up()
+            request.abandon()
+
+        reply.on_gone = gone
+        task = self._tasks.start(self._relay.serve(request))
+        if task is None:
+            self._guests.leave(session)
+            reply.respond(410)
+        else:
+            task.add_done_callback(lambda _: self._guests.leave(session))
+
+    def _answer(self, passed: PassedMessage, reply: HttpReply) -> None:
+        answer = jsonrpc.decode(passed.message)
+        session = self._guests.find(passed.client)
+        is_awaited = session is not None and bytes(answer.id) in session.asks
+        if session is not None and is_awaited:
+            session.answered(answer)
+        reply.respond(202 if is_awaited else 410)
+
+    def _notice(self, passed: PassedMessage, reply: HttpReply) -> None:
+        session = self._guests.find(passed.client)
+        if session is not None:
+            self._relay.noticed(session, jsonrpc.decode(passed.message), is_passed=True)
+        reply.respond(202)
+
+
+def _pass_of(request: Request) -> str:
+    return next((value.decode("latin-1") for name, value in request.headers if name == HEADER), "")
