@@ -12,6 +12,9 @@ from hypothesis import HealthCheck, settings
 
 from toolyard.records.secrets.mask import MASK, Mask
 
+# Its assertions are explained, whoever imports it first.
+pytest.register_assert_rewrite("tests.executors.contract")
+
 # The machine may be busy: no property is judged by how long it took.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("quick", settings.get_profile("patient"), max_examples=30)

@@ -15,7 +15,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from tests.doors.doors import TOKEN, Answer, Doors, Raw, open_doors
-from tests.executors.docker.site import make_certificates
+from tests.fixtures.certificates import make_certificates
 from tests.fixtures.issuer import issuing
 from toolyard import app
 from toolyard.core.errors import ConfigError

@@ -10,8 +10,6 @@ import uvloop
 
 from toolyard.executors.local import Local, LocalPatience
 
-pytest.register_assert_rewrite("tests.executors.contract")
-
 
 def pytest_asyncio_loop_factories(
     config: pytest.Config, item: pytest.Item

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.doors.doors import Doors, Raw
-from tests.executors.docker.site import make_certificates
+from tests.fixtures.certificates import make_certificates
 from tests.fixtures.ports import free_port
 from tests.image.conftest import Engine
 

@@ -23,14 +23,18 @@ from toolyard.links.patience import Patience
 
 FEW = ("--tools-only", "--only", "echo,sleep,counter,where,payload,log,add_tool,cancellable")
 MIB = 1 << 20
+SHORT = 4.0
+"""Seconds in which a good server starts on any machine, and that a test can wait for."""
 
 
 @asynccontextmanager
-async def beside(home: Path, *flags: str, **changes: Any) -> AsyncIterator[Doors]:
-    """A hub in front of `good`, and of `bad` with these flags."""
-    servers = {"good": stdio_stub("good", home, *FEW), "bad": stdio_stub("bad", home, *FEW, *flags)}
-    usual: dict[str, Any] = {"call_timeout": 0.6, "start_timeout": 1.0}
-    async with open_doors(home, servers, **{**usual, **changes}) as doors:
+async def beside(
+    home: Path, *flags: str, timeout: float = 60.0, **changes: Any
+) -> AsyncIterator[Doors]:
+    """A hub in front of `good`, and of `bad` with these flags and this time for a call."""
+    bad = {**stdio_stub("bad", home, *FEW, *flags), "timeout": timeout}
+    servers = {"good": stdio_stub("good", home, *FEW), "bad": bad}
+    async with open_doors(home, servers, **changes) as doors:
         await doors.until(lambda: is_ready(doors, "good"))
         yield doors
         assert await doors.text("good__echo", text="still here") == "still here"
@@ -79,8 +83,8 @@ async def test_text_on_stdout_is_overlooked(home: Path) -> None:
 
 
 async def test_answers_with_ids_nobody_used_reach_nobody(home: Path) -> None:
-    async with beside(home, "--wrong-ids") as doors:
-        assert "did not answer within 1 s of its start" in (await trouble(doors))["text"]
+    async with beside(home, "--wrong-ids", start_timeout=SHORT) as doors:
+        assert f"did not answer within {SHORT:g} s of its start" in (await trouble(doors))["text"]
         assert not any(name.startswith("bad__") for name in await doors.tools())
 
 
@@ -92,17 +96,17 @@ async def test_a_second_answer_is_dropped(home: Path) -> None:
 
 
 async def test_a_server_that_never_answers_its_start_is_given_up(home: Path) -> None:
-    async with beside(home, "--hang", "all") as doors:
-        assert "did not answer within 1 s of its start" in (await trouble(doors))["text"]
+    async with beside(home, "--hang", "all", start_timeout=SHORT) as doors:
+        assert f"did not answer within {SHORT:g} s of its start" in (await trouble(doors))["text"]
 
 
 async def test_a_server_that_never_reads_is_given_up(home: Path) -> None:
-    async with beside(home, "--never-reads") as doors:
+    async with beside(home, "--never-reads", start_timeout=SHORT) as doors:
         assert "did not answer" in (await trouble(doors))["text"]
 
 
 async def test_a_call_that_is_never_answered_ends_with_its_time(home: Path) -> None:
-    async with beside(home, "--hang", "call") as doors:
+    async with beside(home, "--hang", "call", timeout=0.6) as doors:
         await doors.until(lambda: is_ready(doors, "bad"))
         assert "did not answer tools/call within 0.6 s" in await doors.fault("bad__echo")
 
@@ -119,7 +123,7 @@ async def test_a_server_that_exits_at_once_is_named_with_its_code_and_last_words
 
 
 async def test_a_crash_in_a_call_is_told_at_once_with_the_last_words(home: Path) -> None:
-    async with beside(home, "--crash-on", "call", call_timeout=30.0) as doors:
+    async with beside(home, "--crash-on", "call") as doors:
         await doors.until(lambda: is_ready(doors, "bad"))
         said = await doors.fault("bad__echo")
         assert "'bad' exited with code 70" in said
@@ -129,7 +133,7 @@ async def test_a_crash_in_a_call_is_told_at_once_with_the_last_words(home: Path)
 
 
 async def test_a_flood_on_stderr_delays_no_answer_for_good(home: Path) -> None:
-    async with beside(home, "--stderr-flood", "50", start_timeout=30.0) as doors:
+    async with beside(home, "--stderr-flood", "50") as doors:
         times = await timed(doors, 20)
         await doors.until(lambda: is_ready(doors, "bad"), 20)
         assert await doors.text("bad__echo", text="after all") == "after all"
@@ -150,7 +154,7 @@ async def timed(doors: Doors, count: int) -> list[float]:
 
 
 async def test_a_flood_of_notifications_delays_nobody(home: Path) -> None:
-    async with beside(home, "--flood", "100000", call_timeout=20.0, start_timeout=20.0) as doors:
+    async with beside(home, "--flood", "100000") as doors:
         times = await timed(doors, 30)
         await doors.until(lambda: is_ready(doors, "bad"), 20)
         assert await doors.text("bad__echo", text="at last") == "at last"
@@ -161,7 +165,7 @@ async def test_a_flood_of_notifications_delays_nobody(home: Path) -> None:
 async def test_a_server_whose_list_changes_all_the_time_makes_few_notifications(
     home: Path,
 ) -> None:
-    async with beside(home, call_timeout=10.0) as doors, doors.connected() as raw:
+    async with beside(home) as doors, doors.connected() as raw:
         await doors.until(lambda: is_ready(doors, "bad"))
         session = await doors.initialize()
         listen = {"Accept": "text/event-stream", **session}
@@ -215,7 +219,7 @@ async def test_a_line_of_128_mb_costs_only_its_server(home: Path) -> None:
 
 @pytest.mark.parametrize("kib", [63, 64, 65, 1024, 15 * 1024])
 async def test_large_answers_pass_whole(home: Path, kib: int) -> None:
-    async with beside(home, call_timeout=30.0) as doors:
+    async with beside(home) as doors:
         assert len(await doors.text("good__payload", kib=kib)) == kib * 1024
 
 

@@ -111,13 +111,20 @@ class Yard:
         """Seconds until the server answers; None if it does not."""
         began = time.monotonic()
         while time.monotonic() - began < PATIENCE:
-            status = self.run("status", "--json")
-            if status.returncode != 0:
-                self.run("up", "--detach")
-            elif json.loads(status.stdout)["servers"][0]["status"] in ("ready", "idle"):
+            status = self._status()
+            if status in ("ready", "idle"):
                 return time.monotonic() - began
+            if status == "known":  # it was ready before the interruption, and rests until a call
+                self.run("server", "start", "it")
+            elif not status:
+                self.run("up", "--detach")
             PAUSE.wait(1.0)
         return None
+
+    def _status(self) -> str:
+        """The status of the server; empty if no hub runs."""
+        told = self.run("status", "--json")
+        return json.loads(told.stdout)["servers"][0]["status"] if told.returncode == 0 else ""
 
     def answers_by_hand(self) -> bool:
         """Start the launcher as a person would; return whether its server answers."""

@@ -24,6 +24,7 @@ import pytest
 
 from tests.executors.contract import Ground
 from tests.executors.replicas import alone
+from tests.fixtures.certificates import make_certificates
 from toolyard.core.model import Command
 from toolyard.core.sites import Site
 from toolyard.executors.docker import Docker
@@ -242,27 +243,6 @@ def _cable(plot: Plot) -> Iterator[None]:
     finally:
         _ip("link", "del", plot.cable, check=False)
         _ip("netns", "del", plot.netns, check=False)
-
-
-def make_certificates(folder: Path, address: str) -> None:
-    """An authority, and what it says of the server at this address and of its client."""
-    new = "-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes".split()
-
-    def openssl(*arguments: str) -> None:
-        subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True)
-
-    ca = ("-keyout", "ca-key.pem", "-out", "ca.pem", "-subj", "/CN=test-ca")
-    openssl("req", "-x509", *new, "-days", "3", *ca)
-    for who, stem, extra in (
-        ("server", "server-", f"subjectAltName=IP:{address}\nextendedKeyUsage=serverAuth\n"),
-        ("client", "", "extendedKeyUsage=clientAuth\n"),
-    ):
-        (folder / f"{who}.ext").write_text(extra)
-        key = ("-keyout", f"{stem}key.pem", "-out", f"{who}.csr", "-subj", f"/CN={who}")
-        openssl("req", *new, *key)
-        out = "server.pem" if who == "server" else "cert.pem"
-        by = ("-CA", "ca.pem", "-CAkey", "ca-key.pem", "-CAcreateserial", "-days", "3")
-        openssl("x509", "-req", "-in", f"{who}.csr", *by, "-out", out, "-extfile", f"{who}.ext")
 
 
 @contextlib.contextmanager

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.executors.docker.site import make_certificates
+from tests.fixtures.certificates import make_certificates
 from toolyard.executors.kubernetes.api import Api, ApiError
 from toolyard.executors.kubernetes.attach import PROTOCOLS, QUERY
 from toolyard.executors.kubernetes.context import connect
