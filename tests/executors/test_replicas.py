@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from tests.e2e.hub import environment, toolyard
 from tests.executors.replicas import alone, replica
 from toolyard.app.replica import make_replica
 from toolyard.core.ports import Executor
@@ -19,6 +21,7 @@ from toolyard.core.replicas import Replica
 from toolyard.core.sites import Site
 from toolyard.executors.docker import Docker, spec
 from toolyard.executors.kubernetes import Kubernetes, manifests
+from toolyard.records.holding import find_beside, live_beside
 from toolyard.records.identity import hub_identity, replica_identity
 from toolyard.settings import read_settings
 
@@ -201,3 +204,37 @@ async def test_a_hub_beside_the_one_that_was_named_has_another_name(home: Path) 
 
     assert hub.id == "hub-1"
     assert hub.id not in await beside.find_gone([hub.id])
+
+
+async def test_a_hub_that_starts_sweeps_what_a_standalone_hub_left_but_not_what_it_runs(
+    home: Path,
+) -> None:
+    settings = read_settings({}, {"TOOLYARD_HOME": str(home)})
+    hub = make_replica(settings, is_sole=True)
+    beside = make_replica(settings, is_sole=False)
+
+    with live_beside(settings.state_dir, beside.id):
+        assert await hub.find_gone([beside.id]) == {hub.id}
+    assert await hub.find_gone([beside.id]) == {hub.id, beside.id}
+
+
+def test_a_standalone_hub_is_known_as_long_as_it_lives(home: Path) -> None:
+    state = read_settings({}, {"TOOLYARD_HOME": str(home)}).state_dir
+    greeting = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t"}}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": greeting}
+    with subprocess.Popen(
+        toolyard("mcp", "--standalone"),
+        env=environment(home),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdin and process.stdout
+        process.stdin.write(json.dumps(message) + "\n")
+        process.stdin.flush()
+        assert json.loads(process.stdout.readline())["id"] == 1
+        assert len(find_beside(state)) == 1
+        process.kill()
+
+    assert find_beside(state) == frozenset()
+    assert [*(state / "beside").iterdir()] == []

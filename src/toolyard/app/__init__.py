@@ -17,7 +17,7 @@ from toolyard.doors.stdio.wishes import Wishes
 from toolyard.feature import Feature
 from toolyard.features import FEATURES
 from toolyard.links.patience import Patience
-from toolyard.records.holding import hold_state
+from toolyard.records.holding import hold_state, live_beside
 from toolyard.records.runfile import RunDir
 from toolyard.settings import Settings
 
@@ -46,7 +46,8 @@ async def run(
     if stdio is not None:
         house = House(settings, patience, features)
         limit, wishes = settings.client_message_limit, Wishes.of(stdio)
-        await house.live(lambda: serve_stdio(house.relay, limit, wishes))
+        with live_beside(settings.state_dir, house.fleet.replica.id):
+            await house.live(lambda: serve_stdio(house.relay, limit, wishes))
         return
     place = RunDir(settings.runtime_dir)
     with (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from toolyard.core.replicas import Replica
+from toolyard.records.holding import find_beside
 from toolyard.records.identity import hub_identity, replica_identity
 from toolyard.settings import Settings
 
@@ -13,7 +14,8 @@ def make_replica(settings: Settings, *, is_sole: bool) -> Replica:
     """Give the hub of this process its names.
 
     Args:
-        is_sole: It holds the lock of the state directory, so no other replica of its yard lives.
+        is_sole: It holds the lock of the state directory, so no other replica of its yard lives
+            but hubs for one client, which take a lock each.
     """
     hub = hub_identity(settings.state_dir)
     place = settings.runtime_dir if is_sole else settings.runtime_dir / str(os.getpid())
@@ -21,6 +23,6 @@ def make_replica(settings: Settings, *, is_sole: bool) -> Replica:
     id_ = (settings.replica if is_sole else "") or replica_identity(hub, place)
 
     async def live_replicas() -> frozenset[str] | None:
-        return frozenset({id_}) if is_sole else None
+        return find_beside(settings.state_dir) | {id_} if is_sole else None
 
     return Replica(hub, id_, live_replicas)

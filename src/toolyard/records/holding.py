@@ -16,6 +16,8 @@ from toolyard.records.runfile import RunDir
 log = logging.getLogger(__name__)
 
 LOCK: Final = "hub.lock"
+BESIDE: Final = "beside"
+"""The folder with a lock for each hub that runs beside the one that holds the state directory."""
 PATH_BYTES: Final = 4096
 
 
@@ -42,6 +44,61 @@ def hold_state(folder: Path, run_dir: Path) -> Iterator[bool]:
         yield is_ours
     finally:
         os.close(descriptor)  # which also unlocks
+
+
+@contextmanager
+def live_beside(folder: Path, replica: str) -> Iterator[None]:
+    """Let the hub that keeps its state in a folder see that another one, of this id, lives."""
+    lock = folder / BESIDE / replica
+    try:
+        descriptor = _lock_anew(lock)
+    except StoreError as error:
+        log.warning("%s; a hub that starts may remove what this one runs elsewhere", error)
+        yield
+        return
+    try:
+        yield
+    finally:
+        lock.unlink(missing_ok=True)
+        os.close(descriptor)
+
+
+def find_beside(folder: Path) -> frozenset[str]:
+    """Return the ids of the hubs that live beside the one that keeps its state in a folder."""
+    try:
+        return frozenset(lock.name for lock in (folder / BESIDE).iterdir() if _is_held(lock))
+    except FileNotFoundError:
+        return frozenset()
+
+
+def _lock_anew(lock: Path) -> int:
+    """Take a lock that nobody else has, also if its file is removed meanwhile as a leftover."""
+    while True:
+        descriptor = open_lock(lock)
+        try:
+            try_lock(descriptor, lock)
+            if os.path.samestat(os.fstat(descriptor), os.stat(lock)):
+                return descriptor
+        except FileNotFoundError:
+            pass
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
+
+
+def _is_held(lock: Path) -> bool:
+    """Tell whether somebody has a lock; a hub that was killed leaves its file, which is removed."""
+    try:
+        descriptor = os.open(lock, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        if is_free := try_lock(descriptor, lock):
+            lock.unlink(missing_ok=True)
+    finally:
+        os.close(descriptor)
+    return not is_free
 
 
 def _take(descriptor: int, folder: Path) -> bool:
