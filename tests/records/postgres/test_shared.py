@@ -8,7 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import Any
 
+import psycopg
 import pytest
+from psycopg.conninfo import make_conninfo
 
 from tests.fixtures.postgres import PostgresServer, SharedYard
 from toolyard.core.errors import ConfigError, DatabaseAwayError, StoreError
@@ -64,6 +66,16 @@ def test_yards_of_one_database_do_not_know_each_other(postgres: PostgresServer) 
     assert other.read().rows("note") == {}
     one.close()
     other.close()
+
+
+def test_a_database_without_an_encoding_keeps_every_letter(postgres: PostgresServer) -> None:
+    with psycopg.connect(postgres.address, autocommit=True) as connection:
+        connection.execute("CREATE DATABASE plain ENCODING 'SQL_ASCII' TEMPLATE template0")
+    address = make_conninfo(postgres.address, dbname="plain")
+    database = SharedDatabase(address, postgres.new_yard().schema, follows=False)
+    put(database, "ä", '"grüß"')
+    assert database.read().rows("note") == {"ä": ('"grüß"', 1)}
+    database.close()
 
 
 def test_a_hub_works_with_tables_of_a_newer_one_until_it_is_left_behind(opened: Opened) -> None:

@@ -26,6 +26,8 @@ _DEFAULTS: Final = {
     "target_session_attrs": "read-write",
     "connect_timeout": "3",
     "application_name": "toolyard",
+    # Else text comes as bytes from a database without an encoding (SQL_ASCII).
+    "client_encoding": "UTF8",
     # A host that vanished is noticed within seconds, not within the hours of the system.
     "keepalives_idle": "5",
     "keepalives_interval": "2",
