@@ -117,9 +117,10 @@ class Heartbeat:
 
     async def leave(self) -> None:
         """Beat no more, and remove the row if the database answers."""
-        loop = asyncio.get_running_loop()
-        with suppress(StoreError):
-            await loop.run_in_executor(self._thread, self._remove)
+        if not self._is_away:  # or stopping would wait for what does not come
+            loop = asyncio.get_running_loop()
+            with suppress(StoreError):
+                await loop.run_in_executor(self._thread, self._remove)
         self._connections.close()
         self._thread.shutdown(wait=False)
 
