@@ -6,6 +6,7 @@ import asyncio
 import importlib
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Final
 
 from toolyard.board import Board
 from toolyard.feature import Feature
@@ -15,6 +16,9 @@ from toolyard.records.places import RecordPlaces, open_places
 from toolyard.records.state import State
 from toolyard.settings import Settings
 from toolyard.yard import ANY_VERSION, Parts, Yard
+
+CALLER: Final = "command line"
+"""The name of whoever gives orders here."""
 
 
 def run_here(
@@ -48,7 +52,8 @@ def open_yard(settings: Settings, package: str) -> Yard:
     """A yard of what one feature keeps and uses, whose picture is what that says now."""
     feature: Feature = importlib.import_module(package).FEATURE
     places = open_places(Follower(), settings.database, settings.database_schema)
-    yard = Yard(Board(), Parts([settings, places.follower, places]), is_live=False)
+    parts = Parts([settings, places.follower, places])
+    yard = Yard(Board(), parts, caller=CALLER, is_live=False)
     needed = list(_needed(feature))
     for built in needed:
         for part in built.make_parts(yard):

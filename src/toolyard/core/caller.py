@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final
+
+CALLER_KEY: Final = "toolyard.caller"
+"""The key under which an application behind a door finds the name of whoever asks."""
 
 
 @dataclass(frozen=True, slots=True)

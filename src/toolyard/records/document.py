@@ -62,8 +62,10 @@ class DocumentFile:
         """
         return read_bounded(self.path, self._largest)
 
-    def change(self, edit: Callable[[bytes], bytes]) -> None:
+    def change(self, edit: Callable[[bytes], bytes], *, by: str = "") -> None:
         """Write what `edit` makes of the file; it gets no bytes where there is none.
+
+        A file does not say `by` whom it was written.
 
         Raises:
             ConfigError: The file is not JSON, or would not be; it is unchanged.

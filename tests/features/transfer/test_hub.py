@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +12,17 @@ from tests.doors.doors import NOBODY, Answer, Doors, Json, open_doors
 from tests.features.approvals.yard import says, tool
 from tests.features.transfer.yards import WHOLE
 from tests.fixtures.postgres import SharedYard, postgres, shared_yard
+from toolyard.console.here import run_here
+from toolyard.features.transfer.operations import ApplyDocument, apply_document
+from toolyard.records.postgres.shared import SharedDatabase
+from toolyard.settings import read_settings
 
 __all__ = ["postgres", "shared_yard"]
+KINDS = (
+    *("server", "added", "profile", "quirk", "app", "agent", "config", "override", "policy"),
+    *("site", "token"),
+)
+"""The kinds of records that people order."""
 
 
 async def apply(doors: Doors, document: Any, query: str = "", **head: str) -> Answer:
@@ -125,3 +136,34 @@ async def test_what_a_document_approves_is_compared_with_the_first_start(home: P
         assert (await doors.server("shop"))["held"] == []
         exported = (await export(doors))["approvals"]["shop@configured"]
         assert set(exported["tools"]) == {"look", "buy"}
+
+
+def ordered_by(yard: SharedYard) -> dict[str, set[str]]:
+    """Those who wrote or removed the records of each kind."""
+    database = SharedDatabase(yard.address, yard.schema, follows=False)
+    with closing(database), database.transaction() as connection:
+        rows = connection.execute("SELECT kind, by FROM records").fetchall()
+    writers: dict[str, set[str]] = {}
+    for kind, by in rows:
+        writers.setdefault(kind, set()).add(by)
+    return writers
+
+
+async def test_every_record_of_a_shared_yard_says_who_ordered_it(
+    home: Path, shared_yard: SharedYard
+) -> None:
+    document = switched_off()
+    async with open_doors(home, **shared_yard.settings) as doors:
+        await made(doors, document)
+        await doors.ask("POST", "/api/v1/tokens", b'{"name": "mine"}')
+        writers = ordered_by(shared_yard)
+        for kind in KINDS:
+            assert writers[kind] == {"control"}, (kind, writers)
+        # What is removed says so, too.
+        empty: Json = {section: {} for section in document if section != "approvals"}
+    settings = read_settings({}, {"TOOLYARD_HOME": str(home), **shared_yard.environment})
+    order = ApplyDocument({**empty, "version": 1}, prune=True)
+    removed = await asyncio.to_thread(run_here, settings, apply_document, order)
+    assert removed.answer.failed is None
+    for kind in set(KINDS) - {"token"}:
+        assert ordered_by(shared_yard)[kind] == {"command line"}, kind

@@ -7,6 +7,7 @@ import logging
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
+from toolyard.core.caller import CALLER_KEY
 from toolyard.doors.http.reply import HttpReply, Request, header_lines
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ async def serve_app(app: ASGIApp, request: Request, reply: HttpReply) -> None:
         "query_string": request.query,
         "root_path": "",
         "headers": request.headers,
+        CALLER_KEY: request.caller.name,
     }
     try:
         await app(scope, call.receive, call.send)

@@ -17,6 +17,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import Send
 
+from toolyard.core.caller import CALLER_KEY
 from toolyard.core.errors import ToolyardError
 from toolyard.core.fields import FaultsError
 from toolyard.doors.rest.errors import (
@@ -84,7 +85,8 @@ def _endpoint(methods: Mapping[str, AnyOperation], yard: Yard) -> Endpoint:
         except (msgspec.ValidationError, msgspec.DecodeError) as error:
             status = operation.invalid if isinstance(error, msgspec.ValidationError) else 400
             return problem(status, "the input is not what this operation takes", str(error))
-        asked = replace(yard, expected=_versions(request))
+        caller = request.scope.get(CALLER_KEY, "")
+        asked = replace(yard, expected=_versions(request), caller=caller)
         # An operation that reads its body itself checks after that: wrong input is always wrong.
         if operation.guard is Guard.PICTURE and operation.shape is None:
             asked.check_picture()

@@ -131,7 +131,7 @@ async def define_agent(yard: Yard, order: DefineAgent) -> Versioned[Ordered]:
     """Define an agent."""
     agent = read_agent(order.id, order.body)
     put = yard.part(AgentStore).put_agent
-    version = await asyncio.to_thread(put, agent, yard.expected)
+    version = await asyncio.to_thread(put, agent, yard.expected, by=yard.caller)
     noticed = await yard.seen(lambda picture: picture.roster.agents.get(agent.id) == agent)
     return Versioned(Ordered(order.id, noticed), str(version))
 
@@ -141,7 +141,7 @@ async def remove_agent(yard: Yard, order: AgentId) -> Ordered:
     """Delete an agent that a user defined, with its list."""
     store = yard.part(AgentStore)
     id_ = store.records.roster.agent(order.id).id
-    await asyncio.to_thread(store.remove_agent, id_, yard.expected)
+    await asyncio.to_thread(store.remove_agent, id_, yard.expected, by=yard.caller)
     # One that is known from the start is as it was again.
     noticed = await yard.seen(
         lambda picture: id_ not in picture.roster.agents or not picture.roster.agents[id_].own
@@ -182,7 +182,7 @@ async def put_override(yard: Yard, order: PutOverride) -> Versioned[Ordered]:
     override = read_override(*key, order.body)
     check_override(resolutions, override).raise_faults()
     put = yard.part(AgentStore).put_override
-    version = await asyncio.to_thread(put, override, yard.expected)
+    version = await asyncio.to_thread(put, override, yard.expected, by=yard.caller)
     noticed = await yard.seen(lambda picture: picture.roster.overrides.get(key) == override)
     return Versioned(Ordered(f"{order.id} x {order.executor}", noticed), str(version))
 
@@ -192,7 +192,7 @@ async def remove_override(yard: Yard, order: OverrideKey) -> Ordered:
     """Delete the override of an agent's list for one executor."""
     store = yard.part(AgentStore)
     key = _find(store.records.roster, order.id, order.executor)
-    await asyncio.to_thread(store.remove_override, *key, yard.expected)
+    await asyncio.to_thread(store.remove_override, *key, yard.expected, by=yard.caller)
     noticed = await yard.seen(lambda picture: key not in picture.roster.overrides)
     return Ordered(f"{order.id} x {order.executor}", noticed)
 
@@ -251,7 +251,7 @@ async def begin_run(yard: Yard, order: NewRun) -> RunRow:
     made = resolutions.planned(order.agent, order.executor)
     limits = frozenset[str](), "", made.agent, made.executor
     create = yard.part(TokensFile).create
-    token = await asyncio.to_thread(create, RUN_PREFIX + session, *limits)
+    token = await asyncio.to_thread(create, RUN_PREFIX + session, *limits, by=yard.caller)
     servers = [run_server(plan, _folder(yard.snapshot, plan)) for plan in made.plans]
     refusals = [refusal_row(refusal) for refusal in made.refusals]
     return RunRow(session, made.agent, made.executor, token, servers, refusals)
@@ -263,7 +263,7 @@ async def end_run(yard: Yard, order: RunSession) -> Done:
     tokens, name = yard.part(TokensFile), RUN_PREFIX + order.session
     if await asyncio.to_thread(tokens.get, name) is None:
         raise UnknownNameError(f"there is no run {order.session[:80]!r}", "it has ended")
-    token = await asyncio.to_thread(tokens.revoke, name)
+    token = await asyncio.to_thread(tokens.revoke, name, by=yard.caller)
     yard.part(Dismissals).dismiss(token.caller)
     return Done()
 
@@ -290,7 +290,7 @@ async def _save_config(
     checked = check_config(resolutions, config, where)
     checked.raise_faults()
     put = yard.part(AgentStore).put_config
-    version = await asyncio.to_thread(put, config, expected)
+    version = await asyncio.to_thread(put, config, expected, by=yard.caller)
     noticed = await yard.seen(lambda picture: picture.roster.configs.get(id_) == config)
     row, warnings = write_config(config), fault_rows(checked.warnings)
     saved = SavedConfig(row.agent_id, row.enabled, row.servers, row.meta, noticed, warnings)

@@ -108,32 +108,40 @@ class AgentStore:
 
     # Orders. Each gives the record's new version.
 
-    def put_agent(self, agent: Agent, expected: frozenset[str] = ANY) -> int:
+    def put_agent(self, agent: Agent, expected: frozenset[str] = ANY, *, by: str = "") -> int:
         """Define an agent.
 
         Raises:
             ConflictError: It is at none of the expected versions, if any are named.
             StoreError: It cannot be written.
         """
-        return self._put(("agent", agent.id), agent, expected)
+        return self._put(("agent", agent.id), agent, expected, by)
 
-    def put_config(self, config: AgentConfig, expected: frozenset[str] = ANY) -> int:
+    def put_config(
+        self, config: AgentConfig, expected: frozenset[str] = ANY, *, by: str = ""
+    ) -> int:
         """Write an agent's list; raises like `put_agent`."""
-        return self._put(("config", config.agent), config, expected)
+        return self._put(("config", config.agent), config, expected, by)
 
-    def put_override(self, override: AgentOverride, expected: frozenset[str] = ANY) -> int:
+    def put_override(
+        self, override: AgentOverride, expected: frozenset[str] = ANY, *, by: str = ""
+    ) -> int:
         """Write what differs with one executor; raises like `put_agent`."""
-        return self._put(("override", pair(override.agent, override.executor)), override, expected)
+        return self._put(
+            ("override", pair(override.agent, override.executor)), override, expected, by
+        )
 
-    def put_policy(self, executor: str, policy: Policy, expected: frozenset[str] = ANY) -> int:
+    def put_policy(
+        self, executor: str, policy: Policy, expected: frozenset[str] = ANY, *, by: str = ""
+    ) -> int:
         """Write the policy of an executor; raises like `put_agent`."""
-        return self._put(("policy", executor), policy, expected)
+        return self._put(("policy", executor), policy, expected, by)
 
-    def put_site(self, site: Site, expected: frozenset[str] = ANY) -> int:
+    def put_site(self, site: Site, expected: frozenset[str] = ANY, *, by: str = "") -> int:
         """Write an executor down; raises like `put_agent`."""
-        return self._put(("site", site.name), site, expected)
+        return self._put(("site", site.name), site, expected, by)
 
-    def remove_agent(self, agent: str, expected: frozenset[str] = ANY) -> None:
+    def remove_agent(self, agent: str, expected: frozenset[str] = ANY, *, by: str = "") -> None:
         """Forget an agent that a user defined, with its list and overrides.
 
         One that is known from the start is as it was again, and keeps its list.
@@ -150,13 +158,15 @@ class AgentStore:
         if agent not in KNOWN_AGENTS:
             overrides = [key for key in self.records.versions if key[0] == "override"]
             also = [("config", agent), *(k for k in overrides if k[1].startswith(f"{agent} "))]
-        self._remove(("agent", agent), expected, also)
+        self._remove(("agent", agent), expected, by, also)
 
-    def remove_override(self, agent: str, executor: str, expected: frozenset[str] = ANY) -> None:
+    def remove_override(
+        self, agent: str, executor: str, expected: frozenset[str] = ANY, *, by: str = ""
+    ) -> None:
         """Let an agent be with an executor as with any other; raises like `remove_policy`."""
-        self._remove(("override", pair(agent, executor)), expected)
+        self._remove(("override", pair(agent, executor)), expected, by)
 
-    def remove_policy(self, executor: str, expected: frozenset[str] = ANY) -> None:
+    def remove_policy(self, executor: str, expected: frozenset[str] = ANY, *, by: str = "") -> None:
         """Let an executor be as its kind is.
 
         Raises:
@@ -164,30 +174,33 @@ class AgentStore:
             ConflictError: It is at none of the expected versions, if any are named.
             StoreError: It cannot be removed.
         """
-        self._remove(("policy", executor), expected)
+        self._remove(("policy", executor), expected, by)
 
-    def remove_site(self, name: str, expected: frozenset[str] = ANY) -> None:
+    def remove_site(self, name: str, expected: frozenset[str] = ANY, *, by: str = "") -> None:
         """Forget an executor; raises like `remove_policy`."""
-        self._remove(("site", name), expected)
+        self._remove(("site", name), expected, by)
 
-    def _put(self, key: Key, value: Value, expected: frozenset[str]) -> int:
+    def _put(self, key: Key, value: Value, expected: frozenset[str], by: str) -> int:
         rows = self._open_rows()
         name = join_key(*key)
         try:
-            version = rows.write(name, value, expect=self._expected(key, expected))
+            version = rows.write(name, value, expect=self._expected(key, expected), by=by)
         except ConflictError as error:
             raise _conflict(key, self.load()) from error
         self.load()
         return version
 
-    def _remove(self, key: Key, expected: frozenset[str], also: Sequence[Key] = ()) -> None:
+    def _remove(
+        self, key: Key, expected: frozenset[str], by: str, also: Sequence[Key] = ()
+    ) -> None:
         rows = self._open_rows()
         if key not in self.load().versions:
             raise self._unknown(key)
         expect = self._expected(key, expected)
         gone = dict.fromkeys(join_key(*record) for record in (key, *also))
         try:
-            rows.write_all(gone, expect={} if expect is None else {join_key(*key): expect})
+            versions = {} if expect is None else {join_key(*key): expect}
+            rows.write_all(gone, expect=versions, by=by)
         except ConflictError as error:
             raise _conflict(key, self.load()) from error
         self.load()

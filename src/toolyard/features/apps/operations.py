@@ -103,7 +103,7 @@ async def scan_app(yard: Yard, order: AppName) -> AppStatus:
 async def put_app(yard: Yard, order: PutApp) -> Ordered:
     """Define an app."""
     apps = yard.part(Apps)
-    app = await asyncio.to_thread(apps.records.put, order.app())
+    app = await asyncio.to_thread(apps.records.put, order.app(), by=yard.caller)
     return Ordered(app.name, await _followed(yard, lambda: _scanned(apps, app.name) == app))
 
 
@@ -112,7 +112,7 @@ async def remove_app(yard: Yard, order: AppName) -> Ordered:
     """Take it away."""
     apps, name = yard.part(Apps), order.name
     before = _scanned(apps, name)
-    await asyncio.to_thread(apps.records.remove, name)
+    await asyncio.to_thread(apps.records.remove, name, by=yard.caller)
     return Ordered(name, await _followed(yard, lambda: _scanned(apps, name) != before))
 
 

@@ -57,7 +57,7 @@ class DefinedApps:
 class AppRecords(RecordKind[App]):
     """The user's definitions."""
 
-    def put(self, app: App) -> App:
+    def put(self, app: App, *, by: str = "") -> App:
         """Write a definition; what few words cannot say stays as the one of that name has it.
 
         Raises:
@@ -68,10 +68,10 @@ class AppRecords(RecordKind[App]):
         if present is not None:
             prefix, installs, example = present.prefix, present.installs, present.example
             app = replace(app, prefix=prefix, installs=installs, example=example)
-        self.write(app.name, app)
+        self.write(app.name, app, by=by)
         return app
 
-    def remove(self, name: str) -> None:
+    def remove(self, name: str, *, by: str = "") -> None:
         """Delete a definition of the user.
 
         Raises:
@@ -81,7 +81,7 @@ class AppRecords(RecordKind[App]):
         """
         names = self.names()
         if name in names:
-            self.write(name, None)
+            self.write(name, None, by=by)
             return
         if name in defined_apps(self).apps:
             prefix = f"TOOLYARD_{name.upper().replace('-', '_')}"

@@ -93,7 +93,7 @@ class AddedFile:
                 self._additions = content.values
         return dict(self._additions), self._problems
 
-    def put(self, name: str, values: Mapping[str, str]) -> None:
+    def put(self, name: str, values: Mapping[str, str], *, by: str = "") -> None:
         """Add a server; values it was given before stay unless they are given anew.
 
         Raises:
@@ -106,9 +106,9 @@ class AddedFile:
             old = () if before is None else before.values
             return Addition(values=tuple({**dict(old), **values}.items()))
 
-        amend(self._records, name, joined)
+        amend(self._records, name, joined, by=by)
 
-    def remove(self, name: str) -> None:
+    def remove(self, name: str, *, by: str = "") -> None:
         """Forget a server and its values.
 
         Raises:
@@ -116,9 +116,9 @@ class AddedFile:
             ConfigError, StoreError: The file cannot be used.
         """
         self._find(name)
-        self._records.write(name, None)
+        self._records.write(name, None, by=by)
 
-    def set_enabled(self, name: str, enabled: bool) -> None:
+    def set_enabled(self, name: str, enabled: bool, *, by: str = "") -> None:
         """Switch a server on or off.
 
         Raises:
@@ -126,7 +126,11 @@ class AddedFile:
             ConfigError, StoreError: The file cannot be used.
         """
         self._find(name)
-        amend(self._records, name, lambda before: replace(before or Addition(), enabled=enabled))
+
+        def switched(before: Addition | None) -> Addition:
+            return replace(before or Addition(), enabled=enabled)
+
+        amend(self._records, name, switched, by=by)
 
     def _find(self, name: str) -> None:
         content = self._records.read()

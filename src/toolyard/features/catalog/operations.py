@@ -90,10 +90,11 @@ async def remove_definition(yard: Yard, order: DefinitionName) -> Done:
 async def add_definition(yard: Yard, order: AddDefinition) -> AddedServer:
     """Make it a server of the yard."""
     catalog = await _open(yard)
-    shelved = await asyncio.to_thread(catalog.add, order.name, order.values)
+    shelved = await asyncio.to_thread(catalog.add, order.name, order.values, by=yard.caller)
     definition = shelved.definition
     if not order.enabled:
-        await asyncio.to_thread(catalog.set_enabled, definition.name, False)
+        switch = catalog.set_enabled
+        await asyncio.to_thread(switch, definition.name, False, by=yard.caller)
     addition = (await asyncio.to_thread(catalog.load)).added[definition.name]
     server = make_server(definition, addition, os.environ)
     problem = server.problem
@@ -105,7 +106,7 @@ async def add_definition(yard: Yard, order: AddDefinition) -> AddedServer:
 @operation("POST", f"{ONE}/drop", needs=Needs.FILES)
 async def drop_definition(yard: Yard, order: DefinitionName) -> Done:
     """Take it out of the yard."""
-    await asyncio.to_thread(yard.part(Catalog).drop, order.name)
+    await asyncio.to_thread(yard.part(Catalog).drop, order.name, by=yard.caller)
     return Done()
 
 

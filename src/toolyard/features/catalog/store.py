@@ -161,7 +161,7 @@ class Catalog:
                 raise StoreError(f"cannot delete '{shelved.path}': {error.strerror}") from error
             self._look(shelved.path)
 
-    def add(self, name: str, values: Mapping[str, str] | None = None) -> Shelved:
+    def add(self, name: str, values: Mapping[str, str] | None = None, *, by: str = "") -> Shelved:
         """Make a definition a server of the yard, with what it was given for its variables.
 
         Raises:
@@ -170,26 +170,26 @@ class Catalog:
             StoreError: The file cannot be read or written.
         """
         shelved = self.load().get(name)
-        self.added_file.put(shelved.definition.name, values or {})
+        self.added_file.put(shelved.definition.name, values or {}, by=by)
         return shelved
 
-    def drop(self, name: str) -> None:
+    def drop(self, name: str, *, by: str = "") -> None:
         """Take a server out of the yard; its definition stays.
 
         Raises:
             UnknownNameError: It was not added.
             StoreError: The file cannot be read or written.
         """
-        self.added_file.remove(name)
+        self.added_file.remove(name, by=by)
 
-    def set_enabled(self, name: str, enabled: bool) -> None:
+    def set_enabled(self, name: str, enabled: bool, *, by: str = "") -> None:
         """Switch an added server on or off.
 
         Raises:
             UnknownNameError: It was not added.
             StoreError: The file cannot be read or written.
         """
-        self.added_file.set_enabled(name, enabled)
+        self.added_file.set_enabled(name, enabled, by=by)
 
     def text(self, name: str) -> bytes:
         """Give the file of a definition as it is.

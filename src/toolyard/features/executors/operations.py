@@ -125,7 +125,7 @@ async def put_executor(yard: Yard, order: PutExecutor) -> Ordered:
     site = order.executor()
     if yard.is_live:
         _check_usable(yard.part(Sites), site)
-    await asyncio.to_thread(yard.part(AgentStore).put_site, site)
+    await asyncio.to_thread(yard.part(AgentStore).put_site, site, by=yard.caller)
     _forget_reach(yard, site.name)
     noticed = await yard.seen(lambda picture: picture.roster.sites.get(site.name) == site)
     return Ordered(order.name, noticed)
@@ -135,7 +135,7 @@ async def put_executor(yard: Yard, order: PutExecutor) -> Ordered:
 async def remove_executor(yard: Yard, order: ExecutorName) -> Ordered:
     """Forget it."""
     name = find_executor(yard.snapshot, order.name).name
-    await asyncio.to_thread(yard.part(AgentStore).remove_site, name)
+    await asyncio.to_thread(yard.part(AgentStore).remove_site, name, by=yard.caller)
     _forget_reach(yard, name)
 
     def is_gone(picture: Snapshot) -> bool:

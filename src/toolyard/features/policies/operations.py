@@ -96,7 +96,8 @@ async def put_policy(yard: Yard, order: PutPolicy) -> Versioned[Ordered]:
     """Write the policy of an executor."""
     store = yard.part(AgentStore)
     executor, policy = store.records.roster.executor(order.executor), read_policy(order.body)
-    version = await asyncio.to_thread(store.put_policy, executor, policy, yard.expected)
+    put = store.put_policy
+    version = await asyncio.to_thread(put, executor, policy, yard.expected, by=yard.caller)
     noticed = await yard.seen(lambda picture: picture.roster.policies.get(executor) == policy)
     return Versioned(Ordered(order.executor, noticed), str(version))
 
@@ -106,7 +107,7 @@ async def reset_policy(yard: Yard, order: PolicyOf) -> Ordered:
     """Delete the policy of an executor; that of its kind counts again."""
     store = yard.part(AgentStore)
     executor = store.records.roster.executor(order.executor)
-    await asyncio.to_thread(store.remove_policy, executor, yard.expected)
+    await asyncio.to_thread(store.remove_policy, executor, yard.expected, by=yard.caller)
     noticed = await yard.seen(lambda picture: executor not in picture.roster.policies)
     return Ordered(order.executor, noticed)
 

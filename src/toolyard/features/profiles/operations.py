@@ -107,7 +107,8 @@ async def get_profile(yard: Yard, order: ProfileName) -> ProfileRow:
 async def put_profile(yard: Yard, order: PutProfile) -> Ordered:
     """Write a profile; whoever uses it sees it at once."""
     profile = order.profile()
-    await asyncio.to_thread(yard.part(ProfileRecords).write, profile.name, profile)
+    write = yard.part(ProfileRecords).write
+    await asyncio.to_thread(write, profile.name, profile, by=yard.caller)
     noticed = await yard.seen(lambda picture: picture.profiles.get(profile.name) == profile)
     return Ordered(profile.name, noticed)
 
@@ -115,7 +116,7 @@ async def put_profile(yard: Yard, order: PutProfile) -> Ordered:
 @operation("DELETE", ONE, needs=Needs.FILES, guard=Guard.PICTURE)
 async def remove_profile(yard: Yard, order: ProfileName) -> Ordered:
     """Delete a profile; clients that use it see nothing any more."""
-    await asyncio.to_thread(yard.part(ProfileRecords).remove, order.name)
+    await asyncio.to_thread(yard.part(ProfileRecords).remove, order.name, by=yard.caller)
     noticed = await yard.seen(lambda picture: order.name not in picture.profiles)
     return Ordered(order.name, noticed)
 

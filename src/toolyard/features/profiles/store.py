@@ -33,7 +33,7 @@ class ProfileCodec:
 class ProfileRecords(RecordKind[Profile]):
     """The profiles of the yard."""
 
-    def remove(self, name: str) -> None:
+    def remove(self, name: str, *, by: str = "") -> None:
         """Delete a profile.
 
         Raises:
@@ -42,4 +42,4 @@ class ProfileRecords(RecordKind[Profile]):
         """
         if name not in self.names():
             raise unknown_profile(name, self.names())
-        self.write(name, None)
+        self.write(name, None, by=by)

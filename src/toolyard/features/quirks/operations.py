@@ -121,7 +121,7 @@ async def list_quirks(yard: Yard, order: NoInput) -> ClientQuirksList:
 async def put_quirk(yard: Yard, order: PutQuirk) -> Ordered:
     """Set quirks of a client; its sessions see the effect at once."""
     quirk = order.quirk()
-    await asyncio.to_thread(yard.part(QuirkRecords).put, quirk)
+    await asyncio.to_thread(yard.part(QuirkRecords).put, quirk, by=yard.caller)
 
     def holds(picture: Snapshot) -> bool:
         present = picture.quirks.get(quirk.name)
@@ -133,7 +133,7 @@ async def put_quirk(yard: Yard, order: PutQuirk) -> Ordered:
 @operation("DELETE", ONE, tag=TAG, needs=Needs.FILES, guard=Guard.PICTURE)
 async def reset_quirks(yard: Yard, order: ClientName) -> Ordered:
     """Delete all that was set for a client."""
-    await asyncio.to_thread(yard.part(QuirkRecords).remove, order.name)
+    await asyncio.to_thread(yard.part(QuirkRecords).remove, order.name, by=yard.caller)
     noticed = await yard.seen(lambda picture: order.name not in picture.quirks)
     return Ordered(order.name, noticed)
 

@@ -44,7 +44,7 @@ class QuirkCodec:
 class QuirkRecords(RecordKind[ClientQuirk]):
     """The quirks that are set for clients."""
 
-    def put(self, quirk: ClientQuirk) -> None:
+    def put(self, quirk: ClientQuirk, *, by: str = "") -> None:
         """Set something for a client, beside what was set before.
 
         Raises:
@@ -59,9 +59,9 @@ class QuirkRecords(RecordKind[ClientQuirk]):
             entries = before.entries if before is not None else {}
             return read_quirk(quirk.name, {**entries, **quirk.entries})
 
-        amend(self, quirk.name, join)
+        amend(self, quirk.name, join, by=by)
 
-    def remove(self, name: str) -> None:
+    def remove(self, name: str, *, by: str = "") -> None:
         """Delete all that was set for a client.
 
         Raises:
@@ -71,7 +71,7 @@ class QuirkRecords(RecordKind[ClientQuirk]):
         present = self.read()
         if present.failure is None and name not in present.versions:
             raise unknown_quirk(name, present.versions)
-        self.write(name, None)
+        self.write(name, None, by=by)
 
 
 def rename_former(file: DocumentFile) -> None:

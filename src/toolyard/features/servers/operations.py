@@ -298,14 +298,15 @@ async def _present(yard: Yard, name: str) -> JsonObject:
 
 
 async def _put(yard: Yard, alias: str, name: str, entry: JsonObject) -> Ordered:
-    await asyncio.to_thread(yard.part(ServersFile).put, name, entry, yard.check_picture)
+    put = yard.part(ServersFile).put
+    await asyncio.to_thread(put, name, entry, yard.check_picture, by=yard.caller)
     return Ordered(alias, await _declared(yard, name))
 
 
 def _remove(yard: Yard, name: str) -> None:
     """Take a server out; a hub can put it back, so its bundle stays as long as the hub runs."""
     file, bundles = yard.part(ServersFile), yard.part(BundleFolders)
-    removal = file.remove(name)
+    removal = file.remove(name, by=yard.caller)
     yard.part(RemovedServers).add(removal)
     if folders := bundles.find_removed(removal):
         bundles.release(folders, file.path)
@@ -316,14 +317,15 @@ def _remove(yard: Yard, name: str) -> None:
 def _put_back(yard: Yard, name: str) -> None:
     file, removed = yard.part(ServersFile), yard.part(RemovedServers)
     removal = removed.find(name)
-    file.put_back(removal)
+    file.put_back(removal, by=yard.caller)
     yard.part(BundleFolders).claim_again(removal, file.path)
     removed.forget(name)
 
 
 async def _switch(yard: Yard, alias: str, enabled: bool) -> Ordered:
     name = await _name(yard, alias)
-    await asyncio.to_thread(yard.part(ServersFile).set_enabled, name, enabled)
+    switch = yard.part(ServersFile).set_enabled
+    await asyncio.to_thread(switch, name, enabled, by=yard.caller)
     return Ordered(alias, await _declared(yard, name))
 
 

@@ -136,7 +136,14 @@ class ServersFile:
         """
         return _find(self._parse(), name)[1] is not None
 
-    def put(self, name: str, entry: Entry, check_before: Callable[[], None] = lambda: None) -> None:
+    def put(
+        self,
+        name: str,
+        entry: Entry,
+        check_before: Callable[[], None] = lambda: None,
+        *,
+        by: str = "",
+    ) -> None:
         """Write how a server is started or reached, and switch it on if `entry` does not say.
 
         Of an entry that is there, what `entry` does not name and is not about starting, reaching
@@ -161,9 +168,9 @@ class ServersFile:
             after |= {k: v for k, v in before.items() if k not in after and k not in dropped}
             return set_changed(data, [top, name], before, after)
 
-        self._change(name, edit)
+        self._change(name, edit, by)
 
-    def remove(self, name: str) -> Removal:
+    def remove(self, name: str, *, by: str = "") -> Removal:
         """Take a server out; the answer can put it back.
 
         Raises:
@@ -182,10 +189,10 @@ class ServersFile:
             removals.append(Removal(name, data, after))
             return after
 
-        self._change(name, edit, must=True)
+        self._change(name, edit, by, must=True)
         return removals[-1]
 
-    def put_back(self, removal: Removal) -> None:
+    def put_back(self, removal: Removal, *, by: str = "") -> None:
         """Undo a removal: byte for byte, or the entry alone if the file was changed since.
 
         Raises:
@@ -203,9 +210,9 @@ class ServersFile:
                 raise TakenError(f"there is a server '{name}' already", "remove or rename it")
             return set_member(data, [top, name], _plain(removed) if removed else {})
 
-        self._change(name, edit)
+        self._change(name, edit, by)
 
-    def set_enabled(self, name: str, enabled: bool) -> None:
+    def set_enabled(self, name: str, enabled: bool, *, by: str = "") -> None:
         """Switch a server on or off, by the key its entry has for that, if any.
 
         Raises:
@@ -222,10 +229,15 @@ class ServersFile:
                 data = set_member(data, [top, name, key], enabled == (key == "enabled"))
             return data
 
-        self._change(name, edit, must=True)
+        self._change(name, edit, by, must=True)
 
     def _change(
-        self, name: str, edit: Callable[[bytes, str, Member | None], bytes], must: bool = False
+        self,
+        name: str,
+        edit: Callable[[bytes, str, Member | None], bytes],
+        by: str,
+        *,
+        must: bool = False,
     ) -> None:
         def change(data: bytes) -> bytes:
             document = parse(data)
@@ -235,7 +247,7 @@ class ServersFile:
             return edit(data, top, member)
 
         try:
-            self._file.change(change)
+            self._file.change(change, by=by)
         except FaultsError:
             raise
         except ConfigError as error:

@@ -83,13 +83,13 @@ async def create_token(yard: Yard, order: NewToken) -> MadeToken:
         raise ConfigError("a token that discovers sees no servers", "leave the others out")
     limits = frozenset(order.servers), order.profile, agent
     create = partial(yard.part(TokensFile).create, order.name, *limits, discovers=order.discovers)
-    return MadeToken(order.name, await asyncio.to_thread(create))
+    return MadeToken(order.name, await asyncio.to_thread(create, by=yard.caller))
 
 
 @operation("DELETE", f"{TOP}/{{name}}", needs=Needs.FILES)
 async def revoke_token(yard: Yard, order: TokenName) -> Done:
     """Revoke a token."""
-    token = await asyncio.to_thread(yard.part(TokensFile).revoke, order.name)
+    token = await asyncio.to_thread(yard.part(TokensFile).revoke, order.name, by=yard.caller)
     yard.part(Dismissals).dismiss(token.caller)
     return Done()
 

@@ -110,6 +110,7 @@ class TokensFile:
         executor: str = "",
         *,
         discovers: bool = False,
+        by: str = "",
     ) -> str:
         """Make a token; return its secret, which cannot be had again.
 
@@ -126,7 +127,7 @@ class TokensFile:
         digest = hash_of(secret.encode())
         token = AgentToken(name, digest, servers, profile, now, agent, executor, discovers)
         try:
-            self.records.write(name, token, expect=ABSENT)
+            self.records.write(name, token, expect=ABSENT, by=by)
         except ConflictError as error:
             raise TakenError(f"there is a token '{name}' already", "revoke it first") from error
         return secret
@@ -148,7 +149,7 @@ class TokensFile:
         self._read()
         self.records.write(token.name, token)
 
-    def revoke(self, name: str) -> AgentToken:
+    def revoke(self, name: str, *, by: str = "") -> AgentToken:
         """Make a token worthless; return what it was.
 
         Raises:
@@ -160,7 +161,7 @@ class TokensFile:
             names = sorted(tokens)
             near = ", ".join(closest(name, names) or names[:20]) or "none"
             raise UnknownNameError(f"unknown token {name[:80]!r}", f"there are: {near}")
-        self.records.write(name, None)
+        self.records.write(name, None, by=by)
         return tokens[name]
 
     def _callers_by_hash(self) -> dict[str, Caller]:

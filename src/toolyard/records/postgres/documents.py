@@ -57,7 +57,7 @@ class SharedDocument:
         """
         return self._render(self._read()[0])
 
-    def change(self, edit: Callable[[bytes], bytes]) -> None:
+    def change(self, edit: Callable[[bytes], bytes], *, by: str = "") -> None:
         """Write what `edit` makes of the document; what others change meanwhile is not lost.
 
         Raises:
@@ -73,7 +73,8 @@ class SharedDocument:
                 return
             try:
                 expect = {name: versions.get(name, 0) for name in names}
-                self._records.write_all({name: after.get(name) for name in names}, expect=expect)
+                written = {name: after.get(name) for name in names}
+                self._records.write_all(written, expect=expect, by=by)
                 return
             except ConflictError as error:
                 conflict = error
