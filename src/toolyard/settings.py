@@ -293,7 +293,8 @@ SETTINGS: Final = (
     Setting(
         "key",
         _keys,
-        "The key that replicas of one hub share: with it, each serves the sessions of all.",
+        "The key that replicas of one hub share: with it, each serves the sessions of all, and "
+        "secrets in a shared database are sealed.",
         is_secret=True,
     ),
     Setting(

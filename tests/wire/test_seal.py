@@ -85,3 +85,19 @@ def test_more_than_fits_is_refused_and_as_much_as_fits_is_not() -> None:
     with pytest.raises(ValueError, match=str(ROOM)):
         SEAL.seal("p", "o", bytes(ROOM + 1))
     assert SEAL.open("p", "o", "A" * (LONGEST + 1)) is None
+
+
+def test_a_longer_text_carries_more_where_one_is_allowed() -> None:
+    data = bytes(ROOM + 1)
+    text = SEAL.seal("p", "o", data, 2 * LONGEST)
+    assert SEAL.open("p", "o", text, 2 * LONGEST) == data
+    assert SEAL.open("p", "o", text) is None
+
+
+def test_a_text_of_an_older_key_opens_and_is_not_the_latest() -> None:
+    old, new = "o" * 32, "n" * 32
+    text = Seal([old]).seal("p", "o", b"data")
+    both = Seal([new, old])
+    assert both.open("p", "o", text) == b"data"
+    assert not both.is_latest("p", "o", text)
+    assert both.is_latest("p", "o", both.seal("p", "o", b"data"))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import replace
 from functools import partial
 
 from toolyard.app.fleet import Fleet
-from toolyard.app.keeping import back_up, close_state, keep_seen
+from toolyard.app.keeping import back_up, close_state, keep_sealed, keep_seen
 from toolyard.app.measures import bounds, limits, rules, view_key
 from toolyard.app.tending import tend
 from toolyard.board import Board
@@ -31,7 +31,7 @@ from toolyard.features.apps.source import Apps
 from toolyard.features.apps.store import open_apps
 from toolyard.features.auth.callback import PublicCallbacks
 from toolyard.features.auth.logins import Logins
-from toolyard.features.auth.store import Grants
+from toolyard.features.auth.store import open_grants
 from toolyard.features.catalog.source import with_link
 from toolyard.features.catalog.store import Catalog
 from toolyard.features.executors.reach import ExecutorReach
@@ -42,7 +42,7 @@ from toolyard.features.packages.installed import Packages
 from toolyard.features.packages.store import PackagesFolder
 from toolyard.features.scan.announced import Announced
 from toolyard.features.scan.sweep import find_again
-from toolyard.features.secrets.store import Secrets
+from toolyard.features.secrets.store import open_secrets
 from toolyard.features.sharing.asking import AskingServers
 from toolyard.features.sharing.store import open_sharing
 from toolyard.links.budget import RunningBudget
@@ -68,9 +68,9 @@ from toolyard.links.weights import Weights
 from toolyard.operation import own_tools
 from toolyard.records.addresses import AddressStore
 from toolyard.records.backups import Backups
-from toolyard.records.follow import Follower
+from toolyard.records.follow import ChangeSignal, Follower
 from toolyard.records.offer_cache import OfferCache
-from toolyard.records.places import open_places
+from toolyard.records.places import SEALED_KINDS, open_places
 from toolyard.records.secrets.expand import expand_server
 from toolyard.records.state import open_state
 from toolyard.relay.dismissals import Dismissals
@@ -155,7 +155,8 @@ class House:
             lambda site: make_executor(site, self.fleet.replica, logs),
             lambda: self.board.snapshot.roster,
         )
-        self.expand = partial(expand_server, os.environ)
+        self.secrets = open_secrets(settings, self.record_places)
+        self.expand = partial(expand_server, os.environ, self.secrets.look_up)
         self.packages = Packages(
             self.board,
             PackagesFolder(settings.cache_dir / "packages"),
@@ -177,13 +178,13 @@ class House:
         settings = self.settings
         self.sharing = open_sharing(self.record_places, self.database)
         self.asking = AskingServers(self.board, self.sharing, lambda: self.relay.folders)
-        self.secrets, self.grants = Secrets(settings.state_dir), Grants(settings.state_dir)
+        self.grants = open_grants(settings, self.record_places)
         self.credentials = Credentials(
             self.grants,
             self.secrets,
             lambda: self.pool.keepers,
             lambda: self.board.snapshot,
-            self.follower,
+            self._credential_changes(),
         )
         self.apps = Apps(
             open_apps(self.record_places, settings.apps_dir),
@@ -193,6 +194,13 @@ class House:
         )
         root, approve = settings.data_dir / "catalog", self.approvals.approve_launch
         self.catalog = Catalog(root, approve=approve, places=self.record_places)
+
+    def _credential_changes(self) -> ChangeSignal:
+        """The changes of grants and secrets, wherever they are kept."""
+        changes = self.follower.follow(self.grants.index, self.secrets.index)
+        if self.record_places.shared is not None:
+            self.record_places.shared.follow(SEALED_KINDS, changes)
+        return changes
 
     def _build_links(self) -> None:
         """Build what opens links and holds them."""
@@ -231,7 +239,7 @@ class House:
         self.readiness = Readiness(self.board, expected)
         self.projects = ProjectFolders()
         self.callbacks = PublicCallbacks(settings.public + LOGGED_IN) if settings.public else None
-        self.logins = Logins(self.board, self.grants, self.callbacks)
+        self.logins = Logins(self.board, self.grants, self.secrets.look_up, self.callbacks)
         self._build_agents()
         database = self.database if settings.history == "on" else None
         starts = CallStarts(self.board, self.pool)
@@ -309,6 +317,12 @@ class House:
 
         return [SharedListener(self.record_places.shared), self.fleet.heartbeat]
 
+    def _sealing(self) -> list[Coroutine[None, None, None]]:
+        """The room that seals anew what an older key sealed, where hubs share secrets."""
+        if self.record_places.shared is None or self.fleet.seal is None:
+            return []
+        return [keep_sealed(self.record_places.shared, self.fleet.seal)]
+
     def _recall_addresses(self) -> AddressStore | None:
         """Read which addresses are whose, before any server lists one."""
         if self.database is None:
@@ -333,6 +347,7 @@ class House:
                     back_up(self.state, self.backups),
                     self.approvals.follow(self.board),
                     self.credentials.run(),
+                    *self._sealing(),
                     self.packages.run(),
                     self.fleet.sweep(self.sites, self.board.post),
                     self.weights.run(self.budget.running),

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Final
+import logging
+from typing import TYPE_CHECKING, Final
 
 from toolyard.board import Board
+from toolyard.core.errors import StoreError
 from toolyard.core.model import Status
 from toolyard.records.addresses import AddressStore
 from toolyard.records.backups import Backups
 from toolyard.records.offer_cache import OfferCache
+from toolyard.records.places import SEALED_KINDS
 from toolyard.records.state import State
+from toolyard.wire.seal import Seal
+
+if TYPE_CHECKING:
+    from toolyard.records.postgres.shared import SharedDatabase
+
+log = logging.getLogger(__name__)
 
 BACKUP_SECONDS: Final = 86400.0
 
@@ -26,6 +35,20 @@ async def keep_seen(board: Board, offers: OfferCache, addresses: AddressStore | 
                 await asyncio.to_thread(offers.keep, entry)
         if addresses is not None and addresses.is_news(snapshot.owners):
             await asyncio.to_thread(addresses.keep, snapshot.owners)
+
+
+async def keep_sealed(database: SharedDatabase, seal: Seal) -> None:
+    """Seal anew what an older key sealed, until cancelled: that key is to be forgotten some day."""
+    from toolyard.records.postgres.sealed import reseal
+
+    changes = database.follow(SEALED_KINDS)
+    while True:
+        count = changes.count
+        try:
+            await asyncio.to_thread(reseal, database, SEALED_KINDS, seal)
+        except StoreError as error:
+            log.warning("secrets are not sealed anew", extra={"why": str(error)})
+        await changes.wait(count)
 
 
 async def back_up(state: State, backups: Backups) -> None:

@@ -14,7 +14,6 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Final, Protocol
 
 from toolyard.core.errors import LinkError, StoreError, ToolyardError
@@ -26,8 +25,7 @@ from toolyard.links.link import Link
 from toolyard.links.opening import Opening, Proceed
 from toolyard.links.refresh import refresh
 from toolyard.links.refusals import AuthNeededError, ScopeNeededError
-from toolyard.records.follow import Follower
-from toolyard.records.marks import Mark, mark_of
+from toolyard.records.follow import ChangeSignal
 from toolyard.records.secrets.expand import find_secrets
 from toolyard.tasks import Tasks
 
@@ -42,9 +40,8 @@ LONGEST_PAUSE: Final = 300.0
 class SecretIndex(Protocol):
     """The secrets of the user, without their values."""
 
-    @property
-    def index(self) -> Path:
-        """The file that is another as soon as a secret is set or removed."""
+    def revision(self) -> object:
+        """Another value as soon as a secret is set or removed."""
         ...
 
     def changes(self) -> Mapping[str, float]:
@@ -65,16 +62,17 @@ class Credentials:
         secrets: SecretIndex,
         keepers: Callable[[], Mapping[ServerId, Keeper]],
         picture: Callable[[], Snapshot],
-        follower: Follower,
+        changes: ChangeSignal,
     ) -> None:
+        """Args: `changes` are told when grants or secrets may be others."""
         self._grants = grants
         self._secrets = secrets
         self._keepers = keepers
         self._picture = picture
         self._listed: Mapping[str, ListedGrant] = {}
         self._secret_times: Mapping[str, float] = {}
-        self._marks: tuple[Mark, Mark] = ((), ())
-        self._changes = follower.follow(grants.index, secrets.index)
+        self._revisions: tuple[object, object] = ((), ())
+        self._changes = changes
         self._held: dict[str, OAuthGrant] = {}
         self._servers: dict[str, set[ServerId]] = {}
         """The servers that were opened at an address, or were to be."""
@@ -186,7 +184,7 @@ class Credentials:
         return grant
 
     async def _renewed(self, key: str, old: OAuthGrant) -> OAuthGrant:
-        hold = self._grants.hold()
+        hold = self._grants.hold(key)
         await asyncio.to_thread(hold.__enter__)
         try:
             current = await asyncio.to_thread(self._grants.read, key)
@@ -198,7 +196,7 @@ class Credentials:
             await asyncio.to_thread(self._grants.write, grant)
             return grant
         finally:
-            hold.__exit__(None, None, None)
+            await asyncio.to_thread(hold.__exit__, None, None, None)
 
     def _hold(self, key: str, grant: OAuthGrant) -> None:
         """Keep a grant in memory, and see when it is to be renewed."""
@@ -276,7 +274,7 @@ class Credentials:
 
     async def _look(self) -> None:
         """See whether somebody logged in or out, or set a secret."""
-        if self._current_marks() == self._marks:
+        if self._current_revisions() == self._revisions:
             return
         listed, times = self._listed, self._secret_times
         self._reread()
@@ -290,15 +288,15 @@ class Credentials:
             self._secrets_changed(changed)
 
     def _reread(self) -> None:
-        """Read what is no secret: two small files."""
-        self._marks = self._current_marks()
+        """Read what is no secret: two small files, or what is in memory anyway."""
+        self._revisions = self._current_revisions()
         try:
             self._listed, self._secret_times = self._grants.listed(), self._secrets.changes()
         except StoreError as error:
             log.warning("the list of logins or secrets cannot be used: %s", error)
 
-    def _current_marks(self) -> tuple[Mark, Mark]:
-        return mark_of(self._grants.index), mark_of(self._secrets.index)
+    def _current_revisions(self) -> tuple[object, object]:
+        return self._grants.revision(), self._secrets.revision()
 
     async def _changed(self, key: str) -> None:
         before = self._held.pop(key, None)

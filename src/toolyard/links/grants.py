@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Final, Protocol
 from urllib.parse import urlsplit, urlunsplit
 
@@ -63,16 +62,15 @@ class GrantStore(Protocol):
     Each function raises `StoreError` or `SecretError` where the grants cannot be read or written.
     """
 
-    @property
-    def index(self) -> Path:
-        """The file that is another as soon as a grant is."""
+    def revision(self) -> object:
+        """Another value as soon as a grant is another."""
         ...
 
     def listed(self) -> Mapping[str, ListedGrant]:
         """Return all grants without their secrets."""
         ...
 
-    def hold(self) -> AbstractContextManager[None]:
+    def hold(self, url: str) -> AbstractContextManager[None]:
         """Be the only one who renews a grant: two that use one refresh token lose it."""
         ...
 

@@ -5,9 +5,9 @@ Files and SQLite, where people can edit and copy them; PostgreSQL where hubs sha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeVar
 
 from toolyard.core.errors import ConfigError
 from toolyard.installation import how_to_add
@@ -21,9 +21,13 @@ from toolyard.records.sqlite import SqliteRecords
 
 if TYPE_CHECKING:
     from toolyard.records.postgres.documents import SharedDocument
+    from toolyard.records.postgres.sealed import SealedRecords
     from toolyard.records.postgres.shared import SharedDatabase
 
 Value = TypeVar("Value")
+SealedKind = Literal["secret", "grant"]
+SEALED_KINDS: Final[tuple[SealedKind, ...]] = ("secret", "grant")
+"""The kinds of records that only hubs with the key can read."""
 
 
 class JointRecords(Records[Value], Protocol[Value]):
@@ -105,6 +109,17 @@ class RecordPlaces:
         from toolyard.records.postgres.documents import SharedDocument
 
         return SharedDocument(self.shared, kind, top)
+
+    def sealed(
+        self, kind: SealedKind, about: type[Value], keys: Sequence[str]
+    ) -> SealedRecords[Value] | None:
+        """Open records that are sealed with a key; None where hubs share no database, or no key."""
+        if self.shared is None or not keys:
+            return None
+        from toolyard.records.postgres.sealed import SealedRecords
+        from toolyard.wire.seal import Seal
+
+        return SealedRecords(self.shared, kind, about, Seal(keys))
 
     def _rows(self, kind: str, codec: Codec[Value], most: int | None = None) -> Records[Value]:
         from toolyard.records.postgres.records import MOST as MOST_ROWS

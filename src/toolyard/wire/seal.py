@@ -18,10 +18,16 @@ LONGEST: Final = 1024
 """Characters of a sealed text."""
 _NONCE: Final = 12
 _TAG: Final = 16
-ROOM: Final = LONGEST * 3 // 4 - _NONCE - _TAG
-"""Bytes that one text can carry."""
 _DERIVED: Final = b"toolyard seal"
 """Tells the key that seals from others that are made from the same one."""
+
+
+def room_in(longest: int) -> int:
+    """The bytes that a text of so many characters can carry."""
+    return longest * 3 // 4 - _NONCE - _TAG
+
+
+ROOM: Final = room_in(LONGEST)
 
 
 class Seal:
@@ -30,27 +36,33 @@ class Seal:
     def __init__(self, keys: Sequence[str]) -> None:
         self._ciphers = [_cipher(key) for key in keys]
 
-    def seal(self, purpose: str, owner: str, data: bytes) -> str:
-        """Return a text that carries the data.
+    def seal(self, purpose: str, owner: str, data: bytes, longest: int = LONGEST) -> str:
+        """Return a text of so many characters at most that carries the data.
 
         Raises:
             ValueError: There is more data than a text can carry.
         """
-        if len(data) > ROOM:
-            raise ValueError(f"a sealed text carries at most {ROOM} bytes")
+        if len(data) > room_in(longest):
+            raise ValueError(f"a sealed text carries at most {room_in(longest)} bytes")
         nonce = os.urandom(_NONCE)
         sealed = self._ciphers[0].encrypt(nonce, data, _bound_to(purpose, owner))
         return _text(nonce + sealed)
 
-    def open(self, purpose: str, owner: str, text: str) -> bytes | None:
+    def open(self, purpose: str, owner: str, text: str, longest: int = LONGEST) -> bytes | None:
         """Return what a text carries; None if it was not sealed for this purpose and owner."""
-        raw = _read(text)
-        return self._decrypt(raw, _bound_to(purpose, owner)) if raw else None
+        raw = _read(text, longest)
+        return self._decrypt(self._ciphers, raw, _bound_to(purpose, owner)) if raw else None
 
-    def _decrypt(self, raw: bytes, bound_to: bytes) -> bytes | None:
+    def is_latest(self, purpose: str, owner: str, text: str, longest: int = LONGEST) -> bool:
+        """Say whether a text was sealed with the first key, and opens without the others."""
+        raw = _read(text, longest)
+        return self._decrypt(self._ciphers[:1], raw, _bound_to(purpose, owner)) is not None
+
+    @staticmethod
+    def _decrypt(ciphers: Sequence[AESGCM], raw: bytes, bound_to: bytes) -> bytes | None:
         from cryptography.exceptions import InvalidTag
 
-        for cipher in self._ciphers:
+        for cipher in ciphers:
             try:
                 return cipher.decrypt(raw[:_NONCE], raw[_NONCE:], bound_to)
             except InvalidTag:
@@ -75,13 +87,13 @@ def _text(raw: bytes) -> str:
     return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
 
 
-def _read(text: str) -> bytes:
+def _read(text: str, longest: int) -> bytes:
     """The bytes of a text; none if it is too long, too short, or not as we would have written it.
 
     The decoder takes several texts for the same bytes. If all of them opened, whatever is
     remembered under a text could be reached under others, too.
     """
-    if len(text) > LONGEST:
+    if len(text) > longest:
         return b""
     try:
         raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))

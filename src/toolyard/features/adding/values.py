@@ -108,23 +108,23 @@ def _ask(wanted: WantedValue) -> tuple[str, ...]:
 def _kept(context: CliContext, wanted: WantedValue, values: tuple[str, ...]) -> tuple[str, ...]:
     """Keep a secret, in a file of the user's own where there is no keyring."""
     from toolyard.features.secrets.operations import NewSecret, put_secret
-    from toolyard.features.secrets.store import Secrets
+    from toolyard.features.secrets.store import open_secrets
 
     if not values or all(map(is_reference, values)):
         return values
     order = NewSecret(wanted.secret_name, ",".join(values), or_file=True)
     MASK.add(order.value)
     context.run_here(put_secret, order)
-    return (Secrets(context.settings.state_dir).planned(order.name).reference,)
+    return (open_secrets(context.settings, context.places).planned(order.name).reference,)
 
 
 def move_secrets(context: CliContext, name: str, entry: JsonObject) -> JsonObject:
     """Return an entry without the secrets that stand in it; they are kept, and told by name."""
     from toolyard.features.secrets.moving import SecretMover
     from toolyard.features.secrets.operations import NewSecret, put_secret
-    from toolyard.features.secrets.store import Secrets
+    from toolyard.features.secrets.store import open_secrets
 
-    mover = SecretMover(Secrets(context.settings.state_dir))
+    mover = SecretMover(open_secrets(context.settings, context.places))
     moved = mover.move_out(name, read_entry(entry).endpoint)
     if not moved.values:
         return entry

@@ -58,7 +58,7 @@ def run_command(
     run = hub.run(begin_run, NewRun(agent, executor, session))
     try:
         _note_refusals(context, run.refusals)
-        delivery = _delivery(run)
+        delivery = _delivery(context, run)
         if dry_run:
             _show(context, run, delivery, words)
             return
@@ -83,19 +83,20 @@ def _note_refusals(context: CliContext, refusals: list[RefusalRow]) -> None:
         context.terminal.note(f"without {refusal.name!r}: {refusal.text}; {refusal.hint}")
 
 
-def _delivery(run: RunRow) -> Delivery:
+def _delivery(context: CliContext, run: RunRow) -> Delivery:
     from toolyard.features.clients.delivery import deliver
     from toolyard.features.clients.places import Surroundings
 
-    servers = {server.name: _endpoint(server, run.token) for server in run.servers}
+    servers = {server.name: _endpoint(context, server, run.token) for server in run.servers}
     others = _others() if run.agent == "codex" else ()
     return deliver(run.agent, servers, Surroundings.here(), Path.cwd(), others)
 
 
-def _endpoint(server: RunServer, token: str) -> Endpoint:
+def _endpoint(context: CliContext, server: RunServer, token: str) -> Endpoint:
     """A server with every reference resolved: here, where the agent starts."""
     from toolyard.core.model import Command, Url
     from toolyard.records.secrets.expand import Lookup, expand
+    from toolyard.records.secrets.shared import keyring_lookup
 
     endpoint: Endpoint
     if server.url:
@@ -104,7 +105,8 @@ def _endpoint(server: RunServer, token: str) -> Endpoint:
     else:
         env = tuple(server.env.items())
         endpoint = Command(tuple(server.command), env, server.cwd or None)
-    lookup = Lookup({**os.environ, TOKEN: token}, server.folder or os.getcwd())
+    keyring = keyring_lookup(context.places, context.settings.key)
+    lookup = Lookup({**os.environ, TOKEN: token}, server.folder or os.getcwd(), keyring)
     return expand(endpoint, lookup)
 
 

@@ -73,9 +73,8 @@ def login_command(
 ) -> None:
     """Log in to a server in the browser."""
     from toolyard.features.auth.oauth import OAuthClient
-    from toolyard.records.secrets.keyring import read_keyring
 
-    secret = read_keyring(client_secret) if client_secret else ""
+    secret = _keyring(context)(client_secret) if client_secret else ""
     client = OAuthClient(client_id, secret, client_page, port)
 
     def show(page: str) -> None:
@@ -129,6 +128,12 @@ def logout_command(context: CliContext, name: str) -> None:
     context.terminal.answer(answer, lambda: context.terminal.say(f"logged out of '{name}'"))
 
 
+def _keyring(context: CliContext) -> Callable[[str], str]:
+    from toolyard.records.secrets.shared import keyring_lookup
+
+    return keyring_lookup(context.places, context.settings.key)
+
+
 async def _log_in(
     context: CliContext, name: str, client: OAuthClient, show: Callable[[str], None]
 ) -> ListedGrant:
@@ -145,7 +150,9 @@ async def _log_in(
     if not isinstance(entry.server.endpoint, Url):
         text = f"'{name}' is a command, not an address, and has no login"
         raise CommandError(text, "give it what it needs: toolyard secret --help", Exit.REFUSED)
-    grant = await login(entry.server.id.name, address_of(entry), grants, show, client)
+    grant = await login(
+        entry.server.id.name, address_of(entry, _keyring(context)), grants, show, client
+    )
     if grant.place == "file":
         context.terminal.note(
             f"warning: there is no keyring; the login is stored in {grants.folder},"

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -50,10 +50,19 @@ class Logins:
     """Every login, under way or done."""
 
     def __init__(
-        self, board: Board, grants: Grants, callbacks: PublicCallbacks | None = None
+        self,
+        board: Board,
+        grants: Grants,
+        keyring: Callable[[str], str],
+        callbacks: PublicCallbacks | None = None,
     ) -> None:
-        """Keep logins in `grants`; browsers come back to one of `callbacks`, or to this machine."""
+        """Keep logins in `grants`; browsers come back to one of `callbacks`, or to this machine.
+
+        Args:
+            keyring: Finds the value of `${keyring:NAME}`.
+        """
         self._callbacks = callbacks
+        self._keyring = keyring
         self._board = board
         self._grants = grants
         self._tasks = Tasks()
@@ -79,7 +88,7 @@ class Logins:
         return states + [_describe("", grant) for key, grant in grants.items() if key not in used]
 
     def _state(self, entry: Entry, endpoint: Url, grants: Mapping[str, ListedGrant]) -> LoginState:
-        key = _key(entry, endpoint)
+        key = _key(entry, endpoint, self._keyring)
         grant = grants.get(key)
         attempt = self._attempts.get(entry.alias, "")
         if grant is None:
@@ -96,7 +105,7 @@ class Logins:
             LinkError: It cannot be logged in to.
         """
         entry = find_entry(self._board.snapshot, alias)
-        url = await asyncio.to_thread(address_of, entry)
+        url = await asyncio.to_thread(address_of, entry, self._keyring)
         if (before := self._waiting.pop(entry.alias, None)) is not None:
             before.cancel()
         page: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -134,7 +143,7 @@ class Logins:
         entry = find_entry(self._board.snapshot, alias)
         if not isinstance(entry.server.endpoint, Url):
             return False
-        key = await asyncio.to_thread(_key, entry, entry.server.endpoint)
+        key = await asyncio.to_thread(_key, entry, entry.server.endpoint, self._keyring)
         return await asyncio.to_thread(self._grants.remove, key) is not None
 
     async def close(self) -> None:
@@ -150,7 +159,7 @@ def _describe(alias: str, grant: ListedGrant, attempt: str = "") -> LoginState:
     return LoginState(alias, grant.url, state, *details, attempt)
 
 
-def address_of(entry: Entry) -> Url:
+def address_of(entry: Entry, keyring: Callable[[str], str]) -> Url:
     """Return the address of a server with the values of its references. It blocks.
 
     Raises:
@@ -159,16 +168,16 @@ def address_of(entry: Entry) -> Url:
     endpoint = entry.server.endpoint
     if not isinstance(endpoint, Url):
         raise ConfigError(f"{entry.alias!r} is a command, not an address", "it needs no login")
-    url = expand(endpoint, Lookup(os.environ, entry.server.folder))
+    url = expand(endpoint, Lookup(os.environ, entry.server.folder, keyring))
     assert isinstance(url, Url)
     return url
 
 
-def _key(entry: Entry, endpoint: Url) -> str:
+def _key(entry: Entry, endpoint: Url, keyring: Callable[[str], str]) -> str:
     """Return the key under which the login at a server is kept. It blocks."""
     try:
         if "${" in endpoint.url.split("?")[0]:
-            endpoint = address_of(entry)
+            endpoint = address_of(entry, keyring)
     except ToolyardError:
         pass  # without the value nobody can have logged in there
     return server_key(endpoint.url)

@@ -2,6 +2,7 @@
 
 Grants are kept in the keyring, or, where there is none, in a file each for the user alone. What is
 no secret about them stands in one file beside, so that a change is seen without asking a keyring.
+Hubs that share a database and a key keep them there, sealed.
 All of it blocks; on an event loop, use a thread.
 """
 
@@ -12,13 +13,15 @@ import time
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
 
 from toolyard.core.errors import SecretError, StoreError
 from toolyard.links.grants import ListedGrant, OAuthGrant, join_scopes
 from toolyard.records.files import locked, read_bounded, write_atomic
+from toolyard.records.marks import mark_of
+from toolyard.records.places import RecordPlaces
 from toolyard.records.secrets.keyring import (
     NoKeyringError,
     delete_keyring,
@@ -27,6 +30,7 @@ from toolyard.records.secrets.keyring import (
 )
 from toolyard.records.secrets.mask import MASK
 from toolyard.records.secrets.secret_files import read_secret_file
+from toolyard.settings import Settings
 
 HOLD_SECONDS: Final = 30.0
 """A refresh takes a second; whoever holds the lock longer than this waits for a dead server."""
@@ -34,13 +38,50 @@ WANTED_LIMIT: Final = 4096
 """Characters of all scopes that a server asked for since the last login."""
 
 
-class Grants:
-    """The grants of one user."""
+class GrantPlace(Protocol):
+    """A place of grants: what is no secret about them, and each as a text.
 
-    def __init__(self, state_dir: Path) -> None:
+    Every method raises SecretError or StoreError if it cannot be read or written.
+    """
+
+    def listed(self) -> dict[str, ListedGrant]:
+        """Return all grants without their secrets, by server."""
+        ...
+
+    def hold(self, url: str) -> AbstractContextManager[None]:
+        """Be the only one who renews a grant."""
+        ...
+
+    def read(self, listed: ListedGrant) -> str:
+        """Return a grant as text; empty if it was removed meanwhile."""
+        ...
+
+    def write(self, listed: ListedGrant, text: str) -> ListedGrant:
+        """Keep a grant in the place of any other for its server; return where."""
+        ...
+
+    def note(self, listed: ListedGrant) -> None:
+        """Note what is no secret about a grant."""
+        ...
+
+    def remove(self, listed: ListedGrant) -> None:
+        """Delete a grant."""
+        ...
+
+    def revision(self) -> object:
+        """Another value as soon as a grant is another."""
+        ...
+
+
+class Grants:
+    """The grants of one user, or of all hubs that share a database and a key."""
+
+    def __init__(self, state_dir: Path, shared: GrantPlace | None = None) -> None:
         self.index = state_dir / "auth.json"
+        """The file that is another as soon as a grant is, unless they are shared."""
         self.folder = state_dir / "auth"
         """The place of grants without a keyring."""
+        self._place = shared or GrantFiles(self.index, self.folder)
 
     def listed(self) -> dict[str, ListedGrant]:
         """Return all grants without their secrets, by server.
@@ -48,21 +89,15 @@ class Grants:
         Raises:
             StoreError: The list cannot be read.
         """
-        try:
-            grants = msgspec.json.decode(read_bounded(self.index), type=list[ListedGrant])
-        except FileNotFoundError:
-            return {}
-        except msgspec.MsgspecError as error:
-            raise StoreError(f"'{self.index}' is damaged", "delete it and log in again") from error
-        return {grant.url: grant for grant in grants}
+        return self._place.listed()
 
-    def hold(self) -> AbstractContextManager[None]:
+    def hold(self, url: str) -> AbstractContextManager[None]:
         """Be the only one who renews a grant: two that use one refresh token lose it.
 
         Raises:
             StoreError: Another process did not let go in time.
         """
-        return locked(self.folder / "renewal", HOLD_SECONDS)
+        return self._place.hold(url)
 
     def read(self, url: str) -> OAuthGrant | None:
         """Return the grant for a server, if there is one.
@@ -71,14 +106,9 @@ class Grants:
             SecretError, StoreError: It cannot be read.
         """
         listed = self.listed().get(url)
-        if listed is None:
+        text = self._place.read(listed) if listed is not None else ""
+        if not text:
             return None
-        key = _key(listed)
-        text = (
-            read_keyring(key)
-            if listed.place == "keyring"
-            else read_secret_file(str(self.folder / key))
-        )
         try:
             grant = msgspec.json.decode(text, type=OAuthGrant)
         except msgspec.MsgspecError as error:
@@ -93,7 +123,6 @@ class Grants:
             SecretError, StoreError: It cannot be kept.
         """
         _hide(grant)
-        before = self.listed().get(grant.url)
         listed = ListedGrant(
             grant.url,
             grant.issuer,
@@ -102,18 +131,14 @@ class Grants:
             grant.scope,
             changed_at=time.time(),
         )
-        listed = self._put(listed, msgspec.json.encode(grant).decode())
-        if before is not None and (_key(before), before.place) != (_key(listed), listed.place):
-            self._drop(before)
-        self._note(listed)
-        return listed
+        return self._place.write(listed, msgspec.json.encode(grant).decode())
 
     def end(self, url: str) -> None:
         """Note that a grant cannot be renewed."""
         listed = self.listed().get(url)
         if listed is not None and not listed.ended:
             changed = time.time()
-            self._note(replace(listed, ended=True, changed_at=changed))
+            self._place.note(replace(listed, ended=True, changed_at=changed))
 
     def want(self, url: str, scope: str) -> None:
         """Note that a server asks for more than its grant allows."""
@@ -124,26 +149,81 @@ class Grants:
         if len(wanted) > WANTED_LIMIT:
             wanted = scope  # a server that never has enough is not followed for ever
         if wanted != listed.wanted:
-            self._note(replace(listed, wanted=wanted, changed_at=time.time()))
+            self._place.note(replace(listed, wanted=wanted, changed_at=time.time()))
 
     def remove(self, url: str) -> ListedGrant | None:
         """Delete a grant; return what it was, None if there was none.
 
         Raises:
             SecretError: The keyring does not let go of it.
+            StoreError: The database cannot be written.
         """
         listed = self.listed().get(url)
         if listed is not None:
-            self._drop(listed)
-            self._note(listed, gone=True)
+            self._place.remove(listed)
         return listed
+
+    def revision(self) -> object:
+        """Another value as soon as a grant is another."""
+        return self._place.revision()
+
+
+class GrantFiles:
+    """Grants in the keyring, or in a file each, with one file beside; see `GrantPlace`."""
+
+    def __init__(self, index: Path, folder: Path) -> None:
+        self._index = index
+        self._folder = folder
+
+    def listed(self) -> dict[str, ListedGrant]:
+        """Return all grants without their secrets, by server."""
+        try:
+            grants = msgspec.json.decode(read_bounded(self._index), type=list[ListedGrant])
+        except FileNotFoundError:
+            return {}
+        except msgspec.MsgspecError as error:
+            raise StoreError(f"'{self._index}' is damaged", "delete it and log in again") from error
+        return {grant.url: grant for grant in grants}
+
+    def hold(self, url: str) -> AbstractContextManager[None]:
+        """Be the only process that renews grants."""
+        return locked(self._folder / "renewal", HOLD_SECONDS)
+
+    def read(self, listed: ListedGrant) -> str:
+        """Return a grant as text."""
+        key = _key(listed)
+        if listed.place == "keyring":
+            return read_keyring(key)
+        return read_secret_file(str(self._folder / key))
+
+    def write(self, listed: ListedGrant, text: str) -> ListedGrant:
+        """Keep a grant in the place of any other for its server; return where."""
+        before = self.listed().get(listed.url)
+        listed = self._put(listed, text)
+        if before is not None and (_key(before), before.place) != (_key(listed), listed.place):
+            self._drop(before)
+        self.note(listed)
+        return listed
+
+    def note(self, listed: ListedGrant) -> None:
+        """Note what is no secret about a grant."""
+        self._list_anew(listed.url, listed)
+
+    def remove(self, listed: ListedGrant) -> None:
+        """Delete a grant."""
+        self._drop(listed)
+        self._list_anew(listed.url, None)
+
+    def revision(self) -> object:
+        """Another value as soon as a grant is another."""
+        return mark_of(self._index)
 
     def _put(self, listed: ListedGrant, text: str) -> ListedGrant:
         key = _key(listed)
         try:
             write_keyring(key, text)
         except NoKeyringError:
-            write_atomic(self.folder / key, text.encode())
+            write_atomic(self._folder / key, text.encode())
             return replace(listed, place="file")
         return listed
 
@@ -151,16 +231,26 @@ class Grants:
         if listed.place == "keyring":
             delete_keyring(_key(listed))
         else:
-            (self.folder / _key(listed)).unlink(missing_ok=True)
+            (self._folder / _key(listed)).unlink(missing_ok=True)
 
-    def _note(self, listed: ListedGrant, gone: bool = False) -> None:
-        with locked(self.index):
+    def _list_anew(self, url: str, listed: ListedGrant | None) -> None:
+        with locked(self._index):
             grants = self.listed()
-            grants.pop(listed.url, None)
-            if not gone:
-                grants[listed.url] = listed
+            grants.pop(url, None)
+            if listed is not None:
+                grants[url] = listed
             ordered = [grants[url] for url in sorted(grants)]
-            write_atomic(self.index, msgspec.json.format(msgspec.json.encode(ordered)) + b"\n")
+            write_atomic(self._index, msgspec.json.format(msgspec.json.encode(ordered)) + b"\n")
+
+
+def open_grants(settings: Settings, places: RecordPlaces) -> Grants:
+    """Open the grants of the user, or those that hubs share."""
+    records = places.sealed("grant", ListedGrant, settings.key)
+    if records is None or places.shared is None:
+        return Grants(settings.state_dir)
+    from toolyard.features.auth.shared import SharedGrants
+
+    return Grants(settings.state_dir, SharedGrants(records, places.shared))
 
 
 def _key(listed: ListedGrant) -> str:

@@ -140,9 +140,9 @@ def _name_others(context: CliContext, names: Sequence[str], project: str | None)
 
 def _move_out(context: CliContext, new: Sequence[FoundServer]) -> Moved:
     from toolyard.features.secrets.moving import SecretMover
-    from toolyard.features.secrets.store import Secrets
+    from toolyard.features.secrets.store import open_secrets
 
-    mover = SecretMover(Secrets(context.settings.state_dir))
+    mover = SecretMover(open_secrets(context.settings, context.places))
     return {server.name: mover.move_out(server.name, server.endpoint) for server in new}
 
 

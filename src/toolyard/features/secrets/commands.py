@@ -103,16 +103,18 @@ def _keep_in_keyring(context: CliContext, name: str) -> KeptSecret:
     from toolyard.features.secrets.operations import NewSecret, put_secret
     from toolyard.records.secrets.keyring import find_keyring
 
-    find_keyring()  # before somebody types a secret for nothing
+    is_shared = bool(context.settings.database and context.settings.key)
+    if not is_shared:
+        find_keyring()  # before somebody types a secret for nothing
     context.run(put_secret, NewSecret(name, _read(name)))
-    return KeptSecret(name, "keyring")
+    return KeptSecret(name, "database" if is_shared else "keyring")
 
 
 def _keep_in_file(context: CliContext, name: str, file: Path) -> KeptSecret:
     """Write the file here: no hub writes to a path that somebody names to it."""
-    from toolyard.features.secrets.store import Secrets
+    from toolyard.features.secrets.store import open_secrets
 
-    secrets = Secrets(context.settings.state_dir)
+    secrets = open_secrets(context.settings, context.places)
     before = secrets.list().get(name)
     is_used = file.expanduser().exists() and not (before is not None and before.ours)
     return secrets.set_file(name, file, None if is_used else _read(name))
@@ -127,7 +129,7 @@ def _read(name: str) -> str:
 
 
 def _tell_kept(context: CliContext, secret: KeptSecret) -> None:
-    place = "the keyring" if secret.place == "keyring" else secret.path
+    place = secret.path if secret.place == "file" else f"the {secret.place}"
     answer = {"done": "set", "name": secret.name, "kept_in": secret.place, "path": secret.path}
 
     def show() -> None:

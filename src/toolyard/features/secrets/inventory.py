@@ -11,8 +11,6 @@ from toolyard.core.model import Server
 from toolyard.features.secrets.model import KeptSecret
 from toolyard.features.secrets.store import Secrets
 from toolyard.records.secrets.expand import find_secrets
-from toolyard.records.secrets.keyring import read_keyring
-from toolyard.records.secrets.secret_files import read_secret_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +21,7 @@ class SecretRow:
     """Its path, if it is a file that nobody gave a name."""
     reference: str
     """The text that stands for it in an entry."""
-    place: Literal["keyring", "file", "missing"]
+    place: Literal["keyring", "file", "database", "missing"]
     used_by: tuple[str, ...] = ()
     problem: str = ""
 
@@ -35,12 +33,12 @@ def take_stock(secrets: Secrets, servers: Iterable[Server]) -> list[SecretRow]:
         StoreError: The list of names cannot be read.
     """
     uses = find_uses(servers)
-    rows = [_row(secret, uses.pop(secret.key, ())) for secret in secrets.list().values()]
+    rows = [_row(secrets, secret, uses.pop(secret.key, ())) for secret in secrets.list().values()]
     for key, names in uses.items():
         kind, _, name = key.partition(":")
         is_file = kind == "file"
         secret = KeptSecret(name, "file", name) if is_file else KeptSecret(name, "keyring")
-        rows.append(_row(secret, names))
+        rows.append(_row(secrets, secret, names))
     return sorted(rows, key=lambda row: row.name)
 
 
@@ -53,12 +51,9 @@ def find_uses(servers: Iterable[Server]) -> dict[str, tuple[str, ...]]:
     return {key: tuple(names) for key, names in uses.items()}
 
 
-def _row(secret: KeptSecret, used_by: tuple[str, ...]) -> SecretRow:
+def _row(secrets: Secrets, secret: KeptSecret, used_by: tuple[str, ...]) -> SecretRow:
     try:
-        if secret.place == "keyring":
-            read_keyring(secret.name)
-        else:
-            read_secret_file(secret.path)
+        secrets.read(secret)
     except SecretError as error:
         text = f"{error}; {error.hint}"
         return SecretRow(secret.name, secret.reference, "missing", used_by, text)

@@ -29,7 +29,7 @@ class KeptSecret:
     @property
     def key(self) -> str:
         """The kind of place and the secret's name there, as a reference has them."""
-        return f"keyring:{self.name}" if self.place == "keyring" else f"file:{self.path}"
+        return f"file:{self.path}" if self.place == "file" else f"keyring:{self.name}"
 
     @property
     def reference(self) -> str:

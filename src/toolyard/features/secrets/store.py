@@ -1,5 +1,7 @@
 """Secrets of the user: kept in the system's keyring, or in files that are the user's alone.
 
+Where hubs share a database and a key, the database takes the place of the keyring.
+
 A keyring cannot list what it holds, so the names are kept in a file beside; values never are.
 All of it blocks, and a keyring may ask the user to unlock it: on an event loop, use a thread.
 """
@@ -9,6 +11,7 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -17,6 +20,8 @@ from toolyard.core.names import closest
 from toolyard.features.secrets.model import KeptSecret, check_secret_name, check_value
 from toolyard.records.directories import make_private
 from toolyard.records.files import locked, read_bounded, write_atomic
+from toolyard.records.marks import mark_of
+from toolyard.records.places import RecordPlaces
 from toolyard.records.secrets.keyring import (
     delete_keyring,
     has_keyring,
@@ -24,12 +29,19 @@ from toolyard.records.secrets.keyring import (
     write_keyring,
 )
 from toolyard.records.secrets.secret_files import check_private, read_secret_file
+from toolyard.records.secrets.shared import SharedSecret, look_up, open_shared_secrets
+from toolyard.settings import Settings
+
+if TYPE_CHECKING:
+    from toolyard.records.postgres.sealed import SealedRecords
 
 
 class Secrets:
     """The secrets of one user, by name."""
 
-    def __init__(self, state_dir: Path) -> None:
+    def __init__(self, state_dir: Path, shared: SealedRecords[SharedSecret] | None = None) -> None:
+        self.shared = shared
+        """The secrets of all hubs, if they share some."""
         self.index = state_dir / "secrets.json"
         """The file with the names."""
         self.folder = state_dir / "secrets"
@@ -41,6 +53,14 @@ class Secrets:
         Raises:
             StoreError: The list of names cannot be read.
         """
+        secrets = self._listed_here()
+        if self.shared is not None:
+            for secret in self.shared.listed():
+                changed_at = secret.changed_at
+                secrets[secret.name] = KeptSecret(secret.name, "database", changed_at=changed_at)
+        return secrets
+
+    def _listed_here(self) -> dict[str, KeptSecret]:
         try:
             raw = read_bounded(self.index)
             secrets = msgspec.json.decode(raw, type=list[KeptSecret])
@@ -69,38 +89,53 @@ class Secrets:
         Raises:
             SecretError: It is missing, or cannot be read.
         """
-        if secret.place == "keyring":
-            return read_keyring(secret.name)
-        return read_secret_file(secret.path)
+        if secret.place == "file":
+            return read_secret_file(secret.path)
+        return self.look_up(secret.name)
+
+    def look_up(self, name: str) -> str:
+        """Return the value of `${keyring:NAME}`; raises like `read`."""
+        return read_keyring(name) if self.shared is None else look_up(self.shared, name)
+
+    def revision(self) -> object:
+        """Another value as soon as a secret is set or removed."""
+        return mark_of(self.index), None if self.shared is None else self.shared.revision()
 
     def planned(self, name: str) -> KeptSecret:
         """Return the place of a secret: the one it has, or the one that `keep` would give it."""
         if secret := self.list().get(name):
             return secret
+        if self.shared is not None:
+            return KeptSecret(name, "database")
         if has_keyring():
             return KeptSecret(name, "keyring")
         return KeptSecret(name, "file", str(self.folder / name), ours=True)
 
     def keep(self, name: str, value: str) -> KeptSecret:
-        """Keep a value in the keyring, or in a private file of ours where there is none.
+        """Keep a value in the database or keyring, or in a private file of ours without either.
 
         Raises:
             SecretError: The name or value cannot be used, or the keyring does not take it.
             StoreError: The file cannot be written.
         """
-        if self.planned(name).place == "keyring":
+        if self.planned(name).place != "file":
             return self.set(name, value)
         make_private(str(self.folder))
         return self.set_file(name, self.folder / check_secret_name(name), value)
 
     def set(self, name: str, value: str) -> KeptSecret:
-        """Keep a value in the keyring.
+        """Keep a value in the database that hubs share, or in the keyring.
 
         Raises:
             NoKeyringError: There is none.
             SecretError: The name or value cannot be used, or the keyring does not take it.
+            StoreError: The database cannot be written.
         """
         check_value(check_secret_name(name), value)
+        if self.shared is not None:
+            changed_at = time.time()
+            self.shared.put(name, SharedSecret(name, changed_at), value)
+            return KeptSecret(name, "database", changed_at=changed_at)
         write_keyring(name, value)
         return self._note(KeptSecret(name, "keyring", changed_at=time.time()))
 
@@ -137,6 +172,10 @@ class Secrets:
         if secret is None:
             near = ", ".join(closest(name, secrets) or secrets) or "none"
             raise UnknownNameError(f"there is no secret '{name}'", f"there are: {near}")
+        if secret.place == "database":
+            assert self.shared is not None
+            self.shared.remove(name)
+            return
         if secret.place == "keyring":
             delete_keyring(name)
         elif secret.ours:
@@ -145,13 +184,18 @@ class Secrets:
 
     def _note(self, secret: KeptSecret, gone: bool = False) -> KeptSecret:
         with locked(self.index):
-            secrets = self.list()
+            secrets = self._listed_here()
             secrets.pop(secret.name, None)
             if not gone:
                 secrets[secret.name] = secret
             ordered = [secrets[name] for name in sorted(secrets)]
             write_atomic(self.index, msgspec.json.format(msgspec.json.encode(ordered)) + b"\n")
         return secret
+
+
+def open_secrets(settings: Settings, places: RecordPlaces) -> Secrets:
+    """Open the secrets of the user, and those that hubs share."""
+    return Secrets(settings.state_dir, open_shared_secrets(places, settings.key))
 
 
 def _is_in_keyring(name: str) -> bool:

@@ -62,7 +62,14 @@ CREATE TABLE session_notes (
 CREATE INDEX session_notes_at ON session_notes (at);
 """
 
-STEPS: Final = (SchemaStep(_RECORDS), SchemaStep(_REPLICAS))
+# A login is renewed by one hub at a time: whoever has its row, until that time.
+_RENEWALS: Final = """
+CREATE TABLE renewals (
+    url text PRIMARY KEY, holder text NOT NULL, renewing_until timestamptz NOT NULL
+);
+"""
+
+STEPS: Final = (SchemaStep(_RECORDS), SchemaStep(_REPLICAS), SchemaStep(_RENEWALS))
 
 
 def enter(connection: Connection, schema: str) -> None:

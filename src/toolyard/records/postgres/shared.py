@@ -83,17 +83,20 @@ class SharedDatabase:
         """The revision of the yard that is known."""
         return self._memory.revision
 
-    def follow(self, kinds: Collection[str]) -> ChangeSignal:
-        """Give the changes of some kinds from now on."""
+    def follow(self, kinds: Collection[str], changes: ChangeSignal | None = None) -> ChangeSignal:
+        """Give the changes of some kinds from now on, perhaps among others."""
         followed = frozenset(kinds)
-        return self._signal(lambda changed: bool(changed & followed))
+        return self._signal(lambda changed: bool(changed & followed), changes or ChangeSignal())
 
     def follow_family(self, *words: str) -> ChangeSignal:
         """Give the changes of all kinds whose first word is one of these."""
-        return self._signal(lambda changed: any(kind.split(" ", 1)[0] in words for kind in changed))
+        return self._signal(
+            lambda changed: any(kind.split(" ", 1)[0] in words for kind in changed), ChangeSignal()
+        )
 
-    def _signal(self, concerns: Callable[[frozenset[str]], bool]) -> ChangeSignal:
-        changes = ChangeSignal()
+    def _signal(
+        self, concerns: Callable[[frozenset[str]], bool], changes: ChangeSignal
+    ) -> ChangeSignal:
         self._signals.append((concerns, changes))
         return changes
 

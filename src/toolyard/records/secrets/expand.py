@@ -4,7 +4,8 @@
     ${VAR:-default}       the same, or the default if it is unset or empty; it may hold references
     ${userHome}           the user's home directory
     ${workspaceFolder}    where the declaration was found
-    ${keyring:name}       the secret `name` of the system's keyring, under the service `toolyard`
+    ${keyring:name}       the secret `name` that hubs share, or else that of the system's keyring,
+                          under the service `toolyard`
     ${file:path}          what stands in the file, which must be the user's own and nobody else's
     $${                   a literal ${
 
@@ -55,9 +56,11 @@ class Unset:
     where: str
 
 
-def expand_server(env: Mapping[str, str], server: Server) -> Endpoint:
+def expand_server(
+    env: Mapping[str, str], keyring: Callable[[str], str], server: Server
+) -> Endpoint:
     """Return the endpoint of a server with values; raises and blocks like `expand`."""
-    return expand(server.endpoint, Lookup(env, server.folder))
+    return expand(server.endpoint, Lookup(env, server.folder, keyring))
 
 
 def expand(endpoint: Endpoint, lookup: Lookup) -> Endpoint:

@@ -13,7 +13,7 @@ from toolyard.records.files import read_bounded
 SECRET_BYTES: Final = 64 * 1024
 """A key or a certificate has a few thousand."""
 
-SecretPlace = Literal["keyring", "file"]
+SecretPlace = Literal["keyring", "file", "database"]
 
 
 def read_secret_file(path: str) -> str:

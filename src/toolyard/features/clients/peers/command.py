@@ -20,7 +20,7 @@ from toolyard.features.clients.peers.planning import ImportedServer, ImportPlan,
 from toolyard.features.clients.peers.table import PeerHub, find_peer, read_peer, usual_files
 from toolyard.features.clients.untaken import Untaken
 from toolyard.features.secrets.moving import MovedSecrets, SecretMover
-from toolyard.features.secrets.store import Secrets
+from toolyard.features.secrets.store import open_secrets
 from toolyard.records.secrets.plain_secrets import without_passwords, without_secrets
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def import_from(
     """Import the files of another hub; without files, those at its usual place."""
     peer = find_peer(hub)
     paths = [Path(os.path.abspath(os.path.expanduser(file))) for file in files]
-    mover = SecretMover(Secrets(context.settings.state_dir))
+    mover = SecretMover(open_secrets(context.settings, context.places))
     plan = _plan(context, peer, paths or _usual(peer), mover)
     new = [planned for planned in plan.servers if not planned.is_present]
     moved = {
