@@ -9,7 +9,13 @@ from dataclasses import replace
 from functools import partial
 
 from toolyard.app.fleet import Fleet
-from toolyard.app.keeping import back_up, close_state, keep_sealed, keep_seen
+from toolyard.app.keeping import (
+    back_up,
+    close_state,
+    follow_addresses,
+    keep_sealed,
+    keep_seen,
+)
 from toolyard.app.measures import bounds, limits, rules, view_key
 from toolyard.app.tending import tend
 from toolyard.board import Board
@@ -66,10 +72,10 @@ from toolyard.links.readiness import Readiness
 from toolyard.links.sites import Sites
 from toolyard.links.weights import Weights
 from toolyard.operation import own_tools
-from toolyard.records.addresses import AddressStore
+from toolyard.records.addresses import AddressStore, open_addresses
 from toolyard.records.backups import Backups
 from toolyard.records.follow import ChangeSignal, Follower
-from toolyard.records.offer_cache import OfferCache
+from toolyard.records.offer_cache import open_offer_cache
 from toolyard.records.places import SEALED_KINDS, open_places
 from toolyard.records.secrets.expand import expand_server
 from toolyard.records.state import open_state
@@ -122,7 +128,7 @@ class House:
         self.state = open_state(settings.state_dir)
         self.database = self.state.database
         self.backups = Backups(settings.state_dir)
-        self.offer_cache = OfferCache(settings.cache_dir / "known")
+        self.offer_cache = open_offer_cache(self.record_places, settings.cache_dir / "known")
         store = open_approvals(self.record_places, self.database)
         # A lost file says nothing about what hubs share.
         trusts_first = self.state.is_whole or self.record_places.shared is not None
@@ -325,10 +331,9 @@ class House:
 
     def _recall_addresses(self) -> AddressStore | None:
         """Read which addresses are whose, before any server lists one."""
-        if self.database is None:
-            return None
-        store = AddressStore(self.database)
-        self.board.post(Remembered(store.kept))
+        store = open_addresses(self.record_places, self.database)
+        if store is not None:
+            self.board.post(Remembered(store.kept))
         return store
 
     async def live(self, doors: Callable[[], Awaitable[None]]) -> None:
@@ -344,6 +349,7 @@ class House:
                     self.instances.run(),
                     self.relay.run(),
                     keep_seen(self.board, self.offer_cache, self.addresses),
+                    follow_addresses(self.board, self.addresses),
                     back_up(self.state, self.backups),
                     self.approvals.follow(self.board),
                     self.credentials.run(),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from toolyard.board import Board
 from toolyard.core.errors import StoreError
-from toolyard.core.model import Status
+from toolyard.core.model import Remembered, Status
 from toolyard.records.addresses import AddressStore
 from toolyard.records.backups import Backups
 from toolyard.records.offer_cache import OfferCache
@@ -35,6 +35,19 @@ async def keep_seen(board: Board, offers: OfferCache, addresses: AddressStore | 
                 await asyncio.to_thread(offers.keep, entry)
         if addresses is not None and addresses.is_news(snapshot.owners):
             await asyncio.to_thread(addresses.keep, snapshot.owners)
+
+
+async def follow_addresses(board: Board, addresses: AddressStore | None) -> None:
+    """Go by what other hubs wrote down of whose addresses are whose, until cancelled."""
+    if addresses is None:
+        return
+    count = 0
+    while True:
+        count = await addresses.changes.wait(count)
+        before = board.snapshot.owners
+        merged = addresses.merged(before)
+        if merged is not before:
+            board.post(Remembered(merged))
 
 
 async def keep_sealed(database: SharedDatabase, seal: Seal) -> None:

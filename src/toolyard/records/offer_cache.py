@@ -11,7 +11,7 @@ import hashlib
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
 from msgspec import Raw
@@ -29,6 +29,7 @@ from toolyard.core.model import (
     ServerId,
     Snapshot,
 )
+from toolyard.records.places import RecordPlaces
 
 KINDS: Final = ("tools", "prompts", "resources", "templates")
 LIMIT: Final = 32 << 20
@@ -53,11 +54,56 @@ _decode: Final = msgspec.json.Decoder(_Memory).decode
 _VERSION: Final = 2
 
 
-class OfferCache:
-    """One small file per server in a directory of ours; a stage of the board."""
+class OfferPlace(Protocol):
+    """The place of what servers offered; nothing of it is missed for long."""
+
+    def read(self, id_: ServerId) -> bytes | None:
+        """Return what was written of a server; it never waits for a database."""
+        ...
+
+    def write(self, id_: ServerId, content: bytes) -> None:
+        """Write what a server offers; a failure costs nothing but the memory. It blocks."""
+        ...
+
+
+class OfferFiles:
+    """One small file per server in a directory of ours; see `OfferPlace`."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+
+    def read(self, id_: ServerId) -> bytes | None:
+        """Return what was written of a server."""
+        try:
+            path = self._path(id_)
+            return path.read_bytes() if path.stat().st_size <= LIMIT else None
+        except OSError:
+            return None
+
+    def write(self, id_: ServerId, content: bytes) -> None:
+        """Write what a server offers."""
+        with contextlib.suppress(OSError):
+            self._replace(self._path(id_), content)
+
+    def _replace(self, path: Path, content: bytes) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        fresh = path.with_suffix(f".{os.getpid()}.new")
+        # No fsync: what a crash takes away is asked for again.
+        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "wb") as out:
+            out.write(content)
+        fresh.replace(path)
+
+    def _path(self, id_: ServerId) -> Path:
+        name = hashlib.sha256(str(id_).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+        return self._folder / f"{name}.json"
+
+
+class OfferCache:
+    """The offers of servers as they were last seen; a stage of the board."""
+
+    def __init__(self, place: OfferPlace) -> None:
+        self._place = place
         self._kept: dict[ServerId, tuple[Endpoint, Offers]] = {}
 
     def remember(self, _snapshot: Snapshot, event: Event) -> Event:
@@ -87,12 +133,12 @@ class OfferCache:
         return replace(server, offers=Offers(**kinds), peer=peer)
 
     def _read(self, server: Server) -> _Memory | None:
+        content = self._place.read(server.id)
+        if content is None:
+            return None
         try:
-            path = self._path(server.id)
-            if path.stat().st_size > LIMIT:
-                return None
-            memory = _decode(path.read_bytes())
-        except (OSError, msgspec.DecodeError):
+            memory = _decode(content)
+        except msgspec.DecodeError:
             return None
         mark = _MARKS.get(memory.version)
         return memory if mark and memory.declaration == mark(server.endpoint) else None
@@ -125,21 +171,16 @@ class OfferCache:
             instructions=peer.instructions,
             offers=offers,
         )
-        with contextlib.suppress(OSError):
-            self._write(self._path(entry.server.id), msgspec.json.encode(memory))
+        self._place.write(entry.server.id, msgspec.json.encode(memory))
 
-    def _write(self, path: Path, content: bytes) -> None:
-        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        fresh = path.with_suffix(f".{os.getpid()}.new")
-        # No fsync: what a crash takes away is asked for again.
-        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "wb") as out:
-            out.write(content)
-        fresh.replace(path)
 
-    def _path(self, id_: ServerId) -> Path:
-        name = hashlib.sha256(str(id_).encode("utf-8", "surrogatepass")).hexdigest()[:32]
-        return self._folder / f"{name}.json"
+def open_offer_cache(places: RecordPlaces, folder: Path) -> OfferCache:
+    """Open the cache of this hub, or that of all hubs that share a database."""
+    if places.shared is None:
+        return OfferCache(OfferFiles(folder))
+    from toolyard.records.postgres.offers import SharedOffers
+
+    return OfferCache(SharedOffers(places.shared))
 
 
 def _first_mark(endpoint: Endpoint) -> str:

@@ -5,12 +5,17 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
-from tests.doors.doors import Doors, Json, mirrored, modern
+from tests.doors.doors import Doors, Json, mirrored, modern, open_doors
 from tests.e2e.hub import environment
 from tests.fixtures.hubs import names, order, sees, send, stub, two_hubs
 from tests.fixtures.postgres import PostgresServer, SharedYard
+from tests.fixtures.stub_run import stub_command
+from toolyard.core.model import ServerId
+from toolyard.records.postgres.offers import SharedOffers
+from toolyard.records.postgres.shared import SharedDatabase
 
 
 def limits_cursor(answer: Json) -> bool:
@@ -94,6 +99,32 @@ async def test_while_the_database_is_away_calls_go_on_and_orders_are_refused(
         await sees(b, "/status", lambda status: not status["problems"])
         await order(a, "PUT", "/profiles/few", {"allow": ["one"]})
         await sees(b, "/profiles", lambda answer: "few" in names("profiles")(answer))
+
+
+def has_offers(yard: SharedYard, name: str) -> bool:
+    database = SharedDatabase(yard.address, yard.schema, follows=False)
+    with closing(database):
+        return SharedOffers(database).read(ServerId(name, "configured")) is not None
+
+
+async def test_a_new_hub_lists_what_servers_offered_to_another_before_it_can_start_them(
+    home: Path, shared_yard: SharedYard
+) -> None:
+    script = home / "server.py"
+    command = stub_command("--name", "one", "--only", "echo", "--tools", "1")
+    script.write_text(f"import os; os.execv({command[0]!r}, {command!r})")
+    entry = {"command": sys.executable, "args": [str(script)]}
+    async with two_hubs(home, shared_yard) as (a, _):
+        await order(a, "POST", "/servers", {"name": "one", "entry": entry})
+
+        async def is_kept() -> bool:
+            return await asyncio.to_thread(has_offers, shared_yard, "one")
+
+        await a.until(is_kept, 60)
+    script.unlink()
+    (home / "c").mkdir()
+    async with open_doors(home / "c", **shared_yard.settings) as c:
+        assert "one__echo" in await c.tools()
 
 
 def test_a_command_without_a_hub_orders_in_the_database(

@@ -44,8 +44,7 @@ class SharedLaunches:
         """Let the first way to start a server count, unless another was first."""
 
         def write(order: RecordOrder) -> None:
-            if not order.version(KIND, safe_name(server)):
-                order.put(KIND, safe_name(server), _text(mark))
+            order.put_new(KIND, {safe_name(server): _text(mark)})
 
         with self._lock:
             if server not in self._notes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from typing import Final
 
 from toolyard.records.postgres.connections import Connection
@@ -15,6 +16,7 @@ INSERT INTO records (kind, key, value, version, by) VALUES (%s, %s, %s, %s, %s)
 ON CONFLICT (kind, key) DO UPDATE
 SET value = excluded.value, version = excluded.version, by = excluded.by, at = now()
 """
+_PUT_NEW: Final = f"{_PUT} WHERE records.value IS NULL"
 _DELETE: Final = """
 UPDATE records SET value = NULL, version = %s, by = %s, at = now()
 WHERE kind = %s AND key = %s AND value IS NOT NULL
@@ -47,6 +49,11 @@ class RecordOrder:
             self.connection.execute(_DELETE, (self.revision, self._by, kind, key))
         else:
             self.connection.execute(_PUT, (kind, key, text, self.revision, self._by))
+
+    def put_new(self, kind: str, texts: Mapping[str, str]) -> None:
+        """Write records as JSON texts, by key, each unless there is one."""
+        rows = [(kind, key, text, self.revision, self._by) for key, text in texts.items()]
+        self.connection.cursor().executemany(_PUT_NEW, rows)
 
 
 def safe_name(name: str) -> str:

@@ -69,7 +69,19 @@ CREATE TABLE renewals (
 );
 """
 
-STEPS: Final = (SchemaStep(_RECORDS), SchemaStep(_REPLICAS), SchemaStep(_RENEWALS))
+# Read when a hub starts, and followed by nobody: each asks the servers itself.
+_OFFERS: Final = """
+CREATE TABLE offers (
+    server text PRIMARY KEY, value bytea NOT NULL, at timestamptz NOT NULL DEFAULT now()
+);
+"""
+
+STEPS: Final = (
+    SchemaStep(_RECORDS),
+    SchemaStep(_REPLICAS),
+    SchemaStep(_RENEWALS),
+    SchemaStep(_OFFERS),
+)
 
 
 def enter(connection: Connection, schema: str) -> None:
