@@ -39,7 +39,7 @@ from toolyard.features.auth.callback import PublicCallbacks
 from toolyard.features.auth.logins import Logins
 from toolyard.features.auth.store import open_grants
 from toolyard.features.catalog.source import with_link
-from toolyard.features.catalog.store import Catalog
+from toolyard.features.catalog.store import Catalog, catalog_root
 from toolyard.features.executors.reach import ExecutorReach
 from toolyard.features.history.call_log import CallLog
 from toolyard.features.history.call_starts import CallStarts
@@ -198,7 +198,7 @@ class House:
             probe,
             lambda id_, why, since: self.pool.replaced(id_, why, since),
         )
-        root, approve = settings.data_dir / "catalog", self.approvals.approve_launch
+        root, approve = catalog_root(settings), self.approvals.approve_launch
         self.catalog = Catalog(root, approve=approve, places=self.record_places)
 
     def _credential_changes(self) -> ChangeSignal:

@@ -199,7 +199,9 @@ def validate_command(context: CliContext, paths: Sequence[Path], strict: bool) -
 
 
 def _root(context: CliContext) -> Path:
-    return context.settings.data_dir / "catalog"
+    from toolyard.features.catalog.store import catalog_root
+
+    return catalog_root(context.settings)
 
 
 def _complete_root(context: CliContext) -> Path:

@@ -15,7 +15,7 @@ from toolyard.core.model import Command, Endpoint, Pairs, Problem, Report, Serve
 from toolyard.core.problems import ProblemCode
 from toolyard.features.catalog.additions import Addition
 from toolyard.features.catalog.model import FOLDERS, SOURCE, Definition
-from toolyard.features.catalog.store import Catalog, Shelf
+from toolyard.features.catalog.store import Catalog, Shelf, catalog_root
 from toolyard.records.follow import Follower
 from toolyard.records.launch_approvals import approve_without_hub
 from toolyard.records.places import RecordPlaces
@@ -33,7 +33,7 @@ def parts(yard: Yard) -> Iterable[object]:
     if Catalog not in yard.parts:
         settings, places = yard.part(Settings), yard.part(RecordPlaces)
         approve = partial(approve_without_hub, places, settings.state_dir / DATABASE)
-        yield Catalog(settings.data_dir / "catalog", approve=approve, places=places)
+        yield Catalog(catalog_root(settings), approve=approve, places=places)
 
 
 def sources(yard: Yard) -> Sequence[Added]:
@@ -52,6 +52,8 @@ class Added:
         self._env = env
         root = catalog.root
         self._changes = follower.follow(root, *(root / folder for folder in FOLDERS))
+        if catalog.mirror is not None:
+            catalog.mirror.follow(self._changes)
         self._posted: Report | None = None
         self._shelf: Shelf | None = None
 

@@ -2,7 +2,8 @@
 
 `official/` holds what we ship, copied when it is missing or when only ours has changed; `custom/`
 what the user wrote or imported, which wins over an official one of the same name. `added.json`
-says which of them are servers of the yard. All of it blocks; on an event loop, call it in a thread.
+says which of them are servers of the yard. Hubs that share a database share custom definitions,
+and have them as files in a catalog apart. All of it blocks; on an event loop, call it in a thread.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from toolyard.core.problems import ProblemCode
 from toolyard.features.catalog.additions import TOP, AddedFile, Addition, AdditionCodec
 from toolyard.features.catalog.bundled_catalog import BUNDLED, copy_bundled
 from toolyard.features.catalog.files import FileState, read_file, read_text, record_into
+from toolyard.features.catalog.mirror import DefinitionMirror
 from toolyard.features.catalog.model import (
     FOLDERS,
     SOURCE,
@@ -37,6 +39,7 @@ from toolyard.records.files import READ_LIMIT, locked, read_bounded, write_atomi
 from toolyard.records.follow import Follower
 from toolyard.records.marks import mark_of
 from toolyard.records.places import RecordPlaces
+from toolyard.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +97,10 @@ class Catalog:
         path = root / "added.json"
         self.added_file = AddedFile(places.document("added", path, AdditionCodec(), top=TOP))
         self._bundled = bundled
+        self.mirror = (
+            DefinitionMirror(places.shared, root / "custom") if places.shared is not None else None
+        )
+        """The custom definitions of all hubs, if they share a database."""
         # By folder and file name: paths are slow to make and to compare by the thousand.
         self._files: dict[str, dict[str, FileState]] = {folder: {} for folder in FOLDERS}
         self._guard = threading.RLock()
@@ -132,13 +139,13 @@ class Catalog:
             )
         path = self.root / "custom" / f"{definition.name}.json"
         with self._guard, locked(self._lock):
+            self._sync()
             if not replace and path.exists():
                 raise DefinitionError(
                     f"there is a custom definition '{definition.name}' already", "remove it first"
                 )
             self._approve(f"{definition.name}@{SOURCE}", definition.launch)
-            write_atomic(path, msgspec.json.format(text, indent=2) + b"\n")
-            self._look(path)
+            self._write(path, msgspec.json.format(text, indent=2) + b"\n")
         return definition
 
     def remove(self, name: str) -> None:
@@ -155,6 +162,8 @@ class Catalog:
                 raise UnknownNameError(
                     f"there is no custom definition {name[:80]!r}", "see: toolyard catalog list"
                 )
+            if self.mirror is not None:
+                self.mirror.write(shelved.path.stem, None)
             try:
                 shelved.path.unlink()
             except OSError as error:
@@ -229,9 +238,19 @@ class Catalog:
             path = self._shelf().get(name).path
             text = record_into(read_bounded(path), verification, lists)
             definition = _check(text, read_text)
-            write_atomic(path, text)
-            self._look(path)
+            self._write(path, text)
         return definition
+
+    def _write(self, path: Path, text: bytes) -> None:
+        """Write a file of the catalog, and a custom definition for all hubs first."""
+        if self.mirror is not None and path.parent.name == "custom":
+            self.mirror.write(path.stem, text)
+        write_atomic(path, text)
+        self._look(path)
+
+    def _sync(self) -> None:
+        if self.mirror is not None:
+            self.mirror.sync()
 
     @property
     def _lock(self) -> Path:
@@ -239,6 +258,7 @@ class Catalog:
 
     def _sweep(self) -> None:
         """Look at every file that is there or was there; the unchanged cost a stat."""
+        self._sync()
         for folder, states in self._files.items():
             base = str(self.root / folder)
             for name in _listed(base) | set(states):
@@ -285,6 +305,11 @@ class Catalog:
         problems += [_missing(name, self.root) for name in added if name not in definitions]
         ordered = dict(sorted(definitions.items()))
         return Shelf(MappingProxyType(ordered), MappingProxyType(added), tuple(problems))
+
+
+def catalog_root(settings: Settings) -> Path:
+    """The directory of the catalog; one of its own where custom definitions are shared."""
+    return settings.data_dir / ("shared-catalog" if settings.database else "catalog")
 
 
 def _check(text: bytes, read: Callable[[bytes], Definition] = read_definition) -> Definition:
