@@ -43,10 +43,12 @@ async def two_hubs(home: Path, yard: SharedYard) -> AsyncIterator[tuple[Doors, D
         body = json.dumps({"name": "old", "entry": entry}).encode()
         assert (await one.ask("POST", "/api/v1/servers", body)).status < 300
 
-        async def has_tool() -> bool:
-            return "old__log" in await other.tools()
+        for hub in (one, other):
 
-        await other.until(has_tool, 60)
+            async def has_tool(hub: Doors = hub) -> bool:
+                return "old__log" in await hub.tools()
+
+            await hub.until(has_tool, 60)
         yield one, other
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -137,6 +138,7 @@ def test_every_fault_is_named_and_nothing_is_done(home: Path) -> None:
         policies={"docker": {"allow_stdio": "no"}},
         overrides={"codex": {}},
         executors={"docker": {"type": "docker"}},
+        quirks=cast("Any", None),
         approvals={"ok": {}, "ok@configured": {"tool": {}}},
         secrets={},
     )
@@ -150,6 +152,7 @@ def test_every_fault_is_named_and_nothing_is_done(home: Path) -> None:
         "server 'typo': there is no 'comand' in a server",
         "profile 'p': there is no 'alow' in a profile",
         "'q' in 'profiles' is not an object",
+        "'quirks' is not an object of at most 10000 records",
         "policy 'docker': 'allow_stdio' is neither true nor false",
         "override 'codex': it names no agent and executor",
         "executor 'docker': 'docker' is the name of a kind of executor",

@@ -53,7 +53,7 @@ def check_document(plain: Any) -> CheckedDocument:
     sections = {
         section.name: _check_section(document, section)
         for section in ORDER
-        if document.get(section.name) is not None
+        if section.name in document.value
     }
     approvals = _check_approvals(document)
     document.finish()
@@ -81,12 +81,10 @@ def _check_section(document: Fields, section: DocumentSection) -> Bodies:
 
 
 def _members(document: Fields, section: str) -> Iterator[tuple[str, JsonObject]]:
-    value = document.get(section)
-    if value is None:
-        return
+    value = document.value.get(section, {})
     if not isinstance(value, Mapping) or len(value) > MOST:
         text = f"'{section}' is not an object of at most {MOST} records"
-        document.fault(section, text, HINT)
+        document.fault(section, text, "write {} for none, or leave the section out")
         return
     for name, body in value.items():
         if isinstance(body, dict):
