@@ -97,10 +97,10 @@ class Caller:
             self._outcomes[f"{type(error).__name__} at {replica.port}"] += 1
 
     async def _call(self, replica: Node) -> None:
-        if replica.port not in self._open:
+        raw = self._open.get(replica.port)
+        if raw is None or raw.reader.at_eof():  # one that nobody used while its hub left
             raw = Raw(*await asyncio.open_connection("127.0.0.1", replica.port))
             self._open[replica.port] = raw
-        raw = self._open[replica.port]
         headers = {**mirrored(CALL), "Accept": "application/json"}
         body = json.dumps(CALL).encode()
         await raw.send(replica.doors.request("POST", "/mcp", body, headers))
