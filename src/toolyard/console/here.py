@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -54,14 +54,21 @@ def open_yard(settings: Settings, package: str) -> Yard:
     places = open_places(Follower(), settings.database, settings.database_schema)
     parts = Parts([settings, places.follower, places])
     yard = Yard(Board(), parts, caller=CALLER, is_live=False)
-    needed = list(_needed(feature))
-    for built in needed:
-        for part in built.make_parts(yard):
-            yard.parts.add(part)
-    for built in needed:
-        for source in built.make_sources(yard):
-            yard.board.post(source.report)
+    try:
+        _build(yard, list(_needed(feature)))
+    except BaseException:
+        _close(yard)
+        raise
     return yard
+
+
+def _build(yard: Yard, features: Sequence[Feature]) -> None:
+    for feature in features:
+        for part in feature.make_parts(yard):
+            yard.parts.add(part)
+    for feature in features:
+        for source in feature.make_sources(yard):
+            yard.board.post(source.report)
 
 
 def _needed(feature: Feature) -> Iterable[Feature]:

@@ -186,3 +186,11 @@ def test_a_record_that_cannot_be_used_has_a_hint_that_speaks_of_no_file(
     (problem,) = PostgresRecords(database, codec, ("note",)).read().problems
     assert problem.hint == "write it again, or remove it"
     assert "bad in the database" in problem.text
+
+
+def test_a_connection_that_is_in_use_is_closed_once_it_is_not(opened: Opened) -> None:
+    database = opened()
+    with database.transaction() as connection:
+        database.close()
+        assert not connection.closed
+    assert connection.closed

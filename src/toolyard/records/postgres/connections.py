@@ -60,6 +60,7 @@ class Connections:
         """The database as messages have it."""
         self._idle: queue.LifoQueue[Connection] = queue.LifoQueue()
         self._places = threading.BoundedSemaphore(most)
+        self._is_closed = False
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
@@ -86,7 +87,11 @@ class Connections:
             self._places.release()
 
     def close(self) -> None:
-        """Close what is not in use."""
+        """Close all: what is in use, for a thread may still write, as soon as it is not."""
+        self._is_closed = True
+        self._close_idle()
+
+    def _close_idle(self) -> None:
         while True:
             try:
                 self._idle.get_nowait().close()
@@ -113,6 +118,8 @@ class Connections:
             self._idle.put(connection)
         else:
             connection.close()
+        if self._is_closed:
+            self._close_idle()
 
     @contextmanager
     def _translated(self, what: str, hint: str) -> Iterator[None]:
