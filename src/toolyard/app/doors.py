@@ -83,6 +83,7 @@ async def open_doors(
             asyncio.TaskGroup() as group,
         ):
             await _wait_first_picture(house)
+            await house.fleet.join()
             attached = group.create_task(_attach(house, place, lines, opened, closing))
             sweeping = group.create_task(door.sweep())
             serving = group.create_task(server.run(listeners.served, closing))

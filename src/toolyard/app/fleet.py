@@ -110,6 +110,11 @@ class Fleet:
         beat.add(notes)
         return notes
 
+    async def join(self) -> None:
+        """Wait until the others can know of this hub: what it holds is found only then."""
+        if self.heartbeat is not None:
+            await self.heartbeat.has_begun.wait()
+
     def wake(self) -> None:
         """Tell the others at once what has changed."""
         if self.heartbeat is not None:
@@ -142,7 +147,9 @@ class Fleet:
         return PeerPasses(self.seal, self._replica.id, self.heartbeat.clock)
 
     def _make_peers(self, limit: int) -> Peers:
-        return PeerCalls(self.known, self.passes, 2 * limit) if self.passes else NoPeers()
+        if self.passes is None or self.heartbeat is None:
+            return NoPeers()
+        return PeerCalls(self.known, self.passes, 2 * limit, self.heartbeat.hear)
 
     def _make_heartbeat(self) -> Heartbeat | None:
         if self._shared is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -36,9 +36,20 @@ _UNSENT: Final = ("cannot connect", "no connection", "the link is closed")
 class PeerCalls:
     """Takes requests, answers and notices to other replicas, over connections that are kept."""
 
-    def __init__(self, known: KnownReplicas, passes: PeerPasses, limit: int) -> None:
-        """Reach the replicas that are known; an answer has so many bytes at most."""
+    def __init__(
+        self,
+        known: KnownReplicas,
+        passes: PeerPasses,
+        limit: int,
+        hear: Callable[[], Awaitable[None]],
+    ) -> None:
+        """Reach the replicas that are known; an answer has so many bytes at most.
+
+        Args:
+            hear: Hears which replicas live now.
+        """
         self._known = known
+        self._hear = hear
         self._passes = passes
         self._limit = limit
         self._pools: dict[str, Pool] = {}
@@ -90,6 +101,8 @@ class PeerCalls:
         return [id_ for id_ in self._known.by_id if id_ != self._known.own]
 
     async def _ask(self, replica: str, path: str, body: bytes, emit: Send | None = None) -> Message:
+        if replica not in self._known.by_id:  # it may have come since we last heard
+            await self._hear()
         reply = PeerReply(replica, self._limit, emit)
         connection = self._send(replica, path, body, reply)
         try:

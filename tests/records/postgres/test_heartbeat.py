@@ -22,7 +22,9 @@ OLD = "UPDATE replicas SET until = clock_timestamp() - interval '1 second' WHERE
 class Hub:
     """A hub as far as its heart goes."""
 
-    def __init__(self, yard: SharedYard, name: str, patient_seconds: float) -> None:
+    def __init__(
+        self, yard: SharedYard, name: str, patient_seconds: float, beat_seconds: float
+    ) -> None:
         self.database = SharedDatabase(yard.address, yard.schema, follows=False)
         self.known = KnownReplicas(LiveReplica(name, "", "1", 0))
         self.is_draining = self.is_closed = False
@@ -30,7 +32,7 @@ class Hub:
             self.database,
             lambda: LiveReplica(name, "", "1", 2, self.is_draining),
             self.known,
-            0.02,
+            beat_seconds,
             patient_seconds,
         )
         self.reports: list[Report] = []
@@ -75,12 +77,23 @@ async def hub(shared_yard: SharedYard) -> AsyncIterator[Callable[..., Hub]]:
     """Makes hubs that share a yard."""
     async with AsyncExitStack() as stack:
 
-        def make(name: str, patient_seconds: float = PATIENCE) -> Hub:
-            made = Hub(shared_yard, name, patient_seconds)
+        def make(name: str, patient_seconds: float = PATIENCE, beat_seconds: float = 0.02) -> Hub:
+            made = Hub(shared_yard, name, patient_seconds, beat_seconds)
             stack.push_async_callback(made.close)
             return made
 
         yield make
+
+
+async def test_a_hub_that_asks_hears_of_one_that_has_just_come(hub: Callable[..., Hub]) -> None:
+    one, other = hub("one", beat_seconds=PATIENCE), hub("other")
+    one.start()
+    await one.knows("one")
+    other.start()
+    await other.heartbeat.has_begun.wait()
+    async with asyncio.timeout(PATIENCE / 2):
+        await asyncio.gather(one.heartbeat.hear(), one.heartbeat.hear())
+    assert set(one.known.by_id) == {"one", "other"}
 
 
 async def test_hubs_know_who_lives_and_who_drains(hub: Callable[..., Hub]) -> None:

@@ -67,12 +67,16 @@ class Heartbeat:
         self._connections = Connections(database.connections.address, most=1)
         self._thread = ThreadPoolExecutor(1, "heartbeat")
         self._woken = asyncio.Event()
+        self._hearing: asyncio.Future[None] | None = None
+        """Done after the next beat, for those who wait for it."""
         self._is_away = False
         self._ahead = 0.0
         """Seconds of the database's clock when ours was at zero."""
         self._taken_since: float | None = None
         self.departed = asyncio.Event()
         """Set when a replica is gone, and when the database has come back."""
+        self.has_begun = asyncio.Event()
+        """Set after the first beat, whether the database answered or not."""
         self.report = Report(SOURCE)
 
     def add(self, exchange: Exchange) -> None:
@@ -83,18 +87,34 @@ class Heartbeat:
         """Beat until cancelled."""
         while True:
             self._woken.clear()
+            hearing, self._hearing = self._hearing, None
             try:
                 self._take_in(await self._beat(), post)
             except StoreError as error:  # the listener has it on the picture
                 if not self._is_away:
                     log.warning("no heartbeat", extra={"why": str(error)})
                 self._is_away = True
+            finally:
+                self.has_begun.set()
+                if hearing is not None:
+                    hearing.set_result(None)
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._woken.wait(), self._beat_seconds)
 
     def wake(self) -> None:
         """Beat at once: there is something to tell."""
         self._woken.set()
+
+    async def hear(self) -> None:
+        """Beat at once; return when all that live now are known, or the database did not answer.
+
+        Whoever waits at the same time waits for the same beat.
+        """
+        if self._hearing is None:
+            self._hearing = asyncio.get_running_loop().create_future()
+            self.wake()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(asyncio.shield(self._hearing), LIFE_SECONDS)
 
     def clock(self) -> float:
         """The database's time, as good as it is known: the same for all hubs."""
