@@ -21,7 +21,7 @@ Json = dict[str, Any]
 TOKEN = "only-for-these-tests-0123456789"
 MODERN = "2026-07-28"
 META = "io.modelcontextprotocol/"
-PATIENCE = 30.0
+PATIENCE = 60.0
 NOBODY = {"nobody": {"command": "nobody", "disabled": True}}
 """A file with no server in use, so that a hub starts nothing at all."""
 INITIALIZE = {

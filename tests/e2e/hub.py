@@ -127,7 +127,7 @@ def new_home() -> Iterator[Path]:
 
 @contextmanager
 def running_hub(
-    servers: Mapping[str, Any],
+    servers: Mapping[str, Any] | None,
     *flags: str,
     home: Path | None = None,
     env: Mapping[str, str] | None = None,
@@ -136,7 +136,8 @@ def running_hub(
 ) -> Iterator[RunningHub]:
     """A hub in front of these servers, until the block ends; `flags` are those of `toolyard up`.
 
-    The words of `within` stand before its command line.
+    A hub with a database has its servers there, and none are given. The words of `within` stand
+    before its command line.
     """
     if home is None:
         with (
@@ -145,10 +146,8 @@ def running_hub(
         ):
             yield h
         return
-    config = home / "config" / "servers.json"  # its folder is watched, so nothing else is in it
-    config.parent.mkdir(mode=0o700, exist_ok=True)
-    config.write_text(json.dumps({"mcpServers": dict(servers)}))
-    command = toolyard("up", "--config", str(config), "--port", str(free_port()), *flags)
+    config = () if servers is None else ("--config", _write_servers(home, servers))
+    command = toolyard("up", *config, "--port", str(free_port()), *flags)
     with open(home / "hub.err", "w") as errors:
         process = subprocess.Popen(
             [*within, *command],
@@ -165,6 +164,14 @@ def running_hub(
         yield hub
     finally:
         stop(process)
+
+
+def _write_servers(home: Path, servers: Mapping[str, Any]) -> str:
+    """Write the servers file of a hub; its path."""
+    config = home / "config" / "servers.json"  # its folder is watched, so nothing else is in it
+    config.parent.mkdir(mode=0o700, exist_ok=True)
+    config.write_text(json.dumps({"mcpServers": dict(servers)}))
+    return str(config)
 
 
 def address_of(process: subprocess.Popen[str], home: Path) -> str:

@@ -1,19 +1,23 @@
-"""A fleet: three real hubs behind a real balancer, and one server behind them all."""
+"""A fleet: real hubs that share a database, behind a real balancer; servers behind them all."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from tests.fixtures.ports import free_port
+from tests.fixtures.postgres import SharedYard
 from tests.fixtures.stub_run import running_http_stub
 from tests.fleet.balancer import Balancer, balancer
+from tests.fleet.fleet import KEY, ask, knows, until
+from tests.fleet.load import NEW, OLD
 from tests.fleet.replicas import Replica, replicas
 
-SERVER = "stub"
-TOOL = "stub__echo"
 REPLICAS = 3
 
 
@@ -31,14 +35,56 @@ class Fleet:
 
 
 @asynccontextmanager
-async def balanced(folder: Path, key: str) -> AsyncIterator[Fleet]:
-    """Three replicas in front of one server over HTTP, behind HAProxy without retry."""
+async def balanced(
+    folder: Path, yard: SharedYard, key: str = KEY, resources: Sequence[str] = ()
+) -> AsyncIterator[Fleet]:
+    """Three replicas in front of a server of each era, behind HAProxy without retry.
+
+    Without a key they have no door for each other. Both servers have `resources` of these names.
+    """
+    with (
+        running_http_stub(
+            "--name", OLD, "--era", "legacy", "--tasks", *_named(OLD, resources)
+        ) as old,
+        running_http_stub("--name", NEW, "--era", "modern", *_named(NEW, resources)) as new,
+    ):
+        servers = {OLD: {"url": old}, NEW: {"url": new}}
+        async with balanced_in_front_of(servers, folder, yard, key) as fleet:
+            yield fleet
+
+
+@asynccontextmanager
+async def balanced_in_front_of(
+    servers: Mapping[str, Any],
+    folder: Path,
+    yard: SharedYard,
+    key: str = KEY,
+    *,
+    count: int = REPLICAS,
+    within: Sequence[Sequence[str]] = (),
+    **settings: str,
+) -> AsyncIterator[Fleet]:
+    """So many replicas in front of these servers; `settings` are more of their variables."""
     port = free_port()
-    environment = {"TOOLYARD_ALLOW_HOST": f"127.0.0.1:{port}", "TOOLYARD_KEY": key}
-    with running_http_stub("--name", SERVER) as url:
-        servers = {SERVER: {"url": url}}
-        async with (
-            replicas(REPLICAS, servers, environment) as started,
-            balancer(folder, port, started) as front,
-        ):
+    environment = {
+        **yard.environment,
+        "TOOLYARD_ALLOW_HOST": f"127.0.0.1:{port}",
+        "TOOLYARD_KEY": key,
+        **settings,
+    }
+    async with replicas(count, environment, within) as started:
+        await asyncio.to_thread(_introduce, started, servers)
+        async with balancer(folder, port, started) as front:
             yield Fleet(started, front)
+
+
+def _introduce(started: Sequence[Replica], servers: Mapping[str, Any]) -> None:
+    """Add the servers at one hub, and wait until all know them, and each other."""
+    for name, entry in servers.items():
+        ask(started[0].running, "POST", "servers", {"name": name, "entry": entry})
+    for replica in started:
+        until(partial(knows, replica.running, len(started), len(servers)))
+
+
+def _named(server: str, resources: Sequence[str]) -> list[str]:
+    return [word for name in resources for word in ("--resource", f"note://{server}/{name}")]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
@@ -17,17 +16,13 @@ import httpx2
 from tests.e2e.hub import (
     TOKEN,
     RunningHub,
-    address_of,
-    environment,
     new_home,
     running_hub,
     scripted,
     stdio_stub,
-    stop,
-    toolyard,
 )
 from tests.e2e.talk import ALL, ANSWERS, PATIENCE, PLAIN, HttpTalk, Json
-from tests.fixtures.ports import free_ports
+from tests.fixtures.ports import free_port
 from tests.fixtures.postgres import SharedYard
 from tests.fixtures.stub_run import running_http_stub, stub_command
 
@@ -76,63 +71,46 @@ def running_shared_fleet(
         hubs = [stack.enter_context(_shared_hub(yard, n + 1, settings)) for n in range(count)]
         command, *args = stub_command("--name", "old", "--era", "legacy", "--tasks")
         record = ["--record", "${TOOLYARD_HOME}/old.jsonl"]
-        _ask(
-            hubs[0],
-            "POST",
-            "servers",
-            {"name": "old", "entry": {"command": command, "args": [*args, *record]}},
-        )
-        for hub in hubs:
-            _until(partial(_knows, hub, count))
+        entry = {"command": command, "args": [*args, *record]}
+        ask(hubs[0].hub, "POST", "servers", {"name": "old", "entry": entry})
+        for shared in hubs:
+            until(partial(knows, shared.hub, count))
         yield hubs
 
 
 @contextmanager
 def _shared_hub(yard: SharedYard, number: int, settings: Mapping[str, str]) -> Iterator[SharedHub]:
-    port, peer_port = free_ports(2)
-    with new_home() as home:
-        env = {
-            **environment(home),
-            **yard.environment,
-            "TOOLYARD_KEY": KEY,
-            "TOOLYARD_REPLICA": f"r{number}",
-            "TOOLYARD_PEER_PORT": str(peer_port),
-            **settings,
-        }
-        with open(home / "hub.err", "w") as errors:
-            process = subprocess.Popen(
-                toolyard("up", "--port", str(port)),
-                env=env,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                text=True,
-            )
-        try:
-            hub = RunningHub(address_of(process, home), home, process)
-            yield SharedHub(f"r{number}", hub, peer_port)
-        finally:
-            stop(process)
+    peer_port = free_port()
+    env = {
+        **yard.environment,
+        "TOOLYARD_KEY": KEY,
+        "TOOLYARD_REPLICA": f"r{number}",
+        "TOOLYARD_PEER_PORT": str(peer_port),
+        **settings,
+    }
+    with running_hub(None, env=env) as hub:
+        yield SharedHub(f"r{number}", hub, peer_port)
 
 
-def _ask(hub: SharedHub, method: str, path: str, body: Json | None = None) -> Json:
+def ask(hub: RunningHub, method: str, path: str, body: Json | None = None) -> Json:
+    """Give a hub an order that it must carry out; its answer."""
     head = {"Authorization": f"Bearer {TOKEN}"}
     with httpx2.Client(headers=head, timeout=PATIENCE, **PLAIN) as client:
-        answer = client.request(method, f"{hub.hub.url}/api/v1/{path}", json=body)
+        answer = client.request(method, f"{hub.url}/api/v1/{path}", json=body)
     assert answer.status_code < 300, answer.text
     found: Json = answer.json()
     return found
 
 
-def _knows(hub: SharedHub, count: int) -> bool:
-    """Tell whether a hub knows all hubs, and the tools of a server."""
-    replicas = _ask(hub, "GET", "replicas")["replicas"]
-    return len(replicas) == count and any(
-        server["tools"] for server in _ask(hub, "GET", "servers")["servers"]
-    )
+def knows(hub: RunningHub, replicas: int, servers: int = 1) -> bool:
+    """Tell whether a hub knows so many hubs, and the tools of so many servers."""
+    alive = ask(hub, "GET", "replicas")["replicas"]
+    listed = ask(hub, "GET", "servers")["servers"]
+    return len(alive) == replicas and sum(bool(server["tools"]) for server in listed) == servers
 
 
-def _until(holds: Callable[[], bool]) -> None:
+def until(holds: Callable[[], bool]) -> None:
+    """Wait until it holds."""
     end, pause = time.monotonic() + PATIENCE, threading.Event()
     while not holds():
         assert time.monotonic() < end
