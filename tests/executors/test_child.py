@@ -30,3 +30,18 @@ async def test_a_secret_that_is_written_slowly_is_hidden(
 
     assert log.path.read_text() == "login with [secret]\n"
     assert child.stderr == ("login with [secret]",)
+
+
+async def test_nothing_of_a_secret_is_shown_that_is_half_written_when_its_pipes_are_dropped(
+    tmp_path: Path,
+) -> None:
+    MASK.add(SECRET)
+    log = LogFile(tmp_path, "dropped")
+    child = Child(log)
+
+    child.arrived(STDERR, f"login with {SECRET[:20]}".encode())
+    child.close()
+    child.arrived(STDERR, f"{SECRET[20:]}\n".encode())  # it was on its way already
+
+    assert log.path.read_text() == "login with [secret]"
+    assert child.stderr == ("login with [secret]",)

@@ -12,6 +12,8 @@ from toolyard.core.errors import LinkError, LinkTimeoutError
 from toolyard.links import link as link_module
 from toolyard.links import open_questions
 from toolyard.links.link import RequestRefusedError
+from toolyard.records.secrets.mask import MASK
+from toolyard.wire import jsonrpc
 
 PING = {"method": "ping"}
 
@@ -92,6 +94,16 @@ async def test_an_error_is_an_answer_and_for_the_hub_itself_a_refusal() -> None:
     assert caught.value.fault.code == -32601
     message = await call(server.link, "x").answer
     assert json.loads(bytes(message.error))["code"] == -32601
+
+
+async def test_no_part_of_a_secret_is_in_a_refusal_that_is_cut() -> None:
+    MASK.add("t0ken-of-a-server-that-quotes-it")
+    message = "x" * 490 + "t0ken-of-a-server-that-quotes-it"
+
+    error = RequestRefusedError("server", "tools/list", jsonrpc.Fault(-32600, message))
+
+    assert "t0ken" not in str(error)
+    assert "[secret]" in str(error)
 
 
 async def test_an_odd_error_is_a_refusal_too() -> None:

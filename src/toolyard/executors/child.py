@@ -34,6 +34,7 @@ class Child:
         self._early_bytes = 0
         self._lost: set[int] = set()
         self._closing = False
+        self._closed = False
         self._deaf = False  # it closed its stdin, not we
         self._status = ""
         self._timer: asyncio.TimerHandle | None = None
@@ -145,6 +146,7 @@ class Child:
         """Drop the pipes; the end is reported if it was not yet."""
         self._tell()
         self._show(self._veil.end())
+        self._closed = True
         if self._input is not None and STDIN not in self._lost:
             self._input.abort()
         for transport in self._outputs.values():
@@ -157,8 +159,10 @@ class Child:
             self._outputs[STDOUT].pause_reading()
 
     def _keep(self, data: bytes) -> None:
-        # What may be the beginning of a secret waits for the rest of its line, however long that
-        # takes: whoever stopped waiting would show a secret that is written in pieces.
+        if self._closed:
+            return  # the rest of a secret whose beginning is hidden already, perhaps
+        # What may be the beginning of a secret waits for the rest of it, however long that takes:
+        # whoever stopped waiting would show a secret that is written in pieces.
         self._show(self._veil.add(neutral(data)))
         if self._flood == 0:
             self._loop.call_later(_FLOOD_TICK, self._ebb)

@@ -27,6 +27,7 @@ from toolyard.links.pending import (
 )
 from toolyard.links.suspects import Suspects
 from toolyard.links.turns import Turns
+from toolyard.records.secrets.mask import MASK
 from toolyard.tasks import Tasks
 from toolyard.wire import era, jsonrpc
 from toolyard.wire.jsonrpc import Message
@@ -497,7 +498,9 @@ class RequestRefusedError(LinkError):
     """A server answered a request of ours with an error."""
 
     def __init__(self, name: str, method: str, fault: jsonrpc.Fault) -> None:
-        super().__init__(f"{name!r} refused {method}: {fault.message[:500]} ({fault.code})")
+        # Hidden before it is cut: nobody would know the beginning of a secret as one.
+        message = MASK.hide(fault.message)[:500]
+        super().__init__(f"{name!r} refused {method}: {message} ({fault.code})")
         self.fault = fault
 
 

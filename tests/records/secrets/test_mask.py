@@ -2,12 +2,16 @@ from __future__ import annotations
 
 import base64
 import io
+import itertools
 import json
 import logging
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import quote
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from toolyard.core.model import Command, Url
@@ -30,6 +34,10 @@ FORMS = [
     json.dumps(SECRET)[1:-1],
     json.dumps(SECRET, ensure_ascii=False)[1:-1],
     repr(SECRET)[1:-1],
+    # In small hexadecimal digits; as Node's encodeURIComponent; with slashes as some write them.
+    quote(SECRET, safe="").lower(),
+    quote(SECRET, safe="!'()*"),
+    json.dumps(SECRET)[1:-1].replace("/", "\\/"),
 ]
 
 
@@ -40,6 +48,21 @@ def test_a_secret_is_hidden_in_every_form_it_is_written_in(form: str) -> None:
 
     assert mask.hide(f"before {form} after") == f"before {HIDDEN} after"
     assert mask.hide_bytes(f"before {form} after".encode()) == f"before {HIDDEN} after".encode()
+
+
+def test_a_secret_is_hidden_where_go_writes_it_as_json() -> None:
+    mask = Mask()
+    mask.add("a&b<c>d-secret")
+
+    assert mask.hide(r"a\u0026b\u003cc\u003ed-secret") == HIDDEN
+
+
+def test_a_secret_is_hidden_that_is_the_encoded_form_of_another() -> None:
+    mask, encoded = Mask(), quote("one/and/one", safe="")
+    mask.add("one/and/one")
+    mask.add(encoded)
+
+    assert mask.hide(base64.b64encode(encoded.encode()).decode().rstrip("=")) == HIDDEN
 
 
 @given(before=st.binary(max_size=5), after=st.binary(max_size=5))
@@ -90,6 +113,58 @@ def test_the_lines_of_a_key_are_hidden_one_by_one() -> None:
     assert mask.hide("line 2 is AQEFAASCBKcwggSjAgEA") == f"line 2 is {HIDDEN}"
 
 
+def test_the_lines_of_a_key_are_hidden_whichever_way_they_end() -> None:
+    mask = Mask()
+    mask.add("one\r\ntwo\r\nthree")
+
+    assert mask.hide("one\ntwo\nthree") == HIDDEN
+    assert mask.hide("one\r\ntwo\r\nthree") == HIDDEN
+
+
+def test_no_secret_is_lost_that_several_threads_add_at_once() -> None:
+    mask, threads = Mask(), 8
+    begin = threading.Barrier(threads)
+
+    def add(number: int) -> list[str]:
+        secrets = [f"t0ken-{number}-{count}-end" for count in range(50)]
+        begin.wait(60)
+        for secret in secrets:
+            mask.add(secret)
+            mask.hide("whoever writes a log looks at them meanwhile")
+        return secrets
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(threads) as pool:
+            secrets = [secret for added in pool.map(add, range(threads)) for secret in added]
+    finally:
+        sys.setswitchinterval(interval)
+
+    assert [secret for secret in secrets if mask.hide(secret) != HIDDEN] == []
+
+
+def test_a_secret_outlives_however_many_tokens_that_are_renewed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(mask, "SECRETS_LIMIT", 3)
+    known = Mask()
+    known.add("of-a-server-that-runs")
+    for number in range(5):
+        known.add(f"t0ken-{number}", renewed=True)
+
+    assert known.hide("of-a-server-that-runs t0ken-1 t0ken-4") == f"{HIDDEN} t0ken-1 {HIDDEN}"
+
+
+def test_a_secret_that_is_used_again_is_not_the_oldest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mask, "SECRETS_LIMIT", 2)
+    known = Mask()
+    for secret in ("first-one", "second-one", "first-one", "third-one"):
+        known.add(secret)
+
+    assert known.hide("first-one second-one third-one") == f"{HIDDEN} second-one {HIDDEN}"
+
+
 @given(cut=st.integers(0, 40))
 def test_a_secret_that_comes_in_two_pieces_is_hidden(cut: int) -> None:
     mask = Mask()
@@ -109,7 +184,55 @@ def test_a_line_that_has_not_ended_is_shown_up_to_what_may_be_a_secret() -> None
     assert veil.add(b"name: ") == b"name: "
     assert veil.add(b"the t0k") == b"the "
     assert veil.add(b"yo") == b"t0kyo"
-    assert veil.add(b" t0ken-01") + veil.end() == b" t0ken-01"
+    assert veil.add(b" t0k") + veil.end() == b" t0k"
+
+
+def test_most_of_a_secret_is_hidden_when_the_rest_of_it_never_comes() -> None:
+    mask = Mask()
+    mask.add("t0ken-0123456789")
+    veil = Veil(mask)
+
+    assert veil.add(b"login with t0ken-012345678") + veil.end() == b"login with [secret]"
+
+
+@given(cuts=st.lists(st.integers(0, 90), max_size=6))
+@example(cuts=[12])
+def test_the_longer_of_two_secrets_is_hidden_whole_wherever_it_is_cut(cuts: list[int]) -> None:
+    mask = Mask()
+    for secret in ("abcdefgh", "abcdefgh-and-more", "more of them", "-and-m"):
+        mask.add(secret)
+    text = b"one abcdefgh-and-more of abcdefgh, abcdefgh-and-x, more of abcdefghi\nabcdefgh-an"
+
+    assert in_pieces(mask, text, cuts) == (
+        b"one [secret] of [secret], [secret]-and-x, more of [secret]i\n[secret]"
+    )
+
+
+@given(cuts=st.lists(st.integers(0, 60), max_size=6))
+def test_a_secret_of_short_lines_is_hidden_wherever_it_is_cut(cuts: list[int]) -> None:
+    mask = Mask()
+    mask.add("correct\nhorse\nbattery")
+
+    shown = in_pieces(mask, b"a correct\nhorse\nbattery b\ncorrect\nhorses\n", cuts)
+
+    assert shown == b"a [secret] b\ncorrect\nhorses\n"
+
+
+def test_a_stream_of_what_a_secret_is_made_of_does_not_wait_for_its_end() -> None:
+    mask = Mask()
+    mask.add("--------")
+    veil = Veil(mask)
+
+    shown = [veil.add(b"-" * 1000) for _ in range(50)]
+
+    assert all(shown) and b"-" not in b"".join(shown)
+
+
+def in_pieces(mask: Mask, text: bytes, cuts: list[int]) -> bytes:
+    """The text as shown when it comes in pieces."""
+    veil, places = Veil(mask), [0, *sorted(cuts), len(text)]
+    pieces = [text[start:end] for start, end in itertools.pairwise(places)]
+    return b"".join(map(veil.add, pieces)) + veil.end()
 
 
 def test_a_record_is_masked_with_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,6 +27,7 @@ from toolyard.installation import how_to_add
 from toolyard.links.addresses import check_link
 from toolyard.links.grants import GrantStore, ListedGrant, OAuthGrant, join_scopes, server_key
 from toolyard.links.greeting import ENVELOPE
+from toolyard.records.secrets.mask import MASK
 from toolyard.wire import era, jsonrpc
 
 if TYPE_CHECKING:
@@ -309,4 +310,4 @@ def _grant(name: str, key: str, provider: OAuthClientProvider, status: int) -> O
 
 
 def _short(error: Exception) -> str:
-    return " ".join(str(error).split())[:300]
+    return " ".join(MASK.hide(str(error)).split())[:300]

@@ -259,8 +259,8 @@ def _key(listed: ListedGrant) -> str:
 
 
 def _hide(grant: OAuthGrant) -> None:
-    MASK.add(grant.access_token)
-    MASK.add(grant.refresh_token)
+    MASK.add(grant.access_token, renewed=True)
+    MASK.add(grant.refresh_token, renewed=True)
     client = msgspec.json.decode(grant.client or "{}")
     secret = client.get("client_secret") if isinstance(client, dict) else None
     if isinstance(secret, str):

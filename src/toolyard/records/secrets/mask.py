@@ -11,9 +11,11 @@ import json
 import logging
 import re
 import sys
+import threading
 import traceback
-from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Final
 from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
@@ -25,8 +27,9 @@ HIDDEN: Final = "[secret]"
 SHORTEST: Final = 6
 """Characters; hiding shorter ones would make logs unreadable, and they protect nothing."""
 LINE_SHORTEST: Final = 16
-FORMS_LIMIT: Final = 20_000
+SECRETS_LIMIT: Final = 2_000
 """Beyond this many the oldest are forgotten: tokens are renewed for as long as a hub runs."""
+_HEAD: Final = 4
 NAMES: Final = (
     *("accesskey", "apikey", "auth", "cookie", "credential", "passphrase", "passwd"),
     *("password", "privatekey", "pwd", "secret", "token"),
@@ -38,39 +41,72 @@ _LETTER: Final = r"""\$\{[^}\s]{0,200}\}|(?!\$\{)[^\s/?#"'"""
 for ever."""
 USERINFO: Final = re.compile(f"(://(?:{_LETTER}:@])*):((?:{_LETTER}])+)@")
 """An address with a password: what stands before it, and the password."""
+_ESCAPED: Final = re.compile("%[0-9A-F]{2}")
+_OF_PAGES: Final = str.maketrans({letter: f"\\u{ord(letter):04x}" for letter in "&<>"})
 PARAMETER: Final = re.compile(r"""([?&;]([\w.~-]+)=)([^\s&;\#"'<>]+)""")
 
 
+@dataclass(frozen=True, slots=True)
+class _Forms:
+    """All forms of all secrets, in the orders in which they are looked for."""
+
+    texts: tuple[str, ...] = ()
+    """The longest first: what is left of a long one, when a part of it went, tells too much."""
+    raw: tuple[bytes, ...] = ()
+    ordered: tuple[bytes, ...] = ()
+    heads: frozenset[bytes] = frozenset()
+    """The first bytes of each, to see quickly where none begins."""
+
+    @classmethod
+    def of(cls, forms: Iterable[str]) -> _Forms:
+        texts = tuple(sorted(dict.fromkeys(forms), key=len, reverse=True))
+        raw = tuple(text.encode("utf-8", "surrogatepass") for text in texts)
+        return cls(texts, raw, tuple(sorted(raw)), frozenset(form[:_HEAD] for form in raw))
+
+    def begin_with(self, start: bytes) -> bool:
+        """Tell whether a form begins with this and goes on."""
+        at = bisect_right(self.ordered, start)
+        return at < len(self.ordered) and self.ordered[at].startswith(start)
+
+
 class Mask:
-    """Knows secrets in every form they are written in, and hides them."""
+    """Knows secrets in every form they are written in, and hides them.
+
+    Secrets are resolved in threads, too: a keyring may wait for its user.
+    """
 
     def __init__(self) -> None:
-        self._forms: dict[str, None] = {}
-        self._texts: tuple[str, ...] = ()
-        self._bytes: tuple[bytes, ...] = ()
-        self._sorted: list[bytes] = []
+        self._adding = threading.Lock()
+        self._lasting: dict[str, tuple[str, ...]] = {}
+        self._renewed: dict[str, tuple[str, ...]] = {}
+        self._forms: _Forms | None = _Forms()
 
     def __bool__(self) -> bool:
-        return bool(self._texts)
+        return bool(self._lasting or self._renewed)
 
-    def add(self, secret: str) -> None:
-        """Hide this from now on, however it is encoded."""
+    def add(self, secret: str, *, renewed: bool = False) -> None:
+        """Hide this from now on, however it is encoded.
+
+        Args:
+            renewed: Another one comes in its place before long. Such secrets are forgotten apart:
+                however many come, those of servers that have run for weeks stay hidden.
+        """
         secret = secret.strip()
-        if len(secret) < SHORTEST or secret in self._forms:
+        if len(secret) < SHORTEST:
             return
-        # Of a key that has several lines, a log may show each alone.
-        parts = [line for line in secret.splitlines() if len(line) >= LINE_SHORTEST]
-        added = [form for text in {secret, *parts} for form in _forms(text)]
-        forms = {**self._forms, **dict.fromkeys(added)}
-        self._forms = dict(list(forms.items())[-FORMS_LIMIT:])
-        # The longest first: what is left of a long one, when a part of it went, tells too much.
-        self._texts = tuple(sorted(self._forms, key=len, reverse=True))
-        self._bytes = tuple(text.encode("utf-8", "surrogatepass") for text in self._texts)
-        self._sorted = sorted(self._bytes)
+        with self._adding:
+            secrets = self._renewed if renewed else self._lasting
+            forms = secrets.pop(secret, None)  # it is the newest now
+            if forms is None:
+                forms = _all_forms(secret)
+                self._forms = None
+            secrets[secret] = forms
+            if len(secrets) > SECRETS_LIMIT:
+                del secrets[next(iter(secrets))]
 
     def hide(self, text: str) -> str:
         """The text without any secret."""
-        for form in self._texts:
+        for form in self._known_forms().texts:
             if form in text:
                 # A secret may be part of the mark that stands for secrets.
                 pieces = text.split(HIDDEN) if form in HIDDEN else [text]
@@ -80,7 +116,7 @@ class Mask:
     def hide_bytes(self, text: bytes) -> bytes:
         """The same for text that was not decoded yet."""
         mark = HIDDEN.encode()
-        for form in self._bytes:
+        for form in self._known_forms().raw:
             if form in text:
                 pieces = text.split(mark) if form in mark else [text]
                 text = mark.join(piece.replace(form, mark) for piece in pieces)
@@ -88,15 +124,31 @@ class Mask:
 
     def begun(self, text: bytes) -> int:
         """Return how many bytes at the end of a text may be the beginning of a secret."""
-        if not self._sorted:
+        forms = self._known_forms()
+        if not forms.raw:
             return 0
-        line = len(text) - text.rfind(b"\n") - 1  # no line end is in a secret that is logged
-        for length in range(min(line, len(self._bytes[0]) - 1), 0, -1):
-            end = text[-length:]
-            at = bisect_left(self._sorted, end)
-            if at < len(self._sorted) and self._sorted[at].startswith(end):
-                return length
+        end = len(text)
+        for start in range(max(0, end - len(forms.raw[0]) + 1), end):
+            if start <= end - _HEAD and text[start : start + _HEAD] not in forms.heads:
+                continue
+            if forms.begin_with(text[start:]):
+                return end - start
         return 0
+
+    def is_cut(self, text: bytes, at: int) -> bool:
+        """Tell whether a secret stands on both sides of a place in a text."""
+        return any(
+            form in text[max(0, at - len(form) + 1) : at + len(form) - 1]
+            for form in self._known_forms().raw
+        )
+
+    def _known_forms(self) -> _Forms:
+        forms = self._forms
+        if forms is None:
+            with self._adding:
+                secrets = (*self._lasting.values(), *self._renewed.values())
+                forms = self._forms = _Forms.of(form for texts in secrets for form in texts)
+        return forms
 
 
 class Veil:
@@ -108,16 +160,19 @@ class Veil:
 
     def add(self, chunk: bytes) -> bytes:
         """Return what can be shown now."""
-        # Hidden first: what is left of it cannot be taken for the beginning of another.
-        text = self._mask.hide_bytes(self._rest + chunk)
+        text = self._rest + chunk
         end = len(text) - self._mask.begun(text)
+        if end < len(text) and self._mask.is_cut(text, end):
+            # What begins inside a whole secret is the end of that one before all else.
+            text = self._mask.hide_bytes(text)
+            end = len(text) - self._mask.begun(text)
         self._rest = text[end:]
-        return text[:end]
+        return self._mask.hide_bytes(text[:end])
 
     def end(self) -> bytes:
-        """Return what waited, when no more is to come."""
+        """Return what waited, when no more is to come; most of a secret tells too much, too."""
         rest, self._rest = self._rest, b""
-        return rest
+        return rest if len(rest) < SHORTEST else HIDDEN.encode()
 
 
 MASK: Final = Mask()
@@ -235,13 +290,28 @@ def _hook(
     sys.stderr.write(MASK.hide(text))
 
 
+def _all_forms(secret: str) -> tuple[str, ...]:
+    """Return what a secret may be written as: whole, or one of its longer lines alone."""
+    lines = secret.splitlines()
+    texts = {secret, "\n".join(lines), *(line for line in lines if len(line) >= LINE_SHORTEST)}
+    return tuple(dict.fromkeys(form for text in texts for form in _forms(text)))
+
+
 def _forms(secret: str) -> Iterator[str]:
     yield secret
-    yield quote(secret, safe="")
-    yield quote(secret)
-    yield quote_plus(secret)
-    yield json.dumps(secret)[1:-1]
-    yield json.dumps(secret, ensure_ascii=False)[1:-1]
+    # As Python, browsers and Node write addresses; some write their hexadecimal digits small.
+    for address in (
+        *(quote(secret, safe=safe) for safe in ("", "/", "!'()*", "!'()*;,/?:@&=+$#")),
+        quote_plus(secret),
+    ):
+        yield address
+        yield _ESCAPED.sub(lambda escape: escape[0].lower(), address)
+    for is_ascii in (True, False):
+        text = json.dumps(secret, ensure_ascii=is_ascii)[1:-1]
+        yield text
+        yield text.replace("/", "\\/")
+        # Go writes what could end a script of a page as numbers.
+        yield text.translate(_OF_PAGES)
     yield repr(secret)[1:-1]
     raw = secret.encode("utf-8", "surrogatepass")
     for before in range(3):
