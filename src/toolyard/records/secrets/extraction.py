@@ -19,6 +19,7 @@ from toolyard.records.secrets.mask import (
     is_secret_name,
 )
 from toolyard.records.secrets.plain_secrets import PACKAGE
+from toolyard.records.secrets.readable_names import CHECKSUM
 from toolyard.records.secrets.token_shapes import MARKED_TOKEN, is_opaque
 
 StandIn = Callable[[str, str], str]
@@ -26,7 +27,8 @@ StandIn = Callable[[str, str], str]
 
 _SCHEME: Final = re.compile(r"((?:Bearer|Basic|Token|ApiKey)\s+)(\S.*)", re.IGNORECASE | re.DOTALL)
 _REFERENCE: Final = re.compile(r"(?<!\$)\$\{")
-_SPLIT: Final = re.compile(r"((?<!\$)\$\{[^}]*\})")
+_KEPT: Final = re.compile(rf"((?<!\$)\$\{{[^}}]*\}}|{CHECKSUM})")
+"""The parts of a text that are no secret, whatever they look like."""
 _SETTING: Final = re.compile(r"true|false|yes|no|on|off|none|null|auto|default", re.IGNORECASE)
 _PATH: Final = re.compile(r"~?/|\.{1,2}/|[A-Za-z]:[\\/]")
 _ABOUT: Final = re.compile(
@@ -95,7 +97,7 @@ class _Taker:
         """A text in which secrets are parts: passwords of addresses, tokens among words."""
         text = USERINFO.sub(self._password, text)
         text = PARAMETER.sub(self._parameter, text)
-        pieces = _SPLIT.split(text)
+        pieces = _KEPT.split(text)
         return "".join(
             piece if at % 2 else self._tokens(name, piece) for at, piece in enumerate(pieces)
         )

@@ -21,6 +21,7 @@ from typing import Final
 from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
 
 from toolyard.core.model import Command, Endpoint
+from toolyard.records.secrets.readable_names import is_readable_name
 from toolyard.records.secrets.token_shapes import is_marked_token
 
 HIDDEN: Final = "[secret]"
@@ -203,14 +204,14 @@ def is_secret_name(name: str) -> bool:
 
 
 def looks_random(value: str) -> bool:
-    """Tell whether a value is more likely a key than a word, a path or an address."""
+    """Tell whether a value is more likely a key than a name, a path or an address."""
     if is_marked_token(value):
         return True
     kinds = (any(map(str.isdigit, value)), any(map(str.isalpha, value)))
     plain = not any(letter.isspace() or letter in "\\,{" for letter in value)
-    return (
-        len(value) >= 16 and all(kinds) and plain and value[0] not in "/~." and "://" not in value
-    )
+    if len(value) < 16 or not all(kinds) or not plain or value[0] in "/~." or "://" in value:
+        return False
+    return not is_readable_name(value)
 
 
 def is_reference(value: str) -> bool:

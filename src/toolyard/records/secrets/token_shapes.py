@@ -10,15 +10,15 @@ _MARKS: Final = (
     r"github_pat_[A-Za-z0-9_]{8,}",
     r"gl(?:pat|dt|rt|ptt|cbt)-[\w.-]{8,}",
     r"xox[abeoprs]-[\w-]{8,}",
-    r"xapp-[\w-]{8,}",
-    r"sk-[\w-]{8,}",
+    r"xapp-(?=[\w-]*\d)[\w-]{8,}",
+    r"sk-(?=[\w-]*\d)[\w-]{8,}",
     r"[sr]k_(?:live|test)_\w{8,}",
     r"(?:AKIA|ASIA)[A-Z0-9]{16}",
     r"AIza[\w-]{20,}",
     r"ya29\.[\w.-]{8,}",
     r"hf_[A-Za-z0-9]{8,}",
     r"npm_[A-Za-z0-9]{8,}",
-    r"pypi-[\w-]{16,}",
+    r"pypi-(?=[\w-]*\d)[\w-]{16,}",
     r"do[opr]_v1_[a-f0-9]{8,}",
     r"lin_api_\w{8,}",
     r"figd_[\w-]{8,}",
@@ -29,6 +29,7 @@ _MARKS: Final = (
     r"ty_[\w-]{16,}",
     r"eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]*",
 )
+"""Packages are called `sk-…`, `pypi-…` and `xapp-…`, too; keys of these services have digits."""
 MARKED_TOKEN: Final = re.compile(rf"(?<![A-Za-z0-9_])(?:{'|'.join(_MARKS)})(?![A-Za-z0-9_])")
 _HEX: Final = re.compile(r"[a-f0-9]{32,}|[A-F0-9]{32,}")
 _DENSE: Final = re.compile(r"[A-Za-z0-9+_]{32,}={0,2}")
