@@ -35,6 +35,7 @@ FLAGS = [
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
 ]
 PATIENCE_MS = 60_000
+playwright.expect.set_options(timeout=PATIENCE_MS)
 DESK = {"width": 1440, "height": 900}
 PHONE = {"width": 390, "height": 844}
 ORDER = {

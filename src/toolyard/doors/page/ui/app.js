@@ -1,10 +1,12 @@
 // The shell: finds the page for an address, draws it, and draws it again when something changes.
 
+import "./lib/menus.js";
 import { byId, h, render } from "./lib/dom.js";
+import { keepFocus } from "./lib/focus.js";
 import { begin, enter, retry, state, tell, watch } from "./lib/store.js";
 import { remember } from "./lib/memory.js";
 import { openFinder } from "./lib/finder.js";
-import { button, empty, link, say } from "./lib/parts.js";
+import { button, confirmed, empty, link, say } from "./lib/parts.js";
 import { count, exact, visible } from "./lib/words.js";
 import { pages, sectionOf, sections } from "./pages/index.js";
 
@@ -56,7 +58,16 @@ async function codeOf(page) {
   }
 }
 
+const isUnsaved = () => Boolean(current?.isUnsaved());
+
+/** Ask whether what was typed and not saved may be lost, if there is any. */
+async function mayLeave() {
+  if (!isUnsaved()) return true;
+  return confirmed("Leave without saving your changes?", "Discard changes", "Keep editing");
+}
+
 export async function go(path) {
+  if (!(await mayLeave())) return;
   const visit = await prepare(new URL(path, location.href).pathname);
   if (!visit) return;
   history.pushState(null, "", path);
@@ -69,6 +80,15 @@ async function arrive() {
   if (visit) show(visit);
 }
 
+// Back and forward: the address has changed already, and changes again for who stays.
+async function travel() {
+  const target = location.href;
+  if (isUnsaved()) history.pushState(null, "", current.address);
+  if (!(await mayLeave())) return;
+  if (location.href !== target) history.replaceState(null, "", target);
+  arrive();
+}
+
 function titleOf(page, params) {
   return page ? page.title.replace(/:(\w+)/g, (_, name) => params[name]) : "Nothing here";
 }
@@ -77,15 +97,28 @@ function show({ page, params, open }) {
   for (const end of current?.ends || []) end();
   /** @type {Array<() => void>} */
   const ends = [];
+  let isUnsaved = () => false;
   const place = {
     params,
     redraw: () => tell({}),
     onLeave: (/** @type {() => void} */ end) => void ends.push(end),
+    askIf: (/** @type {() => boolean} */ isDirty) => {
+      isUnsaved = isDirty;
+    },
     go,
   };
+  if (main.contains(document.activeElement)) main.focus({ preventScroll: true });
   // A page of its own each time: nothing of the last one may shine through.
   render(main);
-  current = { page, params, ends, draw: openPage(open, place), title: titleOf(page, params) };
+  current = {
+    page,
+    params,
+    ends,
+    address: location.href,
+    isUnsaved: () => isUnsaved(),
+    draw: openPage(open, place),
+    title: titleOf(page, params),
+  };
   document.title = `${visible(current.title)} · Toolyard`;
   wanted = location.hash.slice(1);
   if (!wanted) scrollTo(0, 0);
@@ -299,7 +332,7 @@ function resume() {
 function drawPage() {
   render(head, header());
   try {
-    drawMain();
+    keepFocus(main, drawMain);
   } catch (error) {
     reportError(error);
     render(main, content(broken(error)));
@@ -313,16 +346,7 @@ function within(event, selector) {
   return event.target instanceof Element ? event.target.closest(selector) : null;
 }
 
-// A menu closes by a click elsewhere, by what was chosen in it, and by Escape.
-function closeMenus(target) {
-  for (const menu of document.querySelectorAll("details.menu[open]")) {
-    const summary = menu.querySelector("summary");
-    if (!summary?.contains(target)) menu.removeAttribute("open");
-  }
-}
-
 document.addEventListener("click", (event) => {
-  closeMenus(event.target);
   const anchor = within(event, "a[href^='/ui']");
   const isModified = event.button || event.ctrlKey || event.metaKey || event.shiftKey;
   if (!anchor || event.defaultPrevented || isModified) return;
@@ -331,7 +355,6 @@ document.addEventListener("click", (event) => {
 });
 
 document.addEventListener("keydown", (event) => {
-  if (event.key === "Escape") closeMenus(null);
   const isTyping = within(event, "input, textarea, select, [contenteditable]");
   const isCommand = event.key === "k" && (event.ctrlKey || event.metaKey);
   const isSlash = event.key === "/" && !isTyping && !event.ctrlKey;
@@ -343,7 +366,17 @@ document.addEventListener("keydown", (event) => {
 // What is sent is sent by script.
 document.addEventListener("submit", (event) => event.preventDefault());
 
-addEventListener("popstate", arrive);
+// The address stays as it is: another one would open the page anew.
+document.querySelector("body > .skip")?.addEventListener("click", (event) => {
+  event.preventDefault();
+  main.focus();
+  main.scrollIntoView();
+});
+
+addEventListener("popstate", travel);
+addEventListener("beforeunload", (event) => {
+  if (isUnsaved()) event.preventDefault();
+});
 watch(drawPage);
 await enter();
 arrive();

@@ -1,6 +1,6 @@
 // The orders about one server: one at a time, with its progress, cancelled or undone by a click.
 
-import { h } from "./dom.js";
+import { byId, h } from "./dom.js";
 import { api, order, refresh, segment } from "./store.js";
 import { button, complain, light, run, say } from "./parts.js";
 import { seconds } from "./words.js";
@@ -75,7 +75,8 @@ export class Orders {
       button("Undo", () => putBack(name, enabled)),
     );
     refresh();
-    this.place.go("/ui");
+    await this.place.go("/ui");
+    byId("said").querySelector("button")?.focus(); // the first thing one may want now
   }
 
   progress() {

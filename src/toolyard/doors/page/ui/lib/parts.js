@@ -109,7 +109,14 @@ export function say(words, kind = "", action = null) {
   const region = byId("said");
   render(region, h("p", { class: kind }, h("span", null, visible(words)), action));
   const patience = action ? 20000 : 4000;
-  clearing = setTimeout(() => render(region), kind ? 9000 : patience);
+  clearing = setTimeout(unsay, kind ? 9000 : patience);
+}
+
+// Take away what was said, but not from under the finger of who is about to press its button.
+function unsay() {
+  const region = byId("said");
+  if (region.matches(":focus-within, :hover")) clearing = setTimeout(unsay, 4000);
+  else render(region);
 }
 
 export function complain(error) {
@@ -149,7 +156,7 @@ export async function orderAll(paths, words) {
 }
 
 // A question before what cannot be taken back; the safe answer has the focus.
-export function confirmed(question, yes) {
+export function confirmed(question, yes, no = "Leave it") {
   return new Promise((resolve) => {
     const above = byId("above");
     const giveFocusBack = rememberFocus();
@@ -171,7 +178,7 @@ export function confirmed(question, yes) {
         h(
           "p",
           { class: "row" },
-          button("Leave it", () => end(false), { autofocus: true }),
+          button(no, () => end(false), { autofocus: true }),
           button(yes, () => end(true), { class: "danger" }),
         ),
       ),

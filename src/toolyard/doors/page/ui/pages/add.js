@@ -49,6 +49,7 @@ export function open(place) {
       const isHidden = choices.hasKeyring && choices.inKeyring;
       const entry = isHidden ? await hideSecrets(name, draft.value) : draft.value;
       await order("POST", "/servers", { name, entry, like });
+      draft.isDirty = false;
       say(`${name} was added.`);
       refresh();
       place.go(serverPath(name));
@@ -99,6 +100,7 @@ export function open(place) {
     );
   }
 
+  place.askIf(() => Boolean(draft?.isDirty));
   load();
   return () => [ways("/ui/add"), draft ? form() : looking()];
 }

@@ -43,6 +43,7 @@ export function open(place) {
         const removed = Object.keys(now).filter((key) => !(key in entry));
         const nulls = Object.fromEntries(removed.map((key) => [key, null]));
         await order("PUT", path, { ...nulls, ...entry });
+        draft.isDirty = false;
         say(`${alias} was saved.`);
         refresh();
         place.go(`${serverPath(alias)}?start`);
@@ -53,6 +54,11 @@ export function open(place) {
       if (!errors.length) complain(error);
     }
     place.redraw();
+  }
+
+  function cancel() {
+    draft.isDirty = false;
+    place.go(serverPath(alias));
   }
 
   function clash() {
@@ -70,6 +76,7 @@ export function open(place) {
     );
   }
 
+  place.askIf(() => Boolean(draft?.isDirty));
   load();
   return () => {
     if (missing) return gone(missing, serverPath(alias), `Go to ${visible(alias)}`);
@@ -89,12 +96,7 @@ export function open(place) {
         ),
         h("div", { class: "card" }, draft.jsonField("entry-json")),
       ),
-      saveBar(
-        draft.isDirty,
-        draft.wrong,
-        () => save(false),
-        h("a", { class: "button", href: serverPath(alias) }, "Cancel"),
-      ),
+      saveBar(draft.isDirty, draft.wrong, () => save(false), button("Cancel", cancel)),
     ];
   };
 }

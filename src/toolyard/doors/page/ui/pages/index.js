@@ -10,7 +10,8 @@
  * @property {Record<string, string>} params
  * @property {() => void} redraw
  * @property {(end: () => void) => void} onLeave
- * @property {(path: string) => void} go
+ * @property {(isDirty: () => boolean) => void} askIf leaving is asked about while this is true
+ * @property {(path: string) => Promise<void>} go
  *
  * @typedef {(place: Place) => () => import("../lib/dom.js").Kid} Open
  *

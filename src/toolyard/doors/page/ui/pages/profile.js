@@ -61,6 +61,7 @@ export function open(place) {
   let undo = null;
   let seen = null; // what it would offer
   let names = new Map(); // the names that clients see, by server and tool
+  let isTyped = false; // a new one is not saved yet, but nothing is lost with it
   let waiting = 0;
   let asked = 0; // how many previews were asked for: only the answer to the last one counts
 
@@ -80,6 +81,7 @@ export function open(place) {
     draft = new Draft(before, { ...SHAPE, changed });
     look();
     draft.isDirty = isNew;
+    isTyped = false;
     place.redraw();
   }
 
@@ -96,6 +98,7 @@ export function open(place) {
   }
 
   function changed() {
+    isTyped = true;
     place.redraw();
     clearTimeout(waiting);
     waiting = setTimeout(look, PAUSE);
@@ -257,6 +260,7 @@ export function open(place) {
   }
 
   place.onLeave(() => clearTimeout(waiting));
+  place.askIf(() => isTyped && draft.isDirty);
   load();
 
   return () => {
