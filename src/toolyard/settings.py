@@ -28,6 +28,13 @@ Launches = Literal["catalog", "all", "off"]
 PREFIX: Final = "TOOLYARD_"
 HOME: Final = "TOOLYARD_HOME"
 """One directory for everything, instead of the places the system has for it."""
+XDG_HOMES: Final = {
+    "XDG_CONFIG_HOME": ".config",
+    "XDG_STATE_HOME": ".local/state",
+    "XDG_CACHE_HOME": ".cache",
+    "XDG_DATA_HOME": ".local/share",
+}
+"""The variables that move the directories of all programs, and where these are otherwise."""
 PORT: Final = 7420
 RUN_USER: Final = "/run/user"
 """Where Linux keeps runtime directories. Many MCP clients start their servers without
@@ -558,19 +565,30 @@ def _system_places(env: Mapping[str, str]) -> tuple[Path, Path, Path, Path]:
         dirs = platformdirs.PlatformDirs("toolyard", appauthor=False)
         config, state = dirs.user_config_path, dirs.user_state_path
         return config, state, dirs.user_cache_path, dirs.user_data_path
-    home = env.get("HOME") or os.path.expanduser("~")
-    return (
-        _xdg(env, "XDG_CONFIG_HOME", home, ".config"),
-        _xdg(env, "XDG_STATE_HOME", home, ".local/state"),
-        _xdg(env, "XDG_CACHE_HOME", home, ".cache"),
-        _xdg(env, "XDG_DATA_HOME", home, ".local/share"),
-    )
+    config, state, cache, data = (_xdg(env, name) / "toolyard" for name in XDG_HOMES)
+    return config, state, cache, data
 
 
-def _xdg(env: Mapping[str, str], name: str, home: str, default: str) -> Path:
+def _xdg(env: Mapping[str, str], name: str) -> Path:
     written = env.get(name, "").strip()
     # The specification says that a relative path is to be ignored.
-    return Path(written if os.path.isabs(written) else f"{home}/{default}") / "toolyard"
+    if os.path.isabs(written):
+        return Path(written)
+    return Path(env.get("HOME") or os.path.expanduser("~"), XDG_HOMES[name])
+
+
+def moved_places(env: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that lead away from the usual directories.
+
+    Whoever starts us without them comes to another hub, with other servers.
+    """
+    if home := env.get(HOME):
+        return {HOME: os.path.abspath(os.path.expanduser(home))}
+    if sys.platform == "darwin":
+        return {}
+    usual = {name: value for name, value in env.items() if name not in XDG_HOMES}
+    places = {name: _xdg(env, name) for name in XDG_HOMES}
+    return {name: str(place) for name, place in places.items() if place != _xdg(usual, name)}
 
 
 def _runtime(env: Mapping[str, str]) -> Path | None:

@@ -12,9 +12,8 @@ from enum import StrEnum
 from typing import Final
 
 from toolyard.core.errors import ConfigError
-from toolyard.settings import HOME, SETTINGS
+from toolyard.settings import HOME, SETTINGS, XDG_HOMES
 
-_PLACES: Final = ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", HOME)
 _STOP_SECONDS: Final = 45
 """More than a hub takes to let calls finish and to stop its servers."""
 _USELESS: Final = "6 8"
@@ -54,7 +53,7 @@ def service_environment(env: Mapping[str, str]) -> dict[str, str]:
     No secrets: others can read the file.
     """
     settings = [setting.variable for setting in SETTINGS if not setting.is_secret]
-    chosen = {name: env[name] for name in (*_PLACES, *settings) if env.get(name)}
+    chosen = {name: env[name] for name in (*XDG_HOMES, HOME, *settings) if env.get(name)}
     return {"PATH": _search_path(env.get("PATH", os.defpath)), **chosen}
 
 

@@ -13,7 +13,7 @@ from toolyard.core.endpoint import EndpointEntry
 from toolyard.core.model import Command, Endpoint, Url
 from toolyard.features.tokens.model import PREFIX
 from toolyard.installation import NAME, this_installation
-from toolyard.settings import HOME, Settings, read_settings
+from toolyard.settings import HOME, Settings, moved_places, read_settings
 
 LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 
@@ -35,8 +35,7 @@ def own_command(settings: Settings, agent: str = "", profile: str = "") -> Comma
         argv += ("--agent", agent)
     if profile:
         argv += ("--profile", profile)
-    home = env.get(HOME)
-    return Command(argv, ((HOME, os.path.abspath(os.path.expanduser(home))),) if home else ())
+    return Command(argv, tuple(moved_places(env).items()))
 
 
 def own_entry(settings: Settings) -> EndpointEntry:
