@@ -115,6 +115,27 @@ async def test_a_code_whose_answer_never_comes_is_sent_again(browser: Any, hub: 
         await page.wait_for_selector(SHOWN)
 
 
+async def test_a_link_whose_answer_was_lost_says_that_a_new_one_is_needed(
+    browser: Any, hub: RunningHub
+) -> None:
+    lost: list[Any] = []
+
+    async def lose_first_answer(route: Any) -> None:
+        if route.request.method != "POST" or lost:
+            await route.continue_()
+            return
+        lost.append(await route.fetch())
+        await drop(route)
+
+    async with newcomer(browser) as page:
+        await page.route("**/open?*", lose_first_answer)
+        await page.goto(printed_link(hub))
+        await page.wait_for_selector("h1:has-text('This browser is not let in')")
+        await page.wait_for_selector("text=The hub's answer to this link did not arrive")
+        await page.wait_for_selector("code:has-text('toolyard status')")
+        assert lost[0].ok
+
+
 async def test_a_used_link_says_so_under_a_heading(browser: Any, hub: RunningHub) -> None:
     link = printed_link(hub)
     async with newcomer(browser) as page:

@@ -16,6 +16,8 @@ export class Refused extends Error {
 const KEY = "key";
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 10000;
+const LOST_ANSWER =
+  "the hub's answer to this link did not arrive, and a link works only once: you need a new one";
 const ANSWER_MS = 15000; // after which a request is given up, and sent again
 
 /** @param {AbortController} control @returns {() => void} keeps it from being aborted in a while */
@@ -41,13 +43,16 @@ export async function enter() {
   if (location.pathname !== "/open") return;
   const swap = (signal) =>
     fetch(`/open${location.search}`, { method: "POST", signal }).then(readAnswer);
+  let isUnanswered = false; // a try was sent, and nobody knows whether it arrived
   for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
     try {
       remember(KEY, (await soon(swap)).key);
       break;
     } catch (error) {
       state.entrance = error instanceof Refused ? error : null;
+      if (state.entrance && isUnanswered) state.entrance.message = LOST_ANSWER;
       if (error instanceof Refused && error.status < 500) break;
+      isUnanswered ||= !(error instanceof Refused);
       tell({ live: "lost" });
       await new Promise((resolve) => setTimeout(resolve, pause));
     }
