@@ -145,10 +145,10 @@ def _add_source(context: CliContext, source: tuple[str, str], options: SourceOpt
 
 
 def _show_only(context: CliContext, name: str) -> None:
-    from toolyard.features.servers.writing import servers_path
+    from toolyard.features.servers.writing import servers_file, servers_place
 
-    answer = {"dry_run": True, "server": name, "file": servers_path(context)}
-    text = f"would add '{name}' to {servers_path(context)}"
+    answer = {"dry_run": True, "server": name, "file": servers_file(context)}
+    text = f"would add '{name}' to {servers_place(context)}"
     context.terminal.answer(answer, lambda: context.terminal.say(text))
 
 

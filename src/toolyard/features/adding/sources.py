@@ -155,7 +155,12 @@ def write_entries(
     context: CliContext, entries: dict[str, JsonObject], options: SourceOptions
 ) -> None:
     """Write servers down."""
-    from toolyard.features.servers.writing import servers_path, tell_added, write_server
+    from toolyard.features.servers.writing import (
+        servers_file,
+        servers_place,
+        tell_added,
+        write_server,
+    )
 
     for name, entry in entries.items():
         bare = entry if options.plain else move_secrets(context, name, entry)
@@ -164,10 +169,10 @@ def write_entries(
         if len(entries) == 1:
             tell_added(context, name, ordered, wait=not options.no_wait)
             return
-    file = servers_path(context)
-    answer = {"done": "added", "servers": list(entries), "file": file}
+    place = servers_place(context)
+    answer = {"done": "added", "servers": list(entries), "file": servers_file(context)}
     listed = ", ".join(f"'{name}'" for name in entries)
-    context.terminal.answer(answer, lambda: context.terminal.say(f"added {listed} in {file}"))
+    context.terminal.answer(answer, lambda: context.terminal.say(f"added {listed} in {place}"))
 
 
 def _address(entry: JsonObject) -> object:

@@ -236,9 +236,9 @@ def _tell(
         show_servers(context, new)
     tell_secrets(context, [moved[server.name] for server in (new if dry_run else taken)], dry_run)
     if not dry_run:
-        from toolyard.features.servers.writing import servers_path
+        from toolyard.features.servers.writing import servers_place
 
-        context.terminal.say(f"imported {amount(taken)} into {servers_path(context)}")
+        context.terminal.say(f"imported {amount(taken)} into {servers_place(context)}")
         if taken:
             context.terminal.note(
                 "your clients still start them too; replace them there with:"

@@ -65,7 +65,7 @@ def adopt_command(
     `toolyard scan announced` calls it; then what would be started or reached is shown first.
     """
     from toolyard.core.endpoint import write_endpoint
-    from toolyard.features.servers.writing import servers_path, write_server
+    from toolyard.features.servers.writing import servers_file, servers_place, write_server
 
     is_port = name.isascii() and name.isdigit()
     announced = None if is_port else _find_announced(name)
@@ -77,9 +77,8 @@ def adopt_command(
         written, entry, place = alias or server.name, _entry(server), server.url.url
     hint = "use --as to call it otherwise, or --force to replace that one"
     write_server(context, written, entry, force=force, hint=hint)
-    path = servers_path(context)
-    answer = {"done": "adopted", "server": written, "url": place, "file": path}
-    text = f"adopted '{written}' at {place} in {path}"
+    answer = {"done": "adopted", "server": written, "url": place, "file": servers_file(context)}
+    text = f"adopted '{written}' at {place} in {servers_place(context)}"
     context.terminal.answer(answer, lambda: context.terminal.say(text))
 
 

@@ -10,7 +10,6 @@ from msgspec import Meta, Struct
 from toolyard.features.secrets.inventory import SecretRow, take_stock
 from toolyard.features.secrets.store import Secrets
 from toolyard.operation import Done, Needs, NoInput, operation
-from toolyard.records.secrets.keyring import has_keyring
 from toolyard.records.secrets.secret_files import SECRET_BYTES
 from toolyard.yard import Yard
 
@@ -23,7 +22,7 @@ class SecretRows(Struct, frozen=True):
 
     secrets: list[SecretRow]
     keyring: bool
-    """Whether this system has one."""
+    """Whether they can be kept by name alone: in one, or in the database that hubs share."""
 
 
 class NewSecret(Struct, frozen=True):
@@ -45,8 +44,9 @@ class SecretName(Struct, frozen=True):
 async def list_secrets(yard: Yard, order: NoInput) -> SecretRows:
     """List secrets."""
     servers = [entry.server for entry in yard.snapshot.entries.values()]
-    rows = await asyncio.to_thread(take_stock, yard.part(Secrets), servers)
-    return SecretRows(rows, await asyncio.to_thread(has_keyring))
+    secrets = yard.part(Secrets)
+    rows = await asyncio.to_thread(take_stock, secrets, servers)
+    return SecretRows(rows, await asyncio.to_thread(secrets.place_of_new) != "file")
 
 
 @operation("PUT", ONE, needs=Needs.FILES)

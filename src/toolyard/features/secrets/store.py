@@ -28,7 +28,7 @@ from toolyard.records.secrets.keyring import (
     read_keyring,
     write_keyring,
 )
-from toolyard.records.secrets.secret_files import check_private, read_secret_file
+from toolyard.records.secrets.secret_files import SecretPlace, check_private, read_secret_file
 from toolyard.records.secrets.shared import SharedSecret, look_up, open_shared_secrets
 from toolyard.settings import Settings
 
@@ -105,11 +105,16 @@ class Secrets:
         """Return the place of a secret: the one it has, or the one that `keep` would give it."""
         if secret := self.list().get(name):
             return secret
+        place = self.place_of_new()
+        if place == "file":
+            return KeptSecret(name, place, str(self.folder / name), ours=True)
+        return KeptSecret(name, place)
+
+    def place_of_new(self) -> SecretPlace:
+        """Return the place where a secret is kept that has none yet."""
         if self.shared is not None:
-            return KeptSecret(name, "database")
-        if has_keyring():
-            return KeptSecret(name, "keyring")
-        return KeptSecret(name, "file", str(self.folder / name), ours=True)
+            return "database"
+        return "keyring" if has_keyring() else "file"
 
     def keep(self, name: str, value: str) -> KeptSecret:
         """Keep a value in the database or keyring, or in a private file of ours without either.

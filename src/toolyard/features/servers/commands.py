@@ -50,7 +50,9 @@ def list_command(context: CliContext) -> None:
 def _why_unasked(context: CliContext) -> str:
     """The reason why a list comes from the file, and not from a hub."""
     running = "the running hub uses another file" if context.find_hub() else "no hub is running"
-    return f"{running}, so this list comes straight from {context.settings.config_file}"
+    settings = context.settings
+    place = "the shared database" if settings.database else settings.config_file
+    return f"{running}, so this list comes straight from {place}"
 
 
 @click.command("remove")

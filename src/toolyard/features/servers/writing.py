@@ -66,20 +66,19 @@ def refuse_written(context: CliContext, name: str, hint: str) -> None:
 
 def tell_written(context: CliContext, what: str, name: str, ordered: Ordered) -> None:
     """Say what was done in the servers file, and whether a running hub shows it."""
-    file = servers_path(context)
-    answer = {"done": what, "server": name, "file": file}
-    context.terminal.answer(answer, lambda: context.terminal.say(f"{what} '{name}' in {file}"))
+    place = servers_place(context)
+    answer = {"done": what, "server": name, "file": servers_file(context)}
+    context.terminal.answer(answer, lambda: context.terminal.say(f"{what} '{name}' in {place}"))
     _note_unnoticed(context, ordered)
 
 
 def tell_added(context: CliContext, name: str, ordered: Ordered, *, wait: bool) -> None:
     """Say that a server was added; unless told otherwise, wait until it is ready or fails."""
-    file = servers_path(context)
     if not context.terminal.as_json:
-        context.terminal.say(f"added '{name}' in {file}")
+        context.terminal.say(f"added '{name}' in {servers_place(context)}")
     _note_unnoticed(context, ordered)
     row = follow_added(context, full_name(name)) if wait else None
-    answer = {"done": "added", "server": name, "file": file, **started(row)}
+    answer = {"done": "added", "server": name, "file": servers_file(context), **started(row)}
     context.terminal.answer(answer, lambda: None)
     tell_start(context, row)
 
@@ -102,6 +101,16 @@ def servers_path(context: CliContext) -> str:
     """Return the path of the servers file: that of the running hub, unless another was named."""
     settings = context.hub_settings if context.hub_of_config else context.settings
     return str(settings.config_file)
+
+
+def servers_file(context: CliContext) -> str | None:
+    """Return the path of the servers file; None where hubs share a database instead."""
+    return None if context.settings.database else servers_path(context)
+
+
+def servers_place(context: CliContext) -> str:
+    """Return the words for the place where servers are written down."""
+    return servers_file(context) or "the shared database"
 
 
 def _is_written(context: CliContext, name: str) -> bool:

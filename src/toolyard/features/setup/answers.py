@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from typing import Final
 
 import msgspec
 
@@ -19,8 +20,14 @@ from toolyard.features.setup.model import (
     UnkeptKey,
 )
 from toolyard.features.setup.planning import Planned, PlannedClient, PlannedServer
-from toolyard.records.secrets.keyring import has_keyring
 from toolyard.records.secrets.plain_secrets import without_secrets
+from toolyard.records.secrets.secret_files import SecretPlace
+
+_PLACES: Final[dict[SecretPlace, SecretsPlace]] = {
+    "database": "database",
+    "keyring": "keyring",
+    "file": "files",
+}
 
 
 def describe_plan(planned: Planned) -> SetupPlan:
@@ -31,7 +38,7 @@ def describe_plan(planned: Planned) -> SetupPlan:
     mark = hashlib.sha256(msgspec.json.encode([servers, clients]))
     for server in planned.servers:  # what is hidden above counts too
         mark.update(what_it_runs(server.server.endpoint).encode())
-    place: SecretsPlace = "keyring" if has_keyring() else "files"
+    place = _PLACES[planned.secrets_in]
     return SetupPlan(mark.hexdigest()[:32], servers, clients, problems, place)
 
 

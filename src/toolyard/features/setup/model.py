@@ -7,7 +7,7 @@ from typing import Literal
 from msgspec import Struct
 
 ServerAction = Literal["take", "present", "leave"]
-SecretsPlace = Literal["keyring", "files"]
+SecretsPlace = Literal["keyring", "files", "database"]
 ClientAction = Literal["connect", "none", "skip"]
 
 

@@ -27,6 +27,7 @@ from toolyard.features.secrets.store import Secrets
 from toolyard.features.servers.store import ServersFile
 from toolyard.features.setup.model import ServerAction
 from toolyard.features.setup.restrictions import plan_profile
+from toolyard.records.secrets.secret_files import SecretPlace
 from toolyard.yard import Yard
 
 
@@ -74,6 +75,7 @@ class Planned:
     servers: tuple[PlannedServer, ...]
     clients: tuple[PlannedClient, ...]
     problems: tuple[Problem, ...]
+    secrets_in: SecretPlace
 
 
 def plan_setup(yard: Yard, connecting: Connecting, project: Path | None, left: LeftOut) -> Planned:
@@ -82,8 +84,9 @@ def plan_setup(yard: Yard, connecting: Connecting, project: Path | None, left: L
     gathered = _gather(yard, around, project)
     servers = tuple(_decide(gathered, yard, left.servers))
     states = [state for state in connecting.rows() if state.installed]
+    place = yard.part(Secrets).place_of_new()
     if not servers and not yard.part(ServersFile).load().servers:
-        return Planned((), tuple(map(_leave_client, states)), gathered.problems)
+        return Planned((), tuple(map(_leave_client, states)), gathered.problems, place)
     profiles = yard.part(ProfileRecords).read().values
     clients = [
         _leave_client(state, servers)
@@ -91,7 +94,7 @@ def plan_setup(yard: Yard, connecting: Connecting, project: Path | None, left: L
         else _plan_client(connecting, state, servers, profiles)
         for state in states
     ]
-    return Planned(servers, tuple(clients), gathered.problems)
+    return Planned(servers, tuple(clients), gathered.problems, place)
 
 
 def _gather(yard: Yard, around: Surroundings, project: Path | None) -> Gathered:

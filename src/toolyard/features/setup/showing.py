@@ -8,11 +8,16 @@ from toolyard.console.context import CliContext
 from toolyard.console.terminal import clean
 from toolyard.features.clients.confirming import show_difference
 from toolyard.features.clients.import_table import amount, shorten_path
-from toolyard.features.setup.model import SetupClient, SetupPlan, SetupServer
+from toolyard.features.setup.model import SecretsPlace, SetupClient, SetupPlan, SetupServer
 
 SERVERS = ("server", "runs", "secrets", "from", "")
 LOGIN_KEYS = ("oauth", "headersHelper")
 CLIENTS = ("client", "change", "file")
+PLACES: dict[SecretsPlace, str] = {
+    "keyring": "your keyring",
+    "files": "private files",
+    "database": "the database that hubs share",
+}
 
 
 def show_plan(context: CliContext, plan: SetupPlan) -> None:
@@ -54,8 +59,7 @@ def _client_cells(client: SetupClient) -> list[str]:
 def _sentences(plan: SetupPlan) -> Iterable[str]:
     secrets = list(dict.fromkeys(name for server in plan.servers for name in server.secrets))
     if secrets:
-        where = "your keyring" if plan.secrets_in == "keyring" else "private files"
-        yield f"{amount(secrets, 'secret')} will move into {where}."
+        yield f"{amount(secrets, 'secret')} will move into {PLACES[plan.secrets_in]}."
     yield from _profile_sentences(plan.clients)
     for client in plan.clients:
         if client.problem:

@@ -14,6 +14,11 @@ const PAUSE = 150;
 const OWN = "configured";
 const KEY = "import";
 const DAY_MS = 86_400_000;
+const PLACES = {
+  keyring: "your system's keyring",
+  files: "private files",
+  database: "the database that hubs share",
+};
 
 // The last import is known for a day, so that it can be undone after other pages were visited.
 function recallImport() {
@@ -209,7 +214,7 @@ export function open(place) {
     const taken = plan.servers.filter((server) => server.action === "take");
     const joined = plan.clients.filter((client) => client.action === "connect").length;
     const secrets = new Set(taken.flatMap((server) => server.secrets)).size;
-    const into = plan.secrets_in === "keyring" ? "your system's keyring" : "private files";
+    const into = PLACES[plan.secrets_in];
     if (!plan.servers.length && !joined && !left.clients.size) return nothing();
     return [
       h(
