@@ -8,11 +8,11 @@ import pytest
 
 from tests.features.catalog.registry import Shop, server, shop
 from toolyard.core.errors import UnknownNameError
-from toolyard.features.catalog import publisher as module
 from toolyard.features.catalog.importing import import_published
 from toolyard.features.catalog.model import DefinitionError
 from toolyard.features.catalog.publisher import Publisher, PublisherError
 from toolyard.features.catalog.store import Catalog
+from toolyard.wire import download as module
 
 
 @pytest.mark.parametrize(

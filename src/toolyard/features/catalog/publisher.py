@@ -6,22 +6,16 @@ and time. All of it blocks; on an event loop, call it in a thread.
 
 from __future__ import annotations
 
-import http.client
 import json
-import time
-from contextlib import closing
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote, urlencode, urlsplit
 
 from toolyard.core.errors import ConfigError, UnknownNameError
 from toolyard.core.jsontypes import JsonObject
+from toolyard.wire.download import TooLargeError, download_json
 
 ANSWER_LIMIT: Final = 4 * 1024 * 1024
-STEP_SECONDS: Final = 10.0
-"""For one step: to connect, or until the next bytes."""
-WHOLE_SECONDS: Final = 30.0
-"""For a whole answer."""
 PAGE: Final = 100
 LOCAL: Final = ("127.0.0.1", "localhost", "::1")
 
@@ -48,7 +42,7 @@ class Publisher:
     def __init__(self, base: str) -> None:
         try:
             parts = urlsplit(base.strip())
-            self._host, self._port = parts.hostname or "", parts.port
+            self._host, _ = parts.hostname or "", parts.port
         except ValueError as error:
             raise PublisherError("the address of the registry cannot be read") from error
         secure = parts.scheme == "https"
@@ -63,7 +57,7 @@ class Publisher:
             or any(c <= " " or c == "\x7f" for c in base.strip())
         ):
             raise PublisherError("the address of the registry cannot be used", "write https://host")
-        self._secure = secure
+        self._origin = f"{parts.scheme}://{parts.netloc}"
         self._path = parts.path.rstrip("/").removesuffix("/v0.1")
 
     def search(
@@ -103,41 +97,29 @@ class Publisher:
 
     def _get(self, path: str, query: dict[str, str]) -> JsonObject:
         target = self._path + path + (f"?{urlencode(query)}" if query else "")
-        kind = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
         try:
-            with closing(kind(self._host, self._port, timeout=STEP_SECONDS)) as connection:
-                connection.request("GET", target, headers={"Accept": "application/json"})
-                response = connection.getresponse()
-                body = _read(response)
+            status, body = download_json(self._origin + target, ANSWER_LIMIT)
+        except TooLargeError as error:
+            text = f"the registry's answer has more than {ANSWER_LIMIT} bytes"
+            raise PublisherError(text) from error
         except TimeoutError as error:
             raise PublisherError(
                 f"the registry at '{self._host}' did not answer in time", "try again later"
             ) from error
-        except (OSError, http.client.HTTPException, UnicodeError) as error:
+        except OSError as error:
+            reason = type(error.__cause__ or error).__name__
             raise PublisherError(
-                f"the registry at '{self._host}' cannot be reached: {type(error).__name__}",
+                f"the registry at '{self._host}' cannot be reached: {reason}",
                 "check the address, and that you are online",
             ) from error
-        if response.status == 404:
+        if status == 404:
             raise UnknownNameError("it is not published there", "see: toolyard catalog search")
-        if response.status != 200:
+        if status != 200:
             raise PublisherError(
-                f"the registry at '{self._host}' answered with status {response.status}",
-                "check the address" if response.status in (301, 302, 307, 308) else "try later",
+                f"the registry at '{self._host}' answered with status {status}",
+                "check the address" if status in (301, 302, 307, 308) else "try later",
             )
         return _object(body)
-
-
-def _read(response: http.client.HTTPResponse) -> bytes:
-    end = time.monotonic() + WHOLE_SECONDS
-    body = bytearray()
-    while chunk := response.read1(65536):
-        body += chunk
-        if len(body) > ANSWER_LIMIT:
-            raise PublisherError(f"the registry's answer has more than {ANSWER_LIMIT} bytes")
-        if time.monotonic() > end:
-            raise TimeoutError
-    return bytes(body)
 
 
 def _object(body: bytes) -> JsonObject:

@@ -1,0 +1,54 @@
+"""Small documents from the web, bounded in size and time; nothing is redirected.
+
+All of it blocks; on an event loop, call it in a thread.
+"""
+
+from __future__ import annotations
+
+import http.client
+import time
+from contextlib import closing
+from typing import Final
+from urllib.parse import urlsplit
+
+STEP_SECONDS: Final = 10.0
+"""For one step: to connect, or until the next bytes."""
+WHOLE_SECONDS: Final = 30.0
+"""For a whole answer."""
+_CHUNK: Final = 65536
+
+
+class TooLargeError(OSError):
+    """The answer has more bytes than anybody wants."""
+
+
+def download_json(url: str, limit: int) -> tuple[int, bytes]:
+    """Return the status and the body that an address gives.
+
+    Raises:
+        TooLargeError: The body has more bytes than `limit`.
+        TimeoutError: It takes too long.
+        OSError: Nobody answers, or not in HTTP.
+    """
+    parts = urlsplit(url)
+    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    try:
+        with closing(kind(parts.hostname or "", parts.port, timeout=STEP_SECONDS)) as connection:
+            connection.request("GET", target, headers={"Accept": "application/json"})
+            response = connection.getresponse()
+            return response.status, _read(response, limit)
+    except (http.client.HTTPException, UnicodeError) as error:
+        raise OSError(f"no answer in HTTP: {type(error).__name__}") from error
+
+
+def _read(response: http.client.HTTPResponse, limit: int) -> bytes:
+    end = time.monotonic() + WHOLE_SECONDS
+    body = bytearray()
+    while chunk := response.read1(_CHUNK):
+        body += chunk
+        if len(body) > limit:
+            raise TooLargeError(f"the answer has more than {limit} bytes")
+        if time.monotonic() > end:
+            raise TimeoutError
+    return bytes(body)
