@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from toolyard.core.errors import ConfigError
-from toolyard.records.jsonc import BOM, Document, Member, Node, parse
+from toolyard.records.jsonc import BOM, Document, JsonMember, Node, parse
 
 _SPACES = re.compile(r"[ \t]*")
 _LINE_END = re.compile(r"\r\n|\n|\r")
@@ -102,7 +102,7 @@ def _indent_of_line(text: str, at: int) -> str:
     return match.group() if match else ""
 
 
-def _walk(document: Document, path: Sequence[str]) -> tuple[Node, Member | None, Sequence[str]]:
+def _walk(document: Document, path: Sequence[str]) -> tuple[Node, JsonMember | None, Sequence[str]]:
     """Follow `path` as far as it exists: the last object, the member if all exists, the rest."""
     assert document.root is not None
     node, member = document.root, None
@@ -173,7 +173,7 @@ def _insert_first(text: str, parent: Node, key: str, value: object, style: _Styl
     return (at, at, new if closes_on_own_line else new + style.newline + outer)
 
 
-def _cut(text: str, parent: Node, member: Member) -> list[Splice]:
+def _cut(text: str, parent: Node, member: JsonMember) -> list[Splice]:
     index = parent.members.index(member)
     start, end = member.start, member.node.end
     if member.comma is not None:

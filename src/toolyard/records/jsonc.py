@@ -47,7 +47,7 @@ class JsoncError(ConfigError):
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class JsonMember:
     """One key of an object, with its value; `start` and `key_end` are offsets of the key."""
 
     key: str
@@ -66,10 +66,10 @@ class Node:
     start: int
     end: int
     scalar: Scalar = None
-    members: tuple[Member, ...] = ()
+    members: tuple[JsonMember, ...] = ()
     items: tuple[Node, ...] = ()
 
-    def member(self, key: str) -> Member | None:
+    def member(self, key: str) -> JsonMember | None:
         """Give the member with that key; of several the last, as every JSON reader does."""
         return next((member for member in reversed(self.members) if member.key == key), None)
 
@@ -91,7 +91,7 @@ class Document:
     bom: bool
     root: Node | None
     """None if there is nothing but blanks and comments."""
-    duplicates: tuple[Member, ...]
+    duplicates: tuple[JsonMember, ...]
     """Members whose key an earlier member of the same object has too."""
     line_starts: tuple[int, ...] = field(repr=False)
 
@@ -100,7 +100,7 @@ class Document:
         line = bisect_right(self.line_starts, offset)
         return line, offset - self.line_starts[line - 1] + 1
 
-    def line(self, part: Node | Member) -> int:
+    def line(self, part: Node | JsonMember) -> int:
         """Give the line a value or a key begins on, counted from 1."""
         return self.place(part.start)[0]
 
@@ -136,7 +136,7 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self.text = text
         self.line_starts = (0, *(match.end() for match in _LINE_END.finditer(text)))
-        self.duplicates: list[Member] = []
+        self.duplicates: list[JsonMember] = []
         self._at = 0
         self._nodes = 0
 
@@ -184,7 +184,7 @@ class _Reader:
 
     def _object(self, depth: int) -> Node:
         start = self._at
-        members: list[Member] = []
+        members: list[JsonMember] = []
         keys: set[str] = set()
         self._at += 1
         while not self._closes("}", start):
@@ -195,7 +195,7 @@ class _Reader:
             keys.add(member.key)
         return Node("object", start, self._at, members=tuple(members))
 
-    def _member(self, depth: int) -> Member:
+    def _member(self, depth: int) -> JsonMember:
         start = self._at
         if self._peek() != '"':
             raise self.error("a key in double quotes expected", start, 'write keys as "key"')
@@ -207,7 +207,7 @@ class _Reader:
         self._at += 1
         self._skip_blank()
         node = self._value(depth + 1)
-        return Member(key, start, key_end, node, self._comma("}"))
+        return JsonMember(key, start, key_end, node, self._comma("}"))
 
     def _array(self, depth: int) -> Node:
         start = self._at

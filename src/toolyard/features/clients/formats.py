@@ -15,7 +15,7 @@ from toolyard.core.problems import ProblemCode
 from toolyard.features.clients.shapes import ClientEntry, FileShape, Raw
 from toolyard.features.clients.toml import parse_toml, remove_table, set_table
 from toolyard.records.edit import remove_member, set_member
-from toolyard.records.jsonc import Document, Member, parse
+from toolyard.records.jsonc import Document, JsonMember, parse
 
 Keys = tuple[str, ...]
 
@@ -98,7 +98,7 @@ def _entries(shape: FileShape, data: bytes, keys: Keys) -> dict[str, tuple[Any, 
     return {member.key: (member.node.plain(), document.line(member)) for member in members}
 
 
-def _members(document: Document, keys: Keys) -> tuple[Member, ...]:
+def _members(document: Document, keys: Keys) -> tuple[JsonMember, ...]:
     node = document.root
     if node is not None and node.kind != "object":
         raise ConfigError(

@@ -13,7 +13,7 @@ from toolyard.core.jsontypes import JsonObject
 from toolyard.core.model import Problem, Server, ServerId
 from toolyard.core.problems import ProblemCode
 from toolyard.core.server_entries import LAUNCH_KEYS, TOP_KEYS, read_entry
-from toolyard.records.jsonc import Document, Member, Node
+from toolyard.records.jsonc import Document, JsonMember, Node
 from toolyard.records.secrets.expand import Lookup, explain, find_unset
 
 SOURCE = "configured"
@@ -67,7 +67,7 @@ def read_entries(document: Document) -> JsonObject:
     return entries
 
 
-def top_members(document: Document) -> list[Member]:
+def top_members(document: Document) -> list[JsonMember]:
     """Return the members of a document below which servers stand."""
     root = document.root
     members = (root.member(key) for key in TOP_KEYS) if root else ()
@@ -97,7 +97,7 @@ class _Loading:
             self._look_for_bare_entries()
         return LoadedServers(tuple(self._servers.values()), tuple(self._problems))
 
-    def _read_top(self, top: Member) -> None:
+    def _read_top(self, top: JsonMember) -> None:
         if top.node.kind != "object":
             text = f"'{top.key}' is not an object"
             return self._trouble(
@@ -116,7 +116,7 @@ class _Loading:
                 self._read_server(name, member)
         return None
 
-    def _read_server(self, name: str, member: Member) -> None:
+    def _read_server(self, name: str, member: JsonMember) -> None:
         try:
             entry = read_entry(_as_written(self._document, member.node))
         except FaultsError as error:

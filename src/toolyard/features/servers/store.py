@@ -31,7 +31,7 @@ from toolyard.features.servers.removed import Removal
 from toolyard.records.document import DocumentFile, set_changed
 from toolyard.records.edit import remove_member, set_member
 from toolyard.records.follow import Follower
-from toolyard.records.jsonc import Document, JsoncError, Member, parse
+from toolyard.records.jsonc import Document, JsoncError, JsonMember, parse
 from toolyard.records.ownership import refuse_shared
 from toolyard.records.places import RecordPlaces
 
@@ -156,7 +156,7 @@ class ServersFile:
         """
         check_server_name(name)
 
-        def edit(data: bytes, top: str, member: Member | None) -> bytes:
+        def edit(data: bytes, top: str, member: JsonMember | None) -> bytes:
             before = _plain(member) if member else {}
             wanted = _with_executor(entry, before)
             _check(name, wanted)
@@ -180,7 +180,7 @@ class ServersFile:
         """
         removals: list[Removal] = []
 
-        def edit(data: bytes, top: str, member: Member | None) -> bytes:
+        def edit(data: bytes, top: str, member: JsonMember | None) -> bytes:
             after = data
             # Under every key, or one that was hidden until now would take its place.
             for place in top_members(parse(data)):
@@ -203,7 +203,7 @@ class ServersFile:
         name = removal.name
         _, removed = _find(parse(removal.before), name)
 
-        def edit(data: bytes, top: str, member: Member | None) -> bytes:
+        def edit(data: bytes, top: str, member: JsonMember | None) -> bytes:
             if data == removal.after:
                 return removal.before
             if member is not None:
@@ -221,7 +221,7 @@ class ServersFile:
             StoreError: The file cannot be read or written.
         """
 
-        def edit(data: bytes, top: str, member: Member | None) -> bytes:
+        def edit(data: bytes, top: str, member: JsonMember | None) -> bytes:
             has = {key for key in SWITCH_KEYS if member and member.node.member(key)}
             if not has and not enabled:
                 has = {"enabled" if top == "mcp" else "disabled"}
@@ -234,7 +234,7 @@ class ServersFile:
     def _change(
         self,
         name: str,
-        edit: Callable[[bytes, str, Member | None], bytes],
+        edit: Callable[[bytes, str, JsonMember | None], bytes],
         by: str,
         *,
         must: bool = False,
@@ -278,7 +278,7 @@ def open_servers(
     return ServersFile(path, env, places.follower, document)
 
 
-def _find(document: Document, name: str) -> tuple[str, Member | None]:
+def _find(document: Document, name: str) -> tuple[str, JsonMember | None]:
     """Give the top key and the member of a server, or the top key where a new one belongs."""
     tops = top_members(document)
     for top in tops:
@@ -313,6 +313,6 @@ def _with_executor(entry: Entry, before: Entry) -> Entry:
     return {**entry, "executor": before["executor"]}
 
 
-def _plain(member: Member) -> JsonObject:
+def _plain(member: JsonMember) -> JsonObject:
     value = member.node.plain()
     return value if isinstance(value, dict) else {}
