@@ -136,6 +136,35 @@ def _public(text: str) -> str:
     return f"{parts.scheme}://{host}" + ("" if usual else f":{port}")
 
 
+def _issuer(text: str) -> str:
+    allowed = "an address such as https://login.example.com, as the issuer writes it in its tokens"
+    try:
+        parts = urlsplit(text)
+        _ = parts.port
+    except ValueError:
+        raise ValueError(allowed) from None
+    is_near = parts.scheme == "http" and parts.hostname in ("127.0.0.1", "localhost", "::1")
+    beside = parts.query or parts.fragment or "#" in text or parts.username is not None
+    if not (parts.scheme == "https" or is_near) or not parts.hostname or beside:
+        raise ValueError(allowed)
+    if not _is_visible(text):
+        raise ValueError(allowed)
+    return text
+
+
+def _words(text: str) -> tuple[str, ...]:
+    words = tuple(text.split())
+    if not all(_is_visible(word) and not {*word} & {'"', "\\"} for word in words):
+        raise ValueError("words of visible ASCII characters, with blanks between")
+    return words
+
+
+def _claim(text: str) -> str:
+    if not 0 < len(text) <= 255 or not _is_visible(text):
+        raise ValueError("the name of a claim")
+    return text
+
+
 def _token(text: str) -> str:
     if len(text) < TOKEN_SHORTEST or not _is_visible(text):
         raise ValueError(f"{TOKEN_SHORTEST} or more visible ASCII characters, without spaces")
@@ -195,6 +224,10 @@ class Settings:
     tls_cert: Path | None = None
     tls_key: Path | None = None
     token: str | None = field(default=None, repr=False)
+    issuer: str = ""
+    audience: tuple[str, ...] = ()
+    scopes: tuple[str, ...] = ()
+    groups_claim: str = "groups"
     key: tuple[str, ...] = field(default=(), repr=False)
     replica: str = ""
     probe_port: int = 0
@@ -297,6 +330,18 @@ SETTINGS: Final = (
         "The token of the HTTP doors, instead of the one in the token file.",
         is_secret=True,
     ),
+    Setting(
+        "issuer",
+        _issuer,
+        "The issuer (OpenID provider) whose tokens let people in by their own name, as members.",
+    ),
+    Setting(
+        "audience",
+        _words,
+        "Other names of the hub in those tokens, beside its address; blanks between them.",
+    ),
+    Setting("scopes", _words, "Scopes that those tokens must have; blanks between them."),
+    Setting("groups_claim", _claim, "The claim of those tokens that lists the groups of a person."),
     Setting(
         "key",
         _keys,

@@ -146,6 +146,25 @@ async def tokens(record: Recorder) -> None:
         await yard.ask("DELETE", f"{path}/ci")
 
 
+async def members(record: Recorder) -> None:
+    """The people who log in, and what their groups get."""
+    path = "/api/v1/members"
+    admissions = "/api/v1/admissions"
+    async with record.yard(servers()) as yard:
+        await yard.ask("PUT", "/api/v1/profiles/review", {"allow": ["one"]})
+        await yard.ask("PUT", f"{admissions}/developers", {"profiles": ["review"]})
+        await yard.ask("PUT", f"{admissions}/developers", {"profiles": ["nothing"]})
+        await yard.ask("PUT", f"{admissions}/developers", {"profiles": []})
+        await yard.ask("GET", admissions)
+        await yard.ask("DELETE", f"{admissions}/developers")
+        await yard.ask("DELETE", f"{admissions}/developers")
+        await yard.ask("GET", path)
+        await yard.ask("GET", f"{path}/ann@example.com")
+        await yard.ask("PUT", f"{path}/ann@example.com", {"role": "keeper"})
+        await yard.ask("PUT", f"{path}/ann@example.com", {"role": "king"})
+        await yard.ask("DELETE", f"{path}/ann@example.com")
+
+
 async def transfer(record: Recorder) -> None:
     """The yard as one document."""
     path = "/api/v1/apply"

@@ -29,8 +29,10 @@ from toolyard.doors.http.tls import TlsFiles, renew_tls
 from toolyard.doors.http.unread import Unread
 from toolyard.doors.page.web import Pages, PageSessions
 from toolyard.doors.rest.app import make_app
+from toolyard.doors.rest.well_known import well_known_routes
 from toolyard.doors.stdio.socket_door import SocketDoor
 from toolyard.features.hub.links import PageLinks
+from toolyard.features.members.source import find_identity
 from toolyard.features.tokens.store import TokensFile
 from toolyard.records.runfile import HubState, RunDir
 from toolyard.relay.guests import Guests
@@ -170,6 +172,7 @@ def _make_gate(house: House, listeners: Listeners, token: str, sessions: PageSes
         is_page=sessions.admits,
         find_agent=house.yard.part(TokensFile).find,
         is_reached_as=house.sites.is_reached_as,
+        people=find_identity(house.yard),
     )
 
 
@@ -242,7 +245,9 @@ def _make_rest(house: House, sessions: PageSessions, link: Callable[[], str]) ->
     """The application of all doors but MCP's: the control API and the page."""
     house.yard.parts.add(PageLinks(link))
     bring = house.callbacks.bring if house.callbacks is not None else None
-    return make_app(house.operations, house.yard, Pages(sessions, bring).routes())
+    identity = find_identity(house.yard)
+    login = [] if identity is None else well_known_routes(identity)
+    return make_app(house.operations, house.yard, [*login, *Pages(sessions, bring).routes()])
 
 
 class Announcing:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 CALLER_KEY: Final = "toolyard.caller"
 """The key under which an application behind a door finds the name of whoever asks."""
@@ -25,9 +25,27 @@ class Caller:
     is_agent: bool = False
     discovers: bool = False
     """It may read the list of announced servers, and nothing else."""
+    member: str = ""
+    """The key of the member who calls; empty for the hub's owner and for agents."""
+    admitted: tuple[str, ...] | None = None
+    """The profiles of which it sees what any of them shows; None for no such limit."""
     account: str = field(init=False, compare=False)
     """The name for the token that nobody can choose by naming a token or a client."""
+    is_owner: bool = field(init=False, compare=False)
+    """It came with the hub's own token, or from the page."""
 
     def __post_init__(self) -> None:
         account = f"token {self.name}" if self.is_agent else self.name
+        if self.member:
+            account = f"member {self.member}"
         object.__setattr__(self, "account", account)
+        object.__setattr__(self, "is_owner", not self.is_agent and not self.member)
+
+
+class TurnedAway(NamedTuple):
+    """The answer to somebody who may not pass: an HTTP status, and a sentence for them."""
+
+    status: int
+    text: str
+    challenge: str = ""
+    """The value of `WWW-Authenticate`: the way to a token that would do."""

@@ -261,6 +261,30 @@ class ProblemCode(StrEnum):
         "A hub is running, but does not answer (`toolyard doctor` only).",
         "`toolyard restart`.",
     )
+    ISSUER_AWAY = (
+        "issuer-away",
+        (
+            "The issuer that people log in with does not answer, or gives no usable metadata or "
+            "keys. People whose tokens are known go on until these expire."
+        ),
+        "Nothing, if it comes back: the hub asks again by itself. Else check `TOOLYARD_ISSUER`.",
+    )
+    ISSUER_TOKENS = (
+        "issuer-tokens",
+        (
+            "A token that the issuer signed was refused, or its groups were not understood: it is "
+            "for another service, not valid yet, or has a claim of an unexpected shape."
+        ),
+        "Follow the text; see `TOOLYARD_AUDIENCE`, `TOOLYARD_GROUPS_CLAIM`, and both clocks.",
+    )
+    MEMBERS_FILE = (
+        "members-file",
+        (
+            "`members.json` or `admissions.json` is damaged. Without all members nobody new is let "
+            "in; an admission that cannot be read admits nobody."
+        ),
+        "Correct the file, or bring a copy back.",
+    )
     NOT_FOUND = (
         "not-found",
         "The program of a server is not on the `PATH` (`toolyard doctor` without a running hub).",

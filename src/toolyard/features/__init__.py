@@ -21,6 +21,7 @@ from toolyard.features import (
     history,
     hub,
     lock,
+    members,
     packages,
     policies,
     profiles,
@@ -59,6 +60,7 @@ FEATURES: Final[tuple[Feature, ...]] = (
     secrets.FEATURE,
     auth.FEATURE,
     lock.FEATURE,
+    members.FEATURE,
     transfer.FEATURE,
 )
 """In the order in which the help lists their commands."""

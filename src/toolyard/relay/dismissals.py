@@ -1,4 +1,4 @@
-"""Dismissals: a caller whose token was revoked loses everything it opened."""
+"""Dismissals: callers who are let in no longer lose everything they opened."""
 
 from __future__ import annotations
 
@@ -6,18 +6,25 @@ from collections.abc import Callable
 
 from toolyard.core.caller import Caller
 
+IsGone = Callable[[Caller], bool]
+"""Tells of a caller whether it is let in no longer."""
+
 
 class Dismissals:
-    """Passes the word on from whoever revokes a token to the doors that hold its sessions."""
+    """Passes the word on from whoever takes a right back to the doors where it was used."""
 
     def __init__(self) -> None:
-        self._doors: list[Callable[[Caller], None]] = []
+        self._doors: list[Callable[[IsGone], None]] = []
 
-    def listen(self, dismiss: Callable[[Caller], None]) -> None:
-        """Add a door: `dismiss` ends what a caller has opened there."""
+    def listen(self, dismiss: Callable[[IsGone], None]) -> None:
+        """Add a door: `dismiss` ends what some callers have opened there."""
         self._doors.append(dismiss)
 
     def dismiss(self, caller: Caller) -> None:
         """End everything that a caller has opened; call it on the event loop of the doors."""
+        self.dismiss_all(lambda other: other == caller)
+
+    def dismiss_all(self, is_gone: IsGone) -> None:
+        """End everything that such callers have opened; call it on the same loop."""
         for dismiss in self._doors:
-            dismiss(caller)
+            dismiss(is_gone)

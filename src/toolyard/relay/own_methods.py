@@ -131,5 +131,5 @@ class OwnMethods:
             "completions": {},
             "logging": {},
         }
-        foreign = view.filter.profile is None
+        foreign = view.filter.is_whole
         return own | view.extensions.capabilities(modern=modern, foreign=foreign)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from msgspec import Raw
 
 from toolyard.core.model import Entry, Offer
-from toolyard.core.profiles import Profile
+from toolyard.core.profiles import Pairs, Profile
 from toolyard.wire import jsonrpc
 
 
@@ -19,13 +19,27 @@ class ProfileFilter:
     only: frozenset[str] = frozenset()
     """The servers a token is limited to, by alias or full name; empty for no limit."""
     separator: str = "__"
+    """The one that the names in the view have."""
+    pattern_separator: str = "__"
+    """The one that the patterns of the profile are written with."""
+
+    @property
+    def is_whole(self) -> bool:
+        """True if no profile says what may be done."""
+        return self.profile is None
+
+    @property
+    def given_names(self) -> frozenset[str]:
+        """The names that the profile gives to tools."""
+        pairs = self.profile.rename if self.profile is not None else ()
+        return frozenset(name for _, name in pairs)
 
     def shows(self, entry: Entry) -> bool:
         """Return whether anything of a server may be seen."""
         names = _names(entry)
         if self.only and self.only.isdisjoint(names):
             return False
-        return self.profile is None or self.profile.reaches(names, self.separator)
+        return self.profile is None or self.profile.reaches(names, self.pattern_separator)
 
     def offers(self, entry: Entry, kind: str) -> tuple[Offer, ...]:
         """The offers of a server that may be seen, were none withheld, in the profile's words."""
@@ -56,6 +70,12 @@ class ProfileFilter:
             return ""
         return self.profile.renamed(_names(entry), key, self._shown(entry, key))
 
+    def environment(self, entry: Entry) -> tuple[str, Pairs]:
+        """The variables that the programs of a server get, and the profile that has them."""
+        if self.profile is None:
+            return "", ()
+        return self.profile.name, self.profile.environment
+
     def _worded(self, entry: Entry, offer: Offer) -> Offer:
         if self.profile is None or not self.profile.describe:
             return offer
@@ -69,7 +89,60 @@ class ProfileFilter:
 
     def _shown(self, entry: Entry, key: str) -> str:
         """The name that it would have without a profile, as people write it into one."""
-        return f"{entry.alias}{self.separator}{key}"
+        return f"{entry.alias}{self.pattern_separator}{key}"
+
+
+@dataclass(frozen=True, slots=True)
+class UnionFilter:
+    """Several filters at once: what any of them shows is shown, as the first of them shows it."""
+
+    filters: tuple[ProfileFilter, ...]
+    separator: str = "__"
+    is_whole: bool = False
+
+    @property
+    def given_names(self) -> frozenset[str]:
+        """The names that any of the profiles gives to tools."""
+        return frozenset().union(*(part.given_names for part in self.filters))
+
+    def shows(self, entry: Entry) -> bool:
+        """Return whether anything of a server may be seen."""
+        return any(part.shows(entry) for part in self.filters)
+
+    def offers(self, entry: Entry, kind: str) -> tuple[Offer, ...]:
+        """The offers of a server that may be seen, were none withheld, in the server's order."""
+        shown: dict[str, Offer] = {}
+        for part in self._parts_for(entry):
+            for offer in part.offers(entry, kind):
+                shown.setdefault(offer.key, offer)
+        offers: tuple[Offer, ...] = getattr(entry.offers, kind)
+        return tuple(shown[offer.key] for offer in offers if offer.key in shown)
+
+    def admits(self, entry: Entry, key: str, *, named: bool = False) -> bool:
+        """Return whether one offer of a server that is shown may be seen."""
+        return any(part.admits(entry, key, named=named) for part in self._parts_for(entry))
+
+    def pins(self, entry: Entry, key: str) -> bool:
+        """Return whether a profile that shows a tool lists it in any case."""
+        return any(part.pins(entry, key) for part in self._parts_with(entry, key))
+
+    def renamed(self, entry: Entry, key: str) -> str:
+        """The name that the first profile which shows a tool gives it; empty if it gives none."""
+        return next((part.renamed(entry, key) for part in self._parts_with(entry, key)), "")
+
+    def environment(self, entry: Entry) -> tuple[str, Pairs]:
+        """The variables of the first profile that shows a server, and its name."""
+        return next((part.environment(entry) for part in self._parts_for(entry)), ("", ()))
+
+    def _parts_for(self, entry: Entry) -> list[ProfileFilter]:
+        return [part for part in self.filters if part.shows(entry)]
+
+    def _parts_with(self, entry: Entry, key: str) -> list[ProfileFilter]:
+        return [part for part in self._parts_for(entry) if part.admits(entry, key, named=True)]
+
+
+ViewFilter = ProfileFilter | UnionFilter
+"""The judge of what is in a view."""
 
 
 def _names(entry: Entry) -> tuple[str, str]:

@@ -10,7 +10,7 @@ from toolyard.core.search import Index, check_query
 from toolyard.links.owner import Apart
 from toolyard.relay.addressing import Addressing
 from toolyard.relay.extensions import Extensions, is_foreign
-from toolyard.relay.profile_filter import ProfileFilter
+from toolyard.relay.profile_filter import ViewFilter
 from toolyard.relay.routes import NO_OFFER, Listing, Made, Route
 from toolyard.relay.uris import Spread, Template
 from toolyard.relay.view_key import ViewKey
@@ -26,7 +26,7 @@ class View:
         self,
         revision: int,
         key: ViewKey,
-        profile_filter: ProfileFilter,
+        profile_filter: ViewFilter,
         addressing: Addressing,
         expose: str,
     ) -> None:
@@ -131,7 +131,7 @@ class View:
 
     def route_method(self, method: str) -> Route | None:
         """The one server that a method unknown to the hub can be meant for, if there is one."""
-        if not is_foreign(method) or self.filter.profile is not None:
+        if not is_foreign(method) or not self.filter.is_whole:
             return None  # a profile says all that may be done, and knows nothing of this
         alias = self.key.server or self.extensions.owner(method)
         return self.route_to(alias) if alias in self.entries else None

@@ -12,6 +12,8 @@ class ViewKey:
     """Everything that tells one view of a picture from another."""
 
     separator: str = "__"
+    pattern_separator: str | None = None
+    """The separator of names in profiles, if not the same; the view of one server has none."""
     expose: str = "all"
     """`all`, or `search`: only the hub's own tools and those that are always listed."""
     always_listed: frozenset[str] = frozenset()
@@ -28,6 +30,8 @@ class ViewKey:
     """The executor that agent runs on."""
     only: frozenset[str] = frozenset()
     """The servers a client is limited to, by alias or full name; empty for no limit."""
+    admitted: tuple[str, ...] | None = None
+    """The profiles of which a member sees what any of them shows; None for no such limit."""
     longest: int = LONGEST
     """Characters of a tool's name."""
     most: int = 0
@@ -47,4 +51,4 @@ class ViewKey:
     @property
     def is_limited(self) -> bool:
         """True if a client sees less than the whole yard."""
-        return bool(self.profile or self.only or self.agent)
+        return bool(self.profile or self.only or self.agent or self.admitted is not None)

@@ -16,13 +16,13 @@ from toolyard.core.addresses import pages, wrap
 from toolyard.core.model import Command, Entry, Offer, ServerId, Snapshot
 from toolyard.core.names import exposed_names
 from toolyard.core.plans import Plan
-from toolyard.core.profiles import unknown_profile
+from toolyard.core.profiles import Profile, unknown_profile
 from toolyard.core.roster import asking_of
 from toolyard.core.shapes import shaped
 from toolyard.links.owner import Apart, set_apart
 from toolyard.relay.addressing import Addressing
 from toolyard.relay.offers import OwnOffers
-from toolyard.relay.profile_filter import ProfileFilter
+from toolyard.relay.profile_filter import ProfileFilter, UnionFilter, ViewFilter
 from toolyard.relay.routes import Item, Listing, Made, Route
 from toolyard.relay.uris import Template
 from toolyard.relay.view import KINDS, View
@@ -57,9 +57,8 @@ def make_view(
     taken: dict[str, set[str]] = {kind: set() for kind in KINDS}
     if view.has_own_tools:
         _add_own(view, own, listed, taken)
-    if view.filter.profile is not None:
-        # Kept free for those who were given these names.
-        taken["tools"].update(name for _, name in view.filter.profile.rename)
+    # Kept free for those who were given these names.
+    taken["tools"].update(view.filter.given_names)
     for entry in sorted(_shown(view, snapshot, plans), key=lambda e: e.alias):
         if not entry.server.enabled or view_key.server not in ("", entry.alias):
             continue
@@ -90,15 +89,37 @@ def _begin(snapshot: Snapshot, view_key: ViewKey) -> View:
     profile = snapshot.profiles.get(view_key.profile) if view_key.profile else None
     if view_key.profile and profile is None:
         raise unknown_profile(view_key.profile, snapshot.profiles)
-    separator = profile.separator if profile is not None else None
-    if separator is None or view_key.server:
-        separator = view_key.separator
+    judge = _make_filter(snapshot, view_key, profile)
+    if isinstance(judge, ProfileFilter):
+        profile = judge.profile
     return View(
         snapshot.revision,
         view_key,
-        ProfileFilter(profile, view_key.only, separator),
-        Addressing(snapshot.owners, bool(view_key.server), separator),
+        judge,
+        Addressing(snapshot.owners, bool(view_key.server), judge.separator),
         (profile.expose if profile is not None else "") or view_key.expose,
+    )
+
+
+def _make_filter(snapshot: Snapshot, view_key: ViewKey, profile: Profile | None) -> ViewFilter:
+    """The judge of a view: the profile that was asked for, or all that a member is admitted to."""
+    if profile is not None or view_key.admitted is None:
+        return _filter_by(profile, view_key)
+    names = view_key.admitted
+    profiles = [snapshot.profiles[name] for name in names if name in snapshot.profiles]
+    if len(profiles) == 1:
+        return _filter_by(profiles[0], view_key)
+    return UnionFilter(
+        tuple(_filter_by(admitted, view_key) for admitted in profiles), view_key.separator
+    )
+
+
+def _filter_by(profile: Profile | None, view_key: ViewKey) -> ProfileFilter:
+    own = profile.separator if profile is not None else None
+    separator = view_key.separator if own is None or view_key.server else own
+    written = own if own is not None else view_key.pattern_separator
+    return ProfileFilter(
+        profile, view_key.only, separator, separator if written is None else written
     )
 
 
@@ -148,18 +169,18 @@ def _set_apart_for_folders(view: View, snapshot: Snapshot) -> None:
 
 def _set_apart_for_profile(view: View, entry: Entry) -> None:
     """A program that a profile has variables for runs for its clients alone."""
-    profile, apart = view.filter.profile, view.apart.get(entry.alias)
+    (profile, variables), apart = view.filter.environment(entry), view.apart.get(entry.alias)
     endpoint = apart.endpoint if apart is not None else entry.server.endpoint
-    if profile is None or not profile.environment or not isinstance(endpoint, Command):
+    if not variables or not isinstance(endpoint, Command):
         return
-    env = {**dict(endpoint.env), **dict(profile.environment)}
+    env = {**dict(endpoint.env), **dict(variables)}
     view.apart[entry.alias] = set_apart(
         entry.server.id,
         replace(endpoint, env=tuple(env.items())),
         apart.agent if apart is not None else "",
         per_session=apart is not None and apart.per_session,
         place=apart.place if apart is not None else "",
-        profile=profile.name,
+        profile=profile,
     )
 
 

@@ -14,6 +14,7 @@ from typing import Final, Protocol, cast
 
 import httptools
 
+from toolyard.core.caller import TurnedAway
 from toolyard.doors.http.address import here
 from toolyard.doors.http.reply import HttpReply, Pairs, Request, header_lines
 from toolyard.doors.http.unread import UNREAD_BYTES, Unread
@@ -45,11 +46,11 @@ class ConnectionHandler(Protocol):
     unread: Unread
     """Counts what clients have not read."""
 
-    def refusal(self, connection: InboundConnection, request: Request) -> tuple[int, str] | None:
+    def refusal(self, connection: InboundConnection, request: Request) -> TurnedAway | None:
         """Judge a request by its head; return status and reason if it may not pass."""
         ...
 
-    def refuse(self, reply: HttpReply, status: int, text: str) -> None:
+    def refuse(self, reply: HttpReply, refused: TurnedAway) -> None:
         """Turn a request away."""
         ...
 
@@ -88,7 +89,7 @@ class InboundConnection(asyncio.Protocol):
         """True from the first byte of a request to its last."""
         self._body: bytes | bytearray = b""
         self._body_end = inf
-        self._refused: tuple[int, str] | None = None
+        self._refused: TurnedAway | None = None
         """The last answer of this connection; nothing after it is read."""
         self._unread = inf
         self._writable: asyncio.Event | None = None
@@ -224,7 +225,7 @@ class InboundConnection(asyncio.Protocol):
         request = self._request = self._read_head()
         refused = self._refused_for(request)
         if refused is not None:
-            self._refuse(*refused)
+            self._turn_away(refused)
             return
         self._body_end = self._loop.time() + BODY_SECONDS
         self._patience(BODY_IDLE_SECONDS)
@@ -306,15 +307,15 @@ class InboundConnection(asyncio.Protocol):
             request.authority = self._url.partition(b"//")[2].partition(b"/")[0].lower()
         return request
 
-    def _refused_for(self, request: Request) -> tuple[int, str] | None:
+    def _refused_for(self, request: Request) -> TurnedAway | None:
         if not request.path:
-            return 400, "the target cannot be read"
+            return TurnedAway(400, "the target cannot be read")
         refused = self._handler.refusal(self, request)
         if refused is not None:
             return refused
         for name, value in request.headers:
             if name == b"content-length" and int(value) > self._handler.limit:
-                return 413, f"the body is larger than {self._handler.limit} bytes"
+                return TurnedAway(413, f"the body is larger than {self._handler.limit} bytes")
             if name == b"expect" and value.lower() == b"100-continue" and self._reply is None:
                 self.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         return None
@@ -333,10 +334,14 @@ class InboundConnection(asyncio.Protocol):
             self._refuse(431, f"the head is larger than {HEADER_BYTES} bytes")
 
     def _refuse(self, status: int, text: str) -> None:
+        """Turn away what cannot be read, or is too large."""
+        self._turn_away(TurnedAway(status, text))
+
+    def _turn_away(self, refused: TurnedAway) -> None:
         """Turn a request away, after the answers that are owed; nothing that follows is read."""
         if self._refused is not None or self._transport.is_closing():
             return
-        self._refused = (status, text)
+        self._refused = refused
         self._deadline = inf
         if self._reply is None:
             self._part()
@@ -344,7 +349,7 @@ class InboundConnection(asyncio.Protocol):
     def _part(self) -> None:
         """Say why no more is read, and hang up."""
         self._reply = HttpReply(self, keep=False)
-        self._handler.refuse(self._reply, *cast("tuple[int, str]", self._refused))
+        self._handler.refuse(self._reply, cast("TurnedAway", self._refused))
 
     def _close(self) -> None:
         """Hang up once the client has read what was written, but do not wait for ever."""

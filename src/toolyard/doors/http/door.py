@@ -74,7 +74,7 @@ class HttpDoor:
         Raises:
             UnknownNameError: There is no such path, profile, agent or server.
         """
-        if path == MCP and not caller.is_agent:
+        if path == MCP and caller.is_owner:
             return None
         revision = self._board.snapshot.revision
         if revision != self._shown_at or len(self._shown) > self._most_shown:
@@ -92,14 +92,14 @@ class HttpDoor:
         views = self._relay.views
         usual = views.usual_key
         shown = narrowed(usual, scope, self._board.snapshot, views.resolve)
-        shown = replace(shown, only=caller.servers)
+        shown = replace(shown, only=caller.servers, admitted=caller.admitted)
         return shown if shown != usual else None
 
-    def dismiss(self, caller: Caller) -> None:
-        """A token is worthless from now on: what was opened with it ends."""
-        self._sessions.dismiss(caller)
-        for request, listening in list(self._listeners.items()):
-            if listening == caller:
+    def dismiss(self, is_gone: Callable[[Caller], bool]) -> None:
+        """Some callers are not let in from now on: what they opened ends."""
+        self._sessions.dismiss(is_gone)
+        for request, caller in list(self._listeners.items()):
+            if is_gone(caller):
                 request.abandon()
 
     def end_elsewhere(self, session: bytes) -> None:

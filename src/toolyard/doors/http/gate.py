@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Callable, Iterable
-from typing import Final
+from typing import Final, Protocol
 
-from toolyard.core.caller import Caller
+from toolyard.core.caller import Caller, TurnedAway
 from toolyard.doors.http.address import bracketed
 from toolyard.doors.http.path_scope import LOCAL, WHOLE, read_scope
 
 Pairs = list[tuple[bytes, bytes]]
-Refusal = tuple[int, str]
 
 NAMES: Final = ("127.0.0.1", "localhost", "[::1]")
 LOGGED_IN: Final = "/login/callback"
@@ -30,6 +29,8 @@ API: Final = "/api/v1/"
 """The paths that the key of a page opens; it opens no others."""
 ANNOUNCED: Final = "/api/v1/announced"
 """The path that a token for discovery opens."""
+WELL_KNOWN: Final = "/.well-known/"
+"""The paths at which clients learn how people log in, if they do."""
 SCHEMES: Final = ("http", "https")
 _SCHEME: Final = b"Bearer "
 
@@ -37,6 +38,26 @@ _SCHEME: Final = b"Bearer "
 CONTROL: Final = Caller("control")
 PAGE: Final = Caller("page")
 NOBODY: Final = Caller("")
+UNPROVEN: Final = Caller("unproven")
+"""Somebody whose token can be judged only after its issuer was asked."""
+_JWT: Final = b"eyJ"
+"""The beginning of every signed token: a brace and a quote in base64."""
+
+
+class People(Protocol):
+    """The people who come in by their own name."""
+
+    def recognise(self, token: bytes, path: str) -> Caller | TurnedAway | None:
+        """Return whom a token lets in at a path; None if the issuer has to be asked first."""
+        ...
+
+    async def learn(self) -> None:
+        """Ask the issuer, unless that was done a moment ago."""
+        ...
+
+    def challenge(self, path: str) -> str:
+        """Return the challenge for whoever brings no token, or none that is known."""
+        ...
 
 
 class Gate:
@@ -52,11 +73,14 @@ class Gate:
         is_page: Callable[[bytes], bool] = lambda _key: False,
         find_agent: Callable[[bytes], Caller | None] = lambda _token: None,
         is_reached_as: Callable[[str], bool] = lambda _host: False,
+        people: People | None = None,
     ) -> None:
         """Let in who comes to `host` and `port`, to one of `hosts`, or by a way that was opened.
 
-        `is_reached_as` tells whether a host and port, in lower case, are such a way.
+        `is_reached_as` tells whether a host and port, in lower case, are such a way; `people` are
+        let in by their own name.
         """
+        self.people = people
         self._bearer = _SCHEME + token.encode()
         self._find_agent = find_agent
         self._is_page = is_page
@@ -70,7 +94,7 @@ class Gate:
 
     def judge(
         self, path: str, headers: Pairs, authority: bytes = b"", arrived_at: bytes = b""
-    ) -> Caller | Refusal:
+    ) -> Caller | TurnedAway:
         """Identify the caller of a request; return status and reason if it may not pass.
 
         Args:
@@ -91,12 +115,11 @@ class Gate:
                 foreign = foreign or not self._is_own_origin(value, arrived_at)
         own = hosts == 1 and self._is_own(host, arrived_at)
         if not own or (authority and not self._is_own(authority, arrived_at)):
-            return (
-                421,
-                "this address is not one of the hub's; use the one that toolyard status shows",
+            return TurnedAway(
+                421, "this address is not one of the hub's; use the one that toolyard status shows"
             )
         if foreign:
-            return 403, "requests from this origin are not allowed"
+            return TurnedAway(403, "requests from this origin are not allowed")
         if hmac.compare_digest(bearer, self._bearer):
             return CONTROL
         return self._identify(path, bearer)
@@ -112,17 +135,23 @@ class Gate:
         scheme, _, authority = origin.partition(b"://")
         return authority == arrived_at != b"" and scheme in (b"http", b"https")
 
-    def _identify(self, path: str, bearer: bytes) -> Caller | Refusal:
+    def _identify(self, path: str, bearer: bytes) -> Caller | TurnedAway:
         """Identify a caller without the hub's own token."""
-        if is_open(path):
+        if is_open(path) or (self.people is not None and path.startswith(WELL_KNOWN)):
             return NOBODY
         token = bearer[len(_SCHEME) :] if bearer.startswith(_SCHEME) else b""
         if token and path.startswith(API) and self._is_page(token):
             return PAGE
+        if self.people is not None and token.startswith(_JWT):
+            judged = self.people.recognise(token, path)
+            if isinstance(judged, Caller):
+                return _admit_member(judged, path)
+            return UNPROVEN if judged is None else judged
         agent = self._find_agent(token) if token else None
         if agent is not None:
             return _admit(agent, path)
-        return 401, "a valid token is needed: Authorization: Bearer <token>"
+        challenge = self.people.challenge(path) if self.people is not None else "Bearer"
+        return TurnedAway(401, "a valid token is needed: Authorization: Bearer <token>", challenge)
 
 
 def is_open(path: str) -> bool:
@@ -130,20 +159,35 @@ def is_open(path: str) -> bool:
     return path in OPEN_PATHS or path == SHELL or path.startswith(f"{SHELL}/")
 
 
-def _admit(caller: Caller, path: str) -> Caller | Refusal:
+def _admit(caller: Caller, path: str) -> Caller | TurnedAway:
     """An agent's token opens the MCP door and no other, and there what it is for alone."""
+    text = _beyond(caller, path)
+    return TurnedAway(403, text) if text else caller
+
+
+def _beyond(caller: Caller, path: str) -> str:
+    """Say why a path is not for an agent's token; empty if it is."""
     if caller.discovers:
-        is_list = path == ANNOUNCED
-        return caller if is_list else (403, f"this token opens {ANNOUNCED} alone")
+        return "" if path == ANNOUNCED else f"this token opens {ANNOUNCED} alone"
     scope = read_scope(path)
     if scope is None:
-        return 403, "the token of an agent opens the MCP door alone; this needs the hub's own token"
+        return "the token of an agent opens the MCP door alone; this needs the hub's own token"
     if caller.agent and scope.agent != caller.agent and scope != WHOLE:
-        return 403, f"this token is for the agent {caller.agent!r} alone"
+        return f"this token is for the agent {caller.agent!r} alone"
     if caller.executor and scope != WHOLE and (scope.executor or LOCAL) != caller.executor:
-        return 403, f"this token is for a run at the executor {caller.executor!r} alone"
+        return f"this token is for a run at the executor {caller.executor!r} alone"
     if caller.profile and scope != WHOLE and scope.profile != caller.profile:
-        return 403, f"this token is for the profile {caller.profile!r} alone"
+        return f"this token is for the profile {caller.profile!r} alone"
     if caller.servers and scope.agent:
-        return 403, "this token is for some servers alone, whatever agents are given"
+        return "this token is for some servers alone, whatever agents are given"
+    return ""
+
+
+def _admit_member(caller: Caller, path: str) -> Caller | TurnedAway:
+    """A member uses the profiles they are admitted to; where agents go, their lists decide."""
+    scope = read_scope(path)
+    if scope is not None and scope.agent:
+        return TurnedAway(403, "members come in at /mcp, /mcp/p/PROFILE and /mcp/s/SERVER")
+    if scope is not None and scope.profile and scope.profile not in (caller.admitted or ()):
+        return TurnedAway(403, f"you are not admitted to the profile {scope.profile[:80]!r}")
     return caller

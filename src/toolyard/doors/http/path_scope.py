@@ -68,7 +68,7 @@ def narrowed(usual: ViewKey, scope: PathScope, snapshot: Snapshot, resolve: Reso
     elif scope.server and scope.server not in _aliases(snapshot):
         raise UnknownNameError(f"unknown server {scope.server[:80]!r}", "see: toolyard list")
     if scope.server:
-        shown = replace(shown, server=scope.server, separator="")
+        shown = replace(shown, server=scope.server, separator="", pattern_separator=usual.separator)
     return shown
 
 

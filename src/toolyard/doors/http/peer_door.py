@@ -9,6 +9,7 @@ import asyncio
 import socket
 from typing import Final
 
+from toolyard.core.caller import TurnedAway
 from toolyard.doors.http.accepting import Acceptor
 from toolyard.doors.http.connection import InboundConnection
 from toolyard.doors.http.reply import HttpReply, HttpResponder, Request
@@ -62,28 +63,28 @@ class PeerDoor:
 
     # The rules of a connection.
 
-    def refusal(self, connection: InboundConnection, request: Request) -> tuple[int, str] | None:
+    def refusal(self, connection: InboundConnection, request: Request) -> TurnedAway | None:
         """Turn away whoever has no pass, before anything of the body is read."""
         if self._passes.open(_pass_of(request)) is None:
-            return 401, "a pass of this fleet is needed"
+            return TurnedAway(401, "a pass of this fleet is needed")
         connection.is_known = True
         self._strangers.pop(connection, None)
         return None
 
-    def refuse(self, reply: HttpReply, status: int, text: str) -> None:
+    def refuse(self, reply: HttpReply, refused: TurnedAway) -> None:
         """Say why."""
-        reply.respond(status, text.encode(), _TEXT)
+        reply.respond(refused.status, refused.text.encode(), _TEXT)
 
     def serve(self, request: Request, reply: HttpReply) -> None:
         """Take in what another replica passes on."""
         if not self._passes.use(_pass_of(request), request.body):
-            self.refuse(reply, 401, "this pass was used, or is for another body")
+            self.refuse(reply, TurnedAway(401, "this pass was used, or is for another body"))
             return
         serve = {REQUEST: self._request, ANSWER: self._answer, NOTICE: self._notice}
         try:
             serve[request.path](read_passed(request.body), reply)
         except (KeyError, EnvelopeError, *jsonrpc.MalformedError):
-            self.refuse(reply, 400, "this is nothing that a replica passes on")
+            self.refuse(reply, TurnedAway(400, "this is nothing that a replica passes on"))
 
     def opened(self, connection: InboundConnection) -> None:
         """Keep a connection; where there is no room, the oldest of a stranger ends for it."""

@@ -10,6 +10,7 @@ import socket
 from collections.abc import Callable
 from typing import Final
 
+from toolyard.core.caller import TurnedAway
 from toolyard.doors.http.accepting import Acceptor
 from toolyard.doors.http.connection import InboundConnection
 from toolyard.doors.http.reply import JSON, HttpReply, Request
@@ -59,13 +60,13 @@ class ProbeDoor:
 
     # The rules of a connection.
 
-    def refusal(self, connection: InboundConnection, request: Request) -> tuple[int, str] | None:
+    def refusal(self, connection: InboundConnection, request: Request) -> TurnedAway | None:
         """Refuse whatever comes with a body."""
         return unwanted_body(request)
 
-    def refuse(self, reply: HttpReply, status: int, text: str) -> None:
+    def refuse(self, reply: HttpReply, refused: TurnedAway) -> None:
         """Say why."""
-        reply.respond(status, text.encode(), _TEXT)
+        reply.respond(refused.status, refused.text.encode(), _TEXT)
 
     def serve(self, request: Request, reply: HttpReply) -> None:
         """Answer a question."""

@@ -52,6 +52,8 @@ class Request:
     body: bytes = b""
     caller: Caller = NOBODY
     """The caller, as the gate has found."""
+    arrived_at: bytes = b""
+    """The host and port that the client has connected to, if it has to be judged again."""
 
 
 class ResponseWriter(Protocol):

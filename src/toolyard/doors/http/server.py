@@ -7,12 +7,12 @@ import socket
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from toolyard.core.caller import Caller
+from toolyard.core.caller import Caller, TurnedAway
 from toolyard.doors.http.accepting import WAITING, Acceptor
 from toolyard.doors.http.asgi import serve_app
 from toolyard.doors.http.connection import InboundConnection
 from toolyard.doors.http.door import HttpDoor
-from toolyard.doors.http.gate import NOBODY, Gate
+from toolyard.doors.http.gate import NOBODY, UNPROVEN, Gate
 from toolyard.doors.http.path_scope import BELOW, MCP
 from toolyard.doors.http.reply import HttpReply, Request
 from toolyard.doors.http.tls import TlsFiles
@@ -27,6 +27,8 @@ DRAIN_SECONDS: Final = 8.0
 """The time that calls under way have when the hub stops; servers need theirs after it."""
 PARTING_SECONDS: Final = 0.5
 """The time that the last words to a client may take."""
+UNPROVEN_BYTES: Final = 64 << 10
+"""The largest body that is kept while the issuer of a token is asked for its keys."""
 _PROBLEM: Final = b"content-type: application/problem+json\r\n"
 
 
@@ -113,29 +115,55 @@ class HttpServer:
 
     # The rules of a connection.
 
-    def refusal(self, connection: InboundConnection, request: Request) -> tuple[int, str] | None:
+    def refusal(self, connection: InboundConnection, request: Request) -> TurnedAway | None:
         """Turn away whoever may not pass the gate, or has no room."""
         if len(self._connections) > self._most:
-            return 503, f"more than {self._most} connections are open"
+            return TurnedAway(503, f"more than {self._most} connections are open")
         judged = self._gate.judge(request.path, request.headers, request.authority, connection.here)
         if not isinstance(judged, Caller):
             return judged
         if judged is NOBODY:
             return unwanted_body(request)
+        if judged is UNPROVEN:
+            request.caller, request.arrived_at = judged, connection.here
+            return large_body(request)
         if not connection.is_known:
             connection.is_known = True
             self._strangers.pop(connection, None)
         request.caller = judged
         return None
 
-    def refuse(self, reply: HttpReply, status: int, text: str) -> None:
+    def refuse(self, reply: HttpReply, refused: TurnedAway) -> None:
         """Say why, in a form that people and programs read."""
+        status, text, challenge = refused
         body = {"title": text, "status": status, "detail": text, "hint": ""}
-        challenge = b"www-authenticate: Bearer\r\n" if status == 401 else b""
-        reply.respond(status, jsonrpc.encode(body), _PROBLEM + challenge)
+        lines = _PROBLEM
+        if challenge:
+            lines += b"www-authenticate: %b\r\n" % challenge.encode("ascii")
+        reply.respond(status, jsonrpc.encode(body), lines)
 
     def serve(self, request: Request, reply: HttpReply) -> None:
         """Take a request to its door."""
+        if request.caller is UNPROVEN:
+            self._tasks.start(self._prove(request, reply))
+        else:
+            self._serve(request, reply)
+
+    async def _prove(self, request: Request, reply: HttpReply) -> None:
+        """Serve a request once the issuer of its token has told its keys."""
+        if self._gate.people is not None:
+            await self._gate.people.learn()
+        path, head = request.path, request.headers
+        judged = self._gate.judge(path, head, request.authority, request.arrived_at)
+        if judged is UNPROVEN:
+            judged = TurnedAway(503, "the login service does not answer; try again in a minute")
+        if isinstance(judged, TurnedAway):
+            self.refuse(reply, judged)
+        else:
+            request.caller = judged
+            self._serve(request, reply)
+
+    def _serve(self, request: Request, reply: HttpReply) -> None:
         if request.path == MCP or request.path.startswith(BELOW):
             self._mcp.serve(request, reply)
         else:
@@ -171,11 +199,20 @@ class HttpServer:
         self._idle.set()
 
 
-def unwanted_body(request: Request) -> tuple[int, str] | None:
+def unwanted_body(request: Request) -> TurnedAway | None:
     """Refuse what a caller without a token wants to send: nothing that is open takes any of it."""
     for name, value in request.headers:
         if name == b"transfer-encoding" or (name == b"content-length" and value != b"0"):
-            return 413, "no body is taken here without a token"
+            return TurnedAway(413, "no body is taken here without a token")
+    return None
+
+
+def large_body(request: Request) -> TurnedAway | None:
+    """Refuse to keep much for a caller whose token is not proven yet."""
+    for name, value in request.headers:
+        is_large = name == b"content-length" and int(value) > UNPROVEN_BYTES
+        if is_large or name == b"transfer-encoding":
+            return TurnedAway(503, "the token is not known yet; send this again in a moment")
     return None
 
 

@@ -134,7 +134,8 @@ def _owner(caller: Caller, path: str) -> str:
     """Return what an id is sealed for: a caller with these limits, at this path."""
     scope = read_scope(path) or WHOLE
     limits = (sorted(caller.servers), caller.profile, caller.agent, caller.executor)
-    return jsonrpc.encode((caller.account, *limits, scope)).decode()
+    admitted = () if caller.admitted is None else (caller.admitted,)
+    return jsonrpc.encode((caller.account, *limits, *admitted, scope)).decode()
 
 
 def _digest(id_: bytes) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Final
 
 from toolyard.core.caller import Caller
@@ -15,7 +16,7 @@ from toolyard.relay.view_key import ViewKey
 UNHEARD: Final = 64
 """Messages kept for a client that has not opened its listening stream yet."""
 SHARE: Final = 4
-"""One token of an agent may have this part of all sessions: a quarter."""
+"""One member, or one token of an agent, may have this part of all sessions: a quarter."""
 RESERVE: Final = 10
 """And this part, a tenth, is for the hub's own token alone."""
 SWEEP_SECONDS: Final = 60.0
@@ -141,7 +142,7 @@ class HttpSessions:
         Nobody's session ends for somebody else's: an agent that opens many is held to a share.
         """
         share = total = self._limit
-        if caller.is_agent:
+        if not caller.is_owner:
             share, total = max(1, total // SHARE), total - total // RESERVE
         own = [client for client in self._sessions.values() if client.caller == caller]
         if len(own) < share and len(self._sessions) < total:
@@ -175,10 +176,10 @@ class HttpSessions:
         for id_ in list(self._sessions):
             self.end(id_)
 
-    def dismiss(self, caller: Caller) -> None:
-        """A token is worthless from now on: its sessions end."""
+    def dismiss(self, is_gone: Callable[[Caller], bool]) -> None:
+        """Some callers are not let in from now on: their sessions end."""
         for client in list(self._sessions.values()):
-            if client.caller == caller:
+            if is_gone(client.caller):
                 self.delete(client)
 
     def end_streams(self) -> None:

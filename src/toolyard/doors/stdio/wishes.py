@@ -69,7 +69,8 @@ class Wishes:
         if self.app:
             wished = replace(wished, app=self.app)
         elif self.server:
-            wished = replace(wished, server=self.server, separator="")
+            written = wished.separator
+            wished = replace(wished, server=self.server, separator="", pattern_separator=written)
         if self.cwd:
             wished = replace(wished, folders=_projects(self.cwd))
         if self.profile:

@@ -1,0 +1,197 @@
+"""`member`: the people who log in, and the profiles that their groups get."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from toolyard.console.context import CliContext, json_option
+
+if TYPE_CHECKING:
+    from toolyard.features.members.operations import AdmissionRow, MemberRow
+
+TITLES = ("member", "role", "groups", "profiles", "last used")
+ADMISSION_TITLES = ("group", "profiles")
+
+
+@click.group("member")
+@json_option
+def member_command() -> None:
+    """Manage the people who log in, and what their groups may use.
+
+    People log in with the issuer in TOOLYARD_ISSUER. Whoever is in a group with an admission
+    becomes a member with their first call, and sees the profiles of that admission.
+    """
+
+
+@member_command.command("list")
+@json_option
+@click.pass_obj
+def list_command(context: CliContext) -> None:
+    """List the members."""
+    from toolyard.features.members.operations import list_members
+    from toolyard.operation import NoInput
+
+    members = context.run(list_members, NoInput())
+    context.terminal.answer(members, lambda: _show(context, members.members))
+
+
+@member_command.command("show")
+@click.argument("name")
+@json_option
+@click.pass_obj
+def show_command(context: CliContext, name: str) -> None:
+    """Show a member.
+
+    NAME is an email address, a subject, or a key as `toolyard member list --json` gives it.
+    """
+    from toolyard.features.members.operations import MemberName, get_member
+
+    row = context.run(get_member, MemberName(name))
+    context.terminal.answer(row, lambda: _describe(context, row))
+
+
+@member_command.command("set")
+@click.argument("name")
+@click.option("--role", type=click.Choice(["keeper", "member"]), help="Keepers may order.")
+@click.option("--disable/--enable", default=None, help="Let them in no longer, or again.")
+@json_option
+@click.pass_obj
+def set_command(context: CliContext, name: str, role: str | None, disable: bool | None) -> None:
+    """Change the role of a member, or disable them.
+
+    What a disabled member has opened ends at once, on every replica. A keeper uses the control
+    API with a token that has the scope toolyard:order.
+
+    \b
+    toolyard member set ann@example.com --role keeper
+    toolyard member set bob@example.com --disable
+    """
+    from toolyard.features.members.operations import ChangeMember, set_member
+
+    if role is None and disable is None:
+        raise click.UsageError("say what to change: --role, --disable or --enable")
+    changes: dict[str, Any] = {} if role is None else {"role": _role(role)}
+    if disable is not None:
+        changes["disabled"] = disable
+    row = context.run(set_member, ChangeMember(name, **changes))
+    context.terminal.answer(row, lambda: _describe(context, row))
+
+
+@member_command.command("remove")
+@click.argument("name")
+@json_option
+@click.pass_obj
+def remove_command(context: CliContext, name: str) -> None:
+    """Remove a member, and end everything they have opened.
+
+    Their tokens are worthless from now on. If an admission still lets them in, they become a
+    member again with their next login; to keep somebody out, disable them.
+    """
+    from toolyard.features.members.operations import MemberName, remove_member
+
+    context.run(remove_member, MemberName(name))
+    answer = {"done": "removed", "member": name}
+    context.terminal.answer(answer, lambda: context.terminal.say(f"removed the member '{name}'"))
+
+
+@member_command.group("admission")
+@json_option
+def admission_command() -> None:
+    """Choose the profiles that groups of people get."""
+
+
+@admission_command.command("list")
+@json_option
+@click.pass_obj
+def list_admissions_command(context: CliContext) -> None:
+    """List the admissions."""
+    from toolyard.features.members.operations import list_admissions
+    from toolyard.operation import NoInput
+
+    admissions = context.run(list_admissions, NoInput())
+    context.terminal.answer(admissions, lambda: _show_admissions(context, admissions.admissions))
+
+
+@admission_command.command("set")
+@click.argument("group")
+@click.argument("profiles", nargs=-1, required=True)
+@json_option
+@click.pass_obj
+def set_admission_command(context: CliContext, group: str, profiles: tuple[str, ...]) -> None:
+    """Admit a group to profiles, in place of those it had.
+
+    GROUP is as the issuer writes it; '*' is everybody who logs in.
+
+    \b
+    toolyard member admission set developers code review
+    toolyard member admission set '*' basics
+    """
+    from toolyard.features.members.operations import PutAdmission, put_admission
+
+    row = context.run(put_admission, PutAdmission(group, list(profiles)))
+    text = f"admitted '{group}' to {', '.join(row.profiles)}"
+    context.terminal.answer(row, lambda: context.terminal.say(text))
+
+
+@admission_command.command("remove")
+@click.argument("group")
+@json_option
+@click.pass_obj
+def remove_admission_command(context: CliContext, group: str) -> None:
+    """Admit a group no longer."""
+    from toolyard.features.members.operations import GroupOrder, remove_admission
+
+    context.run(remove_admission, GroupOrder(group))
+    answer = {"done": "removed", "group": group}
+    text = f"removed the admission of '{group}'"
+    context.terminal.answer(answer, lambda: context.terminal.say(text))
+
+
+def _role(text: str) -> object:
+    from toolyard.features.members.model import Role
+
+    return Role(text)
+
+
+def _show(context: CliContext, rows: list[MemberRow]) -> None:
+    if not rows:
+        context.terminal.say("no members yet; people become members when they first log in")
+        return
+    cells = [
+        [
+            row.email or row.subject,
+            f"{row.role.value}, disabled" if row.disabled else row.role.value,
+            ", ".join(row.groups),
+            ", ".join(row.profiles) or "none",
+            row.last_used,
+        ]
+        for row in rows
+    ]
+    context.terminal.table(TITLES, cells)
+
+
+def _describe(context: CliContext, row: MemberRow) -> None:
+    pairs = {
+        "member": row.email or row.subject,
+        "name": row.name,
+        "role": row.role.value,
+        "disabled": "yes" if row.disabled else "",
+        "groups": ", ".join(row.groups),
+        "profiles": ", ".join(row.profiles) or "none",
+        "last used": row.last_used,
+        "key": row.key,
+    }
+    for title, text in pairs.items():
+        if text:
+            context.terminal.say(f"{title}: {text}")
+
+
+def _show_admissions(context: CliContext, rows: list[AdmissionRow]) -> None:
+    if not rows:
+        context.terminal.say(
+            "no admissions yet; make one with: toolyard member admission set GROUP PROFILE"
+        )
+        return
+    context.terminal.table(ADMISSION_TITLES, [[r.group, ", ".join(r.profiles)] for r in rows])

@@ -1,0 +1,224 @@
+"""Decides who a token of the issuer lets in, and tells everybody else how to get one.
+
+The way of a call costs a digest and two lookups: a token is verified once, and kept by its digest
+until it expires.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from toolyard.core.caller import Caller, TurnedAway
+from toolyard.core.model import Problem
+from toolyard.core.problems import ProblemCode
+from toolyard.features.members.directory import MemberDirectory
+from toolyard.features.members.issuer import Issuer
+from toolyard.features.members.verifying import (
+    InvalidTokenError,
+    UnknownKeyError,
+    VerifiedToken,
+    verify_token,
+)
+
+TOKENS: Final = 10_000
+"""Verified tokens that are kept; of more, the oldest are verified again."""
+ORDER_SCOPE: Final = "toolyard:order"
+"""The scope by which a keeper lets a client order, and not just use tools."""
+WELL_KNOWN: Final = "/.well-known/oauth-protected-resource"
+MCP: Final = "/mcp"
+_PLAIN_PATH: Final = re.compile(r"/mcp(/[A-Za-z0-9._~%@-]+)*")
+
+
+class ResourceMetadata(Struct, frozen=True, omit_defaults=True):
+    """What a client has to know of the hub as a protected resource (RFC 9728)."""
+
+    resource: str
+    authorization_servers: list[str]
+    bearer_methods_supported: list[str]
+    resource_name: str
+    scopes_supported: list[str] = []
+
+
+@dataclass(frozen=True, slots=True)
+class IdentityRules:
+    """What a token must have."""
+
+    resource: str
+    """The address of the hub as clients know it, without a path."""
+    audiences: frozenset[str] = frozenset()
+    """Other names of the hub in tokens."""
+    scopes: tuple[str, ...] = ()
+    """The scopes that every token must have."""
+    groups_claim: str = "groups"
+
+
+@dataclass(frozen=True, slots=True)
+class _Proven:
+    """A verified token, and the paths that it is for."""
+
+    token: VerifiedToken
+    paths: tuple[str, ...]
+    """It is good there and below; the empty one is the whole hub."""
+
+
+class Identities:
+    """The people who come in by their own name; it lives on the loop of the doors."""
+
+    def __init__(
+        self,
+        issuer: Issuer,
+        directory: MemberDirectory,
+        rules: IdentityRules,
+        clock: Callable[[], float],
+    ) -> None:
+        self.issuer = issuer
+        self.changed = asyncio.Event()
+        """Set whenever `problems` may be others."""
+        self._directory = directory
+        self._rules = rules
+        self._clock = clock
+        self._proven: dict[bytes, _Proven] = {}
+        self._complaint = ""
+        """The reason why the last token was refused that the issuer had signed."""
+        whole = {rules.resource, f"{rules.resource}/", f"{rules.resource}{MCP}"}
+        self._whole = frozenset(whole | rules.audiences)
+
+    # Coming in.
+
+    def recognise(self, token: bytes, path: str) -> Caller | TurnedAway | None:
+        """Return whom a token lets in at a path; None if the issuer has to be asked first."""
+        digest = hashlib.sha256(token).digest()
+        proven = self._proven.get(digest)
+        if proven is None or proven.token.expires <= self._clock():
+            try:
+                proven = self._prove(token, digest)
+            except UnknownKeyError as error:
+                return None if self.issuer.may_ask else self._refuse_unknown(error, path)
+            except InvalidTokenError as error:
+                return self._refuse(error, path)
+        return self._admit(proven, path)
+
+    async def learn(self) -> None:
+        """Ask the issuer for its keys, unless that was done a moment ago."""
+        before = self.issuer.trouble
+        await self.issuer.ask()
+        if self.issuer.trouble != before:
+            self.changed.set()
+
+    def _prove(self, token: bytes, digest: bytes) -> _Proven:
+        self._proven.pop(digest, None)
+        verified = verify_token(token, self.issuer, self._rules.groups_claim, self._clock())
+        paths = tuple(self._paths(verified.audiences))
+        if not paths:
+            text = f"the token is for another service; ask for one for {self._rules.resource}{MCP}"
+            raise InvalidTokenError(text, is_signed=True)
+        if verified.has_odd_groups:
+            self._complain(f"its claim {self._rules.groups_claim!r} is no list of group names")
+        elif self._complaint:
+            self._complain("")
+        proven = self._proven[digest] = _Proven(verified, paths)
+        while len(self._proven) > TOKENS:
+            del self._proven[next(iter(self._proven))]
+        return proven
+
+    def _paths(self, audiences: Iterable[str]) -> Iterable[str]:
+        """The paths that a token is for."""
+        below = f"{self._rules.resource}{MCP}/"
+        for audience in audiences:
+            if audience in self._whole:
+                yield ""
+            elif audience.startswith(below):
+                yield audience.removeprefix(self._rules.resource).rstrip("/")
+
+    def _admit(self, proven: _Proven, path: str) -> Caller | TurnedAway:
+        token, person = proven.token, proven.token.person
+        if not any(path == top or path.startswith(f"{top}/") for top in proven.paths):
+            return TurnedAway(403, "the token is for another part of this hub")
+        is_order = path != MCP and not path.startswith(f"{MCP}/")
+        needed = (*self._rules.scopes, *((ORDER_SCOPE,) if is_order else ()))
+        caller = self._directory.recognise(person)
+        if caller is None:
+            label = person.email or person.subject
+            return TurnedAway(403, f"{label} is not admitted to this hub; ask its keeper")
+        if is_order and not self._directory.is_keeper(person.key):
+            return TurnedAway(403, "only keepers may do this; members use the MCP door")
+        if not token.scopes.issuperset(needed):
+            return self._step_up(needed, path)
+        self._directory.used(person.key)
+        return caller
+
+    # Turning away.
+
+    def challenge(self, path: str, *details: tuple[str, str]) -> str:
+        """Return the challenge of a path: where a client learns how to get a token."""
+        beside = path if _PLAIN_PATH.fullmatch(path) else ""
+        pairs = [*details, ("resource_metadata", f"{self._rules.resource}{WELL_KNOWN}{beside}")]
+        if self._rules.scopes and not any(name == "scope" for name, _ in details):
+            pairs.append(("scope", " ".join(self._rules.scopes)))
+        return "Bearer " + ", ".join(f'{name}="{_quotable(value)}"' for name, value in pairs)
+
+    def _refuse(self, error: InvalidTokenError, path: str) -> TurnedAway:
+        if error.is_signed:
+            self._complain(str(error))
+        details = ("error", "invalid_token"), ("error_description", str(error))
+        return TurnedAway(401, str(error), self.challenge(path, *details))
+
+    def _refuse_unknown(self, error: InvalidTokenError, path: str) -> TurnedAway:
+        if self.issuer.trouble:
+            return TurnedAway(503, "the login service does not answer; try again in a minute")
+        return self._refuse(error, path)
+
+    def _step_up(self, scopes: Iterable[str], path: str) -> TurnedAway:
+        words = " ".join(scopes)
+        details = ("error", "insufficient_scope"), ("scope", words)
+        text = f"the token lacks a scope; this needs: {words}"
+        return TurnedAway(403, text, self.challenge(path, *details))
+
+    def _complain(self, text: str) -> None:
+        if text != self._complaint:
+            self._complaint = text
+            self.changed.set()
+
+    # Telling.
+
+    def describe(self, path: str) -> bytes:
+        """Return the metadata of the hub, or of a path, as a protected resource."""
+        rules = self._rules
+        metadata = ResourceMetadata(
+            rules.resource + path, [self.issuer.url], ["header"], "Toolyard", list(rules.scopes)
+        )
+        return msgspec.json.encode(metadata)
+
+    async def describe_issuer(self) -> bytes:
+        """Return the metadata of the issuer; empty if they cannot be had."""
+        if not self.issuer.metadata:
+            await self.learn()
+        return self.issuer.metadata
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """The problems that a keeper should know of."""
+        url = self.issuer.url
+        problems = []
+        if self.issuer.trouble:
+            text = f"the issuer {url} cannot be asked: {self.issuer.trouble}"
+            hint = "people whose tokens are known go on until these expire; nobody new comes in"
+            problems.append(Problem(ProblemCode.ISSUER_AWAY, text, hint, url))
+        if self._complaint:
+            text = f"a token that {url} signed was refused, or not understood: {self._complaint}"
+            hint = "see TOOLYARD_AUDIENCE, TOOLYARD_GROUPS_CLAIM, and the clocks of both"
+            problems.append(Problem(ProblemCode.ISSUER_TOKENS, text, hint, url))
+        return tuple(problems)
+
+
+def _quotable(text: str) -> str:
+    """Return a text that can stand between quotes in a header."""
+    return "".join(char if " " <= char <= "~" and char not in '"\\' else "'" for char in text)

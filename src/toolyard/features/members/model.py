@@ -1,0 +1,146 @@
+"""Members and admissions: the values, and how they are written down."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from enum import StrEnum
+from typing import Annotated, Any, Final, TypeVar
+
+import msgspec
+from msgspec import Meta, Struct
+
+from toolyard.core.caller import Caller
+from toolyard.core.errors import ConfigError
+from toolyard.features.profiles.model import NAME as PROFILE_NAME
+
+EVERYBODY: Final = "*"
+"""The group that everybody is in who logs in."""
+GROUPS: Final = 500
+"""Groups of one member; more are not looked at."""
+LONGEST: Final = 255
+"""Characters of a subject, a group, a name or an email address."""
+Value = TypeVar("Value", bound=Struct)
+
+
+class Role(StrEnum):
+    """The right of a member: a keeper may order, a member may use."""
+
+    KEEPER = "keeper"
+    MEMBER = "member"
+
+
+class Member(Struct, frozen=True, omit_defaults=True):
+    """A person whom an issuer knows by a subject; email, name and groups are as it told last."""
+
+    issuer: str
+    subject: str
+    email: str = ""
+    name: str = ""
+    groups: tuple[str, ...] = ()
+    role: Role = Role.MEMBER
+    disabled: bool = False
+    issued_at: float = 0.0
+    """The time of the newest token that was seen: what an older one says counts no more."""
+    used_at: float = 0.0
+    """The time they last came in, to the hour."""
+    removed_at: float = 0.0
+    """The time they were removed, if they were: no token that is older lets them in again."""
+
+    @property
+    def key(self) -> str:
+        """The key of the member: an issuer's address has no `#`."""
+        return f"{self.issuer}#{self.subject}"
+
+    @property
+    def label(self) -> str:
+        """The name for people; no token of an agent can be named so."""
+        return self.email if "@" in self.email else f"member {self.subject}"
+
+
+class Admission(Struct, frozen=True, omit_defaults=True):
+    """A group, and the profiles that it gets."""
+
+    group: str
+    profiles: tuple[str, ...]
+
+
+class Person(Struct, frozen=True):
+    """A person as a verified token describes them."""
+
+    issuer: str
+    subject: str
+    issued_at: float
+    email: str = ""
+    name: str = ""
+    groups: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """The key of the member that they are, or would be."""
+        return f"{self.issuer}#{self.subject}"
+
+    def outdates(self, member: Member) -> bool:
+        """Tell whether what the token says is newer than what is known."""
+        return self.issued_at > max(member.issued_at, member.removed_at)
+
+    def update(self, member: Member | None) -> Member:
+        """Return the member as the token tells; who was removed begins anew."""
+        if member is None or member.removed_at:
+            member = Member(self.issuer, self.subject)
+        return msgspec.structs.replace(
+            member,
+            email=self.email or member.email,
+            name=self.name or member.name,
+            groups=self.groups,
+            issued_at=self.issued_at,
+        )
+
+
+def admitted_profiles(groups: Collection[str], admissions: Iterable[Admission]) -> tuple[str, ...]:
+    """The profiles that somebody in these groups gets, in the order of their names."""
+    theirs = {*groups, EVERYBODY}
+    names = {name for entry in admissions if entry.group in theirs for name in entry.profiles}
+    return tuple(sorted(names))
+
+
+def caller_of(member: Member, admissions: Iterable[Admission]) -> Caller | None:
+    """The caller that a member is; None if nothing lets them in."""
+    profiles = admitted_profiles(member.groups, admissions)
+    if member.disabled or member.removed_at:
+        return None
+    if not profiles and member.role is not Role.KEEPER:
+        return None
+    return Caller(member.label, member=member.key, admitted=profiles)
+
+
+def check_admission(group: str, profiles: Iterable[str]) -> Admission:
+    """Return the admission of a group.
+
+    Raises:
+        ConfigError: It cannot be used.
+    """
+    names = tuple(dict.fromkeys(profiles))
+    if not 0 < len(group) <= LONGEST or not group.isprintable():
+        hint = f"use 1 to {LONGEST} visible characters, or '*' for everybody who logs in"
+        raise ConfigError(f"{group[:80]!r} cannot name a group", hint)
+    if not names:
+        raise ConfigError("an admission names at least one profile", "see: toolyard profile list")
+    for name in names:
+        if not PROFILE_NAME.fullmatch(name):
+            raise ConfigError(f"{name[:80]!r} cannot name a profile", "see: toolyard profile list")
+    return Admission(group, names)
+
+
+def read_fields(plain: Any, kind: type[Value]) -> Value:
+    """Make a value of plain data.
+
+    Raises:
+        ConfigError: It cannot be used.
+    """
+    try:
+        return msgspec.convert(plain, kind)
+    except msgspec.ValidationError as error:
+        raise ConfigError(str(error)) from error
+
+
+GroupName = Annotated[str, Meta(min_length=1, max_length=LONGEST)]

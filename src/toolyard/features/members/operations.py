@@ -1,0 +1,199 @@
+"""Questions and orders about members and admissions."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+from toolyard.core.profiles import unknown_profile
+from toolyard.features.members.directory import MemberDirectory
+from toolyard.features.members.model import (
+    Admission,
+    GroupName,
+    Member,
+    Role,
+    admitted_profiles,
+    check_admission,
+)
+from toolyard.features.members.store import AdmissionRecords, MemberRecords, present, readable
+from toolyard.operation import Done, Needs, NoInput, operation
+from toolyard.records.protocol import amend
+from toolyard.yard import Yard
+
+MEMBERS = "/api/v1/members"
+MEMBER = "/api/v1/members/{name:path}"
+ADMISSIONS = "/api/v1/admissions"
+ADMISSION = "/api/v1/admissions/{group:path}"
+
+
+class MemberRow(Struct, frozen=True):
+    """A member: what the issuer told of them, and what they may do."""
+
+    key: str
+    subject: str
+    email: str
+    name: str
+    groups: list[str]
+    role: Role
+    disabled: bool
+    profiles: list[str]
+    """The profiles that they are admitted to."""
+    last_used: str
+    """The hour of their last call; empty if there was none."""
+
+
+class MemberList(Struct, frozen=True):
+    """Every member."""
+
+    members: list[MemberRow]
+
+
+class MemberName(Struct, frozen=True):
+    """The member who is meant: an email address, a subject or a key."""
+
+    name: str
+
+
+class ChangeMember(Struct, frozen=True, forbid_unknown_fields=True):
+    """A member, and what is to be another; the rest stays."""
+
+    name: str
+    role: Role | UnsetType = UNSET
+    disabled: bool | UnsetType = UNSET
+
+
+class AdmissionRow(Struct, frozen=True):
+    """A group, and the profiles it is admitted to."""
+
+    group: str
+    profiles: list[str]
+
+
+class AdmissionList(Struct, frozen=True):
+    """Every admission."""
+
+    admissions: list[AdmissionRow]
+
+
+class PutAdmission(Struct, frozen=True, forbid_unknown_fields=True):
+    """The profiles that a group gets; `*` is everybody who logs in."""
+
+    group: GroupName
+    profiles: list[str]
+
+
+class GroupOrder(Struct, frozen=True):
+    """The group that is meant."""
+
+    group: str
+
+
+@operation("GET", MEMBERS, needs=Needs.FILES)
+async def list_members(yard: Yard, order: NoInput) -> MemberList:
+    """All members: the people who have come in by their own name."""
+    kept = await asyncio.to_thread(lambda: readable(yard.part(MemberRecords).read()))
+    admissions = await _admissions(yard)
+    members = sorted(present(kept.values.values()), key=lambda m: (m.email or m.subject, m.key))
+    return MemberList([_row(member, admissions) for member in members])
+
+
+@operation("GET", MEMBER, needs=Needs.FILES)
+async def get_member(yard: Yard, order: MemberName) -> MemberRow:
+    """One member."""
+    member = await asyncio.to_thread(yard.part(MemberRecords).find, order.name)
+    return _row(member, await _admissions(yard))
+
+
+@operation("PUT", MEMBER, needs=Needs.FILES)
+async def set_member(yard: Yard, order: ChangeMember) -> MemberRow:
+    """Change the role of a member, or disable them; what a disabled one has opened ends."""
+    changes = {
+        name: value
+        for name, value in (("role", order.role), ("disabled", order.disabled))
+        if value is not UNSET
+    }
+    member = await _change(yard, order.name, changes)
+    return _row(member, await _admissions(yard))
+
+
+@operation("DELETE", MEMBER, needs=Needs.FILES)
+async def remove_member(yard: Yard, order: MemberName) -> Done:
+    """Remove a member; what they have opened ends, and their tokens until now are worthless."""
+    await _change(yard, order.name, {"removed_at": time.time(), "role": Role.MEMBER})
+    return Done()
+
+
+@operation("GET", ADMISSIONS, needs=Needs.FILES)
+async def list_admissions(yard: Yard, order: NoInput) -> AdmissionList:
+    """All admissions."""
+    admissions = sorted(await _admissions(yard), key=lambda admission: admission.group)
+    return AdmissionList([AdmissionRow(a.group, list(a.profiles)) for a in admissions])
+
+
+@operation("PUT", ADMISSION, needs=Needs.FILES)
+async def put_admission(yard: Yard, order: PutAdmission) -> AdmissionRow:
+    """Admit a group to profiles, in place of those it was admitted to before."""
+    admission = check_admission(order.group, order.profiles)
+    for name in admission.profiles:
+        if name not in yard.snapshot.profiles:
+            raise unknown_profile(name, yard.snapshot.profiles)
+    write = yard.part(AdmissionRecords).write
+    await asyncio.to_thread(write, admission.group, admission, by=yard.caller)
+    await _follow(yard)
+    return AdmissionRow(admission.group, list(admission.profiles))
+
+
+@operation("DELETE", ADMISSION, needs=Needs.FILES)
+async def remove_admission(yard: Yard, order: GroupOrder) -> Done:
+    """Admit a group no longer; what its members have opened by that ends."""
+    await asyncio.to_thread(yard.part(AdmissionRecords).remove, order.group, by=yard.caller)
+    await _follow(yard)
+    return Done()
+
+
+async def _change(yard: Yard, name: str, changes: Mapping[str, object]) -> Member:
+    records = yard.part(MemberRecords)
+    member = await asyncio.to_thread(records.find, name)
+
+    def change(kept: Member | None) -> Member:
+        return msgspec.structs.replace(kept or member, **changes)
+
+    await asyncio.to_thread(amend, records, member.key, change, by=yard.caller)
+    await _follow(yard)
+    return change(member)
+
+
+async def _follow(yard: Yard) -> None:
+    """Let the doors go by what was written before the order is answered."""
+    if MemberDirectory not in yard.parts:
+        return
+    directory = yard.part(MemberDirectory)
+    directory.take_members(await asyncio.to_thread(directory.members.read))
+    directory.take_admissions(await asyncio.to_thread(directory.admissions.read))
+
+
+async def _admissions(yard: Yard) -> list[Admission]:
+    kept = await asyncio.to_thread(yard.part(AdmissionRecords).read)
+    return list(kept.values.values())
+
+
+def _row(member: Member, admissions: list[Admission]) -> MemberRow:
+    last_used = ""
+    if member.used_at:
+        last_used = datetime.fromtimestamp(member.used_at, UTC).isoformat(timespec="seconds")
+    return MemberRow(
+        member.key,
+        member.subject,
+        member.email,
+        member.name,
+        list(member.groups),
+        member.role,
+        member.disabled,
+        list(admitted_profiles(member.groups, admissions)),
+        last_used,
+    )

@@ -1,0 +1,63 @@
+"""A hub for a team: two servers, two profiles, and people who come in by their own name."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.control.company import Agent, open_yard, put_profile, send
+from tests.doors.doors import Doors, Json
+from tests.fixtures.signing_issuer import SigningIssuer
+
+
+@asynccontextmanager
+async def open_team(home: Path, issuer: SigningIssuer, **changes: Any) -> AsyncIterator[Doors]:
+    """A hub that admits developers to `echoes`, and reviewers to `two`."""
+    async with open_yard(home, issuer=issuer.url, **changes) as doors:
+        await put_profile(doors, "echoes", allow=["*/echo"])
+        await put_profile(doors, "two", allow=["two"])
+        await admit(doors, "developers", "echoes")
+        await admit(doors, "reviewers", "two")
+        yield doors
+
+
+async def admit(doors: Doors, group: str, *profiles: str) -> None:
+    """Admit a group."""
+    order = {"profiles": list(profiles)}
+    answer = await send(doors, "PUT", f"/api/v1/admissions/{group}", order)
+    assert answer.status == 200, answer
+
+
+class Person(Agent):
+    """Somebody with a token of the issuer, made for this hub."""
+
+    def __init__(
+        self,
+        doors: Doors,
+        issuer: SigningIssuer,
+        subject: str = "ann",
+        path: str = "/mcp",
+        **claims: Any,
+    ) -> None:
+        self.token = issuer.token(subject, **{"aud": f"http://{doors.host}/mcp", **claims})
+        super().__init__(doors, path, self.token)
+
+    async def order(self, method: str, path: str, body: Any = None) -> Any:
+        """Speak to the control door."""
+        return await send(self.doors, method, path, body, **self.head)
+
+
+async def change_member(doors: Doors, name: str, **changes: Any) -> Json:
+    """Change a member as the hub's owner."""
+    answer = await send(doors, "PUT", f"/api/v1/members/{name}", changes)
+    assert answer.status == 200, answer
+    row: Json = answer.json()
+    return row
+
+
+async def members(doors: Doors) -> list[Json]:
+    """All members, as the hub's owner sees them."""
+    rows: list[Json] = (await doors.get("/api/v1/members"))["members"]
+    return rows
