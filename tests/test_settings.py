@@ -92,6 +92,15 @@ def test_a_limit_is_never_zero_unlimited_or_unreadable(name: str, value: str) ->
         ("log_level", "loud", "debug, info, warning, error"),
         ("host", "a b", "without a port"),
         ("config_file", "a\0b", "a path"),
+        ("public", "hub.example.com", "an address such as"),
+        ("public", "https://hub.example.com:port", "an address such as"),
+        ("public", "https://hub.example.com/mcp", "an address such as"),
+        ("public", "https://me@hub.example.com", "an address such as"),
+        ("peer_address", "hub.example.com", "HOST:PORT"),
+        ("database_schema", "pg_yard", "1 to 40 of"),
+        ("database_schema", "1yard", "1 to 40 of"),
+        ("drain_delay", "soon", "more than 0"),
+        ("drain_delay", "86401", "more than 0"),
     ],
 )
 def test_what_cannot_be_used_is_named_with_what_is_allowed(
@@ -102,6 +111,40 @@ def test_what_cannot_be_used_is_named_with_what_is_allowed(
 
     assert repr(value) in str(caught.value)
     assert allowed in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("name", "written", "meant"),
+    [
+        ("drain_delay", "0", 0.0),
+        ("drain_delay", "2.5", 2.5),
+        ("idle_timeout", "never", 0.0),
+        ("idle_timeout", "90", 90.0),
+        ("memory_limit", "none", 0),
+        ("memory_limit", "7", 7),
+        ("public", "https://hub.example.com:443/", "https://hub.example.com"),
+        ("public", "http://[::1]:7420", "http://[::1]:7420"),
+        ("peer_address", "[::1]:7421", "[::1]:7421"),
+        ("database", "postgresql://user@host/base", "postgresql://user@host/base"),
+        ("database_schema", "yard_1", "yard_1"),
+    ],
+)
+def test_what_was_written_is_read_as_what_it_means(name: str, written: str, meant: object) -> None:
+    assert getattr(read_settings({}, {variable(name): written}), name) == meant
+
+
+def test_a_database_that_cannot_be_used_is_refused_and_never_shown() -> None:
+    with pytest.raises(ConfigError) as caught:
+        read_settings({"database": "mysql://me:passw0rd@host/base"}, {})
+
+    assert "passw0rd" not in str(caught.value)
+    assert "postgresql://" in caught.value.hint
+
+
+@pytest.mark.parametrize("alone", ["tls_cert", "tls_key"])
+def test_a_certificate_without_its_key_is_an_error_and_so_is_the_reverse(alone: str) -> None:
+    with pytest.raises(ConfigError, match="of no use without"):
+        read_settings({alone: "file.pem"}, {})
 
 
 def test_a_flag_nobody_knows_is_an_error() -> None:
