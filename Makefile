@@ -7,6 +7,8 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 # The rooms by themselves. A room that a folder is named after must be here.
 QUICK := $(addprefix tests/,core doors features house links records wire) \
   $(wildcard tests/test_*.py)
+# Whole files, in our own order: that of xdist, by their number of tests, puts the longest last.
+BY_FILE := --dist loadfile --no-loadscope-reorder
 SOURCES := src tests $(wildcard scripts) $(wildcard bench)
 # Python keeps what it compiled, whatever the shell says: tests start hundreds of programs, and each
 # would compile every source again.
@@ -22,14 +24,14 @@ up: $(VENV)/.runtime ## set everything up and start the hub (ARGS="--port 8000" 
 	@exec $(BIN)/toolyard up $(ARGS)
 
 test: $(VENV)/.dev ## set everything up and run all tests (ARGS="-k names" to choose)
-	@$(BIN)/python -m pytest -n 4 --dist loadfile $(ARGS)
+	@$(BIN)/python -m pytest -n 4 $(BY_FILE) --durations 15 $(ARGS)
 
 quick: $(VENV)/.dev ## the tests for every minute: the rooms alone, in under one
 	@$(BIN)/python -m pytest -n 3 --dist worksteal --hypothesis-profile quick -m "not slow and not executors and not ui" $(QUICK) $(ARGS)
 
 coverage: $(VENV)/.dev ## all tests once more, counting lines and branches; fails if a room is below its floor
 	@rm -rf .cache/coverage && mkdir -p .cache/coverage
-	@$(BIN)/coverage run -m pytest -n 2 --dist loadfile $(ARGS)
+	@$(BIN)/coverage run -m pytest -n 2 $(BY_FILE) $(ARGS)
 	@$(BIN)/coverage combine --quiet
 	@$(BIN)/coverage json --quiet -o .cache/coverage/report.json
 	@$(BIN)/python scripts/coverage_floors.py .cache/coverage/report.json

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import gc
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.fixtures.postgres import open_shared, postgres, shared_yard
 from toolyard.records.secrets.mask import MASK, Mask
+
+__all__ = ["open_shared", "postgres", "shared_yard"]
 
 # Its assertions are explained, whoever imports it first.
 pytest.register_assert_rewrite("tests.executors.contract")
@@ -29,15 +35,33 @@ _STARTING = (
     "tests.fleet.fleet",
 )
 """Modules that start hubs."""
+_LONGEST = ("control/test_contract.py",)
+"""Files that take more than a minute for a few tests."""
 _XDG = ("CONFIG", "STATE", "CACHE", "DATA", "RUNTIME")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests of modules that start hubs and other programs as slow."""
+    """Mark tests of modules that start hubs and other programs as slow; long files come first.
+
+    A worker is given a whole file: a long one that begins last keeps all others waiting.
+    """
+    sizes, slow = Counter(item.path for item in items), set()
     for item in items:
-        parts = vars(item.module).values() if isinstance(item, pytest.Function) else ()
-        if any(getattr(part, "__module__", "") in _STARTING for part in parts):
+        if isinstance(item, pytest.Function) and _starts_hubs(item.module):
             item.add_marker(pytest.mark.slow)
+        if item.get_closest_marker("slow"):
+            slow.add(item.path)
+
+    def turn(item: pytest.Item) -> tuple[bool, bool, int]:
+        is_longest = any(map(item.path.match, _LONGEST))
+        return not is_longest, item.path not in slow, -sizes[item.path]
+
+    items.sort(key=turn)
+
+
+@cache
+def _starts_hubs(module: ModuleType) -> bool:
+    return any(getattr(part, "__module__", "") in _STARTING for part in vars(module).values())
 
 
 @pytest.fixture(autouse=True)

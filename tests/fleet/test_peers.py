@@ -14,12 +14,10 @@ import pytest
 
 from tests.e2e.hub import RunningHub
 from tests.e2e.talk import Json, text_of
-from tests.fixtures.postgres import PostgresServer, postgres
+from tests.fixtures.postgres import PostgresServer
 from tests.fleet.fleet import KEY, SharedHub, Wanderer, running_shared_fleet, wandering
 from toolyard.wire.passes import PeerPasses
 from toolyard.wire.seal import Seal
-
-__all__ = ["postgres"]
 
 CODEX = "codex-mcp-client"
 """A client whose results are cut."""

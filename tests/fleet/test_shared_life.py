@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.doors.doors import Doors, Raw, call, open_doors
-from tests.fixtures.postgres import SharedYard, postgres, shared_yard
+from tests.fixtures.postgres import SharedYard
 from tests.fixtures.stub_run import stub_command
 from toolyard.app.fleet import announced_address
 from toolyard.app.listening import bind_all
@@ -20,8 +20,6 @@ from toolyard.core.errors import ConfigError
 from toolyard.relay.session_notes import NO_NOTE, SessionNote
 from toolyard.relay.shared_notes import merged
 from toolyard.settings import read_settings
-
-__all__ = ["postgres", "shared_yard"]
 
 KEY = "fake-key-for-these-tests-alone-0123456789"
 URI, OTHER = "note://old/counter", "note://old/readme"

@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.fixtures.postgres import SharedYard
+from tests.fixtures.postgres import OpenShared
 from toolyard.core.owners import NO_OWNERS
 from toolyard.records.addresses import AddressStore, SqliteAddresses
 from toolyard.records.database import Database
 from toolyard.records.postgres.addresses import SharedAddresses
-from toolyard.records.postgres.shared import SharedDatabase
 from toolyard.records.schema import MIGRATIONS
 
 HERE = frozenset({"a@x", "b@x"})
@@ -36,17 +35,9 @@ def on_sqlite(tmp_path: Path) -> Iterator[Callable[[], SqliteAddresses]]:
 
 
 @pytest.fixture
-def shared(request: pytest.FixtureRequest) -> Iterator[Callable[[], SharedAddresses]]:
+def shared(open_shared: OpenShared) -> Callable[[], SharedAddresses]:
     """Opens the claims of one database, as another hub would."""
-    yard: SharedYard = request.getfixturevalue("shared_yard")
-    with ExitStack() as stack:
-
-        def again() -> SharedAddresses:
-            database = SharedDatabase(yard.address, yard.schema, follows=True)
-            stack.callback(database.close)
-            return SharedAddresses(database)
-
-        yield again
+    return lambda: SharedAddresses(open_shared(True))
 
 
 @pytest.fixture(params=["on_sqlite", "shared"])

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from tests.fixtures.postgres import SharedYard
+from tests.fixtures.postgres import OpenShared
 from toolyard.core.model import (
     Command,
     Entry,
@@ -68,20 +67,12 @@ def test_what_the_first_version_kept_still_counts(tmp_path: Path) -> None:
 
 
 @pytest.fixture(params=["files", "database"])
-def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], OfferPlace]]:
+def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], OfferPlace]:
     """Opens the same place again and again, as a hub that starts anew would."""
     if request.param == "files":
-        yield lambda: OfferFiles(tmp_path)
-        return
-    yard: SharedYard = request.getfixturevalue("shared_yard")
-    with ExitStack() as stack:
-
-        def again() -> OfferPlace:
-            database = SharedDatabase(yard.address, yard.schema, follows=True)
-            stack.callback(database.close)
-            return SharedOffers(database)
-
-        yield again
+        return lambda: OfferFiles(tmp_path)
+    open_shared: OpenShared = request.getfixturevalue("open_shared")
+    return lambda: SharedOffers(open_shared(True))
 
 
 def test_every_place_gives_back_what_was_written_last(opened: Callable[[], OfferPlace]) -> None:

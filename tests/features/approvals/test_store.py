@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fixtures.postgres import PostgresServer, SharedYard
+from tests.fixtures.postgres import OpenShared, PostgresServer
 from toolyard.core.errors import DatabaseAwayError, StoreError
 from toolyard.core.model import Part
 from toolyard.core.parts import part_hash
@@ -28,17 +28,9 @@ Opened = Callable[[], ApprovalStore]
 
 
 @pytest.fixture
-def shared(request: pytest.FixtureRequest) -> Iterator[Callable[[], SharedApprovals]]:
+def shared(open_shared: OpenShared) -> Callable[[], SharedApprovals]:
     """Opens the approvals of one database, as another hub would."""
-    yard: SharedYard = request.getfixturevalue("shared_yard")
-    with ExitStack() as stack:
-
-        def again() -> SharedApprovals:
-            database = SharedDatabase(yard.address, yard.schema, follows=True)
-            stack.callback(database.close)
-            return SharedApprovals(database)
-
-        yield again
+    return lambda: SharedApprovals(open_shared(True))
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""An issuer of logins, and a PostgreSQL for those that hubs share."""
+"""An issuer of logins."""
 
 from __future__ import annotations
 
@@ -7,9 +7,6 @@ from collections.abc import Iterator
 import pytest
 
 from tests.fixtures.issuer import Issuer, issuing
-from tests.fixtures.postgres import postgres, shared_yard
-
-__all__ = ["issuer", "postgres", "shared_yard"]
 
 
 @pytest.fixture

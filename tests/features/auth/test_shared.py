@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from tests.doors.doors import Doors, Json
 from tests.features.auth.test_login import browser
 from tests.fixtures.hubs import order, sees, two_hubs
 from tests.fixtures.issuer import Issuer
-from tests.fixtures.postgres import SharedYard
+from tests.fixtures.postgres import OpenShared, SharedYard
 from toolyard.core.model import Url
 from toolyard.features.auth.oauth import login
 from toolyard.features.auth.store import Grants, open_grants
@@ -32,19 +31,6 @@ GRANT = OAuthGrant("http://x/mcp", "http://x", "http://x/token", "{}", "token-01
 Opened = Callable[[], Grants]
 
 
-@pytest.fixture
-def databases(request: pytest.FixtureRequest) -> Iterator[Callable[[], SharedDatabase]]:
-    yard: SharedYard = request.getfixturevalue("shared_yard")
-    with ExitStack() as stack:
-
-        def again() -> SharedDatabase:
-            database = SharedDatabase(yard.address, yard.schema, follows=False)
-            stack.callback(database.close)
-            return database
-
-        yield again
-
-
 def shared_grants(database: SharedDatabase, home: Path) -> Grants:
     settings = replace(read_settings({}, {"TOOLYARD_HOME": str(home)}), key=(KEY,))
     return open_grants(settings, RecordPlaces(Follower(), database))
@@ -55,8 +41,8 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path, no_keyring: None) -> 
     """Opens the same grants again and again, as several programs would."""
     if request.param == "file":
         return lambda: Grants(tmp_path)
-    databases = request.getfixturevalue("databases")
-    return lambda: shared_grants(databases(), tmp_path)
+    open_shared: OpenShared = request.getfixturevalue("open_shared")
+    return lambda: shared_grants(open_shared(False), tmp_path)
 
 
 def test_a_grant_is_kept_listed_noted_and_removed(opened: Opened) -> None:
@@ -79,10 +65,8 @@ def test_a_grant_is_kept_listed_noted_and_removed(opened: Opened) -> None:
     assert grants.read(GRANT.url) is None and grants.remove(GRANT.url) is None
 
 
-def test_tokens_are_nowhere_unsealed(
-    databases: Callable[[], SharedDatabase], tmp_path: Path
-) -> None:
-    database = databases()
+def test_tokens_are_nowhere_unsealed(open_shared: OpenShared, tmp_path: Path) -> None:
+    database = open_shared(False)
     shared_grants(database, tmp_path).write(GRANT)
     with database.transaction() as connection:
         rows = str(connection.execute("SELECT * FROM records").fetchall())
@@ -108,14 +92,14 @@ def test_of_several_who_renew_a_grant_one_does_at_a_time(opened: Opened) -> None
 
 
 def test_the_turn_of_a_hub_that_is_gone_ends_by_the_clock_of_the_database(
-    databases: Callable[[], SharedDatabase],
+    open_shared: OpenShared,
 ) -> None:
-    database = databases()
+    database = open_shared(False)
     gone = hold_renewal(database, GRANT.url)
     gone.__enter__()
     with database.transaction() as connection:
         connection.execute("UPDATE renewals SET renewing_until = now() - interval '1 second'")
-    with hold_renewal(databases(), GRANT.url):
+    with hold_renewal(open_shared(False), GRANT.url):
         gone.__exit__(None, None, None)  # comes back, and takes nothing away
         with database.transaction() as connection:
             assert connection.execute("SELECT count(*) FROM renewals").fetchone() == (1,)
@@ -126,7 +110,7 @@ async def test_a_login_at_one_hub_holds_at_both_which_renew_it_in_turns(
     home: Path,
     shared_yard: SharedYard,
     issuer: Issuer,
-    databases: Callable[[], SharedDatabase],
+    open_shared: OpenShared,
 ) -> None:
     def is_ready(answer: Json) -> bool:
         return bool(answer.get("status") == "ready")
@@ -136,7 +120,7 @@ async def test_a_login_at_one_hub_holds_at_both_which_renew_it_in_turns(
         for hub in (a, b):
             await sees(hub, "/servers/remote", lambda answer: answer.get("problem"))
         issuer.life = 4
-        await login("remote", Url(issuer.mcp), shared_grants(databases(), home), browser)
+        await login("remote", Url(issuer.mcp), shared_grants(open_shared(False), home), browser)
 
         async def is_renewed() -> bool:
             return issuer.refreshes >= 2

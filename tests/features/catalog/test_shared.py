@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.fixtures.hubs import names, order, sees, send, stub, two_hubs
-from tests.fixtures.postgres import PostgresServer, SharedYard
+from tests.fixtures.postgres import OpenShared, PostgresServer, SharedYard
 from toolyard.core.errors import DatabaseAwayError, UnknownNameError
 from toolyard.features.catalog.model import DefinitionError, Verification
 from toolyard.features.catalog.store import Catalog
 from toolyard.records.follow import Follower
 from toolyard.records.places import RecordPlaces
-from toolyard.records.postgres.shared import SharedDatabase
 
 TEXT = json.dumps({"name": "mine", "runtime": {"command": "mine", "args": ["ü"]}}).encode()
 
@@ -24,19 +22,16 @@ Opened = Callable[[], Catalog]
 
 
 @pytest.fixture
-def shared(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opened]:
+def shared(open_shared: OpenShared, tmp_path: Path) -> Opened:
     """Opens the catalog of one more machine that shares a database."""
-    yard: SharedYard = request.getfixturevalue("shared_yard")
-    with ExitStack() as stack:
 
-        def again() -> Catalog:
-            database = SharedDatabase(yard.address, yard.schema, follows=False)
-            stack.callback(database.close)
-            root = tmp_path / f"machine{len(list(tmp_path.iterdir()))}"
-            root.mkdir()
-            return Catalog(root, tmp_path / "none", places=RecordPlaces(Follower(), database))
+    def opened() -> Catalog:
+        places = RecordPlaces(Follower(), open_shared(False))
+        root = tmp_path / f"machine{len(list(tmp_path.iterdir()))}"
+        root.mkdir()
+        return Catalog(root, tmp_path / "none", places=places)
 
-        yield again
+    return opened
 
 
 @pytest.fixture(params=["folder", "database"])

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.doors.doors import Json
 from tests.fixtures.hubs import order, sees, send, two_hubs
-from tests.fixtures.postgres import SharedYard
+from tests.fixtures.postgres import OpenShared, SharedYard
 from tests.fixtures.stub_run import running_http_stub
 from toolyard.core.errors import SecretError, UnknownNameError
 from toolyard.core.model import Url
@@ -29,19 +28,6 @@ OLD, NEW = "an-old-key-of-these-tests-0123456789", "a-new-key-of-these-tests-987
 Opened = Callable[[], Secrets]
 
 
-@pytest.fixture
-def databases(request: pytest.FixtureRequest) -> Iterator[Callable[[], SharedDatabase]]:
-    yard: SharedYard = request.getfixturevalue("shared_yard")
-    with ExitStack() as stack:
-
-        def again() -> SharedDatabase:
-            database = SharedDatabase(yard.address, yard.schema, follows=False)
-            stack.callback(database.close)
-            return database
-
-        yield again
-
-
 def shared_secrets(database: SharedDatabase, folder: Path, *keys: str) -> Secrets:
     return Secrets(folder, open_shared_secrets(RecordPlaces(Follower(), database), keys))
 
@@ -51,8 +37,8 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path, no_keyring: None) -> 
     """Opens the same secrets again and again, as several programs would."""
     if request.param == "file":
         return lambda: Secrets(tmp_path)
-    databases = request.getfixturevalue("databases")
-    return lambda: shared_secrets(databases(), tmp_path, OLD)
+    open_shared: OpenShared = request.getfixturevalue("open_shared")
+    return lambda: shared_secrets(open_shared(False), tmp_path, OLD)
 
 
 def test_a_secret_is_kept_listed_resolved_and_removed(opened: Opened) -> None:
@@ -78,9 +64,9 @@ def test_a_secret_is_kept_listed_resolved_and_removed(opened: Opened) -> None:
 
 
 def test_in_the_database_nothing_can_be_read_or_moved_to_another_name(
-    databases: Callable[[], SharedDatabase], tmp_path: Path
+    open_shared: OpenShared, tmp_path: Path
 ) -> None:
-    database = databases()
+    database = open_shared(False)
     secrets = shared_secrets(database, tmp_path, OLD)
     secrets.set("one", VALUE)
     secrets.set("two", "x" * 60_000)
@@ -93,21 +79,19 @@ def test_in_the_database_nothing_can_be_read_or_moved_to_another_name(
         )
     assert not list(tmp_path.iterdir())
     database.refresh()
-    reader = shared_secrets(databases(), tmp_path, OLD)
+    reader = shared_secrets(open_shared(False), tmp_path, OLD)
     assert reader.look_up("one") == VALUE
     with pytest.raises(SecretError, match="another key"):
         reader.look_up("two")
 
 
-def test_a_key_is_replaced_while_hubs_go_on(
-    databases: Callable[[], SharedDatabase], tmp_path: Path
-) -> None:
-    shared_secrets(databases(), tmp_path, OLD).set("one", VALUE)
-    assert shared_secrets(databases(), tmp_path, OLD, NEW).look_up("one") == VALUE
+def test_a_key_is_replaced_while_hubs_go_on(open_shared: OpenShared, tmp_path: Path) -> None:
+    shared_secrets(open_shared(False), tmp_path, OLD).set("one", VALUE)
+    assert shared_secrets(open_shared(False), tmp_path, OLD, NEW).look_up("one") == VALUE
     with pytest.raises(SecretError, match="another key"):
-        shared_secrets(databases(), tmp_path, NEW).look_up("one")
-    reseal(databases(), SEALED_KINDS, Seal([NEW, OLD]))
-    assert shared_secrets(databases(), tmp_path, NEW).look_up("one") == VALUE
+        shared_secrets(open_shared(False), tmp_path, NEW).look_up("one")
+    reseal(open_shared(False), SEALED_KINDS, Seal([NEW, OLD]))
+    assert shared_secrets(open_shared(False), tmp_path, NEW).look_up("one") == VALUE
 
 
 @pytest.mark.usefixtures("no_keyring")

@@ -11,13 +11,12 @@ from typing import Any
 from tests.doors.doors import NOBODY, Answer, Doors, Json, open_doors
 from tests.features.approvals.yard import says, tool
 from tests.features.transfer.yards import WHOLE
-from tests.fixtures.postgres import SharedYard, postgres, shared_yard
+from tests.fixtures.postgres import SharedYard
 from toolyard.console.here import run_here
 from toolyard.features.transfer.operations import ApplyDocument, apply_document
 from toolyard.records.postgres.shared import SharedDatabase
 from toolyard.settings import read_settings
 
-__all__ = ["postgres", "shared_yard"]
 KINDS = (
     *("server", "added", "profile", "quirk", "app", "agent", "config", "override", "policy"),
     *("site", "token"),

@@ -11,10 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.features.transfer.yards import WHOLE, Json, yard_in
-from tests.fixtures.postgres import PostgresServer, postgres
+from tests.fixtures.postgres import PostgresServer
 from toolyard.features.transfer.yaml_text import read_yaml, write_yaml
 
-__all__ = ["postgres"]
 ENGINES = ("files", "postgres")
 NAMES = st.sampled_from(["git", "a", "a-b", "x.y", "z1"])
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0$"), max_size=12)
