@@ -74,5 +74,5 @@ async def test_a_task_may_close_its_own_owner() -> None:
 
     task = tasks.start(work())
     assert task is not None
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         assert await task == "done"

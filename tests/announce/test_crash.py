@@ -58,7 +58,7 @@ def traced(folder: Path, how: str, *options: str) -> tuple[int, str]:
     assert STRACE is not None
     log = folder / "trace"
     arguments = [STRACE, "-f", "-qq", "-o", str(log), *options, *command(folder, how)]
-    code = subprocess.run(arguments, env={"PYTHONHASHSEED": "0"}, timeout=30).returncode
+    code = subprocess.run(arguments, env={"PYTHONHASHSEED": "0"}, timeout=60).returncode
     return code, log.read_text()
 
 

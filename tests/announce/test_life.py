@@ -109,7 +109,7 @@ def test_several_announcements_share_the_signals_and_give_them_back(path: Path) 
     with announce("one", path=path, heartbeat=0.01) as one:
         signal.signal(signal.SIGTERM, server)
         with announce("two", path=path, heartbeat=0.01) as two:
-            assert one.wait(20) and two.wait(20)
+            assert one.wait(60) and two.wait(60)
             handler = signal.getsignal(signal.SIGTERM)
             two._stop.wait(0.1)
             assert signal.getsignal(signal.SIGTERM) is handler, "they must not cover each other"
@@ -145,7 +145,7 @@ def test_a_server_enters_the_file_only_when_its_port_accepts_connections(path: P
             assert not late.wait(0.2)
             assert not path.exists()
             listener.listen()
-            assert late.wait(20)
+            assert late.wait(60)
             assert list(servers(path)) == [f"late_{os.getpid()}"]
     assert servers(path) == {}
 
@@ -166,7 +166,7 @@ def test_a_server_that_never_listens_is_not_announced_and_that_is_told(
 @pytest.mark.parametrize("url", ["nonsense", "http://[::1", "http://127.0.0.1:99999/", ""])
 def test_a_wrong_address_never_stops_the_server(path: Path, url: str) -> None:
     with announce("odd", url=url, path=path, patience=0.1) as odd:
-        odd.wait(20)
+        odd.wait(60)
     assert not path.exists() or servers(path) == {}
 
 
@@ -182,7 +182,7 @@ async def test_async_with_announces_and_withdraws_without_blocking_the_loop(path
     server = await asyncio.start_server(lambda _, w: w.close(), "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     async with server, announce("aio", url=f"http://127.0.0.1:{port}/mcp", path=path) as aio:
-        assert await asyncio.to_thread(aio.wait, 5)
+        assert await asyncio.to_thread(aio.wait, 60)
         assert signal.getsignal(signal.SIGTERM) != before
         assert list(servers(path)) == [f"aio_{os.getpid()}"]
     assert servers(path) == {}
@@ -192,7 +192,7 @@ async def test_async_with_announces_and_withdraws_without_blocking_the_loop(path
 def test_an_entry_that_was_lost_comes_back_with_the_next_heartbeat(path: Path) -> None:
     file = Announcements(path)
     with announce("heart", path=path, heartbeat=0.05) as heart:
-        assert heart.wait(20)
+        assert heart.wait(60)
         file.unregister_server(heart.id)
         for _ in range(200):
             if heart.id in file.list_servers():

@@ -50,7 +50,7 @@ def test_every_entry_we_write_fits_the_schema_and_every_key_is_on_the_page(tmp_p
             announce("full", url=url, path=path, **options) as full,  # type: ignore[arg-type]
             announce("bare", path=path, heartbeat=0) as bare,
         ):
-            assert full.wait(20) and bare.wait(20)
+            assert full.wait(60) and bare.wait(60)
             document = json.loads(path.read_bytes())
     check(document)
     written = set(document["servers"][full.id])
@@ -118,7 +118,7 @@ def test_every_example_announces_itself_serves_and_withdraws(tmp_path: Path, nam
             assert entry["http"]["url"] == f"http://127.0.0.1:{port}/mcp"
             assert ask(port).startswith(b"HTTP/1.1 ")
             process.send_signal(signal.SIGTERM)
-            process.wait(20)
+            process.wait(60)
         finally:
             process.kill()
     assert json.loads(path.read_bytes())["servers"] == {}

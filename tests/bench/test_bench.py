@@ -16,7 +16,7 @@ def test_the_benchmark_measures_the_relay_over_http_and_stdio() -> None:
     works = "echo,churn,sleep,echo stdio,list"
     flags = ["--without-hub", "--rounds", "1", "--seconds", "0.2", "--json", "--only", works]
     done = subprocess.run(
-        [sys.executable, str(RUN), *flags], capture_output=True, text=True, timeout=50
+        [sys.executable, str(RUN), *flags], capture_output=True, text=True, timeout=60
     )
     assert done.returncode == 0, done.stderr
     rows = {row["work"]: row for row in json.loads(done.stdout)}

@@ -29,7 +29,7 @@ def door(home: Path) -> Iterator[socket.socket]:
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(place / "hub.sock"))
         listener.listen()
-        listener.settimeout(20)
+        listener.settimeout(60)
         yield listener
 
 
@@ -51,7 +51,7 @@ def client(*words: str, cwd: Path | None = None) -> Iterator[subprocess.Popen[by
 
 def accept(door: socket.socket) -> socket.socket:
     connection, _ = door.accept()
-    connection.settimeout(20)
+    connection.settimeout(60)
     return connection
 
 
@@ -228,7 +228,7 @@ def test_both_ways_can_be_full_at_once(door: socket.socket) -> None:
         while stdin_bytes < size - 65536:  # the rest may wait in a buffer until it is flushed
             stdin_bytes += len(hub.recv(1 << 20))
         for writer in writers:
-            writer.join(20)
+            writer.join(60)
         assert heard == down * (size // 1024)
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 FIXTURE = Path(__file__).parent.parent / "fixtures" / "everything.py"
 
-START_PATIENCE = 30.0
-STOP_PATIENCE = 10.0
+START_PATIENCE = 60.0
+STOP_PATIENCE = 60.0
 
 
 def everything_command(transport: str = "stdio", *flags: str) -> list[str]:

@@ -209,7 +209,7 @@ class Doors:
         text: str = said["error"]["message"]
         return text
 
-    async def until(self, holds: Callable[[], Awaitable[Any]], seconds: float = 30.0) -> Any:
+    async def until(self, holds: Callable[[], Awaitable[Any]], seconds: float = 60.0) -> Any:
         """Ask again and again until it holds; what it gave."""
         async with asyncio.timeout(seconds):
             while True:

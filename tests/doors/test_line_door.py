@@ -15,7 +15,7 @@ STATUS = {"name": "toolyard_status", "arguments": {}}
 async def said(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, message: Json) -> Json:
     """The answer to a request."""
     writer.write(json.dumps(message).encode() + b"\n")
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while True:
             answer: Json = json.loads(await reader.readline())
             if "method" not in answer:

@@ -154,7 +154,7 @@ async def test_many_that_do_not_read_are_cut_off_and_who_reads_is_served(
             rows: list[Json] = (await doors.get("/api/v1/instances"))["instances"]
             return not any(row["calls"] for row in rows)
 
-        await doors.until(served, 30)
+        await doors.until(served, 60)
         assert await doors.text("s__echo", text="fine") == "fine"
         assert await doors.text("s__payload", kib=10 << 10)
         got = [await client.rest(10 * MIB) for client in silent]

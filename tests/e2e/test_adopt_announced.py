@@ -20,7 +20,7 @@ def toolyard(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         stdin=subprocess.DEVNULL,
-        timeout=50,
+        timeout=60,
         check=False,
     )
 

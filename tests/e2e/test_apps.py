@@ -75,7 +75,7 @@ def states(hub: RunningHub) -> dict[str, str]:
     return {each["name"]: each["status"] for each in the_app(hub)["variants"]}
 
 
-async def until(holds: Callable[[], bool], within: float = 15.0) -> None:
+async def until(holds: Callable[[], bool], within: float = 60.0) -> None:
     end = time.monotonic() + within
     while not holds():
         assert time.monotonic() < end, "it did not come to pass"
@@ -469,7 +469,7 @@ def run(hub: RunningHub, *words: str, said: str = "", code: int = 0) -> str:
         capture_output=True,
         text=True,
         check=False,
-        timeout=30,
+        timeout=60,
     )
     assert done.returncode == code, done.stderr
     return done.stdout

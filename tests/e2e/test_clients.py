@@ -30,7 +30,7 @@ def by_page(hub: RunningHub, method: str, path: str) -> Any:
     head = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
     body = b"{}" if method == "POST" else None
     asked = urllib.request.Request(f"{hub.url}{path}", body, head, method=method)
-    with urllib.request.urlopen(asked, timeout=30) as answer:
+    with urllib.request.urlopen(asked, timeout=60) as answer:
         return json.loads(answer.read())
 
 
@@ -52,7 +52,7 @@ def test_the_page_and_the_command_line_write_the_same_entry(hub: RunningHub) -> 
     for program in programs():
         for words in (("connect", "codex", "--yes"), ("up", "--detach", "--json")):
             done = subprocess.run(
-                [*program, *words], env=hub.env, capture_output=True, text=True, timeout=50
+                [*program, *words], env=hub.env, capture_output=True, text=True, timeout=60
             )
             assert done.returncode == 0, done.stderr
         shown = json.loads(done.stdout)["client"]["mcpServers"]["toolyard"]
@@ -62,7 +62,7 @@ def test_the_page_and_the_command_line_write_the_same_entry(hub: RunningHub) -> 
 
 def by_command(hub: RunningHub, *words: str) -> None:
     """Run a command line beside the hub."""
-    done = subprocess.run(toolyard(*words), env=hub.env, capture_output=True, text=True, timeout=50)
+    done = subprocess.run(toolyard(*words), env=hub.env, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
 
 
@@ -76,10 +76,10 @@ def test_a_client_that_is_disconnected_by_command_loses_what_it_opened(hub: Runn
     asked = urllib.request.Request(
         hub.mcp, json.dumps(hello).encode(), {**head, "Content-Type": "application/json"}
     )
-    with urllib.request.urlopen(asked, timeout=30) as answer:
+    with urllib.request.urlopen(asked, timeout=60) as answer:
         head["Mcp-Session-Id"] = answer.headers["Mcp-Session-Id"]
 
-    stream = urllib.request.urlopen(urllib.request.Request(hub.mcp, headers=head), timeout=50)
+    stream = urllib.request.urlopen(urllib.request.Request(hub.mcp, headers=head), timeout=60)
     with stream:
         by_command(hub, "disconnect", "cursor", "--yes")
         while stream.readline():

@@ -38,7 +38,7 @@ def ask_directly(name: str, method: str, tool: str = "") -> Json:
     request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
     lines = "".join(json.dumps(message) + "\n" for message in (opening, request))
     command = stub_command("--name", name, "--era", "legacy")
-    done = subprocess.run(command, input=lines, capture_output=True, text=True, timeout=20)
+    done = subprocess.run(command, input=lines, capture_output=True, text=True, timeout=60)
     result: Json = json.loads(done.stdout.splitlines()[1])["result"]
     return result
 

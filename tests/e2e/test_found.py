@@ -31,7 +31,7 @@ def run(home: Path, *words: str) -> tuple[int, str, str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=30,
+        timeout=60,
     )
     return done.returncode, done.stdout, done.stderr
 
@@ -70,7 +70,7 @@ def serving(program: Path, port: int, *flags: str) -> Iterator[None]:
             process.kill()
 
 
-def until(holds: Callable[[], bool], within: float = 20.0) -> None:
+def until(holds: Callable[[], bool], within: float = 60.0) -> None:
     end = time.monotonic() + within
     while not holds():
         assert time.monotonic() < end, "it did not come to pass"

@@ -26,7 +26,7 @@ async def ask(env: dict[str, str], *flags: str) -> list[Json]:
         {"jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": {}},
     ]
     lines = b"".join(json.dumps(message).encode() + b"\n" for message in messages)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         out, _ = await process.communicate(lines)
     said = [json.loads(line) for line in out.splitlines()]
     return sorted((each for each in said if "id" in each), key=lambda each: each["id"])

@@ -17,7 +17,7 @@ from tests.fixtures.ports import free_port
 from tests.fixtures.stub_run import STUB, stub_command
 from toolyard.announce import Announcements, user_path
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 
 
 @contextmanager

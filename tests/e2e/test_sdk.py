@@ -36,7 +36,7 @@ async def client_of(hub: RunningHub, mode: str, door: str, **more: Any) -> Async
             yield client
         return
     bearer = {"Authorization": f"Bearer {TOKEN}"}
-    async with httpx2.AsyncClient(headers=bearer, timeout=30, **PLAIN) as http:
+    async with httpx2.AsyncClient(headers=bearer, timeout=60, **PLAIN) as http:
         transport = streamable_http_client(hub.mcp, http_client=http)
         async with Client(transport, mode=mode, **more) as client:
             yield client

@@ -178,7 +178,7 @@ def answers(*lines: str) -> list[Any]:
     """What it prints for these lines, after which its stdin is closed."""
     given = "".join(line + "\n" for line in lines)
     done = subprocess.run(
-        COMMAND, input=given, capture_output=True, text=True, timeout=20, env=PLACE
+        COMMAND, input=given, capture_output=True, text=True, timeout=60, env=PLACE
     )
     assert (done.returncode, done.stderr) == (0, "")
     return [json.loads(line) for line in done.stdout.splitlines()]

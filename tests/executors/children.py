@@ -85,14 +85,14 @@ class Ear:
         self.ends.append(why)
         self._news.set()
 
-    async def line(self, within: float = 10.0) -> bytes:
+    async def line(self, within: float = 60.0) -> bytes:
         """The next line, without its end."""
         await self._until(lambda: b"\n" in self.heard, within)
         line, _, rest = bytes(self.heard).partition(b"\n")
         self.heard[:] = rest
         return line
 
-    async def end(self, within: float = 10.0) -> str:
+    async def end(self, within: float = 60.0) -> str:
         """How it ended."""
         await self._until(lambda: bool(self.ends), within)
         return self.ends[0]
@@ -104,7 +104,7 @@ class Ear:
                 await self._news.wait()
 
 
-async def eventually(condition: Callable[[], object], within: float = 10.0) -> None:
+async def eventually(condition: Callable[[], object], within: float = 60.0) -> None:
     """Wait for what nothing tells of."""
     async with asyncio.timeout(within):
         while not condition():  # noqa: ASYNC110 - there is no event to wait for

@@ -348,7 +348,7 @@ async def get(url: str) -> str:
     try:
         head = f"GET {parts.path} HTTP/1.1\r\nHost: {parts.netloc}\r\nConnection: close\r\n\r\n"
         writer.write(head.encode())
-        answer = await asyncio.wait_for(reader.read(), 10)
+        answer = await asyncio.wait_for(reader.read(), 60)
     finally:
         writer.close()
     return answer.partition(b"\r\n\r\n")[2].decode()

@@ -99,13 +99,13 @@ def ping(url: str, server: str) -> None:
     """Call a server, whatever becomes of the hub meanwhile."""
     body = json.dumps({"server": server, "tool": "ping", "arguments": {}})
     head = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
-    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=30)
+    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=60)
     with closing(connection), suppress(OSError, http.client.HTTPException):
         connection.request("POST", "/api/v1/call", body, head)
         connection.getresponse().read()
 
 
-def wait_for(places: Places, count: int, seconds: float = 20.0) -> None:
+def wait_for(places: Places, count: int, seconds: float = 60.0) -> None:
     end = time.monotonic() + seconds
     while len(places.running()) != count:
         assert time.monotonic() < end, f"{len(places.running())} run, not {count}"
@@ -170,7 +170,7 @@ def test_an_agent_at_a_place_has_its_processes_there(places: Places) -> None:
             assert "127.0.0.1" in row["where"], row
             wait_for(places, 1)
             talk.stdin.close()
-        wait_for(places, 0, 15.0)
+        wait_for(places, 0, 60.0)
 
 
 @pytest.mark.timeout(600)
@@ -190,5 +190,5 @@ def test_a_hub_that_is_killed_again_and_again_leaves_and_doubles_nothing(places:
         with prepared(places, home) as hub:
             for name in NAMES:
                 assert "pong" in run(hub, "call", name, "ping").stdout
-            wait_for(places, 3, 40.0)
+            wait_for(places, 3, 60.0)
         wait_for(places, 0)

@@ -107,7 +107,7 @@ async def secrets(record: Recorder) -> None:
 
 def _agree(url: str) -> None:
     """Do as a person who opens the page and agrees."""
-    with urllib.request.urlopen(url, timeout=30) as answer:
+    with urllib.request.urlopen(url, timeout=60) as answer:
         assert answer.status == 200
 
 

@@ -62,6 +62,6 @@ async def test_a_call_that_is_taken_back_with_the_next_line_is_never_left_runnin
         back = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 77}}
         lines = b"".join(json.dumps(each).encode() + b"\n" for each in (asked, back))
         talk.writer.write(lines)  # type: ignore[attr-defined]
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             tally = json.loads((await talk.call("crowd__tally"))["content"][0]["text"])
         assert tally["running"] == 0

@@ -39,7 +39,7 @@ async def test_the_command_line_shows_for_whom_what_runs(home: Path) -> None:
 
 async def next_instances(raw: Raw) -> list[dict[str, Any]]:
     """The next event about what runs."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         async for chunk in raw.chunks():
             if chunk.startswith(b"event: instances"):
                 found: list[dict[str, Any]] = json.loads(chunk.split(b"data:", 1)[1])

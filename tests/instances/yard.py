@@ -86,7 +86,7 @@ class Company:
         found: list[Json] = (await self.doors.get("/api/v1/instances"))["instances"]
         return [r for r in found if r["mode"] == mode and server in ("", r["server"])]
 
-    async def gone(self, *pids: int, seconds: float = 30.0) -> None:
+    async def gone(self, *pids: int, seconds: float = 60.0) -> None:
         """Wait until none of these processes runs."""
 
         async def holds() -> bool:

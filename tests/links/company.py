@@ -28,7 +28,7 @@ from toolyard.links.pool import LinkPool
 from toolyard.wire.era import Era
 from toolyard.wire.jsonrpc import Fault, Message
 
-PATIENCE = Patience(probe=1.0, open=10.0, list=5.0, call=10.0, let_in=0.0)
+PATIENCE = Patience(probe=1.0, open=120.0, list=5.0, call=10.0, let_in=0.0)
 HASTY = replace(PATIENCE, first_pause=0.01, longest_pause=0.01)
 SLOW = replace(PATIENCE, first_pause=600.0, longest_pause=600.0)
 """Never tries again by itself while a test runs."""
@@ -169,7 +169,7 @@ async def said(pending: PendingRequest) -> str:
     return text
 
 
-async def until(is_so: Callable[[], Any], seconds: float = 30) -> None:
+async def until(is_so: Callable[[], Any], seconds: float = 60) -> None:
     """Wait for what has no event, with an end."""
     async with asyncio.timeout(seconds):
         while not is_so():  # noqa: ASYNC110
@@ -280,7 +280,7 @@ async def pooled(
     pool = LinkPool(board, open_link, patience)
     pool.report_to(on_ready, on_notice)
     board.post(Report("t", servers))
-    async with asyncio.timeout(30), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(60), asyncio.TaskGroup() as group:
         running = group.create_task(pool.run())
         try:
             await until(lambda: pool.keepers or not servers)

@@ -84,7 +84,7 @@ async def test_an_address_with_only_the_old_transport_is_found_out() -> None:
 
 @pytest.mark.parametrize("manner", ["silent", "-32601", "-32602", "-32022", "-32000"])
 async def test_a_server_that_does_not_know_the_probe_is_greeted_the_old_way(manner: str) -> None:
-    patience = HASTY if manner == "silent" else Patience(probe=5.0, open=5.0)
+    patience = Patience(probe=0.15 if manner == "silent" else 30.0, open=60.0)
     async with linked(python(OLD_TIMER, manner), patience=patience) as link:
         assert (link.peer.era, link.peer.name) == ("legacy", "old")
 
@@ -102,7 +102,7 @@ async def test_a_server_that_dies_of_the_probe_is_told_apart_and_lives_with_the_
 
 @pytest.mark.parametrize("era", ["legacy", "modern", "dual"])
 async def test_a_slow_start_does_not_hide_the_era(era: str) -> None:
-    patience = Patience(probe=0.1, open=10.0)
+    patience = Patience(probe=0.1, open=60.0)
     async with linked(stub("--delay-init", "400", "--era", era), patience=patience) as link:
         assert link.peer.era == ("legacy" if era == "legacy" else "modern")
         assert await said(call(link, "echo", {"text": "late"})) == "late"
@@ -120,14 +120,15 @@ async def test_a_remembered_era_saves_the_probe(tmp_path: Path) -> None:
 async def refusal(target: Endpoint, patience: Patience = HASTY) -> ToolyardError:
     """Why a server cannot be linked to, which must be known in time."""
     with pytest.raises((LinkError, StartError)) as caught:
-        async with asyncio.timeout(20), linked(target, patience=patience):
+        async with asyncio.timeout(60), linked(target, patience=patience):
             pass
     return caught.value
 
 
 async def test_a_server_that_never_answers_is_given_up_with_its_last_words() -> None:
-    mute = "import sys, time; print('still loading', file=sys.stderr, flush=True); sys.stdin.read()"
-    error = await refusal(python(mute))
+    # A shell has said so long before the second is over, also on a busy machine.
+    mute = Command(("sh", "-c", "echo still loading >&2; cat >/dev/null"))
+    error = await refusal(mute)
 
     assert "did not answer within 1 s" in str(error)
     assert str(error).endswith("of its start: still loading")
@@ -236,7 +237,7 @@ async def test_an_odd_answer_to_the_greeting_is_a_link_error(answer: str) -> Non
         "    id_ = json.loads(line).get('id')\n"
         '    print(\'{"jsonrpc": "2.0", "id": %s, \' % id_ + sys.argv[1] + \'}\', flush=True)'
     )
-    error = await refusal(python(code, answer), Patience(probe=5.0, open=5.0))
+    error = await refusal(python(code, answer), Patience(probe=60.0, open=60.0))
 
     assert "'acme'" in str(error)
 
@@ -271,7 +272,7 @@ async def test_a_forgotten_session_fails_the_call_as_one_that_may_be_sent_again(
             assert await said(call(link, "echo", {"text": "a"})) == "a"
             with pytest.raises(SessionLostError):
                 await call(link, "echo", {"text": "b"}).answer
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 assert "session" in await link.closed
 
 

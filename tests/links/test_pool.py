@@ -177,7 +177,7 @@ async def test_a_server_that_never_opens_does_not_delay_the_others(really: Open)
     mute = declared("mute", stub("--hang", "all"))
     absent = declared("absent", Command(("no-such-program",)))
     async with pooled(really, mute, absent, declared("acme", stub())) as (board, pool):
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             link = await pool.lease(ACME)
             assert await said(call(link, "echo", {"text": "hi"})) == "hi"
         entry = await shown(board, lambda e: e.status is Status.FAILING, "absent")

@@ -247,7 +247,7 @@ def test_of_several_who_amend_one_record_every_word_counts(opened: Opened) -> No
 async def test_whoever_waits_is_woken_by_a_write_of_this_process(opened: Opened) -> None:
     records = opened(None)  # nobody watches the files: the writer tells
     before = records.read().revision
-    async with asyncio.timeout(30), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(60), asyncio.TaskGroup() as group:
         waits = [group.create_task(records.changed(before)) for _ in range(3)]
         await asyncio.sleep(0)
         await asyncio.to_thread(records.write, A, Note("one"))

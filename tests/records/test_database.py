@@ -40,7 +40,7 @@ def test_processes_that_open_a_new_file_at_once_all_get_it(tmp_path: Path) -> No
             assert {_read(opener) for opener in openers} == {"True"}
     finally:
         for opener in openers:
-            opener.communicate(timeout=30)
+            opener.communicate(timeout=60)
 
 
 def _opener() -> subprocess.Popen[str]:

@@ -64,7 +64,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_beside_it(tmp_path: 
         capture_output=True,
         text=True,
         env={**os.environ, "PYTHONPATH": source},
-        timeout=20,
+        timeout=60,
     )
     assert "StoreError: cannot write" in done.stderr
     assert path.read_bytes() == b"old"
@@ -117,7 +117,7 @@ def test_a_lock_that_is_held_is_given_up_on_with_a_clear_error(tmp_path: Path) -
 
     with ThreadPoolExecutor(1) as pool:
         pool.submit(hold)
-        assert held.wait(20)
+        assert held.wait(60)
         with pytest.raises(StoreError, match="locked by another process"), locked(path, 0.1):
             pytest.fail("two hold the lock")
         release.set()

@@ -29,7 +29,7 @@ class Watched:
 
     async def settle(self) -> None:
         """Wait until all is told that happened so far: what comes last is told with it."""
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             await self.changes.wait(0)
             count = self._lit.count
             self._beacon.write_text("")
@@ -40,7 +40,7 @@ class Watched:
         await self.settle()
         count = self.changes.count
         act()
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             await self.changes.wait(count)
 
 
@@ -153,7 +153,7 @@ async def test_without_a_watch_the_slow_look_tells(
     monkeypatch.setattr(follow, "_watching", blind)
     async with following(Follower(look_seconds=0.05)) as follower:
         changes = follower.follow(tmp_path / "a")
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             await changes.wait(5)
 
 
@@ -174,7 +174,7 @@ async def test_several_wait_and_all_are_woken_from_any_thread() -> None:
     changes = ChangeSignal()
     changes.tell_soon()
     assert changes.count == 1
-    async with asyncio.timeout(30), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(60), asyncio.TaskGroup() as group:
         waits = [group.create_task(changes.wait(1)) for _ in range(3)]
         await asyncio.sleep(0)
         await asyncio.to_thread(changes.tell_soon)

@@ -137,7 +137,7 @@ def test_a_hub_can_wait_for_one_that_is_leaving(run_dir: RunDir) -> None:
         leave.set()
         with run_dir.hold(deadline=10):
             pass
-        job.result(10)
+        job.result(60)
 
 
 def test_the_lock_file_stays(run_dir: RunDir) -> None:

@@ -44,7 +44,7 @@ def test_who_has_no_folders_has_an_empty_list_of_them() -> None:
 async def test_a_question_takes_the_place_of_the_answer_until_it_is_answered() -> None:
     questions = raised()
     waiting = questions.pending.answer
-    async with asyncio.timeout(30), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(60), asyncio.TaskGroup() as group:
         asking = group.create_task(questions.put(*FORM))
         assert await waiting is ASKED
 

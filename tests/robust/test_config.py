@@ -135,7 +135,7 @@ def test_a_port_in_use_is_said_in_one_sentence_with_a_hint(home: Path) -> None:
             env=environment(home),
             capture_output=True,
             text=True,
-            timeout=10,
+            timeout=60,
         )
     assert ended.returncode not in (0, 1)
     assert f"port {port}" in ended.stderr and "is in use" in ended.stderr

@@ -29,7 +29,6 @@ from tests.e2e.hub import (
 from tests.e2e.talk import talking
 from tests.fixtures.ports import free_port
 from tests.fixtures.stub_run import recorded, wait_recorded
-from toolyard.doors.http.server import DRAIN_SECONDS
 
 FEW = ("--tools-only", "--only", "echo,sleep,cancellable,env,where")
 
@@ -77,13 +76,13 @@ async def test_a_stop_lets_short_calls_finish_and_leaves_no_process(home: Path) 
             legacy = group.create_task(old_call(doors))
             async with talking(hub) as line:
                 lost = line.group.create_task(line.fault("tools/call", ENDLESS))
-                await asyncio.to_thread(until, lambda: calls_of(home, "calm") == 22, 20)
+                await asyncio.to_thread(until, lambda: calls_of(home, "calm") == 22, 60)
                 hub.process.send_signal(signal.SIGTERM)
                 said = await lost
         assert {task.result() for task in short} == {"slept"}
         assert legacy.result() == "slept"
         assert "the hub is stopping" in said["message"]
-        assert await asyncio.to_thread(hub.process.wait, 30) == 0
+        assert await asyncio.to_thread(hub.process.wait, 60) == 0
         assert all_gone(home, *servers)
 
 
@@ -116,15 +115,14 @@ async def test_a_stop_waits_for_nobody_who_only_listens(home: Path) -> None:
             body = json.dumps(message).encode()
             await new.send(doors.request("POST", "/mcp", body, mirrored(message)))
             assert (await old.head())[0] == (await new.head())[0] == 200
-            began = time.monotonic()
             hub.process.send_signal(signal.SIGTERM)
-            assert await asyncio.to_thread(hub.process.wait, 15) == 0
-            assert time.monotonic() - began < DRAIN_SECONDS
+            assert await asyncio.to_thread(hub.process.wait, 60) == 0
+        assert "did not end within" not in (hub.home / "hub.err").read_text()
 
 
 async def refused(doors: Doors) -> None:
     """Wait until the hub takes no more connections."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while True:
             try:
                 await doors.ask()
@@ -146,8 +144,8 @@ async def test_a_stopping_hub_takes_no_one_in_and_a_second_signal_ends_it_at_onc
             await refused(doors)
             hub.process.send_signal(signal.SIGTERM)  # a second one means: now
             waiting.cancel()
-        await asyncio.to_thread(hub.process.wait, 20)
-        assert until(lambda: all_gone(home, "calm"), 20)
+        await asyncio.to_thread(hub.process.wait, 60)
+        assert until(lambda: all_gone(home, "calm"), 60)
 
 
 def test_a_killed_hub_leaves_no_process(home: Path) -> None:
@@ -159,21 +157,21 @@ def test_a_killed_hub_leaves_no_process(home: Path) -> None:
         assert len(pids(home, *servers)) == 6
         assert not all_gone(home, *servers)
         hub.process.kill()
-        assert until(lambda: all_gone(home, *servers), 20)
+        assert until(lambda: all_gone(home, *servers), 60)
 
 
 def test_a_new_hub_starts_after_a_killed_one(home: Path) -> None:
     command = toolyard("up", "--detach", "--port", str(free_port()))
     env = environment(home)
     try:
-        assert subprocess.run(command, env=env, capture_output=True, timeout=20).returncode == 0
+        assert subprocess.run(command, env=env, capture_output=True, timeout=60).returncode == 0
         state = json.loads((home / "run" / "hub.json").read_text())
         os.kill(state["pid"], signal.SIGKILL)
-        again = subprocess.run(command, env=env, capture_output=True, text=True, timeout=20)
+        again = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60)
         assert again.returncode == 0, again.stderr
         assert json.loads((home / "run" / "hub.json").read_text())["pid"] != state["pid"]
     finally:
-        subprocess.run(toolyard("down"), env=env, capture_output=True, timeout=20)
+        subprocess.run(toolyard("down"), env=env, capture_output=True, timeout=60)
 
 
 def test_hubs_started_at_once_end_in_one(home: Path) -> None:
@@ -184,13 +182,13 @@ def test_hubs_started_at_once_end_in_one(home: Path) -> None:
         for _ in range(6)
     ]
     try:
-        said = [process.communicate(timeout=30)[0].decode() for process in starting]
+        said = [process.communicate(timeout=60)[0].decode() for process in starting]
         state = json.loads((home / "run" / "hub.json").read_text())
         running = [p for p in psutil.process_iter() if _is_hub_of(p, home)]
         assert [p.pid for p in running] == [state["pid"]], said
         assert all("Traceback" not in text for text in said), said
     finally:
-        subprocess.run(toolyard("down"), env=env, capture_output=True, timeout=20)
+        subprocess.run(toolyard("down"), env=env, capture_output=True, timeout=60)
 
 
 def _is_hub_of(process: psutil.Process, home: Path) -> bool:
@@ -205,7 +203,7 @@ def test_the_files_of_a_hub_are_for_its_owner_alone(home: Path) -> None:
     env = {name: value for name, value in environment(home).items() if name != "TOOLYARD_TOKEN"}
     try:
         up = toolyard("up", "--detach", "--port", str(free_port()))
-        assert subprocess.run(up, env=env, capture_output=True, timeout=20).returncode == 0
+        assert subprocess.run(up, env=env, capture_output=True, timeout=60).returncode == 0
         run = home / "run"
         assert stat.S_IMODE(run.stat().st_mode) == 0o700
         seen = {path.name: stat.S_IMODE(path.stat().st_mode) for path in run.iterdir()}
@@ -225,7 +223,7 @@ def test_the_files_of_a_hub_are_for_its_owner_alone(home: Path) -> None:
         ]
         assert listening == ["127.0.0.1"]
     finally:
-        subprocess.run(toolyard("down"), env=env, capture_output=True, timeout=20)
+        subprocess.run(toolyard("down"), env=env, capture_output=True, timeout=60)
     # Read once it has stopped: a running hub has files that come and go.
     logs = [p for p in home.rglob("*") if p.is_file() and "token" not in p.name]
     assert all(token.encode() not in path.read_bytes() for path in logs)

@@ -69,7 +69,8 @@ async def is_status(doors: Doors, name: str, status: str) -> bool:
 async def test_after_the_grace_tools_leave_with_one_notification_and_return_with_one(
     home: Path,
 ) -> None:
-    patience = Patience(first_pause=600.0, grace=0.3)
+    # The grace is longer than a busy machine takes to kill, to notice and to list.
+    patience = Patience(first_pause=600.0, grace=6.0)
     async with open_doors(home, {"one": stdio_stub("one", home, *FEW)}, patience) as doors:
         await doors.settled()
         async with listening(doors) as raw:
@@ -94,7 +95,7 @@ async def test_a_call_to_a_server_that_just_died_starts_it_again(home: Path) -> 
         for _ in range(3):
             os.kill(await pid_of(doors, "one"), signal.SIGKILL)
             await doors.until(lambda: is_status(doors, "one", "failing"))
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 assert await doors.text("one__echo", text="up") == "up"
 
 
@@ -216,12 +217,12 @@ async def test_more_silent_servers_than_may_start_at_once_do_not_keep_the_others
         f"bad{n}": stdio_stub(f"bad{n}", home, "--hang", "all") for n in range(10)
     }
     servers |= {name: stdio_stub(name, home, *FEW) for name in GOOD}
-    async with open_doors(home, servers, Patience(slot=0.3), start_timeout=30.0) as doors:
-        await doors.until(lambda: are_listed(doors), 10)
+    async with open_doors(home, servers, Patience(slot=0.3), start_timeout=300.0) as doors:
+        await doors.until(lambda: are_listed(doors), 60)
 
 
 async def test_lists_are_answered_before_any_server_is_ready(home: Path) -> None:
-    slow = stdio_stub("slow", home, *FEW, "--delay-init", "1000")
+    slow = stdio_stub("slow", home, *FEW, "--delay-init", "600000")
     async with open_doors(home, {"slow": slow}) as doors:
-        async with asyncio.timeout(0.3):
+        async with asyncio.timeout(60):
             assert await doors.tools() == set()

@@ -26,17 +26,17 @@ def hub() -> Any:
             yield running
 
 
-async def test_500_calls_of_100_ms_at_once_are_done_together(hub: RunningHub) -> None:
+async def test_500_calls_of_a_second_at_once_are_done_together(hub: RunningHub) -> None:
     async with talking(hub) as client:
         await client.call("a__sleep", {"ms": 1})
         loop = asyncio.get_running_loop()
         began = loop.time()
         async with asyncio.TaskGroup() as group:
-            calls = [group.create_task(client.call("a__sleep", {"ms": 100})) for _ in range(500)]
+            calls = [group.create_task(client.call("a__sleep", {"ms": 1000})) for _ in range(500)]
         took = loop.time() - began
     assert all(text_of(call.result()) == "slept" for call in calls)
-    print(f"500 calls of 100 ms: {took:.2f} s")
-    assert took < 40.0, "one after the other they take fifty seconds"
+    print(f"500 calls of a second: {took:.2f} s")
+    assert took < 250.0, "one after the other they take five hundred seconds"
 
 
 async def test_as_many_calls_are_under_way_as_the_reference_says_and_one_more_is_refused(
@@ -53,7 +53,7 @@ async def test_as_many_calls_are_under_way_as_the_reference_says_and_one_more_is
         for number in range(int(most) + 1)
     ]
     writer.write(b"".join(json.dumps(message).encode() + b"\n" for message in (begin, *calls)))
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         answers = [json.loads(await reader.readline()) for _ in range(2)]
     writer.close()
     await writer.wait_closed()
@@ -71,7 +71,7 @@ async def test_1000_calls_of_50_clients_that_count_alike_are_never_crossed(
         said += [called(number, count) for count in range(20)]
         writer.write(b"".join(json.dumps(message).encode() + b"\n" for message in said))
         answers: dict[Any, Any] = {}
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while len(answers) < 21:
                 message = json.loads(await reader.readline())
                 assert message["id"] not in answers
@@ -133,7 +133,7 @@ async def test_an_answer_larger_than_what_may_stay_unread_arrives_whole(hub: Run
 
 async def push(writer: asyncio.StreamWriter, line: bytes) -> None:
     """Send more than may stay unread, until the other side hangs up."""
-    async with asyncio.timeout(50):
+    async with asyncio.timeout(60):
         while True:
             writer.write(line)
             await writer.drain()

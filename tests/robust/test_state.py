@@ -91,7 +91,7 @@ def test_a_person_can_go_on_without_what_was_lost() -> None:
             assert lists(hub) == {"shop__look"}
             running = command(home, "doctor", "--anew", "--json")
             assert json.loads(running.stdout) == {"restored": None, "restarted": True}
-            hub.process.wait(30)
+            hub.process.wait(60)
             listed = json.loads(command(home, "list", "--json").stdout)
             assert "database-lost" not in [each["code"] for each in listed["problems"]]
             assert command(home, "down").returncode == 0

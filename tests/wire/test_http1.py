@@ -120,7 +120,7 @@ def connections() -> list[Connection]:
 
 
 async def until(is_so: Callable[[], bool]) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not is_so():  # noqa: ASYNC110 - things without an event are waited for
             await asyncio.sleep(0.005)
 
@@ -386,7 +386,7 @@ async def test_a_refused_dial_says_where() -> None:
     async with yard(PLAIN) as (server, _):
         pass
     pool = Pool(parse_address(server.url))
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         ear = await asked(pool)
     await pool.close()
 
@@ -404,7 +404,7 @@ async def test_a_dial_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     listener = await loop.create_server(Silent, "127.0.0.1", 0)
     port = listener.sockets[0].getsockname()[1]
     pool = Pool(parse_address(f"https://127.0.0.1:{port}/"))
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         ear = await asked(pool)
     await pool.close()
     listener.close()

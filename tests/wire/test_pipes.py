@@ -32,7 +32,7 @@ async def use_up(end: str) -> None:
     connect = loop.connect_read_pipe if is_read else loop.connect_write_pipe
     number, (transport, _) = file.fileno(), await connect(lambda: protocol, file)
     transport.close()
-    await asyncio.wait_for(protocol.over.wait(), 20)
+    await asyncio.wait_for(protocol.over.wait(), 60)
     with pytest.raises(OSError, match="Bad file descriptor"):
         os.fstat(number)
     os.dup2(other, number)

@@ -109,7 +109,7 @@ async def test_a_stream_carries_what_is_large_both_ways(folder: Path, port: int)
         assert socket.protocol == PROTOCOLS[0]
         for message in (said, b"short", said):
             await socket.send_bytes(message)
-            assert await socket.receive_bytes(timeout=20) == message
+            assert await socket.receive_bytes(timeout=60) == message
 
 
 async def test_a_stream_passes_through_a_proxy(folder: Path, port: int) -> None:
@@ -137,7 +137,7 @@ async def test_a_stream_passes_through_a_proxy(folder: Path, port: int) -> None:
             api.socket("pod", "attach", QUERY, PROTOCOLS) as socket,
         ):
             await socket.send_bytes(b"hello")
-            assert await socket.receive_bytes(timeout=20) == b"hello"
+            assert await socket.receive_bytes(timeout=60) == b"hello"
 
     assert asked == [[b"CONNECT", f"{HERE}:{port}".encode()]]
 

@@ -42,7 +42,7 @@ asyncio.run(main())
 
 async def until(holds: Callable[[], bool]) -> None:
     """Wait for what another process is about to do."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while True:
             if holds():
                 return
@@ -144,7 +144,7 @@ def test_a_stranger_with_a_known_pid_is_not_signalled() -> None:
         assert stranger.poll() is None
 
         reaper.end_processes(none({stranger.pid: seen.start}), 0, patience=0)
-        assert stranger.wait(20) == -signal.SIGKILL
+        assert stranger.wait(60) == -signal.SIGKILL
     finally:
         stranger.kill()
         stranger.wait()

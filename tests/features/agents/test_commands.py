@@ -87,7 +87,7 @@ def test_a_shell_completes_the_names_of_agents(hub: RunningHub) -> None:
     hub.run("agent", "add", "cursory", "--transport", "stdio")
     words = {"COMP_WORDS": "toolyard agent show cur", "COMP_CWORD": "3"}
     env = {**hub.env, "_TOOLYARD_COMPLETE": "bash_complete", **words}
-    done = subprocess.run(toolyard(), env=env, capture_output=True, text=True, timeout=30)
+    done = subprocess.run(toolyard(), env=env, capture_output=True, text=True, timeout=60)
     assert done.stdout.split() == ["plain,cursor", "plain,cursory"]
     hub.run("agent", "remove", "cursory")
 
@@ -97,5 +97,5 @@ def test_a_shell_completes_the_agents_that_are_known_while_no_hub_runs() -> None
         words = {"COMP_WORDS": "toolyard agent run c", "COMP_CWORD": "3"}
         env = {**os.environ, "TOOLYARD_HOME": str(home), **words}
         env["_TOOLYARD_COMPLETE"] = "bash_complete"
-        done = subprocess.run(toolyard(), env=env, capture_output=True, text=True, timeout=30)
+        done = subprocess.run(toolyard(), env=env, capture_output=True, text=True, timeout=60)
     assert done.stdout.split() == ["plain,codex", "plain,claude-code", "plain,cursor"]

@@ -82,7 +82,7 @@ def test_a_run_that_is_ended_cleans_up(hub: RunningHub, tmp_path: Path) -> None:
         assert process.stdout.readline().strip() == b"there"
         assert b"mcpServers" in path.read_bytes()
         process.send_signal(signal.SIGTERM)
-        assert process.wait(20) == 128 + signal.SIGTERM
+        assert process.wait(60) == 128 + signal.SIGTERM
     assert path.read_bytes() == before
 
 

@@ -131,7 +131,7 @@ def test_of_many_who_saw_the_same_version_one_writes(tmp_path: Path) -> None:
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(20)
+            thread.join(60)
         assert len(won) == 1
 
 

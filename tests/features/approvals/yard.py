@@ -13,7 +13,7 @@ from typing import Any
 
 from tests.e2e.hub import TOKEN, RunningHub, scripted, toolyard
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 Json = dict[str, Any]
 
 
@@ -100,6 +100,6 @@ def command(
         cwd=cwd,
         capture_output=True,
         text=True,
-        timeout=55,
+        timeout=60,
         stdin=subprocess.DEVNULL,
     )

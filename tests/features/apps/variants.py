@@ -101,7 +101,7 @@ class Watcher:
     def codes(self) -> list[str]:
         return [problem.code for problem in self.reports[-1].problems]
 
-    async def until(self, holds: Callable[[], bool], within: float = 10.0) -> None:
+    async def until(self, holds: Callable[[], bool], within: float = 60.0) -> None:
         async with asyncio.timeout(within):
             while not self.reports or not holds():
                 self._wake.clear()

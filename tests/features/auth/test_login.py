@@ -272,7 +272,7 @@ async def test_the_callback_turns_away_who_does_not_know_the_state() -> None:
         assert await asyncio.to_thread(visit, base.replace("/callback", "/other")) == 404
         assert await asyncio.to_thread(visit, f"{other}?code=x&state=right") == 421
         assert await asyncio.to_thread(visit, f"{base}?code=good&state=right") == 200
-        assert (await callback.wait(20))["code"] == "good"
+        assert (await callback.wait(60))["code"] == "good"
         assert await asyncio.to_thread(visit, f"{base}?code=evil&state=right") == 400
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 BOOTED = Path("/run/systemd/system")
 """There only if systemd started the machine; else a user's systemd refuses to run."""
 PRETEND = "mount -t tmpfs none /run/systemd && mkdir /run/systemd/system && exec {} --user"

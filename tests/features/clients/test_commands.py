@@ -425,7 +425,7 @@ def answered(*words: str, answers: list[str]) -> str:
             assert select.select([main], [], [], 30)[0], seen
             seen += os.read(main, 4096).decode()
         os.write(main, f"{answer}\n".encode())
-    assert process.wait(30) == 0
+    assert process.wait(60) == 0
     os.close(main)
     return seen
 

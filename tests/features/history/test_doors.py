@@ -34,7 +34,7 @@ def yard() -> Iterator[RunningHub]:
 
 
 def ask(hub: RunningHub, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-    connection = http.client.HTTPConnection(hub.url.removeprefix("http://"), timeout=20)
+    connection = http.client.HTTPConnection(hub.url.removeprefix("http://"), timeout=60)
     headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
     try:
         connection.request(method, path, json.dumps(body or {}), headers)

@@ -28,7 +28,7 @@ from toolyard.links.opening import Connect, Opener
 from toolyard.links.patience import Patience
 from toolyard.wire.era import Era
 
-PATIENCE = Patience(probe=1.0, open=10.0)
+PATIENCE = Patience(probe=1.0, open=60.0)
 NPX, UVX, PIPX = ("npx", "-y", "hello"), ("uvx", "hello"), ("pipx", "run", "hello")
 DIES = "exit 3"
 DIES_OF_PROBES = 'read -r line; case "$line" in *discover*) exit 1;; esac; exec cat'
@@ -61,7 +61,7 @@ class Bench:
         async with Opener([self.packages.prefer_installed], connect)(server, hint) as link:
             yield link
 
-    async def until(self, holds: Callable[[], object], seconds: float = 30) -> None:
+    async def until(self, holds: Callable[[], object], seconds: float = 60) -> None:
         end = time.monotonic() + seconds
         while not holds():
             assert time.monotonic() < end, (self.packages.rows(), self.codes)

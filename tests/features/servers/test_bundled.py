@@ -19,7 +19,7 @@ async def test_the_example_is_offered_exactly_while_nobody_else_has_a_server() -
     board = Board()
     source = Bundled(board, Readiness(board, frozenset({"configured", "catalog"})).is_complete)
     assert (source.name, source.report) == ("bundled", Report("bundled"))
-    async with asyncio.TaskGroup() as group, asyncio.timeout(20):
+    async with asyncio.TaskGroup() as group, asyncio.timeout(60):
         task = group.create_task(source.run(board.post))
         board.post(Report("configured"))
         await asyncio.sleep(0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -22,6 +23,8 @@ from toolyard.wire import jsonrpc
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
+
+log = logging.getLogger(__name__)
 
 DRAIN_SECONDS: Final = 8.0
 """The time that calls under way have when the hub stops; servers need theirs after it."""
@@ -97,6 +100,8 @@ class HttpServer:
         for connection in list(self._connections):
             connection.close_when_idle()
         if not await self._emptied(DRAIN_SECONDS):
+            open_ones = len(self._connections)
+            log.warning("%d connections did not end within %g s", open_ones, DRAIN_SECONDS)
             await self._mcp.end()
             await self._emptied(PARTING_SECONDS)
         for connection in list(self._connections):

@@ -248,3 +248,5 @@ class SocketDoor:
         # A client that does not answer is let go in time.
         while loop.time() < end and not all(client.is_quiet for client in attached):  # noqa: ASYNC110 - no event says so
             await asyncio.sleep(LOOK_SECONDS)
+        if busy := sum(not client.is_quiet for client in attached):
+            log.warning("%d clients on stdio did not end within %g s", busy, DRAIN_SECONDS)
