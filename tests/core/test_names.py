@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.examples import examples
-from toolyard.core.names import LONGEST, aliases, closest, exposed_names
+from toolyard.core.fold import fold
+from toolyard.core.model import Command, Report, Server, ServerId, Snapshot
+from toolyard.core.names import LONGEST, closest, exposed_names, other_alias, own_alias
 
 VALID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 NAMES = st.text("ab_-. /é\0\U0001f600", min_size=1, max_size=70) | st.text(min_size=1, max_size=90)
@@ -21,12 +23,13 @@ SERVERS = st.lists(
 
 def expose(servers: list[tuple[str, list[str]]], separator: str = "__") -> dict[str, str]:
     """(alias, name) -> exposed name of a whole yard, written as one text each."""
-    short = aliases((name, "configured") for name, _ in servers)
+    ids = [ServerId(name, "configured") for name, _ in servers]
+    declared = tuple(Server(id_, Command(("run",))) for id_ in ids)
+    entries = fold(Snapshot(), Report("configured", declared)).entries
     taken: set[str] = set()
     out: dict[str, str] = {}
-    for name, tools in servers:
-        alias = short[name, "configured"]
-        table = exposed_names(alias, tools, separator, taken)
+    for id_, (name, tools) in zip(ids, servers, strict=True):
+        table = exposed_names(entries[id_].alias, tools, separator, taken)
         assert list(table) == tools
         out |= {f"{name}\n{tool}": exposed for tool, exposed in table.items()}
     return out
@@ -103,23 +106,13 @@ def test_the_separator_is_a_setting_and_allowed_in_names_then() -> None:
     assert "." not in exposed_names("acme", ["a.b"], "/", set())["a.b"]
 
 
-@given(st.lists(st.tuples(NAMES, st.sampled_from(["scan", "configured"])), unique=True, max_size=8))
-def test_aliases_are_unique_and_valid(names: list[tuple[str, str]]) -> None:
-    table = aliases(names)
+@given(NAMES, st.sampled_from(["scan", "configured"]))
+def test_an_alias_is_valid_and_another_is_free(name: str, source: str) -> None:
+    taken = {own_alias(name), f"{own_alias(name)}-{source}"}
+    other = other_alias(name, source, lambda alias: alias not in taken)
 
-    assert list(table) == names
-    assert len(set(table.values())) == len(names)
-    assert all(re.fullmatch("[A-Za-z0-9_-]+", alias) for alias in table.values())
-
-
-def test_an_alias_taken_by_chance_is_avoided() -> None:
-    names = [("acme-scan", "configured"), ("acme", "configured"), ("acme", "scan"), ("", "scan")]
-    table = aliases(names)
-
-    assert table[names[0]] == "acme-scan"
-    assert table[names[1]] == "acme"
-    assert table[names[2]].startswith("acme-scan_")
-    assert table[names[3]] == "server"
+    assert other not in taken
+    assert all(re.fullmatch("[A-Za-z0-9_-]+", alias) for alias in (*taken, other))
 
 
 def test_the_closest_names_come_first_whatever_their_case() -> None:

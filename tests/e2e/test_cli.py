@@ -291,6 +291,24 @@ def test_an_added_server_is_there_without_a_restart() -> None:
     assert names == ["mine"]
 
 
+def test_a_server_whose_name_is_taken_is_added_by_another_which_is_told() -> None:
+    assert toolyard("up", "--detach").returncode == Exit.OK
+    runtime = {"command": "nothing-like-it"}
+    custom = read_settings({}, os.environ).data_dir / "catalog" / "custom" / "mine.json"
+    custom.parent.mkdir(parents=True, exist_ok=True)
+    custom.write_text(json.dumps({"name": "mine", "title": "Mine", "runtime": runtime}))
+    assert toolyard("catalog", "add", "mine", "--no-wait").returncode == Exit.OK
+
+    added = toolyard("add", "mine", "--no-wait", "--", "true")
+
+    assert "it is called 'mine-configured' in the yard, where 'mine' is not free" in added.stderr
+    listed = json.loads(toolyard("list", "--json").stdout)["servers"]
+    assert {server["source"]: server["alias"] for server in listed} == {
+        "catalog": "mine",
+        "configured": "mine-configured",
+    }
+
+
 @pytest.mark.parametrize("host", ["127.0.0.2", "0.0.0.0"])
 def test_a_hub_is_reached_at_the_address_it_was_told_to_listen_on(host: str) -> None:
     started = toolyard("up", "--detach", "--host", host, "--port", str(free_port()))

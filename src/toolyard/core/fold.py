@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 from toolyard.core.addresses import claimed
@@ -17,20 +16,14 @@ from toolyard.core.model import (
     Remembered,
     Report,
     Server,
-    ServerId,
     Snapshot,
     SourceFailed,
     SourceState,
     Status,
 )
-from toolyard.core.names import aliases
+from toolyard.core.naming import name_servers
 from toolyard.core.problems import ProblemCode
 from toolyard.core.shapes import unfit
-
-FIRST = "configured"
-"""The source with the first choice of names: what the user wrote down. The others follow in the
-order of their names, so that it does not matter who reports first."""
-
 
 OFFER_KINDS = ("tools", "prompts", "resources", "templates")
 
@@ -47,7 +40,7 @@ def fold(before: Snapshot, event: Event) -> Snapshot:
         case Judgement():
             after = _judgement(before, event)
         case Remembered():
-            after = replace(before, owners=event.owners)
+            after = _declared(replace(before, owners=event.owners), before.sources)
     after = _claimed(before, after)
     if after == before:
         return before
@@ -55,26 +48,17 @@ def fold(before: Snapshot, event: Event) -> Snapshot:
 
 
 def _report(before: Snapshot, report: Report) -> Snapshot:
-    sources = {**before.sources, report.source: SourceState(report)}
-    ordered = sorted(sources, key=_turn)
-    servers = [server for name in ordered for server in sources[name].report.servers]
-    names = aliases((server.id.name, server.id.source) for server in servers)
-    entries: dict[ServerId, Entry] = {}
-    for server in servers:
-        alias = names[server.id.name, server.id.source]
-        entries[server.id] = _entry(before.entries.get(server.id), server, alias)
-    return replace(before, entries=entries, sources=sources)
+    return _declared(before, {**before.sources, report.source: SourceState(report)})
 
 
-def alias_beside(others: Iterable[tuple[str, str]], new: tuple[str, str]) -> str:
-    """Return the alias that a server (name and source) has, or would have, beside others."""
-    ordered = sorted(dict.fromkeys((*others, new)), key=lambda server: _turn(server[1]))
-    return aliases(ordered)[new]
-
-
-def _turn(source: str) -> tuple[bool, str]:
-    """When a source may choose names."""
-    return (source != FIRST, source)
+def _declared(before: Snapshot, sources: dict[str, SourceState]) -> Snapshot:
+    """The picture of the servers that these sources declare."""
+    aliases, owners = name_servers(before, sources)
+    servers = {server.id: server for state in sources.values() for server in state.report.servers}
+    entries = {
+        id_: _entry(before.entries.get(id_), servers[id_], alias) for id_, alias in aliases.items()
+    }
+    return replace(before, entries=entries, sources=sources, owners=owners)
 
 
 def _entry(old: Entry | None, server: Server, alias: str) -> Entry:

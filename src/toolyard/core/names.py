@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from toolyard.core.errors import UnknownNameError
@@ -59,19 +59,17 @@ def _hashed(clean: str, meaning: str, longest: int = LONGEST) -> str:
     return f"{clean[: longest - _HASH - 1]}_{digest}"
 
 
-def aliases(names: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
-    """The short name of every (name, source), in order: its own, unless an earlier one has it."""
-    table: dict[tuple[str, str], str] = {}
-    taken: set[str] = set()
-    for name, source in names:
-        alias = _BAD.sub("_", name) or "server"
-        if alias in taken:
-            alias = f"{alias}-{source}"
-        while alias in taken:
-            alias = _hashed(alias, f"{name}\0{source}\0{alias}")
-        taken.add(alias)
-        table[name, source] = alias
-    return table
+def own_alias(name: str) -> str:
+    """Return the alias that a server's name stands for, if nobody else has it."""
+    return _BAD.sub("_", name) or "server"
+
+
+def other_alias(name: str, source: str, is_free: Callable[[str], bool]) -> str:
+    """Return a free alias for a server whose own is not: it says where the server is from."""
+    alias = f"{own_alias(name)}-{source}"
+    while not is_free(alias):
+        alias = _hashed(alias, f"{name}\0{source}\0{alias}")
+    return alias
 
 
 def quoted(text: str) -> str:

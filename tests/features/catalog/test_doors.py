@@ -97,6 +97,30 @@ async def test_a_name_that_another_server_has_is_told_before_and_after(doors: Do
     assert (await doors.get("/api/v1/catalog/nobody"))["alias"] == "nobody-catalog"
 
 
+async def test_a_server_keeps_its_name_when_another_is_added_by_that_name(home: Path) -> None:
+    mine = {"command": sys.executable, "args": ["-m", "toolyard.example"]}
+    own, other = "mine__convert_units", "mine-configured__convert_units"
+
+    async with open_doors(home) as doors:
+        await send(doors, "PUT", "/api/v1/catalog/mine", EXAMPLE)
+        await send(doors, "POST", "/api/v1/catalog/mine/add", {})
+        added = await send(doors, "POST", "/api/v1/servers", {"name": "mine", "entry": mine})
+        assert added.json()["alias"] == "mine-configured"
+        assert await doors.until(lambda: _has_tools(doors, own, other))
+
+    async with open_doors(home, {"mine": mine}) as doors:
+        assert await doors.until(lambda: _has_tools(doors, own, other))
+        servers = (await doors.get("/api/v1/servers"))["servers"]
+        assert {server["source"]: server["alias"] for server in servers} == {
+            "catalog": "mine",
+            "configured": "mine-configured",
+        }
+
+
+async def _has_tools(doors: Doors, *names: str) -> bool:
+    return {*names} <= await doors.tools()
+
+
 async def test_what_an_added_server_still_needs_is_in_the_answer(
     doors: Doors, monkeypatch: pytest.MonkeyPatch
 ) -> None:

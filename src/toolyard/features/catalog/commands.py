@@ -120,14 +120,11 @@ def add_command(context: CliContext, name: str, env: Sequence[str], no_wait: boo
     from toolyard.features.catalog.model import SOURCE
     from toolyard.features.catalog.operations import add_definition
     from toolyard.features.catalog.rows import AddDefinition
-    from toolyard.features.servers.writing import follow_added
+    from toolyard.features.servers.writing import follow_added, note_alias
 
     values, details = _pairs(env), _read(context, name)
     added = context.run(add_definition, AddDefinition(details.name, values))
-    if added.alias != details.name:
-        context.terminal.note(
-            f"note: it is called '{added.alias}' in the yard, where '{details.name}' is not free"
-        )
+    note_alias(context, details.name, added.alias)
     if not context.terminal.as_json:
         _say_done(context, "added", details.name, str(details.launch), added.alias)
     if added.problem:

@@ -10,8 +10,9 @@ import msgspec
 from msgspec import UNSET
 
 from toolyard.core.errors import UnknownNameError
-from toolyard.core.fold import alias_beside
 from toolyard.core.jsontypes import JsonObject
+from toolyard.core.model import ServerId
+from toolyard.core.naming import alias_beside
 from toolyard.core.rows import problem_row
 from toolyard.features.catalog.importing import import_published
 from toolyard.features.catalog.model import SOURCE
@@ -191,8 +192,7 @@ async def _published(yard: Yard, name: str) -> PublishedEntry:
 
 def _alias(yard: Yard, name: str) -> str:
     """Return the name it has in the yard, or would get beside what is there."""
-    others = ((id_.name, id_.source) for id_ in yard.snapshot.entries)
-    return alias_beside(others, (name, SOURCE))
+    return alias_beside(yard.snapshot, ServerId(name, SOURCE))
 
 
 def _summary(shelved: Shelved, shelf: Shelf) -> DefinitionSummary:

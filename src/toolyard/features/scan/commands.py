@@ -65,7 +65,12 @@ def adopt_command(
     `toolyard scan announced` calls it; then what would be started or reached is shown first.
     """
     from toolyard.core.endpoint import write_endpoint
-    from toolyard.features.servers.writing import servers_file, servers_place, write_server
+    from toolyard.features.servers.writing import (
+        note_alias,
+        servers_file,
+        servers_place,
+        write_server,
+    )
 
     is_port = name.isascii() and name.isdigit()
     announced = None if is_port else _find_announced(name)
@@ -76,10 +81,12 @@ def adopt_command(
         server = _choose(_sweep(context, (int(name),) if is_port else ()), name)
         written, entry, place = alias or server.name, _entry(server), server.url.url
     hint = "use --as to call it otherwise, or --force to replace that one"
-    write_server(context, written, entry, force=force, hint=hint)
+    ordered = write_server(context, written, entry, force=force, hint=hint)
     answer = {"done": "adopted", "server": written, "url": place, "file": servers_file(context)}
+    answer["alias"] = ordered.alias
     text = f"adopted '{written}' at {place} in {servers_place(context)}"
     context.terminal.answer(answer, lambda: context.terminal.say(text))
+    note_alias(context, written, ordered.alias)
 
 
 @scan_command.command("announced")

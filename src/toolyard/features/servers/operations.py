@@ -13,6 +13,7 @@ from toolyard.core.fields import Fields
 from toolyard.core.jsontypes import JsonObject
 from toolyard.core.lookup import find_entry
 from toolyard.core.model import Server, ServerId, Snapshot
+from toolyard.core.naming import alias_beside
 from toolyard.core.rows import ProblemRow, ServerRow, problem_row
 from toolyard.executors.local.usage import memory_of
 from toolyard.features.servers.bundle_folders import BundleFolders
@@ -92,6 +93,13 @@ class WrittenEntry(Struct, frozen=True):
     entry: OpenObject
 
 
+class OrderedServer(Ordered, frozen=True):
+    """A server was written down."""
+
+    alias: str = ""
+    """The name it has in the yard, which is another if the one in the file was not free."""
+
+
 class ServerList(Struct, frozen=True):
     """Every server; the revision is that of the picture, and the ETag."""
 
@@ -146,7 +154,7 @@ async def get_entry(yard: Yard, order: ServerAlias) -> WrittenEntry:
     errors=(404, 409),
     guard=Guard.PICTURE,
 )
-async def add_server(yard: Yard, order: AddServer) -> Ordered:
+async def add_server(yard: Yard, order: AddServer) -> OrderedServer:
     """Write a server down."""
     new = Fields(order.body, 'write it as {"name": "...", "entry": {...}}')
     new.only(("name", "entry", "like"), "a new server")
@@ -160,7 +168,7 @@ async def add_server(yard: Yard, order: AddServer) -> Ordered:
 
 
 @operation("PUT", ONE, needs=Needs.FILES, shape=ServerEntry, errors=(409,), guard=Guard.PICTURE)
-async def change_server(yard: Yard, order: ChangeServer) -> Ordered:
+async def change_server(yard: Yard, order: ChangeServer) -> OrderedServer:
     """Write it down anew; `[secret]` stands for the value that is there."""
     name = await _name(yard, order.alias)
     present = await _present(yard, name)
@@ -297,10 +305,11 @@ async def _present(yard: Yard, name: str) -> JsonObject:
     return await asyncio.to_thread(yard.part(ServersFile).entry, name)
 
 
-async def _put(yard: Yard, alias: str, name: str, entry: JsonObject) -> Ordered:
+async def _put(yard: Yard, alias: str, name: str, entry: JsonObject) -> OrderedServer:
     put = yard.part(ServersFile).put
     await asyncio.to_thread(put, name, entry, yard.check_picture, by=yard.caller)
-    return Ordered(alias, await _declared(yard, name))
+    noticed = await _declared(yard, name)
+    return OrderedServer(alias, noticed, alias=alias_beside(yard.snapshot, ServerId(name, SOURCE)))
 
 
 def _remove(yard: Yard, name: str) -> None:

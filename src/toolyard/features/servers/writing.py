@@ -9,6 +9,7 @@ from toolyard.console.context import CliContext
 from toolyard.console.errors import CommandError
 from toolyard.console.exits import Exit
 from toolyard.console.starting import follow_start, started, tell_start
+from toolyard.core.names import own_alias
 from toolyard.features.servers.operations import (
     AddServer,
     ChangeServer,
@@ -24,12 +25,13 @@ from toolyard.operation import NoInput
 
 if TYPE_CHECKING:
     from toolyard.core.rows import ServerRow
+    from toolyard.features.servers.operations import OrderedServer
     from toolyard.operation import Ordered
 
 
 def write_server(
     context: CliContext, name: str, entry: Mapping[str, Any], *, force: bool, hint: str
-) -> Ordered:
+) -> OrderedServer:
     """Write a new server down, or over one of that name if `force`.
 
     Raises:
@@ -41,7 +43,9 @@ def write_server(
     return put_server(context, name, entry, force=force)
 
 
-def put_server(context: CliContext, name: str, entry: Mapping[str, Any], *, force: bool) -> Ordered:
+def put_server(
+    context: CliContext, name: str, entry: Mapping[str, Any], *, force: bool
+) -> OrderedServer:
     """Write a server down whose name is free, or over one of that name if `force`.
 
     Raises:
@@ -72,15 +76,25 @@ def tell_written(context: CliContext, what: str, name: str, ordered: Ordered) ->
     _note_unnoticed(context, ordered)
 
 
-def tell_added(context: CliContext, name: str, ordered: Ordered, *, wait: bool) -> None:
+def tell_added(context: CliContext, name: str, ordered: OrderedServer, *, wait: bool) -> None:
     """Say that a server was added; unless told otherwise, wait until it is ready or fails."""
     if not context.terminal.as_json:
         context.terminal.say(f"added '{name}' in {servers_place(context)}")
+    note_alias(context, name, ordered.alias)
     _note_unnoticed(context, ordered)
     row = follow_added(context, full_name(name)) if wait else None
     answer = {"done": "added", "server": name, "file": servers_file(context), **started(row)}
+    answer["alias"] = ordered.alias
     context.terminal.answer(answer, lambda: None)
     tell_start(context, row)
+
+
+def note_alias(context: CliContext, name: str, alias: str) -> None:
+    """Say so if a server has another name in the yard, because its own is not free."""
+    if alias not in ("", own_alias(name)):
+        context.terminal.note(
+            f"note: it is called '{alias}' in the yard, where '{name}' is not free"
+        )
 
 
 def _note_unnoticed(context: CliContext, ordered: Ordered) -> None:

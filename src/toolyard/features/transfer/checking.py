@@ -14,7 +14,7 @@ from toolyard.core.agents import Roster
 from toolyard.core.errors import ConfigError, UnknownNameError
 from toolyard.core.fields import FaultsError, FieldFault, Fields
 from toolyard.core.jsontypes import JsonObject
-from toolyard.core.model import Snapshot
+from toolyard.core.model import Remembered, Snapshot
 from toolyard.features.agents.checks import check_config, check_override
 from toolyard.features.agents.resolutions import Resolutions
 from toolyard.features.transfer.agent_sections import split_override
@@ -150,6 +150,7 @@ def _look(
 def _find_list_faults(sections: Mapping[str, Bodies], after: Snapshot) -> Iterator[FieldFault]:
     """The faults for which a list would be refused once everything else is written."""
     board = Board()
+    board.post(Remembered(after.owners))
     for state in after.sources.values():
         board.post(state.report)
     resolutions = Resolutions(board, ReachedEverywhere())

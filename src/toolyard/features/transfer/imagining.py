@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any
 
 from toolyard.core.agentfiles import read_override
 from toolyard.core.agents import EXECUTORS, KNOWN_AGENTS, Roster
@@ -32,16 +32,10 @@ from toolyard.features.transfer.sections import Bodies
 from toolyard.records.jsonc import parse
 from toolyard.yard import Yard
 
-OURS: Final = (CONFIGURED, CATALOG, AGENTS)
-"""The sources whose records a document holds; all others are as they are."""
-
 
 def imagine(yard: Yard, records: Mapping[str, Bodies]) -> Snapshot:
     """Return the picture that a yard with these records would have; it blocks."""
-    picture = Snapshot()
-    for name, state in yard.snapshot.sources.items():
-        if name not in OURS:
-            picture = fold(picture, state.report)
+    picture = yard.snapshot
     roster = _roster(yard.snapshot.roster, records)
     for report in (
         Report(CONFIGURED, _configured(yard, records["servers"])),
