@@ -167,12 +167,14 @@ async def test_sessions_that_listen_are_not_ended_for_new_ones(home: Path) -> No
 
 
 async def test_an_abandoned_session_is_forgotten_and_a_listening_one_is_not(home: Path) -> None:
-    async with open_doors(home, session_idle=0.2) as doors, doors.connected() as raw:
-        kept, left = await doors.initialize(), await doors.initialize()
+    # Long enough for a busy machine to begin a session and listen to it.
+    async with open_doors(home, session_idle=1.5) as doors, doors.connected() as raw:
+        kept = await doors.initialize()
         await raw.send(doors.request("GET", "/mcp", headers={**STREAM, **kept}))
         assert (await raw.head())[0] == 200
+        left = await doors.initialize()
         for _ in range(6):
-            await asyncio.sleep(0.45)  # asking keeps a session, so it must be left alone
+            await asyncio.sleep(2)  # asking keeps a session, so it must be left alone
             gone = (await doors.post(call("ping"), left)).status == 404
             if gone:
                 break

@@ -116,7 +116,8 @@ def test_a_server_that_wants_a_login_is_parked_until_somebody_logs_in(
 def test_a_login_is_renewed_ahead_of_its_end_on_the_open_link(
     issuer: Issuer, hub: RunningHub
 ) -> None:
-    issuer.life = 3
+    # No busy machine is too late with it: nobody calls, so nobody else would have it renewed.
+    issuer.life, issuer.leeway = 3, 600
     log_in(hub)
     until(lambda: server(hub)["status"] == "ready", "not ready")
     refused, opened = issuer.refused, issuer.asked.count("server/discover")
@@ -124,7 +125,7 @@ def test_a_login_is_renewed_ahead_of_its_end_on_the_open_link(
     until(lambda: issuer.refreshes >= 2, "it was not renewed")
 
     assert is_served(hub)
-    assert issuer.refused == refused, "it was renewed too late"
+    assert issuer.refused == refused, "it was renewed because it was refused"
     assert issuer.asked.count("server/discover") == opened, "the link was opened anew"
 
 
@@ -275,7 +276,7 @@ def test_an_issuer_that_is_out_of_order_is_asked_again_with_growing_pauses(
     issuer.failing = True
     until(lambda: issuer.failures, "nobody tried to renew it")
 
-    issuer.failing = False
+    issuer.life, issuer.failing = 3600, False
 
     until(lambda: is_served(hub), f"it did not come back: {server(hub)}")
 
