@@ -29,6 +29,8 @@ class Caller:
     """The key of the member who calls; empty for the hub's owner and for agents."""
     admitted: tuple[str, ...] | None = None
     """The profiles of which it sees what any of them shows; None for no such limit."""
+    tier: str = ""
+    """The tools it may use, by the harm they can do; empty for all."""
     account: str = field(init=False, compare=False)
     """The name for the token that nobody can choose by naming a token or a client."""
     is_owner: bool = field(init=False, compare=False)

@@ -8,6 +8,7 @@ from msgspec import Raw
 
 from toolyard.core.model import Entry, Offer
 from toolyard.core.profiles import Pairs, Profile
+from toolyard.core.tiers import Tier, tier_of
 from toolyard.wire import jsonrpc
 
 
@@ -22,11 +23,13 @@ class ProfileFilter:
     """The one that the names in the view have."""
     pattern_separator: str = "__"
     """The one that the patterns of the profile are written with."""
+    tier: str = ""
+    """The tools that may be seen, by the harm they can do; empty for all."""
 
     @property
     def is_whole(self) -> bool:
-        """True if no profile says what may be done."""
-        return self.profile is None
+        """True if neither a profile nor a tier says what may be done."""
+        return self.profile is None and not self.tier
 
     @property
     def given_names(self) -> frozenset[str]:
@@ -46,6 +49,9 @@ class ProfileFilter:
         offers: tuple[Offer, ...] = getattr(entry.offers, kind)
         if kind != "tools" and (held := entry.held.of(kind)):
             offers = tuple(offer for offer in offers if offer.key not in held)
+        if kind == "tools" and self.tier:
+            tier = Tier(self.tier)
+            offers = tuple(offer for offer in offers if tier.covers(tier_of(offer)))
         if self.profile is None:
             return offers
         named = kind in ("tools", "prompts")

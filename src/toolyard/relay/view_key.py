@@ -32,6 +32,8 @@ class ViewKey:
     """The servers a client is limited to, by alias or full name; empty for no limit."""
     admitted: tuple[str, ...] | None = None
     """The profiles of which a member sees what any of them shows; None for no such limit."""
+    tier: str = ""
+    """The tools that are shown, by the harm they can do; empty for all."""
     longest: int = LONGEST
     """Characters of a tool's name."""
     most: int = 0
@@ -51,4 +53,5 @@ class ViewKey:
     @property
     def is_limited(self) -> bool:
         """True if a client sees less than the whole yard."""
-        return bool(self.profile or self.only or self.agent or self.admitted is not None)
+        limits = self.profile, self.only, self.agent, self.tier
+        return any(limits) or self.admitted is not None

@@ -118,9 +118,8 @@ def _filter_by(profile: Profile | None, view_key: ViewKey) -> ProfileFilter:
     own = profile.separator if profile is not None else None
     separator = view_key.separator if own is None or view_key.server else own
     written = own if own is not None else view_key.pattern_separator
-    return ProfileFilter(
-        profile, view_key.only, separator, separator if written is None else written
-    )
+    written = separator if written is None else written
+    return ProfileFilter(profile, view_key.only, separator, written, view_key.tier)
 
 
 def _shown(view: View, snapshot: Snapshot, plans: Iterable[Plan]) -> list[Entry]:

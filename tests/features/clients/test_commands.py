@@ -14,6 +14,7 @@ from tests.cli.conftest import Toolyard
 from tests.cli.stand_in import StandIn
 from tests.fixtures.kept_tokens import kept_tokens
 from toolyard.console.exits import Exit
+from toolyard.core.caller import Caller
 
 CURSOR = '{\n  // mine\n  "mcpServers": {"a": {"command": "run", "args": ["--x"]}},\n}\n'
 
@@ -158,7 +159,7 @@ def test_by_address_it_gets_a_token_of_its_own_which_is_not_shown(
     token = said["headers"]["Authorization"].removeprefix("Bearer ")
     tokens = kept_tokens(home)
     found = tokens.find(token.encode())
-    assert found is not None and found.name == "client-cursor"
+    assert isinstance(found, Caller) and found.name == "client-cursor"
     assert token not in done.out + done.err
 
 
@@ -183,7 +184,7 @@ def test_the_token_works_as_long_as_the_file_holds_it(
     second = held_token(cursor)
     assert tokens.find(first) is None
     found = tokens.find(second)
-    assert found is not None and (found.name, found.agent) == ("client-cursor", "coder")
+    assert isinstance(found, Caller) and (found.name, found.agent) == ("client-cursor", "coder")
 
     done = toolyard("disconnect", "cursor", "--yes")
     assert "the token client-cursor no longer works" in done.out
@@ -191,7 +192,7 @@ def test_the_token_works_as_long_as_the_file_holds_it(
 
     toolyard("undo", "--yes")  # of the disconnect
     found = tokens.find(second)
-    assert found is not None and (found.name, found.agent) == ("client-cursor", "coder")
+    assert isinstance(found, Caller) and (found.name, found.agent) == ("client-cursor", "coder")
     toolyard("undo", "--yes")  # of the second connect
     assert held_token(cursor) == first
     assert tokens.find(first) is not None and tokens.find(second) is None

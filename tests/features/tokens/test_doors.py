@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -11,8 +12,9 @@ import pytest
 import pytest_asyncio
 
 from tests.control.company import LEGACY, Agent, make_token, open_yard, put_profile, send
-from tests.doors.doors import PATIENCE, TOKEN, Doors, Json, call
+from tests.doors.doors import PATIENCE, TOKEN, Doors, Json, call, open_doors
 from tests.doors.test_gate import all_routes
+from tests.e2e import scripted
 from toolyard.doors.http.gate import is_open
 
 
@@ -165,6 +167,80 @@ async def test_a_revoked_token_ends_what_was_opened_with_it(yard: Doors) -> None
                 pass
     assert (await agent.post(call("ping"), session)).status == 401
     assert (await send(yard, "DELETE", "/api/v1/tokens/agent")).status == 404
+
+
+HINTS: dict[str, Json] = {
+    "look": {"annotations": {"readOnlyHint": True}},
+    "put": {"annotations": {"destructiveHint": False}},
+    "wipe": {},
+    "odd": {"annotations": {"readOnlyHint": "yes"}},
+}
+
+
+def hinted_server(home: Path) -> Json:
+    """A server whose tools say how much harm they can do."""
+    tools = [{"name": name, "inputSchema": {"type": "object"}, **h} for name, h in HINTS.items()]
+    script = {
+        "capabilities": {"tools": {}},
+        "replies": {"tools/list": json.dumps({"tools": tools})},
+    }
+    path = home / "hinted.json"
+    path.write_text(json.dumps(script))
+    return {"command": sys.executable, "args": [scripted.__file__, str(path)]}
+
+
+@pytest.mark.parametrize(
+    ("tier", "tools"),
+    [("read", ["look"]), ("write", ["look", "put"]), ("destroy", ["look", "put", "wipe", "odd"])],
+)
+async def test_a_tier_shows_the_tools_that_say_they_do_no_more(
+    home: Path, tier: str, tools: list[str]
+) -> None:
+    async with open_doors(home, {"h": hinted_server(home)}) as doors:
+        await doors.settled()
+        agent = Agent(doors, token=await make_token(doors, "agent", tier=tier))
+        assert {name.removeprefix("h__") for name in await agent.tools()} == {*tools}
+        hidden = {"look", "put", "wipe", "odd"} - {*tools}
+        for name in hidden:
+            assert "unknown tool" in (await agent.call(f"h__{name}"))["error"]["message"]
+            assert (await agent.stable("h", name))["isError"]
+        assert {row["tool"] for row in await agent.found()} == {*tools}
+
+
+async def last_use(doors: Doors) -> str:
+    """The last use of the only token, once it was used."""
+
+    async def used_at() -> str:
+        (row,) = (await send(doors, "GET", "/api/v1/tokens")).json()["tokens"]
+        return str(row["used_at"])
+
+    shown: str = await doors.until(used_at)
+    return shown
+
+
+async def test_the_last_use_of_a_token_is_shown(yard: Doors) -> None:
+    token = await make_token(yard, "agent")
+    (row,) = (await send(yard, "GET", "/api/v1/tokens")).json()["tokens"]
+    assert row["used_at"] == ""
+    await Agent(yard, token=token).tools()
+    assert await last_use(yard) >= row["created_at"]
+
+
+async def test_a_token_that_is_taken_out_of_the_file_ends_what_it_opened(yard: Doors) -> None:
+    token = await make_token(yard, "agent")
+    session = await Agent(yard, token=token).initialize()
+    head = {"Authorization": f"Bearer {token}", **session, "Accept": "text/event-stream"}
+    async with yard.connected() as stream:
+        await stream.send(yard.request("GET", "/mcp", headers=head))
+        assert (await stream.head())[0] == 200
+        await last_use(yard)  # nobody else writes the file now
+        file = yard.home / "state" / "tokens.json"
+        kept = json.loads(file.read_text())
+        kept["tokens"] = {}
+        file.write_text(json.dumps(kept))
+        async with asyncio.timeout(PATIENCE):
+            async for _ in stream.chunks():
+                pass  # it ends
 
 
 async def test_a_token_is_shown_once_and_kept_as_a_hash(yard: Doors) -> None:

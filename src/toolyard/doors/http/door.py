@@ -92,7 +92,7 @@ class HttpDoor:
         views = self._relay.views
         usual = views.usual_key
         shown = narrowed(usual, scope, self._board.snapshot, views.resolve)
-        shown = replace(shown, only=caller.servers, admitted=caller.admitted)
+        shown = replace(shown, only=caller.servers, admitted=caller.admitted, tier=caller.tier)
         return shown if shown != usual else None
 
     def dismiss(self, is_gone: Callable[[Caller], bool]) -> None:

@@ -71,7 +71,7 @@ class Gate:
         hosts: Iterable[str] = (),
         origins: Iterable[str] = (),
         is_page: Callable[[bytes], bool] = lambda _key: False,
-        find_agent: Callable[[bytes], Caller | None] = lambda _token: None,
+        find_agent: Callable[[bytes], Caller | TurnedAway | None] = lambda _token: None,
         is_reached_as: Callable[[str], bool] = lambda _host: False,
         people: People | None = None,
     ) -> None:
@@ -148,8 +148,10 @@ class Gate:
                 return _admit_member(judged, path)
             return UNPROVEN if judged is None else judged
         agent = self._find_agent(token) if token else None
-        if agent is not None:
+        if isinstance(agent, Caller):
             return _admit(agent, path)
+        if agent is not None:
+            return agent
         challenge = self.people.challenge(path) if self.people is not None else "Bearer"
         return TurnedAway(401, "a valid token is needed: Authorization: Bearer <token>", challenge)
 

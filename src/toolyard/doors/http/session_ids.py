@@ -134,8 +134,10 @@ def _owner(caller: Caller, path: str) -> str:
     """Return what an id is sealed for: a caller with these limits, at this path."""
     scope = read_scope(path) or WHOLE
     limits = (sorted(caller.servers), caller.profile, caller.agent, caller.executor)
+    # Left out where there are none, so that ids of earlier versions still open.
     admitted = () if caller.admitted is None else (caller.admitted,)
-    return jsonrpc.encode((caller.account, *limits, *admitted, scope)).decode()
+    tier = (caller.tier,) if caller.tier else ()
+    return jsonrpc.encode((caller.account, *limits, *admitted, *tier, scope)).decode()
 
 
 def _digest(id_: bytes) -> bytes:

@@ -11,7 +11,10 @@ from toolyard.console.context import CliContext, json_option
 if TYPE_CHECKING:
     from toolyard.features.tokens.operations import TokenRow
 
-TITLES = ("token", "agent", "executor", "servers", "profile", "created")
+TITLES = (
+    *("token", "agent", "executor", "servers", "profile", "tools"),
+    *("created", "expires", "last used"),
+)
 
 
 @click.group("token")
@@ -28,10 +31,30 @@ def token_command() -> None:
 @click.option(
     "--discover", is_flag=True, help="Let it read the list of announced servers, and nothing else."
 )
+@click.option(
+    "--days",
+    type=click.IntRange(0, 3650),
+    default=90,
+    show_default=True,
+    help="Let it expire after so many days; 0 for never.",
+)
+@click.option(
+    "--tier",
+    type=click.Choice(["read", "write", "destroy"]),
+    default="destroy",
+    help="Limit it to tools that say they only read, or destroy nothing.",
+)
 @json_option
 @click.pass_obj
 def create_command(
-    context: CliContext, name: str, servers: str | None, profile: str, agent: str, discover: bool
+    context: CliContext,
+    name: str,
+    servers: str | None,
+    profile: str,
+    agent: str,
+    discover: bool,
+    days: int,
+    tier: str,
 ) -> None:
     """Create a token for an agent; it is shown once.
 
@@ -42,7 +65,9 @@ def create_command(
     \b
     toolyard token create cursor --profile review
     toolyard token create ci --servers git,files
+    toolyard token create scout --tier read --days 7
     """
+    from toolyard.core.tiers import Tier
     from toolyard.features.tokens.operations import NewToken, create_token
 
     if discover and (servers is not None or profile or agent):
@@ -50,7 +75,7 @@ def create_command(
     names = [word.strip() for word in (servers or "").split(",") if word.strip()]
     if servers is not None and not names:
         raise click.UsageError("--servers names no server; leave it out to allow all of them")
-    order = NewToken(name, names, profile, agent, discover)
+    order = NewToken(name, names, profile, agent, discover, days, Tier(tier))
     if agent:  # the hub alone knows agents
         context.need_hub()
     token = context.run(create_token, order).token
@@ -93,7 +118,10 @@ def _show(context: CliContext, rows: list[TokenRow]) -> None:
         context.terminal.say("no tokens yet; create one with: toolyard token create NAME")
         return
     cells = [
-        [row.name, row.agent, row.executor, _describe_servers(row), row.profile, row.created_at]
+        [
+            *(row.name, row.agent, row.executor, _describe_servers(row), row.profile, row.tier),
+            *(row.created_at, row.expires_at or "never", row.used_at),
+        ]
         for row in rows
     ]
     context.terminal.table(TITLES, cells)

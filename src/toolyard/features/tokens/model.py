@@ -6,12 +6,15 @@ import hashlib
 import re
 import secrets
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from math import inf
 from typing import Any, Final
 
 from msgspec import Struct
 
 from toolyard.core.caller import Caller
 from toolyard.core.errors import ConfigError
+from toolyard.core.tiers import Tier
 
 NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 NAME_HINT: Final = "use 1 to 64 letters, digits, '_', '.' or '-', not beginning with '.' or '-'"
@@ -39,12 +42,23 @@ class AgentToken:
     """The executor on which that agent runs; empty for any place."""
     discovers: bool = False
     """It opens the list of announced servers, and nothing else."""
+    expires_at: str = ""
+    """The time from which on it is worthless; empty for never."""
+    tier: str = ""
+    """The tools that it is limited to, by the harm they can do; empty for all."""
+    used_at: str = ""
+    """The time it was last used, to the hour."""
 
     @property
     def caller(self) -> Caller:
         """The caller that it lets in."""
         limits = self.servers, self.profile, self.agent, self.executor
-        return Caller(self.name, *limits, is_agent=True, discovers=self.discovers)
+        return Caller(self.name, *limits, is_agent=True, discovers=self.discovers, tier=self.tier)
+
+    @property
+    def expires(self) -> float:
+        """The time from which on it is worthless, in seconds."""
+        return seconds(self.expires_at) if self.expires_at else inf
 
 
 def check_token_name(name: str) -> str:
@@ -71,6 +85,19 @@ def hash_of(token: bytes) -> str:
     return hashlib.sha256(token).hexdigest()
 
 
+def seconds(text: str) -> float:
+    """Return a time as seconds; one that cannot be read is long ago."""
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except ValueError:
+        return 0.0
+
+
+def iso(at: float) -> str:
+    """Return a time as it is written down."""
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")
+
+
 def read_token(name: str, fields: Any) -> AgentToken:
     """Make a token of the fields of a file.
 
@@ -79,15 +106,18 @@ def read_token(name: str, fields: Any) -> AgentToken:
     """
     try:
         digest, servers = fields["sha256"], fields.get("servers", [])
-        texts = [fields.get(key, "") for key in ("profile", "created_at", "agent", "executor")]
+        texts = [fields.get(key, "") for key in _TEXTS]
     except (TypeError, KeyError, AttributeError) as error:
         raise ConfigError(str(error)) from error
     is_list = isinstance(servers, list)
     if not is_list or not all(isinstance(text, str) for text in (digest, *texts, *servers)):
         raise ConfigError(f"the token {name!r} is not what it should be")
-    profile, created_at, agent, executor = texts
+    profile, created_at, agent, executor, *more = texts
     limits = frozenset(servers), profile, created_at, agent, executor
-    return AgentToken(name, digest, *limits, discovers=fields.get("discovers") is True)
+    token = AgentToken(name, digest, *limits, fields.get("discovers") is True, *more)
+    if token.tier not in ("", *Tier):
+        raise ConfigError(f"the token {name!r} has the tier {token.tier[:80]!r}, which is none")
+    return token
 
 
 class TokenFields(Struct, frozen=True, omit_defaults=True):
@@ -100,11 +130,22 @@ class TokenFields(Struct, frozen=True, omit_defaults=True):
     agent: str
     executor: str
     discovers: bool = False
+    expires_at: str = ""
+    tier: str = ""
+    used_at: str = ""
+
+
+_TEXTS: Final = ("profile", "created_at", "agent", "executor", "expires_at", "tier", "used_at")
 
 
 def write_token(token: AgentToken) -> TokenFields:
     """Return the fields of a token, as the file has them."""
-    limits = token.agent, token.executor, token.discovers
+    limits = token.agent, token.executor, token.discovers, token.expires_at, token.tier
     return TokenFields(
-        token.digest, sorted(token.servers), token.profile, token.created_at, *limits
+        token.digest,
+        sorted(token.servers),
+        token.profile,
+        token.created_at,
+        *limits,
+        used_at=token.used_at,
     )

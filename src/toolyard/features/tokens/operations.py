@@ -10,6 +10,7 @@ from msgspec import Meta, Struct
 
 from toolyard.core.errors import ConfigError
 from toolyard.core.profiles import unknown_profile
+from toolyard.core.tiers import Tier
 from toolyard.features.tokens.model import AgentToken
 from toolyard.features.tokens.store import TokensFile
 from toolyard.operation import Done, Needs, NoInput, operation
@@ -17,6 +18,8 @@ from toolyard.relay.dismissals import Dismissals
 from toolyard.yard import Yard
 
 TOP = "/api/v1/tokens"
+DAYS = 90
+"""The days that a token is good for, if nobody says otherwise."""
 
 
 class TokenRow(Struct, frozen=True):
@@ -29,6 +32,12 @@ class TokenRow(Struct, frozen=True):
     agent: str = ""
     executor: str = ""
     discovers: bool = False
+    expires_at: str = ""
+    """The time from which on it is worthless; empty for never."""
+    tier: Tier = Tier.DESTROY
+    """The tools that it is for, by what their servers say of them; `destroy` for all."""
+    used_at: str = ""
+    """The time of its last use, to the hour; empty if there was none."""
 
 
 class TokenList(Struct, frozen=True):
@@ -46,6 +55,10 @@ class NewToken(Struct, frozen=True, forbid_unknown_fields=True):
     agent: str = ""
     discovers: bool = False
     """It opens the list of announced servers, and nothing else."""
+    days: Annotated[int, Meta(ge=0, le=3650)] = DAYS
+    """The days until it is worthless; 0 for never."""
+    tier: Tier = Tier.DESTROY
+    """The tools that it is for, by what their servers say of them; `destroy` for all."""
 
 
 class MadeToken(Struct, frozen=True):
@@ -82,7 +95,14 @@ async def create_token(yard: Yard, order: NewToken) -> MadeToken:
     if order.discovers and (order.servers or order.profile or agent):
         raise ConfigError("a token that discovers sees no servers", "leave the others out")
     limits = frozenset(order.servers), order.profile, agent
-    create = partial(yard.part(TokensFile).create, order.name, *limits, discovers=order.discovers)
+    create = partial(
+        yard.part(TokensFile).create,
+        order.name,
+        *limits,
+        discovers=order.discovers,
+        days=order.days,
+        tier="" if order.tier is Tier.DESTROY else order.tier.value,
+    )
     return MadeToken(order.name, await asyncio.to_thread(create, by=yard.caller))
 
 
@@ -103,4 +123,7 @@ def _row(token: AgentToken) -> TokenRow:
         token.agent,
         token.executor,
         token.discovers,
+        token.expires_at,
+        Tier(token.tier or Tier.DESTROY),
+        token.used_at,
     )

@@ -6,13 +6,17 @@ when it is made. All of it blocks, though a lookup costs one `stat`.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+import asyncio
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
-from toolyard.core.caller import Caller
+from toolyard.core.caller import Caller, TurnedAway
 from toolyard.core.errors import (
     ConfigError,
     ConflictError,
@@ -28,8 +32,10 @@ from toolyard.features.tokens.model import (
     AgentToken,
     check_token_name,
     hash_of,
+    iso,
     new_token,
     read_token,
+    seconds,
     write_token,
 )
 from toolyard.records.places import RecordPlaces
@@ -38,6 +44,9 @@ from toolyard.records.protocol import ABSENT, Kept, Records
 MOST: Final = 1000
 VERSION: Final = 1
 """The version of the file; a later one cannot be understood here."""
+USE_SECONDS: Final = 3600.0
+"""The time of the last use is written down to the hour, not with every call."""
+_DAY: Final = 86400.0
 _BLANK: Final = b'{\n  "version": 1,\n  "tokens": {}\n}\n'
 _EFFECT: Final = "; agents with tokens of their own are not let in"
 
@@ -77,21 +86,66 @@ def open_tokens(places: RecordPlaces, path: Path) -> Records[AgentToken]:
     return places.document("token", path, TokenCodec(), top="tokens", check=check, blank=_BLANK)
 
 
+@dataclass(slots=True)
+class _KnownToken:
+    """A token as the gate goes by it."""
+
+    caller: Caller
+    expires: float
+    used: float
+
+
 class TokensFile:
     """The tokens of agents."""
 
-    def __init__(self, records: Records[AgentToken]) -> None:
+    def __init__(
+        self, records: Records[AgentToken], clock: Callable[[], float] = time.time
+    ) -> None:
         self.records = records
         """The tokens as they are kept, by name."""
+        self.news = asyncio.Event()
+        """Set while there are uses that are not written down."""
+        self._clock = clock
         self._revision = 0
-        self._callers: dict[str, Caller] = {}
+        self._known: dict[str, _KnownToken] = {}
+        self._used: dict[str, float] = {}
+        """The time of the last use that is to be written down, by name."""
 
-    def find(self, token: bytes) -> Caller | None:
+    def find(self, token: bytes) -> Caller | TurnedAway | None:
         """Return whose token this is; None if nobody's, or if the file cannot be read.
 
         It is looked up by its hash, so that how long that takes says nothing about any token.
         """
-        return self._callers_by_hash().get(hash_of(token))
+        known = self._tokens_by_hash().get(hash_of(token))
+        if known is None:
+            return None
+        now = self._clock()
+        if known.expires <= now:
+            name = known.caller.name
+            return TurnedAway(401, f"the token {name!r} has expired; ask for a new one", "Bearer")
+        if now - known.used >= USE_SECONDS:
+            known.used = self._used[known.caller.name] = now
+            self.news.set()
+        return known.caller
+
+    def callers(self) -> set[Caller]:
+        """Return every caller that a token lets in."""
+        return {known.caller for known in self._tokens_by_hash().values()}
+
+    def write_uses(self) -> None:
+        """Write down when tokens were last used.
+
+        Raises:
+            StoreError: The file cannot be read or written.
+        """
+        uses, self._used = self._used, {}
+        for name, at in uses.items():
+            kept = self._read()
+            token = kept.values.get(name)
+            if token is not None:
+                with suppress(ConflictError):  # who changed it just now knows more of it
+                    used = replace(token, used_at=iso(at))
+                    self.records.write(name, used, expect=kept.version(name))
 
     def list(self) -> list[AgentToken]:
         """Return all tokens, by name.
@@ -110,9 +164,11 @@ class TokensFile:
         executor: str = "",
         *,
         discovers: bool = False,
+        days: int = 0,
+        tier: str = "",
         by: str = "",
     ) -> str:
-        """Make a token; return its secret, which cannot be had again.
+        """Make a token, for so many days or, with 0, for ever; return its secret.
 
         Raises:
             TakenError: The name is in use.
@@ -123,9 +179,11 @@ class TokensFile:
         if len(self._read().records) >= MOST:
             raise ConfigError(f"there are {MOST} tokens already", "revoke what is not used")
         secret = new_token()
-        now = datetime.now(UTC).isoformat(timespec="seconds")
+        now = self._clock()
+        ends = iso(now + days * _DAY) if days else ""
         digest = hash_of(secret.encode())
-        token = AgentToken(name, digest, servers, profile, now, agent, executor, discovers)
+        limits = servers, profile, iso(now), agent, executor, discovers, ends, tier
+        token = AgentToken(name, digest, *limits)
         try:
             self.records.write(name, token, expect=ABSENT, by=by)
         except ConflictError as error:
@@ -164,18 +222,20 @@ class TokensFile:
         self.records.write(name, None, by=by)
         return tokens[name]
 
-    def _callers_by_hash(self) -> dict[str, Caller]:
-        """The callers by the hashes of their tokens, read again only if the file changed."""
+    def _tokens_by_hash(self) -> dict[str, _KnownToken]:
+        """The tokens by their hashes, read again only if the file changed."""
         if self.records.revision() != self._revision:
             kept = self.records.read()
             self._revision = kept.revision
             # A file that cannot be read wholly lets nobody in.
             tokens = () if kept.problems else kept.values.values()
             # A file of an older version may hold a reserved name.
-            self._callers = {
-                token.digest: token.caller for token in tokens if token.name not in RESERVED
+            self._known = {
+                token.digest: _KnownToken(token.caller, token.expires, seconds(token.used_at))
+                for token in tokens
+                if token.name not in RESERVED
             }
-        return self._callers
+        return self._known
 
     def _read(self) -> Kept[AgentToken]:
         kept = self.records.read()

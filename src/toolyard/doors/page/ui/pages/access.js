@@ -185,6 +185,8 @@ export function open(place) {
       h("th", { scope: "row" }, visible(token.name)),
       h("td", { "data-label": "Opens" }, opens(token)),
       h("td", { "data-label": "Created" }, time(token.created_at)),
+      h("td", { "data-label": "Expires" }, token.expires_at ? time(token.expires_at) : "Never"),
+      h("td", { "data-label": "Last used" }, token.used_at ? time(token.used_at) : "Not yet"),
       h(
         "td",
         { class: "number" },
@@ -200,7 +202,7 @@ export function open(place) {
     return h(
       "table",
       { class: "stack" },
-      heads(["Token", "Opens", "Created", ""]),
+      heads(["Token", "Opens", "Created", "Expires", "Last used", ""]),
       h("tbody", null, tokens.map(row)),
     );
   }

@@ -1,0 +1,43 @@
+"""Tiers: how much harm a tool can do, by what its server says of it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+from msgspec import Struct
+
+from toolyard.core.model import Offer
+
+
+class Tier(StrEnum):
+    """The right to use tools: to read, to write as well, or to destroy as well."""
+
+    READ = "read"
+    WRITE = "write"
+    DESTROY = "destroy"
+
+    def covers(self, other: Tier) -> bool:
+        """Return whether whoever has this right may do the other, too."""
+        order = list(Tier)
+        return order.index(other) <= order.index(self)
+
+
+class _Hints(Struct, frozen=True, rename="camel"):
+    read_only_hint: bool = False
+    destructive_hint: bool = True
+
+
+class _Tool(Struct, frozen=True):
+    annotations: _Hints | None = None
+
+
+def tier_of(tool: Offer) -> Tier:
+    """Return the tier of a tool; one that says nothing of itself may destroy."""
+    try:
+        hints = msgspec.json.decode(tool.raw, type=_Tool).annotations or _Hints()
+    except msgspec.DecodeError:
+        return Tier.DESTROY
+    if hints.read_only_hint:
+        return Tier.READ
+    return Tier.DESTROY if hints.destructive_hint else Tier.WRITE
