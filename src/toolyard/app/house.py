@@ -41,7 +41,7 @@ from toolyard.features.auth.store import open_grants
 from toolyard.features.catalog.source import with_link
 from toolyard.features.catalog.store import Catalog, catalog_root
 from toolyard.features.executors.reach import ExecutorReach
-from toolyard.features.history.call_log import CallLog
+from toolyard.features.history.call_log import CallLog, open_calls
 from toolyard.features.history.call_starts import CallStarts
 from toolyard.features.hub.status import describe_yard
 from toolyard.features.packages.installed import Packages
@@ -247,9 +247,11 @@ class House:
         self.callbacks = PublicCallbacks(settings.public + LOGGED_IN) if settings.public else None
         self.logins = Logins(self.board, self.grants, self.secrets.look_up, self.callbacks)
         self._build_agents()
-        database = self.database if settings.history == "on" else None
+        rows = None
+        if settings.history == "on":
+            rows = open_calls(self.record_places, self.database, self.fleet.replica.id)
         starts = CallStarts(self.board, self.pool)
-        self.call_log = CallLog(database, bounds(settings), starts.find)
+        self.call_log = CallLog(rows, bounds(settings), starts.find)
         self.relay = Relay(
             self.board,
             self.pool,

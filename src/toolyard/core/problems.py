@@ -248,6 +248,14 @@ class ProblemCode(StrEnum):
         "An executor could not be searched for servers that an earlier hub left running.",
         "`toolyard executor test NAME`.",
     )
+    HISTORY_DROPPED = (
+        "history-dropped",
+        (
+            "Calls are missing from the history: more waited than may, while the database was away "
+            "or the disk could not keep up. The text counts them; the calls themselves went on."
+        ),
+        "See whether the disk is full or the database away. Calls from then on are recorded.",
+    )
     HUB_FILES = (
         "hub-files",
         (

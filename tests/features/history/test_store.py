@@ -4,40 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec import Raw
 
+from tests.features.history.calls import FINE, keeping, record
 from toolyard.core.errors import ConfigError, LinkError, StoreError, UnknownNameError
 from toolyard.features.history.call_endings import TOO_LARGE
 from toolyard.features.history.call_log import Bounds, CallLog
 from toolyard.features.history.store import History, Search
 from toolyard.records import database as database_module
+from toolyard.records.calls import CallRows, SqliteCalls
 from toolyard.records.database import Database
 from toolyard.records.schema import MIGRATIONS
 from toolyard.wire import jsonrpc
 from toolyard.wire.jsonrpc import Message
-
-FINE = Message(result=Raw(b'{"content":[{"type":"text","text":"hello"}],"isError":false}'))
-
-
-@pytest.fixture
-def database(home: Path) -> Iterator[Database]:
-    opened = Database(home / "toolyard.db", MIGRATIONS)
-    yield opened
-    opened.close()
-
-
-def keeping(database: Database | None, **bounds: Any) -> History:
-    return History(CallLog(database, Bounds(**bounds)))
-
-
-def record(history: History, answer: Message | BaseException = FINE, **told: Any) -> None:
-    usual = {"agent": "codex", "server": "files", "tool": "read", "asked": Raw(b'{"path":"a"}')}
-    history.log.record(**{**usual, "began": time.monotonic(), **told}, answer=answer)
 
 
 def said(result: Any) -> Message:
@@ -48,8 +31,8 @@ async def found(history: History, **wanted: Any) -> list[Any]:
     return await history.search(Search(**wanted))
 
 
-async def test_a_call_is_recorded_with_all_that_is_known_of_it(database: Database) -> None:
-    history = keeping(database)
+async def test_a_call_is_recorded_with_all_that_is_known_of_it(rows: CallRows) -> None:
+    history = keeping(rows)
 
     record(history, began=time.monotonic() - 0.2)
 
@@ -62,11 +45,9 @@ async def test_a_call_is_recorded_with_all_that_is_known_of_it(database: Databas
 
 
 @pytest.mark.parametrize("bodies", [False, True])
-async def test_a_call_that_waited_for_a_start_says_how_long(
-    database: Database, bodies: bool
-) -> None:
+async def test_a_call_that_waited_for_a_start_says_how_long(rows: CallRows, bodies: bool) -> None:
     waits = iter([None, [0.0, 1500.0], None])
-    log = CallLog(database, Bounds(bodies=bodies), lambda calls, epoch: next(waits))
+    log = CallLog(rows, Bounds(bodies=bodies), lambda calls, epoch: next(waits))
     history = History(log)
 
     record(history)
@@ -80,8 +61,8 @@ async def test_a_call_that_waited_for_a_start_says_how_long(
     assert ((await history.get(3)).arguments is not None) is bodies
 
 
-async def test_a_call_that_asked_the_person_says_when_and_for_how_long(database: Database) -> None:
-    history = keeping(database)
+async def test_a_call_that_asked_the_person_says_when_and_for_how_long(rows: CallRows) -> None:
+    history = keeping(rows)
     began = time.monotonic() - 2
 
     record(history, began=began, wait=(began + 0.5, 1.25))
@@ -93,9 +74,9 @@ async def test_a_call_that_asked_the_person_says_when_and_for_how_long(database:
 
 
 async def test_an_agent_of_the_modern_era_is_known_by_its_raw_description(
-    database: Database,
+    rows: CallRows,
 ) -> None:
-    history = keeping(database)
+    history = keeping(rows)
 
     record(history, agent=b'{"name":"cursor","version":"1"}')
     record(history, agent=b"no JSON")
@@ -122,9 +103,9 @@ async def test_an_agent_of_the_modern_era_is_known_by_its_raw_description(
     ],
 )
 async def test_how_a_call_ended_is_told_by_its_answer(
-    database: Database, answer: Message | BaseException, outcome: str, error: str
+    rows: CallRows, answer: Message | BaseException, outcome: str, error: str
 ) -> None:
-    history = keeping(database)
+    history = keeping(rows)
 
     record(history, answer)
 
@@ -134,9 +115,9 @@ async def test_how_a_call_ended_is_told_by_its_answer(
 
 @pytest.mark.parametrize("order", [("isError", "content"), ("content", "isError")])
 async def test_the_mark_of_an_error_is_seen_at_both_ends_of_a_large_answer(
-    database: Database, order: tuple[str, str]
+    rows: CallRows, order: tuple[str, str]
 ) -> None:
-    history = keeping(database)
+    history = keeping(rows)
     members = {"content": [{"type": "text", "text": "why " * 50_000}], "isError": True}
 
     record(history, said({key: members[key] for key in order}))
@@ -147,8 +128,8 @@ async def test_the_mark_of_an_error_is_seen_at_both_ends_of_a_large_answer(
     assert len(call.error) == 200
 
 
-async def test_calls_are_searched_by_everything_and_page_by_page(database: Database) -> None:
-    history = keeping(database)
+async def test_calls_are_searched_by_everything_and_page_by_page(rows: CallRows) -> None:
+    history = keeping(rows)
     record(history, agent="cursor", server="web")
     record(history, LinkError("no 100% luck"), tool="write")
     record(history, asyncio.CancelledError())
@@ -167,8 +148,8 @@ async def test_calls_are_searched_by_everything_and_page_by_page(database: Datab
     assert [call.id for call in (*first, *rest)] == [6, 5, 4, 3, 2, 1]
 
 
-async def test_a_search_reads_on_until_it_has_enough_or_all_is_read(database: Database) -> None:
-    history = History(CallLog(database, Bounds()), stride=3)
+async def test_a_search_reads_on_until_it_has_enough_or_all_is_read(rows: CallRows) -> None:
+    history = History(CallLog(rows, Bounds()), stride=3)
     for number in range(10):
         record(history, tool="even" if number % 2 == 0 else "odd")
 
@@ -177,8 +158,8 @@ async def test_a_search_reads_on_until_it_has_enough_or_all_is_read(database: Da
     assert [call.id for call in await found(history, before=5, limit=2)] == [4, 3]
 
 
-async def test_text_is_found_whatever_its_case_in_any_alphabet(database: Database) -> None:
-    history = keeping(database, bodies=True)
+async def test_text_is_found_whatever_its_case_in_any_alphabet(rows: CallRows) -> None:
+    history = keeping(rows, bodies=True)
     record(history, LinkError("KEINE LÖSUNG"), asked=Raw('{"was":"Größe"}'.encode()))
     record(history)
 
@@ -187,8 +168,8 @@ async def test_text_is_found_whatever_its_case_in_any_alphabet(database: Databas
     assert [call.id for call in await found(history, text="files READ")] == [2, 1]
 
 
-async def test_statistics_are_fed_by_the_same_search(database: Database) -> None:
-    history = keeping(database)
+async def test_statistics_are_fed_by_the_same_search(rows: CallRows) -> None:
+    history = keeping(rows)
     record(history)
     record(history, LinkError("no"), tool="write")
 
@@ -202,16 +183,16 @@ async def test_statistics_are_fed_by_the_same_search(database: Database) -> None
     assert await history.statistics(Search(server="web")) == []
 
 
-async def test_no_more_calls_are_shown_than_may_be_kept(database: Database) -> None:
-    history = keeping(database, rows=10)
+async def test_no_more_calls_are_shown_than_may_be_kept(rows: CallRows) -> None:
+    history = keeping(rows, rows=10)
     for _ in range(25):
         record(history)
 
     assert [call.id for call in await found(history)] == list(range(25, 15, -1))
 
 
-async def test_calls_of_long_ago_are_forgotten(database: Database) -> None:
-    history = keeping(database, days=2)
+async def test_calls_of_long_ago_are_forgotten(rows: CallRows) -> None:
+    history = keeping(rows, days=2)
     record(history, began=time.monotonic() - 3 * 86400)
     record(history)
 
@@ -219,7 +200,7 @@ async def test_calls_of_long_ago_are_forgotten(database: Database) -> None:
 
 
 async def test_arguments_and_results_are_not_kept_unless_wanted(database: Database) -> None:
-    history = keeping(database)
+    history = keeping(SqliteCalls(database))
     record(history)
     kept = await history.get(1)
 
@@ -228,7 +209,7 @@ async def test_arguments_and_results_are_not_kept_unless_wanted(database: Databa
 
 
 async def test_wanted_bodies_are_kept_without_their_secrets(database: Database) -> None:
-    history = keeping(database, bodies=True)
+    history = keeping(SqliteCalls(database), bodies=True)
     record(history, said({"content": [], "token": "hush"}), asked=Raw(b'{"a":1,"api_key":"hush"}'))
     kept = await history.get(1)
 
@@ -238,8 +219,8 @@ async def test_wanted_bodies_are_kept_without_their_secrets(database: Database) 
     assert len(await found(history, text="api_key")) == 1
 
 
-async def test_bodies_that_are_too_large_or_no_json_are_not_kept(database: Database) -> None:
-    history = keeping(database, bodies=True)
+async def test_bodies_that_are_too_large_or_no_json_are_not_kept(rows: CallRows) -> None:
+    history = keeping(rows, bodies=True)
     record(history, said({"content": ["x" * 70_000]}), asked=Raw(b"{broken"))
     kept = await history.get(1)
 
@@ -249,9 +230,9 @@ async def test_bodies_that_are_too_large_or_no_json_are_not_kept(database: Datab
     assert kept.call.answered > 70_000
 
 
-async def test_an_id_that_is_not_there_is_refused(database: Database) -> None:
+async def test_an_id_that_is_not_there_is_refused(rows: CallRows) -> None:
     with pytest.raises(UnknownNameError, match="no call 7"):
-        await keeping(database).get(7)
+        await keeping(rows).get(7)
 
 
 async def test_without_a_database_calls_are_counted_and_questions_refused() -> None:
@@ -276,8 +257,8 @@ async def test_calls_are_handed_over_by_themselves_after_a_moment() -> None:
     assert history.log.passed == 1
 
 
-async def test_a_crowd_of_calls_is_written_whole_and_in_order(database: Database) -> None:
-    history = keeping(database)
+async def test_a_crowd_of_calls_is_written_whole_and_in_order(rows: CallRows) -> None:
+    history = keeping(rows)
     for number in range(2537):
         record(history, tool=f"t{number}")
 
@@ -291,7 +272,7 @@ async def test_calls_beyond_what_may_wait_are_dropped_and_counted(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(database_module, "WAITING", 5)
-    history = keeping(database)
+    history = keeping(SqliteCalls(database))
     for _ in range(6):
         record(history)
 
@@ -303,7 +284,7 @@ async def test_calls_beyond_what_may_wait_are_dropped_and_counted(
 async def test_rows_that_cannot_be_written_are_counted_and_the_next_ones_are(
     database: Database,
 ) -> None:
-    history = keeping(database)
+    history = keeping(SqliteCalls(database))
     database.write("ALTER TABLE call_log RENAME TO away")
     record(history)
     history.log.flush()

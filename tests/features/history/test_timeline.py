@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
-from msgspec import Raw
 
+from tests.features.history.calls import record
 from toolyard.core.errors import ConfigError, LinkError
 from toolyard.features.history.call_log import Bounds, CallLog
 from toolyard.features.history.store import History, Search
@@ -20,19 +17,9 @@ from toolyard.features.history.timeline import (
     TimelineRow,
     make_timeline,
 )
-from toolyard.records.database import Database
-from toolyard.records.schema import MIGRATIONS
-from toolyard.wire.jsonrpc import Message
+from toolyard.records.calls import CallRows
 
 HOUR = Grid(begin=0, seconds=60, buckets=60)
-FINE = Message(result=Raw(b'{"content":[]}'))
-
-
-@pytest.fixture
-def database(home: Path) -> Iterator[Database]:
-    opened = Database(home / "toolyard.db", MIGRATIONS)
-    yield opened
-    opened.close()
 
 
 @pytest.mark.parametrize(
@@ -104,23 +91,17 @@ def test_a_call_that_began_after_the_question_is_in_the_last_bucket() -> None:
     assert make_timeline(HOUR, [("files", 60, 1.0, 0, 1)]).total.calls[-1] == 1
 
 
-def record(history: History, ago: float, **told: Any) -> None:
-    usual: dict[str, Any] = {"agent": "codex", "server": "files", "tool": "read"}
-    usual |= {"asked": Raw(b"{}"), "answer": FINE, "began": time.monotonic() - ago}
-    history.log.record(**{**usual, **told})
-
-
 @pytest.mark.parametrize("stride", [2, 10_000])
 async def test_the_rows_of_the_database_are_counted_however_they_are_read(
-    database: Database, stride: int
+    rows: CallRows, stride: int
 ) -> None:
-    history = History(CallLog(database, Bounds()), stride)
+    history = History(CallLog(rows, Bounds()), stride)
     now = time.time()
     for ago in (1000, 400, 400, 400):
-        record(history, ago)
-    record(history, 400, answer=LinkError("no"))
-    record(history, 10, server="web", agent="cursor")
-    record(history, 5000)
+        record(history, began=time.monotonic() - ago)
+    record(history, LinkError("no"), began=time.monotonic() - 400)
+    record(history, began=time.monotonic() - 10, server="web", agent="cursor")
+    record(history, began=time.monotonic() - 5000)
 
     timeline = await history.timeline(Search(since=now - 1200), "server", 20, now)
 
@@ -139,8 +120,8 @@ async def test_the_rows_of_the_database_are_counted_however_they_are_read(
     assert (only.total.all_calls, only.series[0].name) == (1, "cursor")
 
 
-async def test_what_is_no_longer_kept_is_not_drawn(database: Database) -> None:
-    history = History(CallLog(database, Bounds(days=2)))
+async def test_what_is_no_longer_kept_is_not_drawn(rows: CallRows) -> None:
+    history = History(CallLog(rows, Bounds(days=2)))
     now = time.time()
 
     timeline = await history.timeline(Search(), "server", 60, now)

@@ -28,7 +28,7 @@ from toolyard.features.approvals.approved import (
 from toolyard.records.launch_approvals import LaunchApprovals
 from toolyard.records.postgres.launches import KIND as LAUNCH
 from toolyard.records.postgres.launches import SharedLaunches
-from toolyard.records.postgres.order import RecordOrder, safe_name
+from toolyard.records.postgres.order import RecordOrder, WriteNote, safe_name
 
 if TYPE_CHECKING:
     from toolyard.records.postgres.outbox import SentNote
@@ -67,7 +67,7 @@ class SharedApprovals:
         self.launches: LaunchApprovals = SharedLaunches(database)
         self.changes = database.follow_family(FAMILY, LAUNCH)
         self._lock = threading.Lock()
-        self._notes: dict[str, list[tuple[Note, SentNote]]] = {}
+        self._notes: dict[str, list[tuple[Note, SentNote[WriteNote]]]] = {}
         """By server: what was noted and is not known to be in the database."""
         self._decoded: dict[str, tuple[Mapping[str, tuple[str, int]], Rows]] = {}
         self._servers: dict[str, tuple[Rows, ServerApprovals]] = {}
@@ -143,7 +143,7 @@ class SharedApprovals:
             sent = self._database.outbox.add(lambda order: _write(order, server, note), weight)
             self._notes[server] = [*self._notes.get(server, ()), (note, sent)]
 
-    def _pending(self, server: str) -> list[tuple[Note, SentNote]]:
+    def _pending(self, server: str) -> list[tuple[Note, SentNote[WriteNote]]]:
         """The notes about a server that what is known of the database does not have."""
         notes = self._notes.get(server)
         if not notes:

@@ -9,6 +9,7 @@ from toolyard.feature import CliCommand, Feature, Heading
 FEATURE: Final = Feature(
     __name__,
     parts="store:parts",
+    sources="source:sources",
     operations="operations",
     commands=(
         CliCommand(

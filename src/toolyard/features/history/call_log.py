@@ -19,7 +19,9 @@ from msgspec import Raw
 from toolyard.features.history.call_counters import CallCounters
 from toolyard.features.history.call_endings import agent_name, read_failure, without_secrets
 from toolyard.features.history.model import Bodies, LoggedCall, Outcome
+from toolyard.records.calls import DAY_SECONDS, CallRows, SqliteCalls
 from toolyard.records.database import Database, Row
+from toolyard.records.places import RecordPlaces
 from toolyard.relay.questions import Wait
 from toolyard.wire.jsonrpc import Message
 
@@ -44,9 +46,10 @@ FindStarts = Callable[[Sequence[LoggedCall], float], Sequence[float] | None]
 """Tells how long calls waited for a start; None if none did. Also told when their clock began."""
 
 _find_error: Final = re.compile(rb'"isError":\s?true').search
-_COLUMNS: Final = "at, agent, caller, server, tool, ms, asked, answered, outcome, error"
-_PRUNE_ROWS: Final = "DELETE FROM call_log WHERE id <= (SELECT max(id) FROM call_log) - ?"
-_PRUNE_DAYS: Final = "DELETE FROM call_log WHERE at < ?"
+_COLUMNS: Final = (
+    *("at", "agent", "caller", "server", "tool"),
+    *("ms", "asked", "answered", "outcome", "error"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +64,17 @@ class Bounds:
     @property
     def oldest(self) -> float:
         """The time before which calls are forgotten."""
-        return time() - self.days * 86400.0
+        return time() - self.days * DAY_SECONDS
 
 
 class CallLog:
     """Counts calls that are over, tells listeners, and writes them if there is a database."""
 
     def __init__(
-        self, database: Database | None, bounds: Bounds, find_starts: FindStarts | None = None
+        self, rows: CallRows | None, bounds: Bounds, find_starts: FindStarts | None = None
     ) -> None:
-        self.database = database
+        self.rows = rows
+        """The rows of all calls; None if they are not kept."""
         self.bounds = bounds
         self._find_starts = find_starts
         self.counters = CallCounters()
@@ -81,8 +85,6 @@ class CallLog:
         self._calls: list[LoggedCall] = []
         self._bytes = 0
         """Bytes of bodies among them."""
-        self._given_bytes = self._written_bytes = 0
-        """Bytes of bodies since the start: given to the database, and taken up by its thread."""
         self._is_due = False
         self._unpruned = PRUNE_EVERY
         self._days_due = 0.0
@@ -90,7 +92,7 @@ class CallLog:
     @property
     def dropped(self) -> int:
         """The number of calls that could not be recorded."""
-        return self.database.dropped if self.database is not None else 0
+        return self.rows.dropped if self.rows is not None else 0
 
     def record(
         self,
@@ -130,8 +132,7 @@ class CallLog:
 
     def _bodies(self, asked: Raw | bytes, answer: Message | BaseException) -> Bodies | None:
         """Arguments and result as they were sent, without what is too large to be kept."""
-        waiting = self._bytes + self._given_bytes - self._written_bytes
-        if waiting > WAITING_BYTES or self.database is None:
+        if self.rows is None or self._bytes + self.rows.waiting_bytes > WAITING_BYTES:
             return None
         body = (answer.error or answer.result) if isinstance(answer, Message) else b""
         arguments = bytes(asked) if len(asked) <= BODY_BYTES else None
@@ -151,19 +152,18 @@ class CallLog:
             return
         self.counters.add(calls)
         self.passed += len(calls)
+        if self.rows is not None:
+            self._write(self.rows, calls, size)
+            self._prune(self.rows, len(calls))
         for listener in self.listeners:
             listener(calls)
-        if self.database is not None:
-            self._write(self.database, calls, size)
-            self._prune(self.database, len(calls))
 
-    def _write(self, database: Database, calls: list[LoggedCall], size: int) -> None:
+    def _write(self, rows: CallRows, calls: list[LoggedCall], size: int) -> None:
         epoch = time() - monotonic()
         waits = self._waits(calls, epoch)
-        bodies = ", arguments, result" if self.bounds.bodies else ""
-        into = f"call_log ({_COLUMNS}{bodies}{''.join(f', {name}' for name, _ in waits)})"
-        if database.insert_later(into, calls, partial(self._rows, epoch, size, waits)):
-            self._given_bytes += size
+        bodies = ("arguments", "result") if self.bounds.bodies else ()
+        columns = (*_COLUMNS, *bodies, *(name for name, _ in waits))
+        rows.add(columns, calls, partial(self._make_rows, epoch, waits), size)
 
     def _waits(self, calls: Sequence[LoggedCall], epoch: float) -> list[Column]:
         """Return the columns of what calls waited for, but none that is empty for all of them.
@@ -178,11 +178,10 @@ class CallLog:
             waits.append(("person_ms", [call.person_ms for call in calls]))
         return waits
 
-    def _rows(
-        self, epoch: float, size: int, waits: Sequence[Column], calls: Sequence[LoggedCall]
+    def _make_rows(
+        self, epoch: float, waits: Sequence[Column], calls: Sequence[LoggedCall]
     ) -> list[Row]:
         """Make rows, in the database's thread; `epoch` is when their clock began."""
-        self._written_bytes += size
         rows = [_row(epoch, call) for call in calls]
         if self.bounds.bodies:
             rows = [(*row, *_readable(call.bodies)) for row, call in zip(rows, calls, strict=True)]
@@ -190,16 +189,29 @@ class CallLog:
             rows = [(*row, value) for row, value in zip(rows, values, strict=True)]
         return rows
 
-    def _prune(self, database: Database, added: int) -> None:
+    def _prune(self, rows: CallRows, added: int) -> None:
         """Forget what is beyond the bounds, now and then; a search keeps to them exactly."""
         self._unpruned += added
         if self._unpruned < PRUNE_EVERY:
             return
         self._unpruned = 0
-        database.later(_PRUNE_ROWS, (self.bounds.rows,))
-        if monotonic() > self._days_due:
+        is_due = monotonic() > self._days_due
+        if is_due:
             self._days_due = monotonic() + DAYS_SECONDS
-            database.later(_PRUNE_DAYS, (self.bounds.oldest,))
+        rows.forget(self.bounds.rows, self.bounds.days if is_due else None)
+
+
+def open_calls(places: RecordPlaces, database: Database | None, replica: str) -> CallRows | None:
+    """Open the calls of this hub, or of all that share a database; None if nothing can keep them.
+
+    Args:
+        replica: The name under which this hub writes.
+    """
+    if places.shared is not None:
+        from toolyard.records.postgres.calls import SharedCalls
+
+        return SharedCalls(places.shared, replica)
+    return SqliteCalls(database) if database is not None else None
 
 
 def _looks_failed(result: Raw) -> bool:

@@ -57,6 +57,8 @@ class Call:
     """The time after which its server first asked the person something, if it did."""
     person_ms: float = 0.0
     """The part of its time in which such a question was open."""
+    replica: str = ""
+    """The hub that served it; empty where hubs share no database."""
 
 
 Bodies = tuple[bytes | None, bytes | None]

@@ -12,7 +12,8 @@ from toolyard.core.errors import ConfigError, UnknownNameError
 from toolyard.features.history.call_log import CallLog
 from toolyard.features.history.model import Call, Outcome, Statistic, Timing, statistics
 from toolyard.features.history.timeline import Grid, Grouping, Timeline, make_timeline
-from toolyard.records.database import Database, Row
+from toolyard.records.calls import CallRows
+from toolyard.records.database import Row
 from toolyard.yard import Yard
 
 FAILED: Final = "failed"
@@ -22,22 +23,15 @@ STRIDE: Final = 10_000
 
 _CALL: Final = (
     "id, at, agent, caller, server, tool, ms, asked, answered, outcome, error,"
-    " start_ms, person_at_ms, person_ms"
+    " start_ms, person_at_ms, person_ms, {sql.replica}"
 )
 _TIMING: Final = "server, tool, outcome, ms"
-_ALIKE: Final = (
-    "{by}, CAST((at - {grid.begin}) / {grid.seconds} AS INTEGER), CAST(printf('%.1e', ms) AS REAL),"
-    " outcome IN ('error', 'tool-error'), count(*)"
-)
+_ALIKE: Final = "{by}, {bucket}, {sql.coarse_ms}, outcome IN ('error', 'tool-error'), count(*)"
 """Has the database count calls of one bucket, duration and end: two digits of a duration are enough
 for a picture, and most calls share them."""
 _GROUPED: Final = " GROUP BY 1, 2, 3, 4"
-_ENDED: Final = "SELECT at + ms / 1000 FROM call_log WHERE id >= ? ORDER BY id LIMIT 1"
+_NEWEST: Final = " ORDER BY id DESC"
 _LAST: Final = "SELECT coalesce(max(id), 0) FROM call_log"
-_TEXT: Final = (
-    "(instr(casefold(server || ' ' || tool || ' ' || agent || ' ' || caller || ' ' || error), ?)"
-    " OR instr(casefold(arguments || ' ' || result), ?))"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +76,10 @@ class History:
         Raises:
             ConfigError: This hub keeps no history.
         """
-        database = self._settled()
+        rows = self._settled()
+        columns = _CALL.format(sql=rows.sql)
         return await asyncio.to_thread(
-            lambda: [_call(row) for row in self._rows(database, _CALL, wanted, wanted.limit)]
+            lambda: [_call(row) for row in self._read(rows, columns, wanted, wanted.limit)]
         )
 
     async def statistics(self, wanted: Search) -> list[Statistic]:
@@ -93,9 +88,9 @@ class History:
         Raises:
             ConfigError: This hub keeps no history.
         """
-        database = self._settled()
+        rows = self._settled()
         return await asyncio.to_thread(
-            lambda: statistics(Timing(*row) for row in self._rows(database, _TIMING, wanted))
+            lambda: statistics(Timing(*row) for row in self._read(rows, _TIMING, wanted))
         )
 
     async def timeline(self, wanted: Search, by: Grouping, buckets: int, now: float) -> Timeline:
@@ -104,12 +99,13 @@ class History:
         Raises:
             ConfigError: This hub keeps no history.
         """
-        database = self._settled()
+        rows = self._settled()
         grid = Grid.covering(max(wanted.since, self.log.bounds.oldest), now, buckets)
-        columns = _ALIKE.format(by=by, grid=grid)
+        bucket = rows.sql.whole.format(f"(at - {grid.begin}) / {grid.seconds}")
+        columns = _ALIKE.format(by=by, bucket=bucket, sql=rows.sql)
         whole = replace(wanted, since=float(grid.begin))
         return await asyncio.to_thread(
-            lambda: make_timeline(grid, self._rows(database, columns, whole, group=_GROUPED))
+            lambda: make_timeline(grid, self._read(rows, columns, whole, order=_GROUPED))
         )
 
     async def get(self, id_: int) -> CallRecord:
@@ -119,48 +115,48 @@ class History:
             UnknownNameError: It is not, or no longer, in the history.
             ConfigError: This hub keeps no history.
         """
-        database = self._settled()
-        columns, wanted = f"{_CALL}, arguments, result", Search(before=id_ + 1)
-        rows = await asyncio.to_thread(lambda: list(self._rows(database, columns, wanted, 1)))
-        if not rows or rows[0][0] != id_:
+        rows, wanted = self._settled(), Search(before=id_ + 1)
+        columns = f"{_CALL.format(sql=rows.sql)}, arguments, result"
+        matches = await asyncio.to_thread(lambda: list(self._read(rows, columns, wanted, 1)))
+        if not matches or matches[0][0] != id_:
             text = f"there is no call {id_} in the history"
             raise UnknownNameError(text, "see which there are: toolyard history")
-        *call, arguments, result = rows[0]
+        *call, arguments, result = matches[0]
         return CallRecord(_call(tuple(call)), _encoded(arguments), _encoded(result))
 
-    def _settled(self) -> Database:
-        """Hand over what was noted so far, and return the database it is written to."""
+    def _settled(self) -> CallRows:
+        """Hand over what was noted so far, and return the rows it is added to."""
         self.log.flush()
-        if self.log.database is None:
+        if self.log.rows is None:
             text = "this hub keeps no history"
             raise ConfigError(text, "set TOOLYARD_HISTORY=on, then run: toolyard restart")
-        return self.log.database
+        return self.log.rows
 
-    def _rows(
-        self, database: Database, columns: str, wanted: Search, limit: int = -1, group: str = ""
+    def _read(
+        self, rows: CallRows, columns: str, wanted: Search, limit: int = -1, order: str = _NEWEST
     ) -> Iterator[Row]:
         """Read the rows that match, newest first, as many at a time as others can wait for.
 
         Rows are grouped within each of these parts, so a group may come more than once.
         """
-        database.settle()
-        ((last,),) = database.read(_LAST)
+        rows.settle()
+        ((last,),) = rows.read(_LAST)
         since = max(wanted.since, self.log.bounds.oldest)
         least = max(last - self.log.bounds.rows, 0) + 1
-        conditions, values = _conditions(wanted)
+        conditions, values = _conditions(wanted, rows.sql.text)
         sql = (  # made of our own words; what people look for are its values
             f"SELECT {columns} FROM call_log"  # noqa: S608 - see above
-            f" WHERE id >= ? AND id < ? AND at >= ?{conditions}{group} ORDER BY id DESC LIMIT ?"
+            f" WHERE id >= ? AND id < ? AND at >= ?{conditions}{order}"
         )
         end = min(wanted.before or last + 1, last + 1)
         while end > least and limit != 0:
             begin = max(least, end - self._stride)
-            rows = database.read(sql, (begin, end, since, *values, limit))
-            yield from rows
-            ended = database.read(_ENDED, (begin,))
-            if ended and ended[0][0] < since:
-                return  # and so did all before it
-            limit, end = (limit - len(rows) if limit > 0 else limit), begin
+            at_most = f" LIMIT {limit}" if limit > 0 else ""
+            matches = rows.read(f"{sql}{at_most}", (begin, end, since, *values))
+            yield from matches
+            if rows.is_first_since(begin, since):
+                return
+            limit, end = (limit - len(matches) if limit > 0 else limit), begin
 
 
 def parts(yard: Yard) -> Iterable[object]:
@@ -169,7 +165,7 @@ def parts(yard: Yard) -> Iterable[object]:
         yield History(yard.part(CallLog))
 
 
-def _conditions(wanted: Search) -> tuple[str, list[str]]:
+def _conditions(wanted: Search, has_text: str) -> tuple[str, list[str]]:
     """Make SQL of what is wanted, and the values it refers to."""
     conditions, values = "", []
     for column in ("server", "tool", "agent", "caller", "outcome"):
@@ -181,15 +177,15 @@ def _conditions(wanted: Search) -> tuple[str, list[str]]:
             conditions += f" AND {column} = ?"
             values.append(value)
     if wanted.text:
-        conditions += f" AND {_TEXT}"
+        conditions += f" AND {has_text}"
         values += [wanted.text.casefold()] * 2
     return conditions, values
 
 
 def _call(row: Row) -> Call:
-    id_, at, agent, caller, server, tool, ms, asked, answered, outcome, error, *waits = row
+    id_, at, agent, caller, server, tool, ms, asked, answered, outcome, error, *rest = row
     when, who, ended = datetime.fromtimestamp(at, UTC), (agent, caller), Outcome(outcome)
-    return Call(id_, when, *who, server, tool, ms, asked, answered, ended, error, *waits)
+    return Call(id_, when, *who, server, tool, ms, asked, answered, ended, error, *rest)
 
 
 def _encoded(text: str | None) -> bytes | None:

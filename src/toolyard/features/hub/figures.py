@@ -58,7 +58,7 @@ async def make_figures(yard: Yard, now: datetime) -> Figures:
     """Return every server in numbers, as they are now."""
     log = yard.part(CallLog)
     log.flush()
-    passed, is_kept = log.passed, log.database is not None
+    passed, is_kept = log.passed, log.rows is not None
     recent = Search(since=now.timestamp() - MINUTES * 60, limit=MOST)
     calls = await yard.part(History).search(recent) if is_kept else []
     by_server: dict[str, list[Recorded]] = {}

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from toolyard.records.postgres.order import RecordOrder, safe_name
+from toolyard.records.postgres.order import RecordOrder, WriteNote, safe_name
 from toolyard.records.postgres.outbox import SentNote
 from toolyard.records.postgres.shared import SharedDatabase
 
@@ -20,7 +20,7 @@ class SharedLaunches:
     def __init__(self, database: SharedDatabase) -> None:
         self._database = database
         self._lock = threading.Lock()
-        self._notes: dict[str, tuple[str, SentNote]] = {}
+        self._notes: dict[str, tuple[str, SentNote[WriteNote]]] = {}
         """First launches on their way to the database."""
 
     def get(self, server: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from toolyard.records.postgres.connections import Connection
@@ -54,6 +54,10 @@ class RecordOrder:
         """Write records as JSON texts, by key, each unless there is one."""
         rows = [(kind, key, text, self.revision, self._by) for key, text in texts.items()]
         self.connection.cursor().executemany(_PUT_NEW, rows)
+
+
+WriteNote = Callable[[RecordOrder], None]
+"""Writes a note within an order; it may be tried several times."""
 
 
 def safe_name(name: str) -> str:

@@ -76,11 +76,28 @@ CREATE TABLE offers (
 );
 """
 
+# Calls that are over, in a table for each day, which goes as a whole. `at` is in seconds since
+# 1970, as in SQLite: both are asked the same. `folded` has the texts of calls that are more than
+# ASCII.
+_CALLS: Final = """
+CREATE SEQUENCE call_ids;
+CREATE TABLE call_log (
+    id bigint NOT NULL DEFAULT nextval('call_ids'), at double precision NOT NULL,
+    replica text NOT NULL, agent text NOT NULL, caller text NOT NULL, server text NOT NULL,
+    tool text NOT NULL, ms double precision NOT NULL, asked bigint NOT NULL,
+    answered bigint NOT NULL, outcome text NOT NULL, error text NOT NULL,
+    start_ms double precision NOT NULL DEFAULT 0, person_at_ms double precision NOT NULL DEFAULT 0,
+    person_ms double precision NOT NULL DEFAULT 0, arguments text, result text, folded text
+) PARTITION BY RANGE (at);
+CREATE INDEX call_log_id ON call_log (id);
+"""
+
 STEPS: Final = (
     SchemaStep(_RECORDS),
     SchemaStep(_REPLICAS),
     SchemaStep(_RENEWALS),
     SchemaStep(_OFFERS),
+    SchemaStep(_CALLS),
 )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
@@ -17,7 +17,7 @@ from toolyard.core.errors import ConflictError, StoreError
 from toolyard.records.follow import ChangeSignal
 from toolyard.records.postgres.connections import Connection, Connections
 from toolyard.records.postgres.memory import NEVER, Memory
-from toolyard.records.postgres.order import RecordOrder
+from toolyard.records.postgres.order import RecordOrder, WriteNote
 from toolyard.records.postgres.outbox import Outbox
 from toolyard.records.postgres.schema import bring_up_to_date, channel, enter
 
@@ -65,8 +65,9 @@ class SharedDatabase:
         self.yard_name = ""
         """The lasting name of the yard; empty until the database has answered."""
         self._failure = StoreError(f"the database {self.name} was not read yet")
-        self.outbox = Outbox(self.order)
+        self.outbox = Outbox(self._write_notes)
         """Writes what nobody waits for."""
+        self._closers: list[Callable[[], None]] = []
         if follows:
             try:
                 self.refresh()
@@ -180,10 +181,22 @@ class SharedDatabase:
             for statement in _PRUNE_FLEET:
                 connection.execute(statement)
 
+    def on_close(self, close: Callable[[], None]) -> None:
+        """Have something closed with the database, before it."""
+        self._closers.append(close)
+
     def close(self) -> None:
         """Write what waits, if the database answers, and close the connections."""
+        for close in self._closers:
+            close()
         self.outbox.close()
         self.connections.close()
+
+    def _write_notes(self, writes: Sequence[WriteNote]) -> int:
+        with self.order() as order:
+            for write in writes:
+                write(order)
+        return order.revision
 
     def _newer(self, before: Memory) -> Memory:
         with self.transaction() as connection:
