@@ -73,12 +73,13 @@ from toolyard.links.sites import Sites
 from toolyard.links.weights import Weights
 from toolyard.operation import own_tools
 from toolyard.records.addresses import AddressStore, open_addresses
+from toolyard.records.audit_trail import AuditTrail
 from toolyard.records.backups import Backups
 from toolyard.records.follow import ChangeSignal, Follower
 from toolyard.records.offer_cache import open_offer_cache
 from toolyard.records.places import SEALED_KINDS, open_places
 from toolyard.records.secrets.expand import expand_server
-from toolyard.records.state import open_state
+from toolyard.records.state import DATABASE, open_state
 from toolyard.relay.dismissals import Dismissals
 from toolyard.relay.handles import Handles
 from toolyard.relay.relay import Relay
@@ -283,6 +284,7 @@ class House:
             self.stopping,
             self.follower,
             self.record_places,
+            AuditTrail(self.settings.state_dir / DATABASE, self.record_places.shared),
             self.relay,
             self.dismissals,
             HubLife(self.public),

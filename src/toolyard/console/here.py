@@ -11,9 +11,11 @@ from typing import Final
 from toolyard.board import Board
 from toolyard.feature import Feature
 from toolyard.operation import Answer, Operation, Order
+from toolyard.records.audit import ordering
+from toolyard.records.audit_trail import AuditTrail
 from toolyard.records.follow import Follower
 from toolyard.records.places import RecordPlaces, open_places
-from toolyard.records.state import State
+from toolyard.records.state import DATABASE, State
 from toolyard.settings import Settings
 from toolyard.yard import ANY_VERSION, Parts, Yard
 
@@ -34,7 +36,8 @@ async def _run(
     yard = open_yard(settings, operation.package)
     expected = frozenset({version}) if version else ANY_VERSION
     try:
-        return await operation.run(replace(yard, expected=expected), order)
+        with ordering(yard.part(AuditTrail).order(CALLER)):
+            return await operation.run(replace(yard, expected=expected), order)
     finally:
         _close(yard)
 
@@ -52,7 +55,8 @@ def open_yard(settings: Settings, package: str) -> Yard:
     """A yard of what one feature keeps and uses, whose picture is what that says now."""
     feature: Feature = importlib.import_module(package).FEATURE
     places = open_places(Follower(), settings.database, settings.database_schema)
-    parts = Parts([settings, places.follower, places])
+    trail = AuditTrail(settings.state_dir / DATABASE, places.shared)
+    parts = Parts([settings, places.follower, places, trail])
     yard = Yard(Board(), parts, caller=CALLER, is_live=False)
     try:
         _build(yard, list(_needed(feature)))

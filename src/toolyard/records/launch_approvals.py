@@ -7,6 +7,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, Protocol
 
+from toolyard.records.audit import audit_row, write_row
 from toolyard.records.database import Database
 from toolyard.records.places import RecordPlaces
 
@@ -57,7 +58,9 @@ class SqliteLaunches:
     def approve(self, server: str, mark: str, *, by: str = "") -> None:
         """Let this way to start a server count from now on."""
         sql = "INSERT OR REPLACE INTO pinned_launches VALUES (?, ?, ?)"
-        self._database.write(sql, (server, mark, time.time()))
+        with self._database.change() as connection:
+            connection.execute(sql, (server, mark, time.time()))
+            write_row(connection, audit_row("launch", server, self.get(server) or None, mark))
         self._marks[server] = mark
 
     def note_first(self, server: str, mark: str) -> None:

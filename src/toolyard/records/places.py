@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeVar
 
 from toolyard.core.errors import ConfigError
 from toolyard.installation import how_to_add
+from toolyard.records.audit import AuditedRecords
 from toolyard.records.database import Database
 from toolyard.records.document import DocumentFile, DocumentRecords
 from toolyard.records.files import READ_LIMIT
@@ -65,7 +66,8 @@ class RecordPlaces:
     ) -> Records[Value]:
         """Open records that are files of a folder."""
         if self.shared is None:
-            return FolderRecords(folder, codec, self.follower, largest=largest, most=most)
+            records = FolderRecords(folder, codec, self.follower, largest=largest, most=most)
+            return AuditedRecords(records, kind, codec)
         return self._rows(kind, codec, most)
 
     def document(
@@ -82,7 +84,8 @@ class RecordPlaces:
         """Open records that are members of one JSON document."""
         if self.shared is None:
             file = DocumentFile(path, self.follower, largest=largest)
-            return DocumentRecords(file, codec, top=top, check=check, blank=blank)
+            records = DocumentRecords(file, codec, top=top, check=check, blank=blank)
+            return AuditedRecords(records, kind, codec)
         return self._rows(kind, codec)
 
     def joint(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from toolyard.records import addresses, sqlite
+from toolyard.records import addresses, audit, sqlite
 from toolyard.records.call_migrations import CALL_STARTS, CALL_WAITS, unpack_calls
 from toolyard.records.database import Migration
 
@@ -90,4 +90,5 @@ MIGRATIONS: Final[tuple[Migration, ...]] = (
     CALL_STARTS,
     CALL_WAITS,
     _QWEN,
+    audit.MIGRATION,
 )

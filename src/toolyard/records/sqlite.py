@@ -17,7 +17,8 @@ import msgspec
 
 from toolyard.core.errors import ConfigError, StoreError
 from toolyard.core.model import Problem
-from toolyard.records.database import Database
+from toolyard.records.audit import audit_row, is_ordered, write_row
+from toolyard.records.database import Database, Row
 from toolyard.records.follow import ChangeSignal, Follower
 from toolyard.records.protocol import ABSENT, Codec, Kept, check_version
 
@@ -107,6 +108,7 @@ class SqliteRecords(Generic[Value]):
             connection.execute(NEW_REVISION)
             (revision,) = connection.execute("SELECT revision FROM roster_revision").fetchone()
             for key, text in texts.items():
+                write_row(connection, _audited(connection, key, text))
                 if text is None:
                     connection.execute(_DELETE, _split(key))
                 else:
@@ -168,6 +170,15 @@ def _split(key: str) -> tuple[str, str]:
 def _version(connection: sqlite3.Connection, key: str) -> int:
     row = connection.execute(_VERSION, _split(key)).fetchone()
     return int(row[0]) if row else ABSENT
+
+
+def _audited(connection: sqlite3.Connection, key: str, text: str | None) -> Row | None:
+    """The row of a change in the audit trail."""
+    if not is_ordered():
+        return None
+    present = connection.execute(_VALUE, _split(key)).fetchone()
+    before = _plain(present[0]) if present else None
+    return audit_row(*_split(key), before, None if text is None else _plain(text))
 
 
 def _plain(text: Any) -> Any:

@@ -30,6 +30,7 @@ async def serve_app(app: ASGIApp, request: Request, reply: HttpReply) -> None:
         "query_string": request.query,
         "root_path": "",
         "headers": request.headers,
+        "client": (reply.writer.client_host, 0),
         CALLER_KEY: request.caller.name,
     }
     try:

@@ -102,6 +102,12 @@ class InboundConnection(asyncio.Protocol):
         self.is_known = False
         """True once somebody with a token has spoken here."""
 
+    @property
+    def client_host(self) -> str:
+        """The address at the other end; empty if it has none."""
+        name = self._transport.get_extra_info("peername")
+        return str(name[0]) if isinstance(name, tuple) else ""
+
     # The transport.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:

@@ -59,6 +59,11 @@ class Request:
 class ResponseWriter(Protocol):
     """The connection that an answer goes over."""
 
+    @property
+    def client_host(self) -> str:
+        """The address at its other end; empty if it has none."""
+        ...
+
     def write(self, data: bytes) -> None:
         """Send bytes."""
         ...

@@ -30,6 +30,8 @@ from toolyard.doors.rest.errors import (
 )
 from toolyard.doors.rest.openapi import document
 from toolyard.operation import JSON, Guard, Operation, Streamed, Versioned, WithStatus, read_order
+from toolyard.records.audit import ordering
+from toolyard.records.audit_trail import AuditTrail
 from toolyard.wire import jsonrpc
 from toolyard.yard import Yard
 
@@ -91,12 +93,21 @@ def _endpoint(methods: Mapping[str, AnyOperation], yard: Yard) -> Endpoint:
         if operation.guard is Guard.PICTURE and operation.shape is None:
             asked.check_picture()
         try:
-            answer = await operation.run(asked, order)
+            answer = await _run(operation, asked, order, request)
         except FaultsError as error:
             return refuse_faults(error, operation.invalid, operation.says_success)
         return _write(operation, request, answer, yard)
 
     return serve
+
+
+async def _run(operation: AnyOperation, yard: Yard, order: Any, request: Request) -> Any:
+    """Carry out an operation; what it changes is recorded as ordered by the caller."""
+    if operation.method == "GET" or AuditTrail not in yard.parts:
+        return await operation.run(yard, order)
+    host = request.client.host if request.client is not None else ""
+    with ordering(yard.part(AuditTrail).order(yard.caller, host)):
+        return await operation.run(yard, order)
 
 
 async def _read(operation: AnyOperation, request: Request) -> Any:

@@ -229,4 +229,4 @@ def _write(order: RecordOrder, server: str, note: Note) -> None:
     """Write what a note makes of the parts of a server as they are now, whoever wrote them."""
     for part, row in note(_read(order, server)).items():
         text = None if row is None else msgspec.json.encode(row).decode()
-        order.put(_kind(server), _key(part), text)
+        order.put(_kind(server), _key(part), text, " ".join(part))

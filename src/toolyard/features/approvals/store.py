@@ -7,6 +7,8 @@ import time
 from collections.abc import Collection, Iterable, Mapping
 from typing import Protocol
 
+import msgspec
+
 from toolyard.core.model import Part
 from toolyard.core.parts import words_hash
 from toolyard.features.approvals.approved import (
@@ -16,6 +18,7 @@ from toolyard.features.approvals.approved import (
     approved_now,
     listed_as_new,
 )
+from toolyard.records.audit import audit_row, is_ordered, write_row
 from toolyard.records.database import Database
 from toolyard.records.follow import ChangeSignal
 from toolyard.records.launch_approvals import LaunchApprovals, SqliteLaunches
@@ -148,6 +151,10 @@ class SqliteApprovals:
         with self._database.change() as connection:
             connection.executemany(leave, [(server, *part) for part in left])
             connection.executemany(sql, rows)
+            for part in (*left, *approvals) if is_ordered() else ():
+                before, after = self.get(server).parts.get(part), approvals.get(part)
+                plain = msgspec.to_builtins(before), msgspec.to_builtins(after)
+                write_row(connection, audit_row(f"approval {server}", " ".join(part), *plain))
         standing = {p: old for p, old in self.get(server).parts.items() if p not in left}
         # Another one, for whoever reads the former at this moment.
         self._servers[server] = ServerApprovals({**standing, **approvals})

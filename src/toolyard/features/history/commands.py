@@ -13,11 +13,12 @@ from toolyard.console.terminal import visible
 
 if TYPE_CHECKING:
     from toolyard.features.history.model import Call, Statistic
-    from toolyard.features.history.operations import CallPage, WholeCall
+    from toolyard.features.history.operations import CallPage, OrdersPage, WholeCall
 
 SHOWN = 20
 WIDTH = 60
 TITLES = ("id", "time", "agent", "caller", "server", "tool", "ms", "outcome", "error")
+ORDER_TITLES = ("id", "time", "by", "address", "verb", "kind", "key")
 STATS_TITLES = ("server", "tool", "calls", "errors", "rate", "p50 ms", "p95 ms")
 
 
@@ -75,6 +76,45 @@ def replay_command(context: CliContext, id_: int) -> None:
     hub, patience = context.need_hub(), call_patience(context)
     result = json.loads(bytes(hub.run(replay_call, CallId(str(id_)), patience)))
     finish_call(context, call.server, call.tool, result)
+
+
+@history_command.command("orders")
+@click.option("--by", default="", metavar="NAME", help="Given with the token of this name.")
+@click.option("--kind", default="", metavar="KIND", help="About this kind of record.")
+@click.option("--key", default="", metavar="NAME", help="About the record of this name.")
+@click.option("--since", default="", metavar="AGO", help="Since 30m, 1h, 2d ago, or a time.")
+@click.option("--before", type=click.IntRange(1), metavar="ID", help="Older than this order.")
+@click.option("--limit", type=click.IntRange(1, 1000), metavar="N", help="At most so many.")
+@json_option
+@click.pass_obj
+def orders_command(
+    context: CliContext, /, before: int | None, limit: int | None, **names: str
+) -> None:
+    """Show who changed what, newest first.
+
+    With --json, each order has the record before and after, without secrets.
+
+    \b
+    toolyard history orders --kind server --since 1d
+    """
+    from toolyard.features.history.operations import OrdersQuery, search_orders
+
+    query = OrdersQuery(**names, before=before or 0, limit=limit or SHOWN)
+    page = context.run(search_orders, query)
+    context.terminal.answer(page, lambda: _show_orders(context, page))
+
+
+def _show_orders(context: CliContext, page: OrdersPage) -> None:
+    if not page.orders:
+        context.terminal.note("no orders match")
+        return
+    rows = [
+        [str(row.id), _time(row.at), row.by, row.address, row.verb, row.kind, row.key]
+        for row in page.orders
+    ]
+    context.terminal.table(ORDER_TITLES, rows)
+    if page.next is not None:
+        context.terminal.note(f"for older ones: --before {page.next}")
 
 
 def _show_calls(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
@@ -13,7 +14,8 @@ from toolyard.features.history.redaction import is_redacted
 from toolyard.features.history.store import CallRecord, History, Search
 from toolyard.features.history.timeline import MOST_BUCKETS, Grouping, Timeline
 from toolyard.features.history.under_way import CallsUnderWay, find_calls
-from toolyard.operation import NoInput, RawObject, operation
+from toolyard.operation import Needs, NoInput, RawObject, operation
+from toolyard.records.audit_trail import AuditedOrder, AuditTrail, WantedOrders
 from toolyard.relay.relay import Relay
 from toolyard.relay.session import Outlet, Session
 from toolyard.wire import jsonrpc
@@ -78,6 +80,24 @@ class CallPage(Struct, frozen=True):
     next: int | None
 
 
+class OrdersQuery(Struct, frozen=True):
+    """Which orders; `since` is `1h`, `30m`, `2d` ago or an ISO 8601 time, `before` an id."""
+
+    by: Text = ""
+    kind: Text = ""
+    key: Text = ""
+    since: Text = ""
+    before: Id = 0
+    limit: Annotated[int, Meta(ge=1, le=1000)] = 50
+
+
+class OrdersPage(Struct, frozen=True):
+    """Orders, newest first; `before` of the next page, or null at the end."""
+
+    orders: list[AuditedOrder]
+    next: int | None
+
+
 class WholeCall(Struct, frozen=True):
     """One call; arguments and result are null unless they are kept."""
 
@@ -115,6 +135,15 @@ async def draw_timeline(yard: Yard, order: TimelineQuery) -> Timeline:
     return await history.timeline(wanted, order.by, order.buckets, now.timestamp())
 
 
+@operation("GET", "/api/v1/audit", needs=Needs.FILES, errors=(422,))
+async def search_orders(yard: Yard, order: OrdersQuery) -> OrdersPage:
+    """The audit trail: what was changed, by whom, before and after."""
+    since = _since(order.since)
+    wanted = WantedOrders(order.by, order.kind, order.key, since, order.before, order.limit)
+    orders = await asyncio.to_thread(yard.part(AuditTrail).search, wanted)
+    return OrdersPage(orders, orders[-1].id if len(orders) == order.limit else None)
+
+
 @operation("GET", "/api/v1/calls")
 async def list_calls(yard: Yard, order: NoInput) -> CallsUnderWay:
     """Calls under way: who calls what now."""
@@ -146,9 +175,11 @@ async def replay_call(yard: Yard, order: CallId) -> RawObject:
 
 
 def _search(order: HistoryQuery | StatsQuery) -> Search:
-    fields = structs.asdict(order)
-    since = moment(order.since, datetime.now(UTC)).timestamp() if order.since else 0.0
-    return Search(**{**fields, "since": since})
+    return Search(**{**structs.asdict(order), "since": _since(order.since)})
+
+
+def _since(text: str) -> float:
+    return moment(text, datetime.now(UTC)).timestamp() if text else 0.0
 
 
 async def _record(yard: Yard, order: CallId) -> CallRecord:

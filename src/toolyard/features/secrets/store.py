@@ -18,6 +18,7 @@ import msgspec
 from toolyard.core.errors import SecretError, StoreError, UnknownNameError
 from toolyard.core.names import closest
 from toolyard.features.secrets.model import KeptSecret, check_secret_name, check_value
+from toolyard.records.audit import note_change
 from toolyard.records.directories import make_private
 from toolyard.records.files import locked, read_bounded, write_atomic
 from toolyard.records.marks import mark_of
@@ -195,6 +196,7 @@ class Secrets:
                 secrets[secret.name] = secret
             ordered = [secrets[name] for name in sorted(secrets)]
             write_atomic(self.index, msgspec.json.format(msgspec.json.encode(ordered)) + b"\n")
+        note_change("secret", secret.name, None, None if gone else secret.place)
         return secret
 
 

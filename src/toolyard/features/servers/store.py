@@ -28,6 +28,7 @@ from toolyard.features.servers.reading import (
     top_members,
 )
 from toolyard.features.servers.removed import Removal
+from toolyard.records.audit import note_change
 from toolyard.records.document import DocumentFile, set_changed
 from toolyard.records.edit import remove_member, set_member
 from toolyard.records.follow import Follower
@@ -239,15 +240,20 @@ class ServersFile:
         *,
         must: bool = False,
     ) -> None:
+        versions: list[bytes] = []
+
         def change(data: bytes) -> bytes:
             document = parse(data)
             top, member = _find(document, name)
             if must and member is None:
                 raise _unknown(name, document)
-            return edit(data, top, member)
+            versions[:] = [data, edit(data, top, member)]
+            return versions[1]
 
         try:
             self._file.change(change, by=by)
+            if self._is_file:  # a database has it in its own trail
+                note_change("server", name, *(_plain_entry(data, name) for data in versions))
         except FaultsError:
             raise
         except ConfigError as error:
@@ -285,6 +291,12 @@ def _find(document: Document, name: str) -> tuple[str, JsonMember | None]:
         if member := top.node.member(name):
             return top.key, member
     return (tops[0].key if tops else TOP_KEYS[0]), None
+
+
+def _plain_entry(data: bytes, name: str) -> Any:
+    """Return the entry of a server in a text; None if there is none."""
+    _, member = _find(parse(data), name)
+    return None if member is None else member.node.plain()
 
 
 def _unknown(name: str, document: Document) -> UnknownNameError:

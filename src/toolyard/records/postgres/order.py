@@ -6,10 +6,18 @@ import hashlib
 from collections.abc import Callable, Mapping
 from typing import Final
 
+import msgspec
+
+from toolyard.records.audit import audit_row, is_ordered
 from toolyard.records.postgres.connections import Connection
 from toolyard.records.protocol import ABSENT
 
 _VERSION: Final = "SELECT version FROM records WHERE kind = %s AND key = %s AND value IS NOT NULL"
+_VALUE: Final = "SELECT value::text FROM records WHERE kind = %s AND key = %s AND value IS NOT NULL"
+_NOTE: Final = """
+INSERT INTO audit (at, by, address, verb, kind, key, before, after)
+VALUES (extract(epoch FROM clock_timestamp()), %s, %s, %s, %s, %s, %s, %s)
+"""
 _ROWS: Final = "SELECT key, value::text FROM records WHERE kind = %s AND value IS NOT NULL"
 _PUT: Final = """
 INSERT INTO records (kind, key, value, version, by) VALUES (%s, %s, %s, %s, %s)
@@ -43,12 +51,26 @@ class RecordOrder:
         """The JSON texts of all records of a kind, by key."""
         return dict(self.connection.execute(_ROWS, (kind,)).fetchall())
 
-    def put(self, kind: str, key: str, text: str | None) -> None:
-        """Write a record as JSON text, or delete it."""
+    def put(self, kind: str, key: str, text: str | None, name: str = "") -> None:
+        """Write a record as JSON text, or delete it.
+
+        `name` is what people call it, if its key does not say.
+        """
+        if is_ordered():
+            self._audit(kind, key, text, name or key)
         if text is None:
             self.connection.execute(_DELETE, (self.revision, self._by, kind, key))
         else:
             self.connection.execute(_PUT, (kind, key, text, self.revision, self._by))
+
+    def _audit(self, kind: str, key: str, text: str | None, name: str) -> None:
+        """Add the change to the audit trail."""
+        present = self.connection.execute(_VALUE, (kind, key)).fetchone()
+        before = msgspec.json.decode(present[0]) if present else None
+        after = None if text is None else msgspec.json.decode(text)
+        row = audit_row(kind, name, before, after)
+        if row is not None:
+            self.connection.execute(_NOTE, row[1:])
 
     def put_new(self, kind: str, texts: Mapping[str, str]) -> None:
         """Write records as JSON texts, by key, each unless there is one."""

@@ -92,12 +92,22 @@ CREATE TABLE call_log (
 CREATE INDEX call_log_id ON call_log (id);
 """
 
+# Orders that people gave, each in the transaction that carried it out.
+_AUDIT: Final = """
+CREATE TABLE audit (
+    id bigserial PRIMARY KEY, at double precision NOT NULL, by text NOT NULL,
+    address text NOT NULL, verb text NOT NULL, kind text NOT NULL, key text NOT NULL,
+    before text, after text
+);
+"""
+
 STEPS: Final = (
     SchemaStep(_RECORDS),
     SchemaStep(_REPLICAS),
     SchemaStep(_RENEWALS),
     SchemaStep(_OFFERS),
     SchemaStep(_CALLS),
+    SchemaStep(_AUDIT),
 )
 
 
