@@ -4,6 +4,7 @@
 
 seen     an order at one hub, until the picture of each other hub shows it: p50 and p99
 approved an approval or its withdrawal at one hub, until it counts at another: p50 and p99
+revoked  a token that one hub made and revoked, until every path of another refuses it: p50 and p99
 storm    random orders with conflicts from all three at once; equal records at the end, none lost
 """
 
@@ -20,22 +21,25 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "src"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from tests.doors.doors import mirrored, modern
 from tests.e2e.hub import TOKEN, RunningHub, address_of, environment, new_home, stop, toolyard
 from tests.features.approvals.yard import says, tool
 from tests.fixtures.ports import free_port
 from tests.fixtures.postgres import SharedYard, running_postgres
 
 HUBS = 3
-SEEN = 200
+TIMES = 200
 KEYS = 25
 """Few, so that orders meet."""
+PATHS = ("/mcp", "/mcp/p/seen", "/mcp/s/shop")
+"""The paths of the MCP door at which a token may be used."""
 EXECUTORS = [f"box{number}" for number in range(KEYS)]
 
 
@@ -65,6 +69,10 @@ class Door:
     def __init__(self, hub: RunningHub) -> None:
         self._connection = http.client.HTTPConnection(hub.url.removeprefix("http://"), timeout=60)
 
+    def close(self) -> None:
+        """Hang up."""
+        self._connection.close()
+
     def send(
         self, method: str, path: str, body: Any = None, etag: str = ""
     ) -> tuple[int, Any, str]:
@@ -76,16 +84,27 @@ class Door:
         answer = self._connection.getresponse()
         return answer.status, json.loads(answer.read() or b"null"), answer.headers.get("ETag", "")
 
+    def opens(self, path: str, token: str) -> bool:
+        """Say whether a token is let in at a path of the MCP door."""
+        message = modern("tools/list")
+        head = {**mirrored(message), "Authorization": f"Bearer {token}"}
+        head |= {"Content-Type": "application/json", "Accept": "application/json"}
+        self._connection.request("POST", path, json.dumps(message), head)
+        answer = self._connection.getresponse()
+        answer.read()
+        assert answer.status in (200, 401), answer.status
+        return answer.status == 200
+
     def denied(self, executor: str) -> tuple[list[str], str]:
         """Return what the policy of an executor denies, and its ETag."""
         _, answer, etag = self.send("GET", f"/policies/{executor}")
         return answer["policy"].get("deny", []), etag
 
 
-def measure_seen(doors: Sequence[Door]) -> None:
+def measure_seen(doors: Sequence[Door], times: int) -> None:
     """Print how long it takes until the other hubs show an order."""
     seconds = []
-    for number in range(SEEN):
+    for number in range(times):
         writer = doors[number % HUBS]
         body = {"allow": [f"server{number}"]}
         began = time.perf_counter()
@@ -109,7 +128,7 @@ def tell(what: str, seconds: Sequence[float]) -> None:
     )
 
 
-def measure_approved(writer: Door, reader: Door, home: Path) -> None:
+def measure_approved(writer: Door, reader: Door, home: Path, times: int) -> None:
     """Print how long it takes until an approval, or its withdrawal, counts at another hub."""
     body = {"name": "shop", "entry": says(home, "shop", tool("buy"))}
     assert writer.send("POST", "/servers", body)[0] < 300
@@ -119,7 +138,7 @@ def measure_approved(writer: Door, reader: Door, home: Path) -> None:
     assert reader.send("POST", "/servers/shop/restart")[0] == 200
     wait_until(lambda: held(reader) == ["buy"])
     seconds = []
-    for number in range(SEEN):
+    for number in range(times):
         is_loose = number % 2 == 0
         began = time.perf_counter()
         order = {"tools": ["buy"], "any_text": is_loose}
@@ -129,6 +148,22 @@ def measure_approved(writer: Door, reader: Door, home: Path) -> None:
             pass
         seconds.append(1000 * (time.perf_counter() - began))
     tell("approved", seconds)
+
+
+def measure_revoked(writer: Door, reader: Door, times: int) -> None:
+    """Print how long it takes until a token that was revoked is refused by another hub."""
+    seconds = []
+    for number in range(times):
+        status, made, _ = writer.send("POST", "/tokens", {"name": f"agent{number}"})
+        assert status < 300, made
+        token = made["token"]
+        wait_until(lambda: all(reader.opens(path, token) for path in PATHS))  # noqa: B023 - at once
+        began = time.perf_counter()
+        assert writer.send("DELETE", f"/tokens/agent{number}")[0] == 200
+        while any(reader.opens(path, token) for path in PATHS):
+            pass
+        seconds.append(1000 * (time.perf_counter() - began))
+    tell("revoked", seconds)
 
 
 def is_ready(door: Door) -> bool:
@@ -202,13 +237,15 @@ def rage(doors: Sequence[Door], orders: int) -> None:
     )
 
 
-def run(orders: int) -> None:
+def run(orders: int, times: int = TIMES) -> None:
     """Start it all, measure, and stop it."""
     with ExitStack() as stack:
         yard = stack.enter_context(running_postgres()).new_yard()
-        doors = [Door(stack.enter_context(hub_on(yard))) for _ in range(HUBS)]
-        measure_seen(doors)
-        measure_approved(doors[0], doors[1], stack.enter_context(new_home()))
+        hubs = [stack.enter_context(hub_on(yard)) for _ in range(HUBS)]
+        doors = [stack.enter_context(closing(Door(hub))) for hub in hubs]
+        measure_seen(doors, times)
+        measure_approved(doors[0], doors[1], stack.enter_context(new_home()), times)
+        measure_revoked(doors[0], doors[1], times)
         rage(doors, orders)
 
 
