@@ -94,6 +94,27 @@ async def test_a_result_that_was_cut_is_read_at_any_hub(fleet: list[SharedHub]) 
             assert "not kept" in (await other.fault("resources/read", {"uri": uri}))["message"]
 
 
+async def test_a_wish_holds_at_every_hub_once_it_is_answered(fleet: list[SharedHub]) -> None:
+    hubs = [hub.hub for hub in fleet]
+    async with wandering(hubs[0]) as client:
+        for hub in hubs:
+            client.go(hub)
+            await client.result("ping")
+        for hub, level in zip(hubs, ("error", "debug", "alert"), strict=True):
+            client.go(hub)
+            await client.result("logging/setLevel", {"level": level})
+            told = [await hears_log(client, other) for other in hubs]
+            assert told == [level == "debug"] * len(hubs)
+
+
+async def hears_log(client: Wanderer, hub: RunningHub) -> bool:
+    """Whether a client is told what a server logs while it calls at a hub."""
+    client.go(hub)
+    client.heard.clear()
+    await client.call("old__log", {"level": "info"})
+    return "notifications/message" in {note["method"] for note in client.heard}
+
+
 async def test_a_call_is_cancelled_from_any_hub(fleet: list[SharedHub]) -> None:
     first, *others = (hub.hub for hub in fleet)
     for hub in others:

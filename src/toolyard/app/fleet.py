@@ -106,7 +106,7 @@ class Fleet:
             self._tasks.start(take_in(principal, note))
 
         beat = self.heartbeat
-        notes = SharedNotes(self._shared, self._days * _DAY, here, heard, beat.wake)
+        notes = SharedNotes(self._shared, self._days * _DAY, here, heard, beat.wake, beat.hear)
         beat.add(notes)
         return notes
 

@@ -32,6 +32,10 @@ class Guests:
         self._guests[client.principal] = session, count + 1
         return session
 
+    def has(self, client: PassedClient) -> bool:
+        """Tell whether the session of a legacy client is here."""
+        return self._own(client.principal) is not None
+
     def find(self, client: PassedClient) -> Session | None:
         """The session of a legacy client, if a request of it is or may be under way."""
         guest = self._guests.get(client.principal)

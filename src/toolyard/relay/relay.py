@@ -51,6 +51,7 @@ from toolyard.relay.results import PREFIX, Results
 from toolyard.relay.routes import CACHED
 from toolyard.relay.session import ClientRequest, Note, Responder, Session
 from toolyard.relay.session_notes import SessionNotes, keep_note
+from toolyard.relay.session_wishes import SessionWishes
 from toolyard.relay.subscriptions import CHANGED, Subscriptions
 from toolyard.relay.takeover import Takeover
 from toolyard.relay.tasks import TaskTable, merge_tasks, missing_tasks
@@ -131,6 +132,7 @@ class Relay:
         self.following = self._make_following(followed, note)
         own = self._own_methods(note)
         self.takeover = Takeover(own, self.following, notes)
+        self._wishes = SessionWishes(handles, notes)
         self._both = self._common_methods()
         self._legacy, self._modern = self._legacy_methods(own), self._modern_methods(own)
 
@@ -174,12 +176,13 @@ class Relay:
         }
 
     def _legacy_methods(self, own: OwnMethods) -> dict[str, Answer]:
+        everywhere = self._wishes.everywhere
         return {
             "initialize": own.initialize,
             "ping": own.ping,
-            "logging/setLevel": own.set_level,
-            "resources/subscribe": self.following.subscribe,
-            "resources/unsubscribe": self.following.unsubscribe,
+            "logging/setLevel": everywhere(own.set_level),
+            "resources/subscribe": everywhere(self.following.subscribe),
+            "resources/unsubscribe": everywhere(self.following.unsubscribe),
             "tasks/get": self._follow_task,
             "tasks/result": self._follow_task,
             "tasks/cancel": self._follow_task,

@@ -47,6 +47,10 @@ class SessionNotes(Protocol):
         """Keep a note in place of the last one; an empty one is not kept."""
         ...
 
+    async def settle(self) -> None:
+        """Wait until all replicas can read what was written."""
+        ...
+
 
 class NotesHere:
     """Notes in memory, for this replica alone; the oldest goes first."""
@@ -71,6 +75,9 @@ class NotesHere:
         while len(self._notes) > self._most or self._chars > self._most_chars:
             _, oldest = self._notes.popitem(last=False)
             self._chars -= oldest.size
+
+    async def settle(self) -> None:
+        """Nobody else reads them."""
 
 
 def keep_note(notes: SessionNotes, session: Session) -> None:

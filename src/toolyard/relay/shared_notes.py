@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import datetime
 from functools import partial
 from typing import Final
@@ -48,6 +48,7 @@ class SharedNotes:
         here: Callable[[], Iterable[str]],
         renew: Callable[[str, SessionNote], None],
         wake: Callable[[], None],
+        hear: Callable[[], Awaitable[None]],
     ) -> None:
         """Keep notes for some time.
 
@@ -55,12 +56,14 @@ class SharedNotes:
             here: Gives the principals of the sessions that are here.
             renew: Hears of a note that another replica has changed.
             wake: Have the next heartbeat come at once.
+            hear: Have it come at once, and wait for it.
         """
         self._database = database
         self._seconds = seconds
         self._here = here
         self._renew = renew
         self._wake = wake
+        self._hear = hear
         self._wanted: dict[str, SessionNote] = {}
         self._stored: OrderedDict[str, SessionNote] = OrderedDict()
         """The notes as they were last read or written, the oldest first."""
@@ -80,6 +83,11 @@ class SharedNotes:
         if principal in self._wanted or len(self._wanted) < NOTES:
             self._wanted[principal] = note
             self._wake()
+
+    async def settle(self) -> None:
+        """Wait until all replicas can read what was written, unless the database is away."""
+        if self._wanted:
+            await self._hear()
 
     def prepare(self) -> Statements:
         """Take down the notes to write, and whose to read."""

@@ -19,6 +19,7 @@ from toolyard.relay.passed import PassedMessage, read_passed
 from toolyard.relay.peer_calls import ANSWER, HEADER, NOTICE, REQUEST
 from toolyard.relay.relay import Relay
 from toolyard.relay.session import ClientRequest
+from toolyard.relay.session_wishes import SESSION_WISHES
 from toolyard.tasks import Tasks
 from toolyard.wire import jsonrpc
 from toolyard.wire.envelope import EnvelopeError, read_envelope
@@ -110,6 +111,9 @@ class PeerDoor:
 
     def _request(self, passed: PassedMessage, reply: HttpReply) -> None:
         envelope = read_envelope(passed.message)
+        if envelope.message.method in SESSION_WISHES and not self._guests.has(passed.client):
+            reply.respond(410)  # once the session comes here, its notes say it all
+            return
         session = self._guests.enter(passed.client)
         responder = HttpResponder(reply, is_modern=False, takes_stream=True)
         request = ClientRequest(

@@ -108,8 +108,11 @@ class Heartbeat:
     async def hear(self) -> None:
         """Beat at once; return when all that live now are known, or the database did not answer.
 
-        Whoever waits at the same time waits for the same beat.
+        Whoever waits at the same time waits for the same beat. Nobody waits while the database is
+        away.
         """
+        if self._is_away:
+            return
         if self._hearing is None:
             self._hearing = asyncio.get_running_loop().create_future()
             self.wake()
