@@ -21,7 +21,7 @@ FOREIGN = {"ServiceMonitor"}
 # Before tests get a home of their own.
 _BUILT = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "toolyard-helm", "helm")
 HELM = shutil.which("helm") or (str(_BUILT) if _BUILT.exists() else "")
-VARIABLES = {setting.variable for setting in SETTINGS} | {"PGPASSWORD"}
+VARIABLES = {setting.variable for setting in SETTINGS} | {"PGPASSWORD", "POD_IP"}
 Manifests = dict[tuple[str, str], dict]
 
 
@@ -117,6 +117,27 @@ def test_probes_go_to_their_own_port() -> None:
     assert environment(pod)["TOOLYARD_PROBE_PORT"] == str(ports["probes"])
     for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
         assert container[probe]["httpGet"]["port"] == "probes"
+
+
+def test_replicas_with_a_database_have_a_door_that_only_they_reach() -> None:
+    objects = plain("with-postgresql.yaml")
+    pod = pod_of(objects)
+    ports = {port["name"]: port["containerPort"] for port in pod["containers"][0]["ports"]}
+    variables = environment(pod)
+    rules = objects["NetworkPolicy", "toolyard"]["spec"]["ingress"]
+    labels = objects["Deployment", "toolyard"]["spec"]["template"]["metadata"]["labels"]
+
+    assert variables["TOOLYARD_PEER_PORT"] == str(ports["peers"])
+    assert variables["TOOLYARD_PEER_HOST"] == "$(POD_IP)"
+    assert [rule["from"] for rule in rules if rule["ports"] == [{"port": "peers"}]] == [
+        [{"podSelector": {"matchLabels": labels}}]
+    ]
+
+
+def test_replicas_without_a_database_have_no_door_for_each_other() -> None:
+    variables = environment(pod_of(plain("toolyard.yaml")))
+
+    assert not {name for name in variables if "PEER" in name}
 
 
 @pytest.mark.parametrize("name", RENDERINGS)
