@@ -3,6 +3,7 @@
     python scripts/conformance.py                      the whole matrix, as `make conformance`
     python scripts/conformance.py --direct             the fixture server alone, without a hub
     python scripts/conformance.py --behind stdio --requirements 2025-11-25
+    python scripts/conformance.py --fleet              three hubs with a database, behind HAProxy
     python scripts/conformance.py --scenario ping      one scenario, with everything it says
 
 Each row starts the fixture server, a hub before it, and the suite against the hub. What they said
@@ -12,6 +13,7 @@ stays in `.cache/conformance/`.
 from __future__ import annotations
 
 import argparse
+import asyncio
 import contextlib
 import http.client
 import json
@@ -28,7 +30,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 from node24 import SUITE, install, node
+
+from tests.e2e.hub import TOKEN
+from tests.fixtures.postgres import running_postgres
+from tests.fleet.balanced import balanced_in_front_of
+from tests.fleet.balancer import find_haproxy
 
 ROOT = Path(__file__).resolve().parent.parent
 OUT = ROOT / ".cache" / "conformance"
@@ -70,13 +79,14 @@ class Row:
     behind: str
     requirements: str
     era: str | None = None
-    direct: bool = False
+    before: str = "hub"
+    """A `hub` or a `fleet` is before the server; `direct` is nothing."""
 
     @property
     def name(self) -> str:
         """A name that is also a folder."""
         era = f"-{self.era}" if self.era else ""
-        return f"{'direct' if self.direct else 'hub'}-{self.behind}{era}-{self.requirements}"
+        return f"{self.before}-{self.behind}{era}-{self.requirements}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +190,29 @@ def start_hub(
 
 
 @contextlib.contextmanager
+def running_fleet(entry: dict[str, Any], folder: Path) -> Iterator[int]:
+    """Three hubs in front of one server, unprefixed, behind a balancer; the port of that.
+
+    Raises:
+        BrokenRunError: There is no PostgreSQL or no HAProxy.
+    """
+    if find_haproxy() is None:
+        raise BrokenRunError("HAProxy is not installed; run: scripts/haproxy.sh")
+    wishes = {"TOOLYARD_SEPARATOR": "none", "TOOLYARD_EXPOSE": "all"}
+    with contextlib.ExitStack() as stack:
+        try:
+            server = stack.enter_context(running_postgres())
+        except RuntimeError as error:
+            raise BrokenRunError(str(error)) from error
+        runner = stack.enter_context(asyncio.Runner())
+        fleet = contextlib.AsyncExitStack()
+        stack.callback(lambda: runner.run(fleet.aclose()))
+        servers = {"everything": entry}
+        made = balanced_in_front_of(servers, folder, server.new_yard(), **wishes)
+        yield runner.run(fleet.enter_async_context(made)).port
+
+
+@contextlib.contextmanager
 def target(row: Row, folder: Path, token: str) -> Iterator[str]:
     """The address the suite shall test, with all that is behind it running."""
     with contextlib.ExitStack() as stack:
@@ -192,10 +225,12 @@ def target(row: Row, folder: Path, token: str) -> Iterator[str]:
         else:
             program, *arguments = fixture("stdio", row.era)
             entry = {"command": program, "args": arguments}
-        if not row.direct:
+        if row.before == "hub":
             config, port = folder / "servers.json", free_port()
             config.write_text(json.dumps({"mcpServers": {"everything": entry}}, indent=2))
             stack.enter_context(start_hub(config, port, token, folder))
+        elif row.before == "fleet":
+            port = stack.enter_context(running_fleet(entry, folder))
         yield f"http://127.0.0.1:{port}/mcp"
 
 
@@ -239,7 +274,9 @@ def score(row: Row, folder: Path, code: int, said: str, seconds: float) -> Score
     optional = set(UNSCORED.findall(said.rpartition("Not scored for")[2]))
     # The suite's own verdict counts too: never green on words we could not read.
     disagrees = (code != 0) != any(ran[name] for name in ran if name not in optional)
-    unscored = optional if row.direct else {n for n in optional if not n.startswith(OURS)}
+    unscored = (
+        optional if row.before == "direct" else {n for n in optional if not n.startswith(OURS)}
+    )
     scored = tuple(name for name in ran if name not in unscored)
     failed = tuple(name for name in scored if ran[name])
     return Score(
@@ -258,7 +295,7 @@ def prepare(row: Row) -> tuple[Path, str]:
     folder = OUT / row.name
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    return folder, secrets.token_urlsafe(24)
+    return folder, TOKEN if row.before == "fleet" else secrets.token_urlsafe(24)
 
 
 def run_row(runtime: Path, row: Row) -> Score:
@@ -308,7 +345,9 @@ def details(result: Score) -> Iterator[str]:
 def options() -> argparse.Namespace:
     """What the person asked for."""
     parser = argparse.ArgumentParser(description="Run the official MCP suite through the hub.")
-    parser.add_argument("--direct", action="store_true", help="the fixture alone, without a hub")
+    before = parser.add_mutually_exclusive_group()
+    before.add_argument("--direct", action="store_true", help="the fixture alone, without a hub")
+    before.add_argument("--fleet", action="store_true", help="through a balancer on three hubs")
     parser.add_argument("--behind", choices=("http", "stdio"), help="only with this transport")
     parser.add_argument("--requirements", choices=REVISIONS, help="only this revision")
     parser.add_argument("--era", choices=("legacy", "modern"), help="a server of one era only")
@@ -322,11 +361,12 @@ def matrix(chosen: argparse.Namespace) -> list[Row]:
     if chosen.direct:
         transports = ["http"]
     revisions = [chosen.requirements] if chosen.requirements else REVISIONS
-    rows = [Row(t, r, chosen.era, chosen.direct) for t in transports for r in revisions]
+    before = "direct" if chosen.direct else "fleet" if chosen.fleet else "hub"
+    rows = [Row(t, r, chosen.era, before) for t in transports for r in revisions]
     if not chosen.direct and not chosen.era and LEGACY in revisions:
         # The suite's legacy client before a server of one era alone: the bridge, and no bridge.
         # A legacy server cannot say all that the suite asks of a modern one; tests/e2e has those.
-        rows += [Row(t, LEGACY, era, False) for t in transports for era in ("modern", "legacy")]
+        rows += [Row(t, LEGACY, era, before) for t in transports for era in ("modern", "legacy")]
     return rows
 
 

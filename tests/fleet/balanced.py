@@ -19,6 +19,8 @@ from tests.fleet.load import NEW, OLD
 from tests.fleet.replicas import Replica, replicas
 
 REPLICAS = 3
+NAMES = ("127.0.0.1", "localhost")
+"""By which clients call the balancer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,8 @@ async def balanced_in_front_of(
     port = free_port()
     environment = {
         **yard.environment,
-        "TOOLYARD_ALLOW_HOST": f"127.0.0.1:{port}",
+        "TOOLYARD_ALLOW_HOST": ",".join(f"{name}:{port}" for name in NAMES),
+        "TOOLYARD_ALLOW_ORIGIN": ",".join(f"http://{name}:{port}" for name in NAMES),
         "TOOLYARD_KEY": key,
         **settings,
     }

@@ -52,18 +52,26 @@ class Balancer:
 
     def status(self, name: str) -> str:
         """The state of a replica, as HAProxy sees it."""
+        rows = csv.DictReader(self.order("show stat").removeprefix("# ").splitlines())
+        return next(row["status"] for row in rows if row["svname"] == name)
+
+    def order(self, text: str) -> str:
+        """Give HAProxy an order; its answer."""
         with socket.socket(socket.AF_UNIX) as sock:
             sock.connect(str(self.folder / "stats"))
-            sock.sendall(b"show stat\n")
-            text = b"".join(iter(lambda: sock.recv(65536), b"")).decode()
-        rows = csv.DictReader(text.removeprefix("# ").splitlines())
-        return next(row["status"] for row in rows if row["svname"] == name)
+            sock.sendall(text.encode() + b"\n")
+            return b"".join(iter(lambda: sock.recv(65536), b"")).decode()
+
+
+def find_haproxy() -> str | None:
+    """The path of HAProxy, if it is installed."""
+    return shutil.which("haproxy", path=f"{os.environ['PATH']}:/usr/sbin")
 
 
 @asynccontextmanager
 async def balancer(folder: Path, port: int, replicas: Sequence[Replica]) -> AsyncIterator[Balancer]:
     """An HAProxy on this port, in front of these replicas; all of them are up."""
-    program = shutil.which("haproxy", path=f"{os.environ['PATH']}:/usr/sbin")
+    program = find_haproxy()
     if program is None:
         pytest.skip("haproxy is not installed; scripts/haproxy.sh installs it")
     lines = [f"    server {r.name} 127.0.0.1:{r.port} port {r.probe_port}" for r in replicas]

@@ -52,7 +52,8 @@ class Outcomes:
     def __str__(self) -> str:
         kinds = ", ".join(f"{kind} {number}" for kind, number in sorted(self.answered.items()))
         failed = "".join(f"\n  failed {n} x {why}" for why, n in self.failed.most_common(20))
-        return f"{self.calls} calls, {self.failed.total()} failed ({kinds}){failed}"
+        ends = f"{self.calls} calls, {self.failed.total()} failed, {self.initialized} sessions"
+        return f"{ends} ({kinds}){failed}"
 
 
 class Caller:
