@@ -41,7 +41,7 @@ test-executors: $(VENV)/.dev ## run servers for real on docker, ssh and kubernet
 
 test-ui: $(VENV)/.dev ## the page in a real browser (TOOLYARD_SHOTS=FOLDER keeps pictures of it)
 	@PYTHON=$(BIN)/python scripts/browser.sh
-	@$(BIN)/python -m pytest -m ui tests/ui $(ARGS)
+	@scripts/alone.sh $(BIN)/python -m pytest -m ui tests/ui $(ARGS)
 
 test-k8s: $(VENV)/.dev ## build a whole kubernetes once, start it, run servers in it, stop it
 	@PYTHON=$(BIN)/python scripts/kube/test.sh $(ARGS)

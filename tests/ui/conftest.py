@@ -113,7 +113,7 @@ async def browser() -> AsyncIterator[Any]:
 def printed_link(hub: RunningHub) -> str:
     """The link that `toolyard status` prints for people."""
     said = subprocess.run(
-        toolyard("status"), env=environment(hub.home), capture_output=True, text=True, timeout=30
+        toolyard("status"), env=environment(hub.home), capture_output=True, text=True, timeout=120
     ).stdout
     return next(word for word in said.split() if "/open?code=" in word)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from tests.ui.looks import FEW_LOOKS, check_look, keep, look
 from tests.ui.orders import order
 
 pytestmark = pytest.mark.ui
+INDEX = Path(__file__).parents[2] / "src/toolyard/doors/page/ui/pages/index.js"
 PAGES = {
     "": "Servers",
     "servers/git": "git",
@@ -45,6 +47,17 @@ PAGES = {
     "settings/clients": "Client quirks",
     "settings/doctor": "Doctor",
 }
+
+
+def test_every_page_is_among_those_that_are_looked_at() -> None:
+    routes = re.findall(r'path: "/ui/?([^"]*)"', INDEX.read_text())
+    assert len(routes) == len(set(routes)) > 20
+    unseen = [
+        route
+        for route in routes
+        if not any(re.fullmatch(re.sub(r":\w+", "[^/]+", route), path) for path in PAGES)
+    ]
+    assert unseen == []
 
 
 @pytest.mark.parametrize(("size", "scheme"), FEW_LOOKS)
