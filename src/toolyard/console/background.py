@@ -23,7 +23,8 @@ from toolyard.records.files import locked
 LOG = "hub.log"
 LOG_LARGEST = 5 * 1024 * 1024
 """Bytes; a log beyond that is put aside at the next start, in the place of an older one."""
-PATIENCE = 20.0
+PATIENCE = 60.0
+"""Seconds; a hub that ends is noticed at once, so this is for a busy machine."""
 PAUSE = 0.02
 FAREWELL = 5.0
 REMOVED = "Toolyard was removed: install it again, and connect your clients again"

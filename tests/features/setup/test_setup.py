@@ -218,7 +218,7 @@ def test_an_interrupt_at_any_moment_leaves_everything_as_it_was(
 ) -> None:
     before = small(home)
     with at_terminal("up", "--detach") as person:
-        assert person.wait_end() == 0
+        assert person.wait_end() == 0, person.screen
     for moment, is_confirmed in MOMENTS:
         with at_terminal("setup") as person:
             if is_confirmed:
