@@ -32,7 +32,7 @@ function start(agent) {
       `Connected as a `,
       link("/ui/clients", "client"),
       `, it sees every server, unless you choose “the list of ${title}” there. `,
-      `It takes ${agent.transports.join(", ")}.`,
+      `Transports: ${agent.transports.join(", ")}.`,
     ),
   );
 }

@@ -234,10 +234,7 @@ export function open(place) {
     const { row } = kept;
     return [
       crumbs("/ui/policies", "Policies"),
-      top(
-        visible(executor),
-        `An executor of the kind ${visible(row.kind)}. Its policy: ${visible(ownerWords(row))}.`,
-      ),
+      top(visible(executor), `Type: ${visible(row.kind)}. Policy: ${visible(ownerWords(row))}.`),
       kept.clash("policy", save),
       h("div", { key: "two", class: "two agent" }, editor(), h("div", null, aside())),
       kept.bar(

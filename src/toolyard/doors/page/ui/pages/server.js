@@ -364,7 +364,7 @@ function usage(alias, { calls, details }) {
 
 function listedBy(agents) {
   if (!agents.length)
-    return quiet("It is on no agent's list; clients of the whole yard have it anyway.");
+    return quiet("On no agent's list. Clients that see the whole yard can still use it.");
   const names = agents.map((agent, at) => [
     at ? ", " : "",
     link(agentPath(agent.id), visible(agent.title)),

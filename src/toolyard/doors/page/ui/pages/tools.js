@@ -22,7 +22,7 @@ function row({ name, server, tool, description }) {
       h("span", { class: "quiet under" }, short(description, 160)),
     ),
     h("td", { "data-label": "Server" }, link(serverPath(server), visible(server))),
-    h("td", { "data-label": "Clients see", class: "wide" }, h("code", null, short(name, 80))),
+    h("td", { "data-label": "Clients see", class: "whole" }, h("code", null, short(name, 80))),
   );
 }
 
