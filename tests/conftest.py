@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import signal
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
@@ -38,6 +39,17 @@ _STARTING = (
 _LONGEST = ("control/test_contract.py",)
 """Files that take more than a minute for a few tests."""
 _XDG = ("CONFIG", "STATE", "CACHE", "DATA", "RUNTIME")
+
+
+def pytest_configure() -> None:
+    """Let programs that tests start end by Ctrl-C.
+
+    A shell ignores SIGINT and SIGQUIT in what it runs in the background, and children inherit that.
+    """
+    for number in (signal.SIGINT, signal.SIGQUIT):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            is_interrupt = number is signal.SIGINT
+            signal.signal(number, signal.default_int_handler if is_interrupt else signal.SIG_DFL)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
