@@ -9,6 +9,7 @@ from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import httpx2
@@ -61,25 +62,28 @@ class SharedHub:
 
 @contextmanager
 def running_shared_fleet(
-    yard: SharedYard, count: int, **settings: str
+    yard: SharedYard, count: int, more: Mapping[str, Json] = MappingProxyType({}), **settings: str
 ) -> Iterator[list[SharedHub]]:
     """Hubs called r1, r2 and so on that share a yard, a key and a token, and know each other.
 
-    All have the server `old`, a stub, of which each starts its own.
+    All have the server `old`, a stub, which one of them runs; it records at the home of the first.
+    `more` are the entries of further servers.
     """
     with ExitStack() as stack:
-        hubs = [stack.enter_context(_shared_hub(yard, n + 1, settings)) for n in range(count)]
+        hubs = [stack.enter_context(shared_hub(yard, n + 1, settings)) for n in range(count)]
         command, *args = stub_command("--name", "old", "--era", "legacy", "--tasks")
-        record = ["--record", "${TOOLYARD_HOME}/old.jsonl"]
-        entry = {"command": command, "args": [*args, *record]}
-        ask(hubs[0].hub, "POST", "servers", {"name": "old", "entry": entry})
+        record = ["--record", str(hubs[0].hub.record("old"))]
+        old = {"command": command, "args": [*args, *record]}
+        for name, entry in {"old": old, **more}.items():
+            ask(hubs[0].hub, "POST", "servers", {"name": name, "entry": entry})
         for shared in hubs:
-            until(partial(knows, shared.hub, count))
+            until(partial(knows, shared.hub, count, 1 + len(more)))
         yield hubs
 
 
 @contextmanager
-def _shared_hub(yard: SharedYard, number: int, settings: Mapping[str, str]) -> Iterator[SharedHub]:
+def shared_hub(yard: SharedYard, number: int, settings: Mapping[str, str]) -> Iterator[SharedHub]:
+    """Run a hub that shares a yard and has a door for its peers."""
     peer_port = free_port()
     env = {
         **yard.environment,

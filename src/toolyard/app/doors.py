@@ -22,7 +22,6 @@ from toolyard.core.problems import ProblemCode
 from toolyard.doors.http.address import EVERYWHERE, open_url, problems_of, public_hosts
 from toolyard.doors.http.door import HttpDoor
 from toolyard.doors.http.gate import NAMES, Gate
-from toolyard.doors.http.peer_door import PeerDoor
 from toolyard.doors.http.probes import ProbeDoor
 from toolyard.doors.http.server import HttpServer
 from toolyard.doors.http.tls import TlsFiles, renew_tls
@@ -148,15 +147,21 @@ async def _open_to_peers(
 ) -> AsyncIterator[None]:
     """While inside, serve what other replicas pass on, if there is a door for them."""
     passes = house.fleet.passes
-    if sock is None or passes is None:
+    if sock is None or passes is None or house.fleet.leases is None:
         yield
         return
+    from toolyard.doors.http.peer_door import PeerDoor
+    from toolyard.links.lending import LentLinks
+
     relay, limit = house.relay, house.settings.client_message_limit
     guests = Guests(lambda: relay.subscriptions.sessions, house.fleet.replica.id)
+    lent = LentLinks(house.pool, house.instances, house.fleet.leases, house.stopping.is_set)
+    door = PeerDoor(relay, guests, passes, lent, unread, limit)
     async with asyncio.TaskGroup() as group:
-        serving = group.create_task(PeerDoor(relay, guests, passes, unread, limit).run(sock))
+        serving = group.create_task(door.run(sock))
         yield
         serving.cancel()
+        await lent.close()
 
 
 def _make_gate(house: House, listeners: Listeners, token: str, sessions: PageSessions) -> Gate:

@@ -24,13 +24,20 @@ from toolyard.relay.session_notes import NotesHere, SessionNote, SessionNotes
 from toolyard.settings import Settings
 from toolyard.tasks import Tasks
 from toolyard.wire.passes import PeerPasses
+from toolyard.wire.peer_posts import PeerPosts
 from toolyard.wire.seal import Seal
 
 if TYPE_CHECKING:
+    from toolyard.links.keeper import Keeper
+    from toolyard.links.opening import Step
+    from toolyard.links.patience import Patience
     from toolyard.records.postgres.heartbeat import Heartbeat
+    from toolyard.records.postgres.leases import SharedLeases
     from toolyard.records.postgres.shared import SharedDatabase
 
 _DAY: Final = 86400.0
+HAND_OVER_SECONDS: Final = 0.1
+"""The pause between two looks for a process that is still to be handed over."""
 
 
 class Fleet:
@@ -65,7 +72,9 @@ class Fleet:
         self.known = KnownReplicas(self._describe())
         self.heartbeat = self._make_heartbeat()
         self.passes = self._make_passes()
+        self.posts = PeerPosts(self.known, self.passes) if self.passes is not None else None
         self.peers = self._make_peers(settings.server_message_limit)
+        self.leases = self._make_leases()
 
     @property
     def replica(self) -> Replica:
@@ -115,6 +124,32 @@ class Fleet:
         if self.heartbeat is not None:
             await self.heartbeat.has_begun.wait()
 
+    def make_steps(self, patience: Patience, limit: int) -> list[Step]:
+        """The step to a link by which each process runs at one replica; none without others."""
+        if self.leases is None or self.posts is None:
+            return []
+        from toolyard.links.borrowing import Borrower
+        from toolyard.links.owning import OwnProcess
+
+        borrower = Borrower(self.posts, patience, 2 * limit)
+        return [OwnProcess(self.leases, borrower, self._find_successor, patience.open)]
+
+    async def hand_over(self, keepers: Callable[[], Iterable[Keeper]]) -> None:
+        """Once this hub is to stop, let others run its processes, as soon as no call needs them."""
+        await self._stopping.wait()
+        while self.leases is not None:
+            for keeper in keepers() if self._find_successor() else ():
+                if keeper.link is not None and keeper.link.lease is not None:
+                    keeper.retire(f"the replica {self.known.own!r} leaves")
+            await asyncio.sleep(HAND_OVER_SECONDS)
+
+    def _find_successor(self) -> str:
+        """A replica to run what this one, which leaves, starts no more; empty if it may."""
+        if not self._stopping.is_set():
+            return ""
+        others = (replica for id_, replica in self.known.by_id.items() if id_ != self.known.own)
+        return next((one.id for one in others if one.address and not one.is_draining), "")
+
     def wake(self) -> None:
         """Tell the others at once what has changed."""
         if self.heartbeat is not None:
@@ -133,6 +168,8 @@ class Fleet:
         await self._tasks.close()
         if isinstance(self.peers, PeerCalls):
             await self.peers.close()
+        if self.posts is not None:
+            await self.posts.close()
         if self.heartbeat is not None:
             await self.heartbeat.leave()
 
@@ -147,9 +184,19 @@ class Fleet:
         return PeerPasses(self.seal, self._replica.id, self.heartbeat.clock)
 
     def _make_peers(self, limit: int) -> Peers:
-        if self.passes is None or self.heartbeat is None:
+        if self.posts is None or self.heartbeat is None:
             return NoPeers()
-        return PeerCalls(self.known, self.passes, 2 * limit, self.heartbeat.hear)
+        return PeerCalls(self.posts, 2 * limit, self.heartbeat.hear)
+
+    def _make_leases(self) -> SharedLeases | None:
+        """The leases of processes; None where others cannot use what runs here."""
+        if self.posts is None or self._shared is None or self.heartbeat is None:
+            return None
+        from toolyard.records.postgres.leases import SharedLeases
+
+        leases = SharedLeases(self._shared, self.known, self.heartbeat.start)
+        self.heartbeat.add(leases)
+        return leases
 
     def _make_heartbeat(self) -> Heartbeat | None:
         if self._shared is None:

@@ -56,6 +56,7 @@ from toolyard.links.credentials import Credentials
 from toolyard.links.departures import Departures
 from toolyard.links.installing import AllowInstalling
 from toolyard.links.instances import Instances
+from toolyard.links.keeper import Keeper
 from toolyard.links.opening import (
     Connect,
     FillIn,
@@ -227,6 +228,7 @@ class House:
         """The way to every link, step by step."""
         return Opener(
             [
+                *self.fleet.make_steps(self._patience, self.settings.server_message_limit),
                 HearQuestions(self.asking.asked, self.asking.prepare),
                 FillIn(self.expand, partial(with_link, self.catalog)),
                 FindAgain(find_again),
@@ -340,6 +342,11 @@ class House:
             self.board.post(Remembered(store.kept))
         return store
 
+    def _keepers(self) -> list[Keeper]:
+        """The keepers of all servers, and of those that run apart."""
+        apart = (instance.keeper for instance in self.instances)
+        return [*self.pool.keepers.values(), *apart]
+
     async def live(self, doors: Callable[[], Awaitable[None]]) -> None:
         """Run every room around the doors; leave when they do."""
         try:
@@ -360,6 +367,7 @@ class House:
                     *self._sealing(),
                     self.packages.run(),
                     self.fleet.sweep(self.sites, self.board.post),
+                    self.fleet.hand_over(self._keepers),
                     self.weights.run(self.budget.running),
                     self.departures.run(),
                 )

@@ -56,3 +56,5 @@ class KnownReplicas:
         self.own = own.id
         """The id of the hub that knows them."""
         self.by_id: Mapping[str, LiveReplica] = {own.id: own}
+        self.runners: Mapping[str, str] = {}
+        """The replica that runs the process of each shared server, by `name@source`."""

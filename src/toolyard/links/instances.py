@@ -29,7 +29,9 @@ GRACE_SECONDS: Final = 10.0
 """How long a session that left may come back to its servers."""
 LOOK_SECONDS: Final = 60.0
 
-OpenFor = Callable[[Server, Era | None, OnInstalling, Owner], AbstractAsyncContextManager[Link]]
+OpenFor = Callable[
+    [Server, Era | None, OnInstalling, Owner, str], AbstractAsyncContextManager[Link]
+]
 InstanceReady = Callable[["Instance", Link], None]
 InstanceNotice = Callable[["Instance", Link, str, bytes], None]
 
@@ -110,7 +112,7 @@ class Instance:
     def _open(
         self, server: Server, hint: Era | None, on_installing: OnInstalling
     ) -> AbstractAsyncContextManager[Link]:
-        return self._all.open(server, hint, on_installing, self.owner)
+        return self._all.open(server, hint, on_installing, self.owner, self.apart.key)
 
     def _observe(self, observation: Observation) -> None:
         self.status = observation.status
@@ -192,6 +194,10 @@ class Instances:
     def find(self, apart: Apart, key: str) -> Instance | None:
         """The instance of an owner, whatever it is doing."""
         return self._owned.get(key if apart.per_session else "", {}).get(apart.key)
+
+    def named(self, apart: str, key: str) -> Instance | None:
+        """The instance that runs in this way for an owner, whatever it is doing."""
+        return self._owned.get(key, {}).get(apart)
 
     def of(self, key: str) -> list[Instance]:
         """All that runs for one owner."""

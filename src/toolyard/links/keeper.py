@@ -103,6 +103,8 @@ class Keeper:
         self.note = ""
         """Why it was sent to rest, until it is started again."""
         self.listening = Listening(patience)
+        self.loans: set[object] = set()
+        """Other replicas that use the link."""
         self._lists = OfferedLists(offers, patience.list)
         self.reporter = StatusReporter(post, self._lists, patience.grace)
         self._nobody = 0
@@ -200,8 +202,14 @@ class Keeper:
     def retire(self, why: str) -> None:
         """As `rest`, but whoever calls from now on gets the next process."""
         self.rest(why)
+        if self.link is not None:
+            self.link.retire(why)
         self.link = None
         self._retired = True
+
+    def _moved(self, link: Link, why: str) -> None:
+        if self.link is link:
+            self.retire(why)
 
     def replaced(self, why: str, since: float) -> None:
         """The server is another since that moment of the loop's clock, or gone.
@@ -327,6 +335,7 @@ class Keeper:
             if not self._apart:
                 await self._lists.ask(link)
         self.link = link
+        link.retired.add_done_callback(lambda retired: self._moved(link, retired.result()))
         self._is_installing, self.starting_since = False, None
         self.since, self.note = time.time(), ""
         # Whoever wanted it until now has it; else it would start again as soon as it rests.
@@ -381,6 +390,8 @@ class Keeper:
             await asyncio.wait((link.closed, rest), return_when=asyncio.FIRST_COMPLETED)
             # Whoever calls from here on gets the next life of the server, not the end of this.
             self.link = None
+            if not link.closed.done():
+                link.retire(self.note or "rests")
             for follower in followers:
                 follower.cancel()
         self.last_trace = link.trace
@@ -407,7 +418,7 @@ class Keeper:
             idle = SPARE_SECONDS if self._is_spare(link) else usual
             step = min(LOOK_SECONDS, idle / 4) if idle else LOOK_SECONDS
             must_rest = self._rest_asked.is_set()
-            busy = link.calls > 0 or bool(self.listening.wanted)
+            busy = link.calls > 0 or bool(self.listening.wanted) or bool(self.loans)
             long = bool(idle) and loop.time() - link.used_at > idle
             if (must_rest and link.calls == 0) or (long and not busy):
                 return

@@ -11,11 +11,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from toolyard.core.errors import BusyError, LinkError, LinkTimeoutError
 from toolyard.core.last_words import RECENT, explain
 from toolyard.core.model import Peer
+from toolyard.links.follows import FollowedHere
 from toolyard.links.open_questions import OpenQuestions
 from toolyard.links.pending import (
     Channel,
@@ -31,6 +32,9 @@ from toolyard.records.secrets.mask import MASK
 from toolyard.tasks import Tasks
 from toolyard.wire import era, jsonrpc
 from toolyard.wire.jsonrpc import Message
+
+if TYPE_CHECKING:
+    from toolyard.core.leases import Lease
 
 log = logging.getLogger(__name__)
 
@@ -70,7 +74,14 @@ class Link:
         self.peer = Peer(era="legacy", version="")
         self.capabilities: era.Capabilities = {}
         self.closed: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self.retired: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        """Done once whoever calls from then on is to have the next link; says why."""
+        self.lease: Lease | None = None
+        """The lease under which its process runs here; None if it has none, or runs elsewhere."""
+        self.follows = FollowedHere()
         self.on_notice: Callable[[str, bytes], None] = _ignore
+        self.listeners: list[Callable[[str, bytes], None]] = []
+        """Others who hear the same: replicas that use the link."""
         self.on_unauthorized: Callable[[LinkError, bool], Awaitable[None]] = _give_up
         """Finds something newer to be let in with, when the server refused a request, or refused
         it again; raises what the request fails of."""
@@ -245,6 +256,11 @@ class Link:
         if self._pending.pop(b"%d" % pending.number, None) is not None:
             _break(pending, error)
 
+    def retire(self, why: str) -> None:
+        """Let calls that are under way finish; whoever calls from now on gets the next link."""
+        if not self.retired.done():
+            self.retired.set_result(why)
+
     def lose(self, why: str, hint: str = "") -> None:
         """The connection has ended: every open request fails, once."""
         if self.closed.done():
@@ -344,6 +360,8 @@ class Link:
         method, params = message.method, bytes(message.params)
         if method in _FOR_THE_HUB:
             self.on_notice(method, params)
+            for listener in self.listeners:
+                listener(method, params)
         elif method == "notifications/progress":
             self._progressed(params)
         elif method == "notifications/cancelled":

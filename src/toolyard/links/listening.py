@@ -26,6 +26,7 @@ class Listening:
 
     def __init__(self, patience: Patience) -> None:
         self.wanted: Topics = frozenset()
+        self._wanted_by: dict[object, Topics] = {}
         self._patience = patience
         self._asked: Topics = frozenset()
         self._granted: Topics = frozenset()
@@ -36,10 +37,14 @@ class Listening:
         self._former: PendingRequest | None = None
         """The subscription before; let go when the next one is granted, so that nothing is lost."""
 
-    def want(self, topics: Topics) -> None:
-        """Follow these from now on, and no others."""
-        if topics != self.wanted:
-            self.wanted = topics
+    def want(self, topics: Topics, who: object = None) -> None:
+        """Follow these from now on, and no others, for this hub or another that uses the link."""
+        self._wanted_by[who] = topics
+        if not topics:
+            del self._wanted_by[who]
+        wanted = frozenset().union(*self._wanted_by.values())
+        if wanted != self.wanted:
+            self.wanted = wanted
             self._answered.clear()
             self._renew.set()
 
@@ -69,7 +74,7 @@ class Listening:
         self._answered.clear()
         self._let_go(link, self._former)
         self._former, self._asked = self._current, self.wanted
-        params = own_params(link, {"notifications": _members(self._asked)}, _able(self._asked))
+        params = own_params(link, {"notifications": members_of(self._asked)}, _able(self._asked))
         self._current = link.request("subscriptions/listen", params, patience=0)
         self._current.answer.add_done_callback(self._ended)
 
@@ -78,7 +83,7 @@ class Listening:
         try:
             notice = jsonrpc.to_python(params)
             number = notice["_meta"][era.META_SUBSCRIPTION]
-            granted = _topics(notice["notifications"])
+            granted = read_topics(notice["notifications"])
         except (*jsonrpc.MalformedError, KeyError, TypeError):
             return
         if self._current is None or number != self._current.number:
@@ -102,7 +107,7 @@ class Listening:
             link.cancel(pending, "the subscription changed")
 
 
-def _members(topics: Topics) -> dict[str, bool | list[str]]:
+def members_of(topics: Topics) -> dict[str, bool | list[str]]:
     """A subscription to these, and to all lists."""
     subscription: dict[str, bool | list[str]] = dict.fromkeys(_LISTS, True)
     for member in (RESOURCES, TASKS):
@@ -117,7 +122,8 @@ def _able(topics: Topics) -> era.Capabilities:
     return {"extensions": {era.TASKS: {}}} if follows_tasks else {}
 
 
-def _topics(notifications: JsonObject) -> Topics:
+def read_topics(notifications: JsonObject) -> Topics:
+    """Return the things that a subscription names."""
     return frozenset(
         (member, name)
         for member in (RESOURCES, TASKS)

@@ -1,7 +1,7 @@
 """The way to a link, in ordered steps; each may change what the next one gets, and see the link.
 
-    hear questions -> fill in -> find again -> recognise -> log in -> installed package
-        -> allow installing -> connect
+    own process -> hear questions -> fill in -> find again -> recognise -> log in
+        -> installed package -> allow installing -> connect
 
 A step is handed the opening and the rest of the way; one that has nothing to do for a server gives
 the rest as it is. What a step needs of other rooms is given to its constructor as plain callables.
@@ -42,6 +42,8 @@ class Opening:
     """Told when a package is installed first."""
     seconds: float | None = None
     """The time the server has to answer, if another than usual."""
+    apart: str = ""
+    """The way in which it runs otherwise than the server of the picture, if it does."""
 
 
 Proceed = Callable[[Opening], AbstractAsyncContextManager[Link]]
@@ -63,15 +65,20 @@ class Opener:
         hint: Era | None,
         on_installing: OnInstalling = ignore_installing,
         owner: Owner = EVERYBODY,
+        apart: str = "",
     ) -> AbstractAsyncContextManager[Link]:
         """Give a link that is ready for requests; leaving ends it and what was started for it.
+
+        `apart` is the way in which it runs otherwise than the server of the picture.
 
         Raises:
             SecretError: A reference stands for nothing.
             StartError: The server could not be started or reached.
             LinkError: It did not answer as an MCP server does.
         """
-        return self._begin(Opening(server, server.endpoint, hint, owner, on_installing))
+        return self._begin(
+            Opening(server, server.endpoint, hint, owner, on_installing, apart=apart)
+        )
 
 
 def _followed(step: Step, rest: Proceed) -> Proceed:

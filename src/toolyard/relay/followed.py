@@ -168,6 +168,8 @@ class FollowedTopics:
         if link.is_modern:
             return await self._watch(place, fresh, session)
         still = [topic for topic, _ in fresh if topic in self._followed.get(place, ())]
+        for _, uri in still:
+            link.follows.join(self, uri)
         answers = await asyncio.gather(*(_ask(link, "resources/subscribe", t[1]) for t in still))
         return {topic: why for topic, why in zip(still, answers, strict=True) if why}
 
@@ -195,11 +197,13 @@ class FollowedTopics:
             keeper.listening.want(frozenset(self._followed.get(place, ())))
         else:
             link = keeper.link
-            await asyncio.gather(*(_ask(link, "resources/unsubscribe", t[1]) for t, _ in lost))
+            over = [uri for (_, uri), _ in lost if link.follows.leave(self, uri)]
+            await asyncio.gather(*(_ask(link, "resources/unsubscribe", uri) for uri in over))
 
     def repeat(self, place: Place, link: Link) -> None:
         """Tell a legacy server over a fresh link what is followed there."""
         for _, uri in self._followed.get(place, ()):
+            link.follows.join(self, uri)
             self._tasks.start(_ask(link, "resources/subscribe", uri))
 
     def followers(self, place: Place, member: str, key: str, params: bytes) -> dict[str, set[str]]:

@@ -8,51 +8,35 @@ from contextlib import suppress
 from typing import Final
 
 from toolyard.core.errors import LinkError
-from toolyard.core.replicas import KnownReplicas
 from toolyard.relay.passed import pass_answer, pass_notice, pass_request
-from toolyard.relay.peers import unreachable
 from toolyard.relay.session import ClientRequest, Send, Session
 from toolyard.tasks import Tasks
 from toolyard.wire import jsonrpc
-from toolyard.wire.http1 import Connection, Headers, Pool, parse_address
 from toolyard.wire.jsonrpc import Message
-from toolyard.wire.passes import PeerPasses
-from toolyard.wire.pieces import Pieces
-from toolyard.wire.sse import Events, TooLongError
+from toolyard.wire.peer_posts import PeerEnd, PeerPosts, PeerReply, error_of, lost
 
 REQUEST: Final = "/request"
 ANSWER: Final = "/answer"
 NOTICE: Final = "/notice"
-HEADER: Final = b"toolyard-pass"
 LOOK_SECONDS: Final = 2.0
 """The pause between two looks whether a replica that is waited for still lives."""
-IDLE_SECONDS: Final = 20.0
-"""Peers close an idle connection after 30 s."""
 NOTICES: Final = 1000
 """Notices on their way at a time; more are dropped."""
-_UNSENT: Final = ("cannot connect", "no connection", "the link is closed")
 
 
 class PeerCalls:
     """Takes requests, answers and notices to other replicas, over connections that are kept."""
 
-    def __init__(
-        self,
-        known: KnownReplicas,
-        passes: PeerPasses,
-        limit: int,
-        hear: Callable[[], Awaitable[None]],
-    ) -> None:
+    def __init__(self, posts: PeerPosts, limit: int, hear: Callable[[], Awaitable[None]]) -> None:
         """Reach the replicas that are known; an answer has so many bytes at most.
 
         Args:
             hear: Hears which replicas live now.
         """
-        self._known = known
+        self._known = posts.known
+        self._posts = posts
         self._hear = hear
-        self._passes = passes
         self._limit = limit
-        self._pools: dict[str, Pool] = {}
         self._tasks = Tasks()
         self._notices = 0
 
@@ -85,10 +69,8 @@ class PeerCalls:
                 self._notices += 1
 
     async def close(self) -> None:
-        """Hang up; what is under way is lost."""
+        """Tell nobody any more."""
         await self._tasks.close()
-        for pool in self._pools.values():
-            await pool.close()
 
     async def _tell(self, replica: str, body: bytes) -> None:
         try:
@@ -103,118 +85,52 @@ class PeerCalls:
     async def _ask(self, replica: str, path: str, body: bytes, emit: Send | None = None) -> Message:
         if replica not in self._known.by_id:  # it may have come since we last heard
             await self._hear()
-        reply = PeerReply(replica, self._limit, emit)
-        connection = self._send(replica, path, body, reply)
+        answer = _Answer(replica, emit)
+        reply = PeerReply(self._limit, answer.heard, answer.ended)
+        connection = self._posts.send(replica, path, body, reply)
         try:
-            while not (await asyncio.wait([reply.answer], timeout=LOOK_SECONDS))[0]:
+            while not (await asyncio.wait([answer.message], timeout=LOOK_SECONDS))[0]:
                 if replica not in self._known.by_id:
-                    raise _lost(replica, "it is gone")
-            return reply.answer.result()
+                    raise lost(replica, "it is gone")
+            return answer.message.result()
         finally:
-            if not reply.answer.done():
-                reply.answer.cancel()
+            if not answer.message.done():
+                answer.message.cancel()
                 connection.abandon()
 
-    def _send(self, replica: str, path: str, body: bytes, reply: PeerReply) -> Connection:
-        known = self._known.by_id.get(replica)
-        if known is None or not known.address:
-            raise unreachable(replica)
-        if known.address not in self._pools:
-            self._forget_gone()
-            target = parse_address(f"http://{known.address}/")
-            self._pools[known.address] = Pool(target, idle_seconds=IDLE_SECONDS)
-        head = (
-            f"POST {path} HTTP/1.1\r\nhost: {known.address}\r\n{HEADER.decode()}: "
-            f"{self._passes.make(replica, body)}\r\ncontent-length: {len(body)}\r\n\r\n"
-        )
-        return self._pools[known.address].send(head.encode("latin-1") + body, reply)
 
-    def _forget_gone(self) -> None:
-        """Close the connections to addresses where no replica is any more."""
-        live = {replica.address for replica in self._known.by_id.values()}
-        for address in self._pools.keys() - live:
-            self._tasks.start(self._pools.pop(address).close())
+class _Answer:
+    """Waits for the answer of a peer; what is said before goes to the client."""
 
-
-class PeerReply:
-    """The answer of a peer: JSON, or a stream of events of which the last is the answer."""
-
-    def __init__(self, replica: str, limit: int, emit: Send | None) -> None:
-        self.answer: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
+    def __init__(self, replica: str, emit: Send | None) -> None:
+        self.message: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
         self._replica = replica
         self._emit = emit
-        self._limit = limit
-        self._status = 0
-        self._events: Events | None = None
-        self._body = Pieces()
 
-    def head(self, status: int, headers: Headers) -> None:
-        """See of which kind the answer is."""
-        self._status = status
-        if headers.get(b"content-type", b"").startswith(b"text/event-stream"):
-            self._events = Events(self._limit)
-
-    def body(self, chunk: bytes) -> None:
-        """Pass on the events that a chunk completes, or keep it."""
-        if self._events is None:
-            self._body.add(chunk)
-            if self._body.size > self._limit:
-                self._fail(_lost(self._replica, f"its answer has more than {self._limit} bytes"))
-                self._body.take()
+    def heard(self, data: bytes) -> None:
+        """Take a message."""
+        if self.message.done():
             return
-        try:
-            for event in self._events.feed(chunk):
-                self._heard(event.data)
-        except TooLongError as error:
-            self._fail(_lost(self._replica, str(error)))
-
-    def done(self) -> None:
-        """Read the answer, if it was no stream."""
-        body = self._body.take()
-        if self._status == 202:
-            self._succeed(Message())
-        elif self._status == 200 and body:
-            self._heard(body)
-        self._fail(_refused(self._replica, self._status))
-
-    def lost(self, why: str) -> None:
-        """There will be no answer."""
-        is_unsent = why.startswith(_UNSENT)
-        self._fail(unreachable(self._replica) if is_unsent else _lost(self._replica, why))
-
-    def _heard(self, data: bytes) -> None:
         try:
             message = jsonrpc.decode(data)
         except jsonrpc.MalformedError:
-            self._fail(_lost(self._replica, "its answer is no message"))
+            self.message.set_exception(lost(self._replica, "its answer is no message"))
             return
-        if message.method:
-            if self._emit is not None and not self.answer.done():
-                self._emit(data)
+        if not message.method:
+            self.message.set_result(message)
+        elif self._emit is not None:
+            self._emit(data)
+
+    def ended(self, end: PeerEnd) -> None:
+        """There will be no other answer."""
+        if self.message.done():
+            return
+        if end.status == 202:
+            self.message.set_result(Message())
         else:
-            self._succeed(message)
-
-    def _succeed(self, message: Message) -> None:
-        if not self.answer.done():
-            self.answer.set_result(message)
-
-    def _fail(self, error: LinkError) -> None:
-        if not self.answer.done():
-            self.answer.set_exception(error)
+            self.message.set_exception(error_of(self._replica, end))
 
 
 async def _all_that_succeed(answers: Sequence[Awaitable[Message]]) -> list[Message]:
     results = await asyncio.gather(*answers, return_exceptions=True)
     return [result for result in results if isinstance(result, Message)]
-
-
-def _lost(replica: str, why: str) -> LinkError:
-    text = f"the replica {replica!r} was lost while it worked on this ({why})"
-    return LinkError(text, "it may have been carried out; look, then call again")
-
-
-def _refused(replica: str, status: int) -> LinkError:
-    if status == 410:
-        return unreachable(replica)
-    text = f"the replica {replica!r} does not take this (HTTP {status})"
-    return LinkError(text, "give all replicas the same TOOLYARD_KEY; then call again")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from toolyard.core.errors import LinkError
 from toolyard.relay.session import ClientRequest, Session
 from toolyard.wire.jsonrpc import Message
+from toolyard.wire.peer_posts import unreachable
 
 
 class Peers(Protocol):
@@ -54,9 +54,3 @@ class NoPeers:
 
     def tell_others(self, session: Session, notice: Message) -> None:
         """Nobody else hears it."""
-
-
-def unreachable(replica: str) -> LinkError:
-    """The error for what only another replica has."""
-    text = f"this is held by another replica, {replica!r}, which cannot be reached"
-    return LinkError(text, "call again")

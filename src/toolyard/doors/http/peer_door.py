@@ -14,9 +14,11 @@ from toolyard.doors.http.accepting import Acceptor
 from toolyard.doors.http.connection import InboundConnection
 from toolyard.doors.http.reply import HttpReply, HttpResponder, Request
 from toolyard.doors.http.unread import Unread
+from toolyard.links.lending import LentLinks, NotHereError
+from toolyard.links.loans import LEND, LENT, read_lent, read_order
 from toolyard.relay.guests import Guests
-from toolyard.relay.passed import PassedMessage, read_passed
-from toolyard.relay.peer_calls import ANSWER, HEADER, NOTICE, REQUEST
+from toolyard.relay.passed import read_passed
+from toolyard.relay.peer_calls import ANSWER, NOTICE, REQUEST
 from toolyard.relay.relay import Relay
 from toolyard.relay.session import ClientRequest
 from toolyard.relay.session_wishes import SESSION_WISHES
@@ -24,6 +26,7 @@ from toolyard.tasks import Tasks
 from toolyard.wire import jsonrpc
 from toolyard.wire.envelope import EnvelopeError, read_envelope
 from toolyard.wire.passes import PeerPasses
+from toolyard.wire.peer_posts import HEADER
 
 CONNECTIONS: Final = 2000
 """Far more than a fleet needs; for a new one the oldest of a stranger ends."""
@@ -37,7 +40,13 @@ class PeerDoor:
     """Serves what other replicas pass on."""
 
     def __init__(
-        self, relay: Relay, guests: Guests, passes: PeerPasses, unread: Unread, limit: int
+        self,
+        relay: Relay,
+        guests: Guests,
+        passes: PeerPasses,
+        lent: LentLinks,
+        unread: Unread,
+        limit: int,
     ) -> None:
         """Serve clients of others; a message of theirs has so many bytes at most."""
         self.limit = limit + OVERHEAD
@@ -45,7 +54,9 @@ class PeerDoor:
         self._relay = relay
         self._guests = guests
         self._passes = passes
+        self._lent = lent
         self._tasks = Tasks()
+        self._loans = Tasks()
         self._strangers: dict[InboundConnection, None] = {}
         """Those that have shown no pass yet, the oldest first."""
         self._connections: set[InboundConnection] = set()
@@ -58,6 +69,8 @@ class PeerDoor:
         finally:
             await acceptor.close()
             await self._tasks.settle(DRAIN_SECONDS)
+            await self._lent.settle(DRAIN_SECONDS)
+            await self._loans.close()
             await self._tasks.close()
             for connection in list(self._connections):
                 connection.abort()
@@ -81,9 +94,15 @@ class PeerDoor:
         if not self._passes.use(_pass_of(request), request.body):
             self.refuse(reply, TurnedAway(401, "this pass was used, or is for another body"))
             return
-        serve = {REQUEST: self._request, ANSWER: self._answer, NOTICE: self._notice}
+        serve = {
+            LENT: self._lent_message,
+            REQUEST: self._request,
+            ANSWER: self._answer,
+            NOTICE: self._notice,
+            LEND: self._lend,
+        }
         try:
-            serve[request.path](read_passed(request.body), reply)
+            serve[request.path](request.body, reply)
         except (KeyError, EnvelopeError, *jsonrpc.MalformedError):
             self.refuse(reply, TurnedAway(400, "this is nothing that a replica passes on"))
 
@@ -107,9 +126,50 @@ class PeerDoor:
         oldest.abort()
         return True
 
+    # Links that others use.
+
+    def _lend(self, body: bytes, reply: HttpReply) -> None:
+        order = read_order(body)
+        responder = HttpResponder(reply, is_modern=False, takes_stream=True)
+
+        async def lend() -> None:
+            try:
+                await self._lent.lend(order, responder)
+            except NotHereError:
+                reply.respond(410)
+
+        task = self._loans.start(lend())
+        if task is None:
+            reply.respond(410)
+            return
+
+        def gone() -> None:
+            responder.hung_up()
+            task.cancel()
+
+        reply.on_gone = gone
+
+    def _lent_message(self, body: bytes, reply: HttpReply) -> None:
+        responder = HttpResponder(reply, is_modern=False, takes_stream=True)
+        try:
+            call = self._lent.take(read_lent(body), responder)
+        except NotHereError:
+            reply.respond(410)
+            return
+        if call is None:
+            reply.respond(202)
+            return
+
+        def gone() -> None:
+            responder.hung_up()
+            call.abandon()
+
+        reply.on_gone = gone
+
     # What is passed on.
 
-    def _request(self, passed: PassedMessage, reply: HttpReply) -> None:
+    def _request(self, body: bytes, reply: HttpReply) -> None:
+        passed = read_passed(body)
         envelope = read_envelope(passed.message)
         if envelope.message.method in SESSION_WISHES and not self._guests.has(passed.client):
             reply.respond(410)  # once the session comes here, its notes say it all
@@ -141,7 +201,8 @@ class PeerDoor:
         else:
             task.add_done_callback(lambda _: self._guests.leave(session))
 
-    def _answer(self, passed: PassedMessage, reply: HttpReply) -> None:
+    def _answer(self, body: bytes, reply: HttpReply) -> None:
+        passed = read_passed(body)
         answer = jsonrpc.decode(passed.message)
         session = self._guests.find(passed.client)
         is_awaited = session is not None and bytes(answer.id) in session.asks
@@ -149,7 +210,8 @@ class PeerDoor:
             session.answered(answer)
         reply.respond(202 if is_awaited else 410)
 
-    def _notice(self, passed: PassedMessage, reply: HttpReply) -> None:
+    def _notice(self, body: bytes, reply: HttpReply) -> None:
+        passed = read_passed(body)
         session = self._guests.find(passed.client)
         if session is not None:
             self._relay.noticed(session, jsonrpc.decode(passed.message), is_passed=True)

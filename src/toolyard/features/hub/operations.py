@@ -67,6 +67,8 @@ class ReplicaRow(Struct, frozen=True):
     """True if it is about to stop."""
     own: bool
     """True for the hub that answers."""
+    runs: list[str]
+    """The servers whose shared process runs there, as `name@source`."""
 
 
 class ReplicaList(Struct, frozen=True):
@@ -130,6 +132,7 @@ def _replica_row(replica: LiveReplica, known: KnownReplicas) -> ReplicaRow:
         schema=replica.schema,
         draining=replica.is_draining,
         own=replica.id == known.own,
+        runs=sorted(server for server, holder in known.runners.items() if holder == replica.id),
     )
 
 

@@ -82,4 +82,6 @@ def _show(
 
 def _describe_replica(replica: ReplicaRow) -> str:
     notes = ["this hub"] * replica.own + ["draining"] * replica.draining
+    if replica.runs:
+        notes.append(f"runs {', '.join(name.partition('@')[0] for name in replica.runs)}")
     return clean(f"{replica.id} ({', '.join(notes)})" if notes else replica.id)

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import UNSET, Meta, Raw, UnsetType
 
 from toolyard.core.model import Command, Endpoint, Entry, Offers, Snapshot
+from toolyard.core.replicas import KnownReplicas
 from toolyard.core.roster import listed_by
 from toolyard.core.rows import HeldPart, InstalledVersion, ServerRow, held_also
 from toolyard.features.packages.installed import Packages
@@ -65,6 +66,8 @@ class ServerDetails(ServerRow, frozen=True):
 
     launch: LaunchRow
     installed: InstalledVersion | None
+    replica: str
+    """The replica that runs its shared process; empty if none does, or there is one hub alone."""
     timeout_s: float | None
     instructions: str
     agents: list[ListedBy]
@@ -106,6 +109,7 @@ def describe_server(yard: Yard, entry: Entry) -> ServerDetails:
         **msgspec.structs.asdict(row),
         launch=_launch(server.endpoint),
         installed=yard.part(Packages).installed(server),
+        replica=yard.part(KnownReplicas).runners.get(str(server.id), ""),
         timeout_s=server.timeout,
         instructions=entry.peer.instructions if entry.peer else "",
         agents=_listed(snapshot, entry),

@@ -62,7 +62,8 @@ class Heartbeat:
         self._exchanges: list[Exchange] = []
         self._beat_seconds = beat_seconds
         self._patient_seconds = patient_seconds
-        self._start = uuid.uuid4().hex
+        self.start = uuid.uuid4().hex
+        """Tells this process from others that had its name, or have."""
         # Nobody else's orders may keep it waiting: whoever is late is taken for gone.
         self._connections = Connections(database.connections.address, most=1)
         self._thread = ThreadPoolExecutor(1, "heartbeat")
@@ -149,7 +150,7 @@ class Heartbeat:
 
     def _remove(self) -> None:
         with self._database.transaction(self._connections) as connection:
-            remove_row(connection, self._known.own, self._start)
+            remove_row(connection, self._known.own, self.start)
 
     async def _beat(self) -> LiveRows:
         """Tell and hear everything, once.
@@ -169,7 +170,7 @@ class Heartbeat:
         self, own: LiveReplica, prepared: Sequence[Statements]
     ) -> tuple[LiveRows, list[TakeIn]]:
         with self._database.transaction(self._connections) as connection:
-            rows = renew_row(connection, own, self._start)
+            rows = renew_row(connection, own, self.start)
             return rows, [statements(connection) for statements in prepared]
 
     def _take_in(self, rows: LiveRows, post: Callable[[Report], None]) -> None:

@@ -101,6 +101,16 @@ CREATE TABLE audit (
 );
 """
 
+# A lease is its holder's as long as the row of that one in `replicas` holds. No epoch is given
+# twice, so that what belongs to an earlier lease of the same key is told apart.
+_LEASES: Final = """
+CREATE SEQUENCE lease_epochs;
+CREATE TABLE leases (
+    key text PRIMARY KEY, replica text NOT NULL, start text NOT NULL,
+    epoch bigint NOT NULL DEFAULT nextval('lease_epochs')
+);
+"""
+
 STEPS: Final = (
     SchemaStep(_RECORDS),
     SchemaStep(_REPLICAS),
@@ -108,6 +118,7 @@ STEPS: Final = (
     SchemaStep(_OFFERS),
     SchemaStep(_CALLS),
     SchemaStep(_AUDIT),
+    SchemaStep(_LEASES),
 )
 
 

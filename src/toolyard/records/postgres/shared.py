@@ -38,6 +38,11 @@ UPDATE yard SET pruned = greatest(pruned, (SELECT max(version) FROM gone))
 """
 _PRUNE_FLEET: Final = (
     "DELETE FROM replicas WHERE until < clock_timestamp() - interval '1 day'",
+    """
+    DELETE FROM leases WHERE NOT EXISTS (
+        SELECT FROM replicas WHERE id = leases.replica AND start = leases.start
+    )
+    """,
     "DELETE FROM ended_sessions WHERE until < clock_timestamp()",
     "DELETE FROM session_notes WHERE until < clock_timestamp()",
 )
