@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from toolyard.core.model import ServerId
@@ -21,6 +21,24 @@ class Lease:
     """The replica that has it."""
     epoch: int
     """Grows whenever a lease is taken, by whomever: no two have the same."""
+
+
+class Deadline:
+    """The time at which a process must have ended, by the monotonic clock, unless it is moved."""
+
+    def __init__(self, at: float) -> None:
+        self.at = at
+        self._followers: list[Callable[[float], None]] = []
+
+    def follow(self, call: Callable[[float], None]) -> None:
+        """Call this whenever the deadline is moved."""
+        self._followers.append(call)
+
+    def move(self, at: float) -> None:
+        """Give the process more time."""
+        self.at = at
+        for call in self._followers:
+            call(at)
 
 
 def lease_key(server: ServerId, apart: str = "", owner: str = "") -> str:

@@ -124,10 +124,13 @@ class Server:
     """What stands for how it is started, where the endpoint also holds what a user gave it."""
     app: str = ""
     """The app it is a variant of, if it is one: its resources carry its name, as its tools do."""
+    exclusive: bool = False
+    """There must never be two of its process at a time."""
 
     def runs_like(self, other: Server) -> bool:
         """Return whether what runs for one may go on for the other."""
-        return self.endpoint == other.endpoint and self.placement == other.placement
+        own = self.endpoint, self.placement, self.exclusive
+        return own == (other.endpoint, other.placement, other.exclusive)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from toolyard.core.model import Command
 from toolyard.core.sites import ANYWHERE, Placement
+
+if TYPE_CHECKING:
+    from toolyard.core.leases import Deadline
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,3 +22,5 @@ class Run:
     placement: Placement = ANYWHERE
     owner: str = ""
     """The session it runs for; empty if it is shared."""
+    deadline: Deadline | None = None
+    """The time at which it must have ended, whatever becomes of the hub; None if there is none."""

@@ -8,6 +8,7 @@ Read here, beside what `toolyard.core.endpoint_fields` reads; unknown keys are l
     found                   executable and name of an adopted server
     executor                where a command runs: a name, or an object with bounds
     project                 a folder; the server is offered to clients that run in it, and no others
+    exclusive               true: of its process there are never two at a time
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from toolyard.core.endpoint import Endpoint
+from toolyard.core.endpoint import Endpoint, Url
 from toolyard.core.endpoint_fields import ENDPOINT_KEYS, read_endpoint, read_timeout
 from toolyard.core.errors import ConfigError
 from toolyard.core.fields import Fields
@@ -42,6 +43,8 @@ class WrittenServer:
     placement: Placement = ANYWHERE
     project: str = ""
     """The folder whose clients alone it is offered to; empty for everybody."""
+    exclusive: bool = False
+    """True if there must never be two of its process at a time."""
 
 
 def read_entry(entry: Any) -> WrittenServer:
@@ -58,15 +61,27 @@ def read_entry(entry: Any) -> WrittenServer:
     identity = _identity(fields)
     project = _project(fields)
     fields.finish()
+    endpoint = read_endpoint(fields.value, has_image=bool(placement.image))
+    exclusive = _exclusive(fields, endpoint)
     return WrittenServer(
-        endpoint=read_endpoint(fields.value, has_image=bool(placement.image)),
+        endpoint=endpoint,
         title=next(filter(None, titles), ""),
         enabled=enabled,
         timeout=read_timeout(fields.get("timeout")),
         identity=identity,
         placement=placement,
         project=project,
+        exclusive=exclusive,
     )
+
+
+def _exclusive(fields: Fields, endpoint: Endpoint) -> bool:
+    is_exclusive = fields.flag("exclusive", False)
+    if is_exclusive and isinstance(endpoint, Url):
+        text = "'exclusive' is about a process, and this server has an address"
+        fields.fault("exclusive", text, "remove 'exclusive'")
+    fields.finish()
+    return is_exclusive
 
 
 def _project(fields: Fields) -> str:

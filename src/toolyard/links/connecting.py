@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import TYPE_CHECKING
 
 from toolyard.core.errors import LinkError, StartError, ToolyardError
 from toolyard.core.last_words import explain
@@ -38,6 +39,9 @@ from toolyard.links.refusals import HttpStatusError
 from toolyard.links.stdio import StdioChannel
 from toolyard.wire import era
 
+if TYPE_CHECKING:
+    from toolyard.core.leases import Deadline
+
 
 def open_link(
     name: str,
@@ -48,6 +52,7 @@ def open_link(
     hint: era.Era | None,
     owner: Owner = EVERYBODY,
     placement: Placement = ANYWHERE,
+    deadline: Deadline | None = None,
 ) -> AbstractAsyncContextManager[Link]:
     """Give a link that is ready for requests; leaving ends it and what was started for it.
 
@@ -56,7 +61,7 @@ def open_link(
         LinkError: It did not answer as an MCP server does.
     """
     if isinstance(endpoint, Command):
-        run = Run(name, endpoint, placement, owner.name)
+        run = Run(name, endpoint, placement, owner.name, deadline)
         return open_run(run, executor, patience, limit, hint, owner)
     return open_url(name, endpoint, patience, limit, hint, owner)
 

@@ -211,6 +211,11 @@ class Instances:
         entry = self._board.snapshot.entries.get(apart.server)
         if entry is None or not entry.server.enabled or entry.server.problem is not None:
             raise not_in_use(apart.server.name, entry)
+        if entry.server.exclusive:
+            text = (
+                f"{apart.server.name!r} is exclusive: one process serves all, and none runs apart"
+            )
+            raise StartError(text, "remove 'exclusive' from its entry, or share it with everybody")
         whose = replace(owner, agent=apart.agent) if apart.per_session else EVERYBODY
         if whose.account:
             self._make_room(whose.account, apart.server.name)

@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from toolyard.core.errors import SecretError
 from toolyard.core.model import Endpoint, Identity, Peer, Server, Url
@@ -26,6 +27,9 @@ from toolyard.links.patience import Patience
 from toolyard.links.pending import Requester
 from toolyard.records.secrets.expand import find_secrets
 from toolyard.wire.era import Era
+
+if TYPE_CHECKING:
+    from toolyard.core.leases import Deadline
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +46,8 @@ class Opening:
     """Told when a package is installed first."""
     seconds: float | None = None
     """The time the server has to answer, if another than usual."""
+    deadline: Deadline | None = None
+    """The time at which its process must have ended, if it is exclusive."""
     apart: str = ""
     """The way in which it runs otherwise than the server of the picture, if it does."""
 
@@ -226,4 +232,5 @@ class Connect:
             opening.hint,
             opening.owner,
             server.placement,
+            opening.deadline,
         )

@@ -10,16 +10,18 @@ from contextlib import (
     AsyncExitStack,
     asynccontextmanager,
 )
+from dataclasses import replace
 from typing import Final, Protocol
 
 from toolyard.core.endpoint import Command, fingerprint
 from toolyard.core.errors import StartError, StoreError
-from toolyard.core.leases import Lease, lease_key
+from toolyard.core.leases import Deadline, Lease, lease_key
 from toolyard.executors.waits import through
 from toolyard.links.borrowing import Borrower, NotLentError
 from toolyard.links.link import Link
 from toolyard.links.loans import LoanOrder
 from toolyard.links.opening import Opening, Proceed
+from toolyard.links.sites import is_here
 
 AGAIN_SECONDS: Final = 0.2
 """The pause before a lease is looked at again that its holder is about to give up, or to lose."""
@@ -44,8 +46,10 @@ class Leases(Protocol):
         """Take a lease, if nobody who lives has it; return whose it is; None if nobody's."""
         ...
 
-    def holding(self, lease: Lease, on_lost: Callable[[], None]) -> AbstractContextManager[None]:
-        """While inside, look after a lease."""
+    def holding(
+        self, lease: Lease, on_lost: Callable[[], None]
+    ) -> AbstractContextManager[Deadline]:
+        """While inside, look after a lease; gives the time until which it is surely not lost."""
         ...
 
     async def release(self, lease: Lease) -> None:
@@ -74,9 +78,13 @@ class OwnProcess:
 
     def __call__(self, opening: Opening, proceed: Proceed) -> AbstractAsyncContextManager[Link]:
         """Go on as the owner of a process, or give a link to the one that another runs."""
-        if isinstance(opening.server.endpoint, Command):
-            return self._open(opening, proceed)
-        return proceed(opening)
+        server = opening.server
+        if not isinstance(server.endpoint, Command):
+            return proceed(opening)
+        if server.exclusive and not is_here(server.placement.executor):
+            text = f"{server.id.name!r} is exclusive, which no hub can promise at another executor"
+            raise StartError(text, "run it at the executor 'local', or remove 'exclusive'")
+        return self._open(opening, proceed)
 
     @asynccontextmanager
     async def _open(self, opening: Opening, proceed: Proceed) -> AsyncIterator[Link]:
@@ -108,6 +116,9 @@ class OwnProcess:
         except StoreError as error:
             if self._leases.is_sure():
                 raise NotLentError(f"the database does not answer ({error})", error.hint) from error
+            if server.exclusive:
+                text = f"cannot start {server.id.name!r}, which is exclusive: {error}"
+                raise StartError(text, error.hint) from error
             return self._run_alone(opening, proceed)
         if lease is not None and lease.holder == self._leases.own:
             return self._run(lease, opening, proceed)
@@ -125,7 +136,9 @@ class OwnProcess:
         """Run the process here, as long as the lease is this hub's."""
         lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         try:
-            with self._leases.holding(lease, lambda: lost.set_result(None)):
+            with self._leases.holding(lease, lambda: lost.set_result(None)) as deadline:
+                if opening.server.exclusive:
+                    opening = replace(opening, deadline=deadline)
                 async with proceed(opening) as link:
                     lost.add_done_callback(lambda _: link.lose(MOVED, _MAYBE))
                     link.lease = lease

@@ -10,7 +10,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from tests.executors.children import DAEMON, ECHO, ESCAPING, STUBBORN, Ear, leaves, marked, python
+from toolyard.core.errors import StartError
+from toolyard.core.leases import Deadline
 from toolyard.core.placement import Run
 from toolyard.executors.local import Local, reaper
 from toolyard.executors.local.marking import marking
@@ -159,3 +163,71 @@ def test_a_mark_counts_only_whole() -> None:
     finally:
         stranger.kill()
         stranger.wait()
+
+
+FROZEN = f"""
+import asyncio, os, signal, time
+from tests.executors.children import Ear, python
+from toolyard.core.leases import Deadline
+from toolyard.core.placement import Run
+from toolyard.executors.local import Local
+
+async def main():
+    local, deadline = Local(), Deadline(time.monotonic() + 600)
+    run = Run("exclusive", python({ESCAPING!r}), deadline=deadline)
+    async with local.start(run) as child, local.start(Run("other", python({STUBBORN!r}))) as other:
+        escaped = int(await Ear(child).line())
+        await Ear(other).line()
+        print(child.pid, escaped, other.pid, flush=True)
+        await asyncio.get_running_loop().run_in_executor(None, input)
+        deadline.move(time.monotonic() + 1)
+        os.kill(os.getpid(), signal.SIGSTOP)
+        print("back", flush=True)
+        await asyncio.Event().wait()
+
+asyncio.run(main())
+"""
+
+
+async def test_what_must_have_ended_is_ended_while_its_hub_is_frozen() -> None:
+    """All of it, and nothing of another server."""
+    hub = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-c",
+        FROZEN,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert hub.stdout is not None
+    assert hub.stdin is not None
+    child, escaped, other = map(int, (await hub.stdout.readline()).split())
+    hub.stdin.write(b"\n")
+    try:
+        for pid in (child, escaped):
+            assert await leaves(pid, within=PATIENCE)
+        assert reaper.read_process(other) is not None
+    finally:
+        os.kill(hub.pid, signal.SIGCONT)
+    assert await hub.stdout.readline() == b"back\n"
+    hub.kill()
+    await hub.wait()
+    assert await leaves(other, within=PATIENCE)
+
+
+async def test_what_is_exclusive_does_not_start_after_its_time(local: Local) -> None:
+    run = Run("late", python(ECHO), deadline=Deadline(time.monotonic()))
+    with pytest.raises(StartError, match="exclusive"):
+        async with local.start(run):
+            pass
+
+
+async def test_a_time_that_is_moved_on_does_not_end_a_process(local: Local) -> None:
+    deadline = Deadline(time.monotonic() + 0.5)
+    async with local.start(Run("moved", python(ECHO), deadline=deadline)) as child:
+        ear = Ear(child)
+        deadline.move(time.monotonic() + 600)
+        deadline_passed = time.monotonic() + 0.6
+        await until(lambda: time.monotonic() > deadline_passed)
+        child.write(b"still here\n")
+        assert b"still here" in await ear.line()

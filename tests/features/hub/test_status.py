@@ -50,9 +50,12 @@ def test_status_shows_the_hub_its_servers_and_their_problems(
 
 def test_status_names_the_replicas_that_live(toolyard: Toolyard, hub: StandIn) -> None:
     replica = {"address": "", "version": "1", "schema": 2, "draining": False, "own": False}
-    hub.replicas = [{**replica, "id": "a", "own": True}, {**replica, "id": "b", "draining": True}]
+    one = {**replica, "id": "a", "own": True, "runs": ["clock@configured", "notes@configured"]}
+    hub.replicas = [one, {**replica, "id": "b", "draining": True, "runs": []}]
 
-    assert "replicas: a (this hub), b (draining)\n" in toolyard("status").out
+    shown = toolyard("status").out
+
+    assert "replicas: a (this hub, runs clock, notes), b (draining)\n" in shown
 
 
 def test_status_says_which_servers_are_called_in_turn(toolyard: Toolyard, hub: StandIn) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
+import time
 import uuid
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
@@ -129,6 +130,7 @@ class Local:
         hold = await self._fetches.hold(name, command)
         self._reaper.begin()
         try:
+            self._bind(run, instance)
             with marking() as limit:
                 process = _start(name, program, env, child, hold)
         except StartError:
@@ -137,7 +139,7 @@ class Local:
             raise
         child.pid = process.pid
         self._last[name] = [*self._last.get(name, ())[-1:], child]
-        life = _LocalRun(self, process, child, f"{reaper.INSTANCE}={instance}", limit, hold)
+        life = _LocalRun(self, process, child, instance, limit, hold)
         try:
             await life.begin(_bounds(run.placement, self._limits))
             yield child
@@ -146,7 +148,24 @@ class Local:
                 error.hint = HINT
             raise
         finally:
-            await through(life.stop())
+            # An exclusive one may not be left to finish: the next is started elsewhere.
+            await through(life.stop() if run.deadline is None else life.end())
+            self._reaper.unbind(instance)
+
+    def _bind(self, run: Run, instance: str) -> None:
+        """Have the reaper end a process in time, also while the hub is frozen and cannot.
+
+        Raises:
+            StartError: Its time is over already.
+        """
+        deadline = run.deadline
+        if deadline is None:
+            return
+        if deadline.at <= time.monotonic():
+            text = f"cannot start {run.name!r}: it is exclusive, and may be another's by now"
+            raise StartError(text, "call again")
+        self._reaper.bind(instance, deadline.at)
+        deadline.follow(lambda at: self._reaper.move(instance, at))
 
     @asynccontextmanager
     async def reach(self, port: int) -> AsyncIterator[str]:
@@ -182,14 +201,14 @@ class _LocalRun:
         local: Local,
         process: posix.Process,
         child: Child,
-        mark: str,
+        instance: str,
         limit: int,
         hold: FetchLock | None,
     ) -> None:
         self._local = local
         self._process = process
         self._child = child
-        self._mark = mark
+        self._instance = instance
         self._hold = hold
         self._fetched = asyncio.Event()
         child.on_spoken = self._spoken if hold is not None else None
@@ -211,7 +230,7 @@ class _LocalRun:
             self._local._reaper.may_end(self._process.pid)
 
     async def begin(self, limits: Limits) -> None:
-        self._local._reaper.add(self._process.pid, self._start, self._limit)
+        self._local._reaper.add(self._process.pid, self._start, self._limit, self._instance)
         if self._hold is not None:
             self._local._reaper.spare(self._process.pid)
         _limit(self._process.pid, limits)
@@ -224,7 +243,7 @@ class _LocalRun:
             self._child.let_go()
             if self._local._left.start(self._finish()) is not None:
                 return
-        await self._end()
+        await self.end()
 
     async def _finish(self) -> None:
         """Wait until a launcher has installed its package, then end it."""
@@ -234,7 +253,7 @@ class _LocalRun:
             # The hub ends first: the launcher is left to the reaper.
             self._leave()
             raise
-        await through(self._end())
+        await through(self.end())
 
     def _leave(self) -> None:
         if self._hold is not None:
@@ -242,7 +261,7 @@ class _LocalRun:
         self._process.leave()
         self._child.close()
 
-    async def _end(self) -> None:
+    async def end(self) -> None:
         """Close stdin, then TERM, then KILL, then end what escaped; every wait is bounded."""
         try:
             await self._ask()
@@ -278,7 +297,8 @@ class _LocalRun:
         if self._start:
             pid = self._process.pid
             limits = {pid: self._limit} if self._limit else {}
-            family = reaper.ProcessFamily(self._mark, {pid: self._start}, limits)
+            mark = f"{reaper.INSTANCE}={self._instance}"
+            family = reaper.ProcessFamily(mark, {pid: self._start}, limits)
             reaper.end_processes(family, self._start, patience)
         else:
             self._process.signal(signal.SIGKILL)

@@ -202,9 +202,9 @@ def _signal(process: ProcessEntry, number: int) -> int | None:
     return handle
 
 
-def _end_groups(groups: dict[int, int]) -> None:
+def _end_groups(groups: dict[int, int], patience: float) -> None:
     """End whole process groups, on systems without /proc."""
-    for number, wait in ((signal.SIGTERM, _TERM_WAIT), (signal.SIGKILL, 0.0)):
+    for number, wait in ((signal.SIGTERM, patience), (signal.SIGKILL, 0.0)):
         left = False
         for group in groups:
             try:
@@ -216,32 +216,97 @@ def _end_groups(groups: dict[int, int]) -> None:
             time.sleep(wait)  # noqa: TID251 - not their parent, there is nothing to wait on
 
 
-def _listen(mark: str) -> ProcessFamily:
-    """Read lines about children until the hub is gone; return those it left.
+class LeftProcesses:
+    """The children of the hub, and those that must have ended at some time, whatever it does."""
 
-    `+PID START LIMIT` adds a child, `~PID` spares it, `!PID` spares it no more, `-PID` removes it.
-    """
-    left = ProcessFamily(mark, {}, {})
-    for line in sys.stdin.buffer:
-        words = line[1:].split()
-        if line.startswith(b"+") and len(words) == 3:
-            pid = int(words[0])
-            left.sessions[pid] = int(words[1])
-            if words[2] != b"0":
-                left.limits[pid] = int(words[2])
+    __slots__ = ("family", "instances", "deadlines", "overdue", "_since")
+
+    def __init__(self, mark: str, since: int) -> None:
+        self.family = ProcessFamily(mark, {}, {})
+        self.instances: dict[str, int] = {}
+        """The child of each instance."""
+        self.deadlines: dict[str, float] = {}
+        """The times of those that have one, by the monotonic clock."""
+        self.overdue: set[str] = set()
+        """Instances whose time was over: one that starts late is ended at once."""
+        self._since = since
+
+    def take(self, line: bytes) -> None:
+        """Take a line of the hub.
+
+        `+PID START LIMIT INSTANCE` adds a child, `~PID` spares it, `!PID` spares it no more, `-PID`
+        removes it. `@INSTANCE TIME` gives an instance a time to end, `.INSTANCE` takes it away.
+        """
+        order, words = line[:1], line[1:].split()
+        if order == b"+" and len(words) == 4:
+            self._add(int(words[0]), int(words[1]), int(words[2]), words[3].decode())
+        elif order == b"@" and len(words) == 2:
+            instance = words[0].decode()
+            self.deadlines[instance] = float(words[1])
+            self.overdue.discard(instance)
+        elif order == b".":
+            self.deadlines.pop(words[0].decode(), None)
+            self.overdue.discard(words[0].decode())
         elif words:
-            _change(left, line[:1], int(words[0]))
-    return left
+            self._change(order, int(words[0]))
+
+    def _add(self, pid: int, start: int, limit: int, instance: str) -> None:
+        self.family.sessions[pid] = start
+        self.instances[instance] = pid
+        if limit:
+            self.family.limits[pid] = limit
+        if instance in self.overdue:
+            self._end(instance)
+
+    def _change(self, order: bytes, pid: int) -> None:
+        family = self.family
+        if order == b"~":
+            family.spared.add(pid)
+            return
+        family.spared.discard(pid)
+        if order == b"-":
+            family.sessions.pop(pid, None)
+            family.limits.pop(pid, None)
+            self.instances = {name: own for name, own in self.instances.items() if own != pid}
+
+    @property
+    def seconds(self) -> float | None:
+        """The time until the next instance must have ended; None if none must."""
+        return min(self.deadlines.values()) - time.monotonic() if self.deadlines else None
+
+    def end_overdue(self) -> None:
+        """End what must have ended by now; it is killed, for its time is over."""
+        now = time.monotonic()
+        for instance in [name for name, at in self.deadlines.items() if at <= now]:
+            del self.deadlines[instance]
+            self.overdue.add(instance)
+            self._end(instance)
+
+    def _end(self, instance: str) -> None:
+        pid = self.instances.get(instance, 0)
+        sessions = {pid: self.family.sessions[pid]} if pid else {}
+        limits = {pid: self.family.limits[pid]} if pid in self.family.limits else {}
+        if os.path.isdir("/proc/self"):
+            end_processes(ProcessFamily(f"{INSTANCE}={instance}", sessions, limits), self._since, 0)
+        elif pid:
+            _end_groups(sessions, 0.0)
 
 
-def _change(left: ProcessFamily, order: bytes, pid: int) -> None:
-    if order == b"~":
-        left.spared.add(pid)
-        return
-    left.spared.discard(pid)
-    if order == b"-":
-        left.sessions.pop(pid, None)
-        left.limits.pop(pid, None)
+def _listen(left: LeftProcesses) -> None:
+    """Read lines about children until the hub is gone, and end those whose time is over."""
+    lines = select.poll()
+    lines.register(0, select.POLLIN)
+    rest = b""
+    while True:
+        seconds = left.seconds
+        if lines.poll(None if seconds is None else max(0.0, seconds * 1000)):
+            chunk = os.read(0, 1 << 16)
+            if not chunk:
+                return
+            *whole, rest = (rest + chunk).split(b"\n")
+            for line in whole:
+                left.take(line)
+        left.end_overdue()
 
 
 def _await_spared(left: ProcessFamily, seconds: float) -> None:
@@ -267,18 +332,24 @@ def main(owner: str, since: int, fetch: float) -> None:
     """Wait for the end of the hub with the id `owner`, then end what it left."""
     for number in IGNORED:
         signal.signal(number, signal.SIG_IGN)
-    left = _listen(f"{OWNER}={owner}")
-    _end_left(left, since)
+    children = LeftProcesses(f"{OWNER}={owner}", since)
+    _listen(children)
+    left, seconds = children.family, children.seconds
+    # Those that have a time to end may not install first, and have no longer than that.
+    left.spared -= {children.instances.get(instance, 0) for instance in children.deadlines}
+    patience = _TERM_WAIT if seconds is None else max(0.0, min(_TERM_WAIT, seconds))
+    _end_left(left, since, patience)
     if left.spared:
         _await_spared(left, fetch)
-        _end_left(left, since)
+        _end_left(left, since, _TERM_WAIT)
 
 
-def _end_left(left: ProcessFamily, since: int) -> None:
+def _end_left(left: ProcessFamily, since: int, patience: float) -> None:
     if os.path.isdir("/proc/self"):
-        end_processes(left, since, _TERM_WAIT)
+        end_processes(left, since, patience)
     else:
-        _end_groups({pid: at for pid, at in left.sessions.items() if pid not in left.spared})
+        groups = {pid: at for pid, at in left.sessions.items() if pid not in left.spared}
+        _end_groups(groups, patience)
 
 
 if __name__ == "__main__":

@@ -25,8 +25,10 @@ class ReaperClient:
         self._fetch = fetch
         """Seconds in which children that are spared must have ended."""
         self._process: subprocess.Popen[bytes] | None = None
-        self._living: dict[int, tuple[int, int]] = {}
-        """The start time of every child, and the limit that marks it."""
+        self._living: dict[int, tuple[int, int, str]] = {}
+        """The start time of every child, the limit that marks it, and its instance."""
+        self._deadlines: dict[str, float] = {}
+        """The times at which instances must have ended, by the monotonic clock."""
         self._spared: set[int] = set()
         # No child of ours is older than this process; older ones are never considered.
         me = reaper.read_process(os.getpid())
@@ -47,15 +49,32 @@ class ReaperClient:
         except OSError as error:
             _log.warning("no reaper: servers may outlive a killed hub: %s", error.strerror)
             return
-        for pid, (start, limit) in self._living.items():
-            self._tell(f"+{pid} {start} {limit}\n")
+        for instance, at in self._deadlines.items():
+            self._tell(f"@{instance} {at}\n")
+        for pid, (start, limit, instance) in self._living.items():
+            self._tell(f"+{pid} {start} {limit} {instance}\n")
         for pid in self._spared:
             self._tell(f"~{pid}\n")
 
-    def add(self, pid: int, start: int, limit: int) -> None:
+    def add(self, pid: int, start: int, limit: int, instance: str) -> None:
         """Have this child ended if the hub dies; a `limit` of 0 means that no limit marks it."""
-        self._living[pid] = start, limit
-        self._tell(f"+{pid} {start} {limit}\n")
+        self._living[pid] = start, limit, instance
+        self._tell(f"+{pid} {start} {limit} {instance}\n")
+
+    def bind(self, instance: str, at: float) -> None:
+        """Have an instance ended at that time of the monotonic clock, whatever the hub does."""
+        self._deadlines[instance] = at
+        self._tell(f"@{instance} {at}\n")
+
+    def move(self, instance: str, at: float) -> None:
+        """Give an instance another time, if it has one still."""
+        if instance in self._deadlines:
+            self.bind(instance, at)
+
+    def unbind(self, instance: str) -> None:
+        """Let an instance have no time any more: it has ended."""
+        if self._deadlines.pop(instance, None) is not None:
+            self._tell(f".{instance}\n")
 
     def spare(self, pid: int) -> None:
         """Let this child finish its work if the hub dies."""

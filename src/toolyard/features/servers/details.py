@@ -68,6 +68,8 @@ class ServerDetails(ServerRow, frozen=True):
     installed: InstalledVersion | None
     replica: str
     """The replica that runs its shared process; empty if none does, or there is one hub alone."""
+    exclusive: bool
+    """True if there must never be two of its process at a time."""
     timeout_s: float | None
     instructions: str
     agents: list[ListedBy]
@@ -110,6 +112,7 @@ def describe_server(yard: Yard, entry: Entry) -> ServerDetails:
         launch=_launch(server.endpoint),
         installed=yard.part(Packages).installed(server),
         replica=yard.part(KnownReplicas).runners.get(str(server.id), ""),
+        exclusive=server.exclusive,
         timeout_s=server.timeout,
         instructions=entry.peer.instructions if entry.peer else "",
         agents=_listed(snapshot, entry),

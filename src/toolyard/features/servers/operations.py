@@ -56,6 +56,8 @@ class ServerEntry(EndpointBody, frozen=True):
     """The executable and name by which an adopted server is found again."""
     project: str | UnsetType | None = UNSET
     """A folder: only clients that run in it are offered the server."""
+    exclusive: bool | UnsetType | None = UNSET
+    """True if there must never be two of its process at a time."""
 
 
 class NewServer(Struct, frozen=True, forbid_unknown_fields=True):
@@ -377,5 +379,5 @@ async def _name(yard: Yard, alias: str) -> str:
 def _facts(server: Server) -> Any:
     return (
         *(server.endpoint, server.enabled, server.title, server.timeout, server.placement),
-        server.project,
+        *(server.project, server.exclusive),
     )

@@ -142,6 +142,7 @@ class _Loading:
             identity=entry.identity,
             placement=entry.placement,
             project=entry.project,
+            exclusive=entry.exclusive,
             local_name=name if entry.project else "",
         )
         return None

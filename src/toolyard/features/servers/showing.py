@@ -85,6 +85,8 @@ def describe_lines(details: ServerDetails) -> Iterator[str]:
     yield f"  {_launch(details)}"
     if details.installed is not None:
         yield f"  installed: {details.installed.package} {details.installed.version}"
+    if details.exclusive:
+        yield "  exclusive: its process never runs twice at a time"
     if details.replica:
         yield f"  its process is at the replica {details.replica}"
     if details.protocol:

@@ -7,9 +7,10 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from time import monotonic
+from typing import Final
 
 from toolyard.core.errors import StoreError
-from toolyard.core.leases import Lease, find_runners
+from toolyard.core.leases import Deadline, Lease, find_runners
 from toolyard.core.replicas import KnownReplicas
 from toolyard.records.postgres.connections import Connection
 from toolyard.records.postgres.heartbeat import Statements, TakeIn
@@ -18,6 +19,9 @@ from toolyard.records.postgres.replicas import LIFE_SECONDS
 from toolyard.records.postgres.shared import SharedDatabase
 
 log = logging.getLogger(__name__)
+
+END_SECONDS: Final = 1.0
+"""The time in which a process ends that is killed, and a margin for clocks that run unevenly."""
 
 
 class SharedLeases:
@@ -30,8 +34,8 @@ class SharedLeases:
         self._database = database
         self._start = start
         self._sure_until = 0.0
-        self._held: dict[Lease, Callable[[], None]] = {}
-        """What is to be done when a lease is lost."""
+        self._held: dict[Lease, tuple[Callable[[], None], Deadline]] = {}
+        """What is to be done when a lease is lost, and until when it is surely not."""
         self._unreleased: set[Lease] = set()
         self._on_sure: list[Callable[[], None]] = []
 
@@ -66,11 +70,15 @@ class SharedLeases:
             return take_lease(connection, key, self.own, self._start, may_take=may_take)
 
     @contextmanager
-    def holding(self, lease: Lease, on_lost: Callable[[], None]) -> Iterator[None]:
-        """While inside, look after a lease; `on_lost` is called if another has taken it."""
-        self._held[lease] = on_lost
+    def holding(self, lease: Lease, on_lost: Callable[[], None]) -> Iterator[Deadline]:
+        """While inside, look after a lease; `on_lost` is called if another has taken it.
+
+        Gives the time at which an exclusive process must have ended: nobody can have taken it then.
+        """
+        deadline = Deadline(self._sure_until - END_SECONDS)
+        self._held[lease] = on_lost, deadline
         try:
-            yield
+            yield deadline
         finally:
             self._held.pop(lease, None)
 
@@ -95,13 +103,14 @@ class SharedLeases:
         def look(connection: Connection) -> TakeIn:
             release_leases(connection, self._start, unreleased)
             own, leases = read_leases(connection, self.own, self._start)
-            return lambda: self._take_in(began, held - own, unreleased, leases)
+            return lambda: self._take_in(began, held & own, held - own, unreleased, leases)
 
         return look
 
     def _take_in(
         self,
         began: float,
+        confirmed: frozenset[Lease],
         lost: frozenset[Lease],
         released: frozenset[Lease],
         leases: Sequence[Lease],
@@ -112,6 +121,8 @@ class SharedLeases:
         self._sure_until = began + LIFE_SECONDS
         for lease in lost & self._held.keys():
             log.warning("a lease was lost", extra={"key": lease.key, "epoch": lease.epoch})
-            self._held.pop(lease)()
+            self._held.pop(lease)[0]()
+        for lease in confirmed & self._held.keys():
+            self._held[lease][1].move(self._sure_until - END_SECONDS)
         for call in self._on_sure:
             call()
