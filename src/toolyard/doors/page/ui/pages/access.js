@@ -4,7 +4,7 @@ import { h } from "../lib/dom.js";
 import { heads, looking, submit, top, under } from "../lib/bits.js";
 import { ask, onPicture, order, segment, state } from "../lib/store.js";
 import { button, complain, confirmed, empty, link, say, time } from "../lib/parts.js";
-import { visible } from "../lib/words.js";
+import { exact, visible } from "../lib/words.js";
 import { choice, field, textInput } from "../lib/editing.js";
 import { copyable } from "../lib/copying.js";
 
@@ -185,7 +185,7 @@ export function open(place) {
       h("th", { scope: "row" }, visible(token.name)),
       h("td", { "data-label": "Opens" }, opens(token)),
       h("td", { "data-label": "Created" }, time(token.created_at)),
-      h("td", { "data-label": "Expires" }, token.expires_at ? time(token.expires_at) : "Never"),
+      h("td", { "data-label": "Expires" }, token.expires_at ? exact(token.expires_at) : "Never"),
       h("td", { "data-label": "Last used" }, token.used_at ? time(token.used_at) : "Not yet"),
       h(
         "td",
