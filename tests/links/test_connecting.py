@@ -22,6 +22,8 @@ from toolyard.links.refusals import HttpStatusError
 from toolyard.wire.era import Era
 
 HASTY = Patience(probe=0.15, open=1.0, list=1.0, call=5.0)
+PATIENT = Patience(probe=60.0, open=60.0)
+"""Waits for a program that a busy machine starts, and sees of what it dies."""
 
 
 @pytest.fixture
@@ -92,7 +94,7 @@ async def test_a_server_that_does_not_know_the_probe_is_greeted_the_old_way(mann
 async def test_a_server_that_dies_of_the_probe_is_told_apart_and_lives_with_the_hint() -> None:
     target = python(OLD_TIMER, "die")
     with pytest.raises(ProbeFatalError) as caught:
-        async with linked(target):
+        async with linked(target, patience=PATIENT):
             pass
     assert "farewell" in str(caught.value)
 
@@ -143,7 +145,7 @@ async def test_an_address_that_never_answers_is_given_up() -> None:
 
 
 async def test_a_server_that_ends_at_once_is_given_up_with_its_last_words() -> None:
-    error = await refusal(stub("--exit-at-once", "3"), Patience())
+    error = await refusal(stub("--exit-at-once", "3"), PATIENT)
 
     assert isinstance(error, ProbeFatalError)
     assert "told to exit at once" in str(error)
@@ -152,7 +154,7 @@ async def test_a_server_that_ends_at_once_is_given_up_with_its_last_words() -> N
 async def test_the_error_line_is_said_with_what_to_do_and_not_what_stands_around_it() -> None:
     written = Path(__file__).parents[1] / "core" / "stderr" / "node-system.txt"
     code = "import sys; sys.stderr.write(open(sys.argv[1]).read()); sys.exit(1)"
-    error = await refusal(python(code, str(written)), Patience())
+    error = await refusal(python(code, str(written)), PATIENT)
 
     line = "Error: ENOENT: no such file or directory, open '/srv/memory.json'"
     assert str(error) == f"'acme' exited with code 1: {line}"
@@ -237,7 +239,7 @@ async def test_an_odd_answer_to_the_greeting_is_a_link_error(answer: str) -> Non
         "    id_ = json.loads(line).get('id')\n"
         '    print(\'{"jsonrpc": "2.0", "id": %s, \' % id_ + sys.argv[1] + \'}\', flush=True)'
     )
-    error = await refusal(python(code, answer), Patience(probe=60.0, open=60.0))
+    error = await refusal(python(code, answer), PATIENT)
 
     assert "'acme'" in str(error)
 

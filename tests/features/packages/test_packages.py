@@ -28,7 +28,7 @@ from toolyard.links.opening import Connect, Opener
 from toolyard.links.patience import Patience
 from toolyard.wire.era import Era
 
-PATIENCE = Patience(probe=1.0, open=60.0)
+PATIENCE = Patience(probe=30.0, open=60.0)
 NPX, UVX, PIPX = ("npx", "-y", "hello"), ("uvx", "hello"), ("pipx", "run", "hello")
 DIES = "exit 3"
 DIES_OF_PROBES = 'read -r line; case "$line" in *discover*) exit 1;; esac; exec cat'
