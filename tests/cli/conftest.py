@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import signal
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -11,6 +12,7 @@ import pytest
 
 from tests.cli.stand_in import StandIn, standing_in
 from toolyard.command_line import run
+from toolyard.console.interrupts import SIGNALS
 
 
 class Done(NamedTuple):
@@ -32,7 +34,10 @@ def toolyard(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch)
         if stdin:
             monkeypatch.setattr("sys.stdin", io.StringIO(stdin))
         capfd.readouterr()
+        handlers = {number: signal.getsignal(number) for number in SIGNALS}
         code = run(list(words))
+        for number, handler in handlers.items():  # a command may ignore them when it is done
+            signal.signal(number, handler)
         said = capfd.readouterr()
         return Done(code, said.out, said.err)
 

@@ -23,6 +23,7 @@ class Interrupts:
         self._reader, self._writer = os.pipe()
         os.set_blocking(self._writer, False)
         self._before: dict[signal.Signals, Any] = {}
+        self._is_finished = False
 
     def __enter__(self) -> Interrupts:
         for number in SIGNALS:
@@ -31,9 +32,17 @@ class Interrupts:
 
     def __exit__(self, *_: object) -> None:
         for number, handler in self._before.items():
-            signal.signal(number, handler)
+            signal.signal(number, signal.SIG_IGN if self._is_finished else handler)
         os.close(self._reader)
         os.close(self._writer)
+
+    def finish(self) -> None:
+        """Ignore interrupts to the end of the process: all is done, and is not undone any more.
+
+        One that came while the last words are printed, or while Python cleans up, would make the
+        process end as if it had been heard.
+        """
+        self._is_finished = True
 
     def check(self) -> None:
         """Go on, unless somebody interrupted.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import pytest
 
 from tests.cli.conftest import Toolyard
 from toolyard.console.exits import Exit
+from toolyard.features.setup import commands
 
 TOKEN = "ghp_notARealTokenOnlyForThisTest0123"
 
@@ -53,6 +56,23 @@ def test_nothing_is_changed_by_a_preview_or_without_a_yes(toolyard: Toolyard, ho
     assert refused.code == Exit.USAGE and "no terminal" in refused.err
     assert cursor.read_bytes() == before
     assert not (home / "config" / "toolyard" / "servers.json").exists()
+
+
+def test_an_interrupt_that_comes_when_all_is_done_is_not_taken_for_one_that_undid_it(
+    toolyard: Toolyard, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt_and_conclude(*words: Any) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        conclude(*words)
+
+    conclude = commands._conclude
+    monkeypatch.setattr(commands, "_conclude", interrupt_and_conclude)
+    cursor = give(home, ".cursor/mcp.json", {"a": {"command": "a"}})
+
+    done = toolyard("setup", "--yes", "--no-wait")
+
+    assert done.code == Exit.OK and "restart the clients" in done.err
+    assert list(json.loads(cursor.read_text())["mcpServers"]) == ["toolyard"]
 
 
 def test_a_home_without_servers_has_nothing_to_set_up(toolyard: Toolyard, home: Path) -> None:

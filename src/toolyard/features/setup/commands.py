@@ -119,6 +119,7 @@ def _set_up(context: CliContext, plan: SetupPlan, project: str, no_wait: bool) -
             context.run_here(undo_setup, SetupId(done.id))
             _leave(context, starts_hub)
             raise
+        interrupts.finish()
     _conclude(context, plan, done, rows)
 
 
