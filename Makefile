@@ -50,7 +50,7 @@ test-image: $(VENV)/.dev ## build the container image and run it (TOOLYARD_IMAGE
 	@scripts/engines.sh
 	@$(BIN)/python -m pytest -m image tests/image $(ARGS)
 
-test-fleet: $(VENV)/.dev ## three hubs with a database behind HAProxy, restarted in turn under load (FULL=1: 60 restarts, 300,000 calls)
+test-fleet: $(VENV)/.dev ## three hubs with a database behind HAProxy, restarted and upgraded in turn under load (FULL=1: 60 restarts, 300,000 calls)
 	@scripts/haproxy.sh || true
 	@scripts/postgres.sh install || true
 	@$(if $(FULL),TOOLYARD_FLEET_ROUNDS=20 TOOLYARD_FLEET_CALLS=300000) $(BIN)/python -m pytest -m fleet -s tests/fleet $(ARGS)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -44,15 +44,21 @@ async def balanced(
 
     Without a key they have no door for each other. Both servers have `resources` of these names.
     """
+    with running_servers(resources) as servers:
+        async with balanced_in_front_of(servers, folder, yard, key) as fleet:
+            yield fleet
+
+
+@contextmanager
+def running_servers(resources: Sequence[str] = ()) -> Iterator[Mapping[str, Any]]:
+    """A server of each era, with resources of these names; gives their entries."""
     with (
         running_http_stub(
             "--name", OLD, "--era", "legacy", "--tasks", *_named(OLD, resources)
         ) as old,
         running_http_stub("--name", NEW, "--era", "modern", *_named(NEW, resources)) as new,
     ):
-        servers = {OLD: {"url": old}, NEW: {"url": new}}
-        async with balanced_in_front_of(servers, folder, yard, key) as fleet:
-            yield fleet
+        yield {OLD: {"url": old}, NEW: {"url": new}}
 
 
 @asynccontextmanager
@@ -76,12 +82,12 @@ async def balanced_in_front_of(
         **settings,
     }
     async with replicas(count, environment, within) as started:
-        await asyncio.to_thread(_introduce, started, servers)
+        await asyncio.to_thread(introduce, started, servers)
         async with balancer(folder, port, started) as front:
             yield Fleet(started, front)
 
 
-def _introduce(started: Sequence[Replica], servers: Mapping[str, Any]) -> None:
+def introduce(started: Sequence[Replica], servers: Mapping[str, Any]) -> None:
     """Add the servers at one hub, and wait until all know them, and each other."""
     for name, entry in servers.items():
         ask(started[0].running, "POST", "servers", {"name": name, "entry": entry})

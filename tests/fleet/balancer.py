@@ -70,11 +70,11 @@ def find_haproxy() -> str | None:
 
 @asynccontextmanager
 async def balancer(folder: Path, port: int, replicas: Sequence[Replica]) -> AsyncIterator[Balancer]:
-    """An HAProxy on this port, in front of these replicas; all of them are up."""
+    """An HAProxy on this port, in front of these replicas; it knows which of them run."""
     program = find_haproxy()
     if program is None:
         pytest.skip("haproxy is not installed; scripts/haproxy.sh installs it")
-    lines = [f"    server {r.name} 127.0.0.1:{r.port} port {r.probe_port}" for r in replicas]
+    lines = [f"    server {r.name} {r.host}:{r.port} port {r.probe_port}" for r in replicas]
     config = folder / "haproxy.cfg"
     config.write_text(CONFIG.format(folder=folder, port=port, servers="\n".join(lines)))
     with (folder / "haproxy.log").open("wb") as log:
@@ -85,7 +85,7 @@ async def balancer(folder: Path, port: int, replicas: Sequence[Replica]) -> Asyn
         made = Balancer(port, folder)
         await _listening(process, folder)
         for replica in replicas:
-            await made.until(replica.name, "UP")
+            await made.until(replica.name, "UP" if replica.hub is not None else "DOWN")
         yield made
     finally:
         process.terminate()

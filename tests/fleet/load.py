@@ -166,8 +166,8 @@ class Caller:
 
     async def refused(self, status: int, headers: dict[str, str], raw: Raw) -> None:
         """Fail, with what the hub says of it."""
-        said = [part async for part in messages(raw, headers)]
-        raise FailedCallError(f"{status} {str(said)[:300]}")
+        length = int(headers.get("content-length", 0))
+        raise FailedCallError(f"{status} {(await raw.reader.readexactly(length))[:300]!r}")
 
     async def answer(self, question: Json) -> None:
         """Answer a question, over another connection."""

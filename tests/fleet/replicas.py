@@ -28,6 +28,7 @@ class Replica:
     probe_port: int
     peer_port: int
     environment: Mapping[str, str]
+    host: str = "127.0.0.1"
     within: Sequence[str] = ()
     """Words that stand before its command line."""
     hub: RunningHub | None = None
@@ -36,10 +37,10 @@ class Replica:
     def start(self) -> None:
         """Start it, and wait until it has tried its servers."""
         env = {
-            "TOOLYARD_REPLICA": self.name,
-            "TOOLYARD_PROBE_PORT": str(self.probe_port),
             "TOOLYARD_DRAIN_DELAY": str(DRAIN_SECONDS),
             **self.environment,
+            "TOOLYARD_REPLICA": self.name,
+            "TOOLYARD_PROBE_PORT": str(self.probe_port),
         }
         if env.get("TOOLYARD_KEY"):
             env["TOOLYARD_PEER_PORT"] = str(self.peer_port)
@@ -85,7 +86,7 @@ async def replicas(
             home = stack.enter_context(new_home())
             places = next(ports), next(ports), next(ports)
             words = within[number] if within else ()
-            made.append(Replica(f"r{number + 1}", home, *places, environment, words))
+            made.append(Replica(f"r{number + 1}", home, *places, environment, within=words))
             stack.callback(made[-1].close)
         await asyncio.gather(*(asyncio.to_thread(replica.start) for replica in made))
         yield made
