@@ -113,6 +113,23 @@ async def test_a_head_that_is_too_large_is_refused(doors: Doors) -> None:
         assert answer.status == 431
 
 
+async def test_what_the_door_itself_refuses_is_documented_for_every_operation(
+    doors: Doors,
+) -> None:
+    huge = await doors.ask("GET", "/api/v1/status", headers={"X-Huge": "x" * 70_000})
+    large = await doors.ask("GET", "/api/v1/status", headers={"Content-Length": "999999999"})
+    paths = (await doors.get("/api/v1/openapi.json"))["paths"]
+
+    assert (huge.status, large.status) == (431, 413)
+    undocumented = [
+        (path, method)
+        for path, operations in paths.items()
+        for method, operation in operations.items()
+        if not {"413", "431"} <= operation["responses"].keys()
+    ]
+    assert undocumented == []
+
+
 async def test_a_header_without_end_is_cut_off(doors: Doors) -> None:
     async with doors.connected() as raw:
         await raw.send(b"GET / HTTP/1.1\r\nX-Endless: ")

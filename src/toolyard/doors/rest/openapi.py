@@ -44,6 +44,9 @@ def document(operations: Sequence[AnyOperation]) -> JsonObject:
     }
 
 
+OF_THE_DOOR: Final = (400, 401, 403, 413, 421, 431, 503)
+"""Refusals of any request: it cannot be read, its caller or host is not let in, it or its head is
+too large, too much is under way, or the shared database is away."""
 _IF_MATCH: Final = {
     "name": "If-Match",
     "in": "header",
@@ -72,13 +75,10 @@ def _key(kind: Any) -> str:
 
 def _describe(operation: AnyOperation, by_type: JsonObject, parts: JsonObject) -> JsonObject:
     schema = by_type[_key(operation.answer)]
-    refusals = {401, 403, 421, *operation.errors}
+    refusals = {*OF_THE_DOOR, *operation.errors}
     body = _body(operation)
-    refusals |= (
-        {400, operation.invalid} if body is not None or _query(operation) is not None else set()
-    )
+    refusals |= {operation.invalid} if body is not None or _query(operation) is not None else set()
     refusals |= {404} if "{" in operation.path else set()
-    refusals |= {503} if operation.method != "GET" else set()  # the shared database is away
     refusals |= {412} if operation.guard is not Guard.NONE else set()
     out: JsonObject = {
         "operationId": _name(operation),
