@@ -67,6 +67,22 @@ class Ears(Protocol):
         ...
 
 
+class KeeperSignals:
+    """The events of a server's life that others wait for."""
+
+    def __init__(self) -> None:
+        self.wanted = asyncio.Event()
+        """Somebody needs the server."""
+        self.settled = asyncio.Event()
+        """It has been tried: it is ready, or why it is not is known."""
+        self.rest_asked = asyncio.Event()
+        """It is to rest."""
+        self.ended = asyncio.Event()
+        """The present life of its link is over."""
+        self.freed = asyncio.Event()
+        """Something was done about what it failed of."""
+
+
 class Keeper:
     """One server's link, from first need to last."""
 
@@ -115,20 +131,16 @@ class Keeper:
         self._ears = ears
         self._hint = hint
         self._opened_at = 0.0
-        self._wanted = asyncio.Event()
-        self._settled = asyncio.Event()
+        self._signals = KeeperSignals()
         self._error: ToolyardError | None = None
-        self._rest_asked = asyncio.Event()
         self._is_installing = False
         self._retired = False
         """Whether this life of the link is for nobody who calls from now on."""
-        self._ended = asyncio.Event()
         self._parked: AuthNeededError | None = None
-        self._freed = asyncio.Event()
 
     def want(self) -> None:
         """Somebody needs this server: open the link, now if it is pausing."""
-        self._wanted.set()
+        self._signals.wanted.set()
 
     async def lease(self, seconds: float) -> Link:
         """The open link; opened first if need be.
@@ -153,10 +165,10 @@ class Keeper:
 
     async def _settle(self) -> None:
         """Wait for the next life of the link, or for its failure."""
-        self._settled.clear()
+        self._signals.settled.clear()
         self._error = None
         self.want()
-        await self._settled.wait()
+        await self._signals.settled.wait()
 
     def _late(self, seconds: float) -> LinkError:
         name = self.server.id.name
@@ -192,12 +204,12 @@ class Keeper:
     async def wait_ended(self) -> None:
         """Wait until its process has ended."""
         if self.is_running:
-            await self._ended.wait()
+            await self._signals.ended.wait()
 
     def rest(self, why: str = "") -> None:
         """End the server as soon as no call is under way; the next call starts it again."""
         self.note = why
-        self._rest_asked.set()
+        self._signals.rest_asked.set()
 
     def retire(self, why: str) -> None:
         """As `rest`, but whoever calls from now on gets the next process."""
@@ -240,7 +252,7 @@ class Keeper:
     def free(self) -> None:
         """Something was done about what it failed of: try again at once."""
         self._parked = None
-        self._freed.set()
+        self._signals.freed.set()
         self._lack(None)
         if self.reporter.failing_since is not None:
             self.want()
@@ -265,27 +277,27 @@ class Keeper:
         loop = asyncio.get_running_loop()
         try:
             while True:
-                await self._wanted.wait()
-                self._wanted.clear()
+                await self._signals.wanted.wait()
+                self._signals.wanted.clear()
                 began = loop.time()
                 rested = await self._live()
                 if rested or loop.time() - began > STEADY_SECONDS:
                     pause = first
                 if self._parked is not None:
-                    await self._freed.wait()
+                    await self._signals.freed.wait()
                     pause = first
                 elif not rested:
                     await self._pause(pause)
                     pause = min(pause * 2, longest)
                     if not self._apart:
-                        self._wanted.set()
+                        self._signals.wanted.set()
         finally:
             self.reporter.close()
 
     async def _pause(self, pause: float) -> None:
         try:
             async with asyncio.timeout(pause * random.uniform(0.8, 1.2)):
-                await self._wanted.wait()
+                await self._signals.wanted.wait()
         except TimeoutError:
             pass
 
@@ -311,16 +323,16 @@ class Keeper:
             self.is_running = self._is_installing = False
             self.starting_since = None
             self.since = 0.0
-            self._ended.set()
+            self._signals.ended.set()
             if not opened:
-                self._settled.set()
+                self._signals.settled.set()
         return False
 
     async def _begin(self, stack: AsyncExitStack) -> Link:
         self._retired = False
         await self._ears.admit(self)
         self.is_running = True
-        self._ended.clear()
+        self._signals.ended.clear()
         async with self._slot():
             self.starting_since = time.time()
             self.reporter.starting(self.server)
@@ -339,11 +351,11 @@ class Keeper:
         self._is_installing, self.starting_since = False, None
         self.since, self.note = time.time(), ""
         # Whoever wanted it until now has it; else it would start again as soon as it rests.
-        self._wanted.clear()
+        self._signals.wanted.clear()
         self._opened_at = link.used_at = asyncio.get_running_loop().time()
         self._error = None
         self.reporter.ready(self.server, link.peer)
-        self._settled.set()
+        self._signals.settled.set()
         self._ears.on_ready(self.server, link)
         return link
 
@@ -381,7 +393,7 @@ class Keeper:
 
     async def _serve(self, link: Link) -> None:
         """Follow the server's changes until the link is lost, or nobody needs it."""
-        self._rest_asked.clear()
+        self._signals.rest_asked.clear()
         async with asyncio.TaskGroup() as group:
             rest = group.create_task(self._wait_unneeded(link))
             followers = [rest, group.create_task(self._lists.follow(link, self._report_ready))]
@@ -417,14 +429,14 @@ class Keeper:
         while True:
             idle = SPARE_SECONDS if self._is_spare(link) else usual
             step = min(LOOK_SECONDS, idle / 4) if idle else LOOK_SECONDS
-            must_rest = self._rest_asked.is_set()
+            must_rest = self._signals.rest_asked.is_set()
             busy = link.calls > 0 or bool(self.listening.wanted) or bool(self.loans)
             long = bool(idle) and loop.time() - link.used_at > idle
             if (must_rest and link.calls == 0) or (long and not busy):
                 return
             try:
                 async with asyncio.timeout(TOLD_SECONDS if must_rest else step):
-                    await (asyncio.sleep(step) if must_rest else self._rest_asked.wait())
+                    await (asyncio.sleep(step) if must_rest else self._signals.rest_asked.wait())
             except TimeoutError:
                 continue
 
@@ -447,7 +459,7 @@ class Keeper:
         error = self._parked or error
         if isinstance(error, AuthNeededError) and not self._apart:
             self._parked = error
-            self._freed.clear()
+            self._signals.freed.clear()
         # Callers and people are told of it; neither must read what was resolved for the server.
         error.args, error.hint = (MASK.hide(str(error)),), MASK.hide(error.hint)
         self._error = error
