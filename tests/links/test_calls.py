@@ -11,13 +11,14 @@ from pathlib import Path
 import pytest
 
 from tests.fixtures.stub_run import running_http_stub, wait_recorded
-from tests.links.company import Guest, call, linked, record, said, stub, talking, url
+from tests.links.company import Guest, call, linked, python, record, said, stub, talking, url
 from toolyard.core.errors import BusyError, LinkError, LinkTimeoutError
 from toolyard.core.model import NO_OFFERS, Endpoint
-from toolyard.links import http, stdio
+from toolyard.links import http
 from toolyard.links.greeting import own_params
 from toolyard.links.link import Link
 from toolyard.links.listing import list_offers
+from toolyard.links.pending import PendingRequest
 
 WAYS = [
     ("stdio", "legacy"),
@@ -180,27 +181,44 @@ async def test_large_answers_arrive_whole() -> None:
         assert await said(call(link, "payload", {"kib": 900})) == "x" * 900 * 1024
 
 
-async def test_a_server_that_does_not_read_gets_no_more_than_a_bound(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(stdio, "UNSENT_LIMIT", 200_000)
-    deaf = (
-        "import json, sys, time\n"
-        "id_ = json.loads(sys.stdin.readline())['id']\n"
-        "said = {'supportedVersions': ['2026-07-28'], 'capabilities': {}}\n"
-        "print(json.dumps({'jsonrpc': '2.0', 'id': id_, 'result': said}), flush=True)\n"
-        "time.sleep(60)\n"
-    )
-    from tests.links.company import python
+DEAF = (
+    "import json, sys, time\n"
+    "id_ = json.loads(sys.stdin.readline())['id']\n"
+    "said = {'supportedVersions': ['2026-07-28'], 'capabilities': {}}\n"
+    "print(json.dumps({'jsonrpc': '2.0', 'id': id_, 'result': said}), flush=True)\n"
+    "time.sleep(600)\n"
+)
+"""A server that reads nothing after its greeting."""
+LONG_TEXT = "x" * 500_000
 
-    async with linked(python(deaf)) as link:
-        requests = [call(link, "echo", {"text": "x" * 100_000}) for _ in range(8)]
-        broken = [pending for pending in requests if pending.answer.done()]
+
+def sent_by(link: Link, client: str, count: int) -> list[PendingRequest]:
+    guest = Guest(client)
+    return [call(link, "echo", {"text": LONG_TEXT}, guest) for _ in range(count)]
+
+
+async def test_a_server_that_does_not_read_gets_no_more_than_a_bound() -> None:
+    async with linked(python(DEAF)) as link:
+        broken = [pending for pending in sent_by(link, "one", 20) if pending.answer.done()]
 
         assert broken
         for pending in broken:
             with pytest.raises(BusyError):
                 await pending.answer
+
+
+async def test_a_client_that_floods_a_server_takes_nothing_from_the_others() -> None:
+    async with linked(python(DEAF)) as link:
+        assert sent_by(link, "flood", 20)[-1].answer.done()
+
+        modest = sent_by(link, "modest", 2)
+        assert not any(pending.answer.done() for pending in modest)
+        assert sent_by(link, "flood", 1)[0].answer.done()
+
+        crowd = [pending for n in range(60) for pending in sent_by(link, f"guest {n}", 2)]
+        broken = [pending for pending in crowd if pending.answer.done()]
+        assert 0 < len(broken) < len(crowd)  # what all of them queue has a bound, too
+        assert all(isinstance(pending.answer.exception(), BusyError) for pending in broken)
 
 
 async def test_a_message_with_odd_line_ends_is_one_line_for_the_server() -> None:

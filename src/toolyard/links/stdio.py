@@ -13,7 +13,13 @@ from toolyard.wire.jsonrpc import one_line
 from toolyard.wire.lines import ENDLESS, Lines
 
 UNSENT_LIMIT: Final = 8 << 20
-"""A server that does not read gets no more than this many bytes queued for it."""
+"""A server that does not read gets no more than this many bytes queued for it by one client."""
+UNSENT_SHARE: Final = 1 << 20
+"""Beyond that limit, a client may queue this much all the same: others have filled the queue."""
+COUNTED: Final = 1000
+"""Clients whose bytes are counted at a time."""
+UNSENT_MOST: Final = 32 << 20
+"""No more than this is queued by all clients together."""
 
 
 class StdioChannel:
@@ -26,6 +32,8 @@ class StdioChannel:
         self._pipes = pipes
         self._lines = Lines(limit, link.receive, self._skip, self._endless)
         self._limit = limit
+        self._queued: dict[object, int] = {}
+        """The bytes that each client has sent since the queue was last short."""
         link.attach(self)
         pipes.connect(self._lines.feed, link.lose)
 
@@ -42,11 +50,30 @@ class StdioChannel:
     def send(self, message: bytes, pending: PendingRequest | None, head: bytes) -> None:
         """Write one line."""
         line = one_line(message) + b"\n"
-        if self._pipes.unsent > UNSENT_LIMIT:
+        unsent = self._pipes.unsent
+        if unsent <= UNSENT_SHARE:
+            if self._queued:
+                self._queued.clear()
+        elif not self._has_room(pending, len(line), unsent):
             if pending is not None:
                 self._link.fail(pending, BusyError(f"{self._link.name!r} does not read its input"))
             return
         self._pipes.write(line)
+
+    def _has_room(self, pending: PendingRequest | None, size: int, unsent: int) -> bool:
+        """Say whether a client may queue one more line: who floods a server fills no other's share.
+
+        What belongs to no client, such as a cancellation, has a share of its own.
+        """
+        requester = pending.requester if pending is not None else None
+        client = requester.client if requester is not None else None
+        queued = self._queued.get(client, 0) + size
+        if unsent > UNSENT_MOST or (unsent > UNSENT_LIMIT and queued > UNSENT_SHARE):
+            return False
+        if len(self._queued) >= COUNTED:
+            self._queued.clear()
+        self._queued[client] = queued
+        return True
 
     def drop(self, pending: PendingRequest) -> None:
         """Nothing to hang up: the pipe is everybody's."""
