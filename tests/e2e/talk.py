@@ -335,7 +335,7 @@ async def talking(
     name: str = "talk",
     capabilities: Json | None = None,
     answers: Mapping[str, Any] | None = None,
-    **wish: str,
+    **wish: str | bool,
 ) -> AsyncIterator[Talk]:
     """A client of this era at this door; without more it can do everything a client may.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.hub import RunningHub, new_home, running_hub
+from tests.doors.doors import modern
+from tests.e2e.hub import RunningHub, environment, new_home, running_hub, toolyard
 from tests.e2e.talk import Talk, talking, text_of
 from tests.fixtures.ports import free_port
 from tests.fixtures.stub_run import STUB, stub_command
@@ -84,6 +86,46 @@ async def test_clients_of_two_projects_each_see_their_own_server_by_its_own_name
                 order = {"server": "adder", "tool": "where", "arguments": {}}
                 assert str(project) in text_of(await client.call("toolyard_call", order))
                 assert text_of(await client.call("toolyard_status")).count("adder") == 1
+
+
+async def test_a_client_that_comes_from_another_hub_is_offered_what_its_project_announces_at_once(
+    hub: RunningHub, projects: tuple[Path, Path]
+) -> None:
+    one, _ = projects
+    with announced(one, place(one)):
+        async with talking(hub, cwd=str(one), again=True) as client:
+            tools = (await client.request("tools/list"))["result"]["tools"]
+            assert "adder__where" in {tool["name"] for tool in tools}
+
+
+async def test_a_client_with_a_hub_of_its_own_is_offered_what_its_project_announces(
+    projects: tuple[Path, Path],
+) -> None:
+    one, _ = projects
+    with new_home() as home, announced(one, place(one)):
+        process = await asyncio.create_subprocess_exec(
+            *toolyard("mcp", "--standalone"),
+            cwd=one,
+            env=environment(home),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        try:
+            async with asyncio.timeout(PATIENCE):
+                while "adder__where" not in await listed_by(process):
+                    pass
+        finally:
+            await process.communicate(b"")
+
+
+async def listed_by(process: asyncio.subprocess.Process) -> set[str]:
+    """The tools that a modern client is offered by a hub of its own."""
+    assert process.stdin is not None and process.stdout is not None
+    process.stdin.write(json.dumps(modern("tools/list")).encode() + b"\n")
+    while True:
+        message = json.loads(await process.stdout.readline())
+        if "result" in message:
+            return {tool["name"] for tool in message["result"]["tools"]}
 
 
 async def test_a_client_of_no_project_sees_what_the_user_announced_and_nothing_else(

@@ -47,6 +47,8 @@ def test_an_executor_without_its_library_names_it_and_the_command(
 
     tried = run(hub, "--json", "executor", "test", f"my-{kind}")
 
-    assert f"the library {library}" in tried.stdout
-    assert f"pip install 'toolyard[{kind}]'" in tried.stdout
+    trial = json.loads(tried.stdout)  # one document, also where it failed
+    assert (tried.returncode, trial["ok"]) == (1, False)
+    assert f"the library {library}" in trial["failed"]
+    assert f"pip install 'toolyard[{kind}]'" in trial["hint"]
     assert "ModuleNotFoundError" not in json.dumps(hub.status())

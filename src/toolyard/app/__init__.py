@@ -47,7 +47,7 @@ async def run(
         house = House(settings, patience, features)
         limit, wishes = settings.client_message_limit, Wishes.of(stdio)
         with live_beside(settings.state_dir, house.fleet.replica.id):
-            await house.live(lambda: serve_stdio(house.relay, limit, wishes))
+            await house.live(lambda: serve_stdio(house.relay, house.projects, limit, wishes))
         return
     place = RunDir(settings.runtime_dir)
     with (

@@ -16,6 +16,9 @@ class ProjectFolders:
     def __init__(self) -> None:
         self.changes = ChangeSignal()
         """Told whenever a folder comes or goes."""
+        self.looks = ChangeSignal()
+        """Told whenever somebody has looked for what is announced in all of them."""
+        self._looked = -1
         self._clients: Counter[str] = Counter()
 
     def enter(self, folder: str) -> None:
@@ -30,6 +33,17 @@ class ProjectFolders:
         if self._clients[folder] <= 0:
             del self._clients[folder]
             self.changes.tell()
+
+    def look_done(self, count: int) -> None:
+        """Say that the folders of this count of changes were looked at."""
+        self._looked = count
+        self.looks.tell()
+
+    async def wait_looked(self) -> None:
+        """Wait until the folders that there are now were looked at."""
+        wanted = self.changes.count
+        while self._looked < wanted:
+            await self.looks.wait(self.looks.count)
 
     def paths(self) -> list[Path]:
         """The files in which servers of these folders announce themselves."""

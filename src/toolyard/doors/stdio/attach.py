@@ -131,7 +131,8 @@ def _standalone(options: McpOptions, serve_stdio: ServeStdio) -> int:
         raise ToolyardError(
             "--server and --standalone do not go together", "leave one out; see toolyard mcp --help"
         )
-    serve_stdio({"config_file": options.config or None}, view_options(options))
+    wishes = {"cwd": _cwd(), **view_options(options)}
+    serve_stdio({"config_file": options.config or None}, wishes)
     return Exit.OK
 
 

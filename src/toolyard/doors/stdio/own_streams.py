@@ -8,15 +8,17 @@ from typing import Any
 
 from toolyard.doors.stdio.lines import LineClient
 from toolyard.doors.stdio.wishes import Wishes
+from toolyard.links.projects import ProjectFolders
 from toolyard.relay.relay import Relay
 from toolyard.wire.pipes import for_loop
 
 
-async def serve_stdio(relay: Relay, limit: int, wishes: Wishes) -> None:
+async def serve_stdio(relay: Relay, projects: ProjectFolders, limit: int, wishes: Wishes) -> None:
     """Serve one client on our own stdin and stdout until its end."""
     loop = asyncio.get_running_loop()
     over: asyncio.Future[None] = loop.create_future()
     out = _Out(os.dup(1))
+    projects.enter(wishes.cwd)
     client = LineClient(relay, out.write, limit, wishes)
 
     class Reader(asyncio.Protocol):

@@ -94,6 +94,7 @@ class SocketClient(asyncio.Protocol):
         """Let a client in that comes from the hub before: it counts on what that one offered."""
         with suppress(TimeoutError):
             async with asyncio.timeout(RETURN_SECONDS):
+                await self._projects.wait_looked()
                 await self._readiness.wait_settled()
         if not self._transport.is_closing():
             client.feed(first)

@@ -110,13 +110,14 @@ class Announced:
                 group.create_task(self._heed(self._projects.changes))
                 while True:
                     self._wake.clear()
-                    paths = self._paths()
+                    count, paths = self._projects.changes.count, self._paths()
                     self._follower.move(self._changes, paths)
                     report, pids = await asyncio.to_thread(self._survey, paths)
                     ends.follow(pids)
                     if report != posted:
                         posted = report
                         post(report)
+                    self._projects.look_done(count)
                     await self._rest(bool(pids))
         finally:
             ends.follow(set())
