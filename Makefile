@@ -15,7 +15,7 @@ SOURCES := src tests $(wildcard scripts) $(wildcard bench)
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help up test quick coverage test-clients first-call launchers test-executors test-fleet test-image test-k8s test-ui check format docs conformance bench flows stress lock manifests clean
+.PHONY: help up test quick coverage test-clients first-call launchers test-executors test-fleet test-image test-k8s test-ui check format docs conformance bench instructions flows stress lock manifests clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -85,6 +85,9 @@ launchers: $(VENV)/.dev ## interrupt first starts by npx and uvx at twenty rando
 
 bench: $(VENV)/.dev ## measure what a call costs
 	@$(BIN)/python bench/run.py $(ARGS)
+
+instructions: $(VENV)/.dev ## count the instructions of a call, with valgrind (ARGS="--against PYTHON" to compare)
+	@$(BIN)/python bench/instructions.py $(ARGS)
 
 flows: $(VENV)/.dev ## count the functions, files and rooms that a call passes (ARGS=--json)
 	@$(BIN)/python bench/flows.py $(ARGS)

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,9 +35,9 @@ def hub_command(config: Path, port: int, python: str = sys.executable) -> list[s
     return [python, "-m", "toolyard", *up]
 
 
-def attach_command() -> list[str]:
+def attach_command(python: str = sys.executable) -> list[str]:
     """How a client's stdio entry is started; it finds the hub that runs in the same home."""
-    return [sys.executable, "-m", "toolyard", "mcp"]
+    return [python, "-m", "toolyard", "mcp"]
 
 
 def surroundings(home: Path) -> dict[str, str]:
@@ -160,11 +160,15 @@ def explained(log: Path) -> Iterator[None]:
 
 @contextmanager
 def hub(
-    urls: list[str], commands: list[list[str]], python: str = sys.executable
+    urls: list[str],
+    commands: list[list[str]],
+    python: str = sys.executable,
+    start_with: Callable[[list[str]], list[str]] = list,
 ) -> Iterator[Running]:
     """The hub in front of these servers; it may not have opened its door yet.
 
-    `python` is that of another checkout, for a hub to compare with.
+    `python` is that of another checkout, for a hub to compare with; `start_with` turns the hub's
+    command into the one that is carried out.
     """
     with tempfile.TemporaryDirectory(prefix="ty-") as name:
         home = Path(name)
@@ -176,7 +180,7 @@ def hub(
         environment = surroundings(home)
         with (home / "out").open("w+") as out:
             began = time.perf_counter()
-            argv = hub_command(config, port, python)
+            argv = start_with(hub_command(config, port, python))
             process = subprocess.Popen(argv, env=environment, stdout=out, stderr=out, text=True)
             target = Target(f"http://127.0.0.1:{port}/mcp", TOKEN, "s00__")
             with stopped_after(process), explained(home / "out"):
