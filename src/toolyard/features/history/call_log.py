@@ -50,6 +50,8 @@ _COLUMNS: Final = (
     *("at", "agent", "caller", "server", "tool"),
     *("ms", "asked", "answered", "outcome", "error"),
 )
+_OUTCOMES: Final = {outcome: outcome.value for outcome in Outcome}
+"""Outcomes as plain texts, which databases take as they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +121,19 @@ class CallLog:
         else:
             size, outcome, error = read_failure(answer)
         bodies = self._bodies(asked, answer) if self.bounds.bodies else None
-        sizes = len(asked), size
         call = LoggedCall(
-            agent, caller, server, tool, began, ended, *sizes, outcome, error, bodies, wait
+            agent,
+            caller,
+            server,
+            tool,
+            began,
+            ended,
+            len(asked),
+            size,
+            outcome,
+            error,
+            bodies,
+            wait,
         )
         self._calls.append(call)
         if len(self._calls) >= BATCH or self._bytes > BATCH_BYTES:
@@ -232,7 +244,7 @@ def _row(epoch: float, call: LoggedCall) -> Row:
         call.ms,
         call.asked,
         call.answered,
-        str(call.outcome),
+        _OUTCOMES[call.outcome],
         call.error,
     )
 

@@ -28,6 +28,9 @@ class Outcome(StrEnum):
     CANCELLED = "cancelled"
     """The client did not want the answer any more."""
 
+    __hash__ = str.__hash__
+    """That of enums is a function in Python, and every call is counted by its outcome."""
+
 
 @dataclass(frozen=True, slots=True)
 class Call:
@@ -101,7 +104,8 @@ class LoggedCall(msgspec.Struct, frozen=True, gc=False):
 
 
 def _ms(seconds: float) -> float:
-    return round(seconds * 1000, 3)
+    # To round to three digits would make a text of the number and read it again.
+    return round(seconds * 1e6) / 1000
 
 
 @dataclass(frozen=True, slots=True)
