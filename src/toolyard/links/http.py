@@ -159,7 +159,8 @@ class Post:
         self._channel = channel
         self._pending = pending
         self._events: Events | None = None
-        self._body = Pieces()
+        self._body: bytes | Pieces = b""
+        """The body so far; most come in one piece."""
         self._status = 0
         self.headers: Headers = {}
         self.connection: Connection | None = None
@@ -177,13 +178,26 @@ class Post:
 
     def body(self, chunk: bytes) -> None:
         """Collect a body, or deliver the messages of a stream."""
-        if self._events is None:
-            self._body.add(chunk)
-            if self._body.size > self._channel.limit:
-                self._too_long()
-            return
+        if self._events is not None:
+            self._deliver(self._events, chunk)
+        elif not self._body and len(chunk) <= self._channel.limit:
+            self._body = chunk
+        else:
+            self._append(chunk)
+
+    def _append(self, chunk: bytes) -> None:
+        """Collect a further piece of a body."""
+        if isinstance(self._body, bytes):
+            first, self._body = self._body, Pieces()
+            self._body.add(first)
+        self._body.add(chunk)
+        if self._body.size > self._channel.limit:
+            self._too_long()
+
+    def _deliver(self, stream: Events, chunk: bytes) -> None:
+        """Hand on the messages that a piece of a stream completes."""
         try:
-            events = self._events.feed(chunk)
+            events = stream.feed(chunk)
         except TooLongError:
             self._too_long()
             return
@@ -197,8 +211,8 @@ class Post:
         pending, channel = self._pending, self._channel
         self._pending = None  # it leads here, and a large answer must not wait for the collector
         self.connection = None  # from now on it may carry somebody else's request
-        if self._events is None and self._body.size and pending is not None:
-            body = self._body.take()
+        if self._events is None and self._body and pending is not None:
+            body = self._body if isinstance(self._body, bytes) else self._body.take()
             if self._status == 200 or self._is_answer(body):
                 channel.link.receive(body, pending)
         if pending is None:
@@ -290,7 +304,7 @@ class Post:
 
     def _too_long(self) -> None:
         pending, link = self._pending, self._channel.link
-        self._body.take()
+        self._body = b""
         self.abandon()
         if pending is not None:
             link.fail(

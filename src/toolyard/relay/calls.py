@@ -184,8 +184,9 @@ class Calls:
             session, clock = request.session, request.clock
             client = session.agent or session.info
             wait = clock.read() if clock is not None else None
-            called = route.alias, route.key, arguments
-            self._record(client, *called, began, end, session.caller, wait)
+            self._record(
+                client, route.alias, route.key, arguments, began, end, session.caller, wait
+            )
 
     def leave(self, principal: str) -> None:
         """A client is gone, and with it what servers gave to it."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import select
 from collections import deque
+from functools import lru_cache
 from math import inf
 from typing import Final, Protocol, cast
 
@@ -33,6 +34,8 @@ STALLED_SECONDS: Final = 1.0
 """The same for the next piece of one that had begun to arrive."""
 STRANGER_BYTES: Final = 64 << 10
 """The most that a client without a token may leave unread: it is given small files alone."""
+TARGETS: Final = 64
+"""Targets that are remembered as they were read."""
 PIPELINED: Final = 16
 """Requests one connection may send ahead."""
 _UPGRADE: Final = frozenset({b"upgrade", b"connection", b"http2-settings"})
@@ -83,7 +86,8 @@ class InboundConnection(asyncio.Protocol):
         self._headers: Pairs = []
         self._head_size = 0
         self._unheard = 0
-        """Bytes since the parser last gave anything: it keeps a header until it is whole."""
+        """Bytes since the last head or piece of a body: the parser keeps a header until it is
+        whole."""
         self._request: Request | None = None
         self._is_reading = False
         """True from the first byte of a request to its last."""
@@ -145,6 +149,8 @@ class InboundConnection(asyncio.Protocol):
             self._refuse(400, "this is not HTTP")
         if self._unheard > HEADER_BYTES:
             self._refuse(431, f"the head is larger than {HEADER_BYTES} bytes")
+        elif self._request is not None:
+            self._await_body()
 
     def pause_writing(self) -> None:
         """The client reads slower than we write."""
@@ -204,7 +210,7 @@ class InboundConnection(asyncio.Protocol):
 
     def on_message_begin(self) -> None:
         """A new head begins."""
-        self._url, self._headers, self._head_size, self._unheard = b"", [], 0, 0
+        self._url, self._headers, self._head_size = b"", [], 0
         self._body, self._body_end = b"", inf
         self._request = None
         self._is_reading = True
@@ -212,18 +218,22 @@ class InboundConnection(asyncio.Protocol):
     def on_url(self, url: bytes) -> None:
         """A piece of the target."""
         self._url += url
-        self._count(len(url))
+        self._head_size += len(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """One header; the parser leaves blanks at the end of values."""
-        self._count(len(name) + len(value))
-        if self._request is None:  # what trails a body came too late to be judged
-            self._headers.append((name.lower(), value.strip()))
-            if len(self._headers) > HEADER_COUNT:
-                self._refuse(431, f"the head has more than {HEADER_COUNT} headers")
+        if self._request is not None:
+            return  # what trails a body came too late to be judged
+        self._headers.append((name.lower(), value.strip()))
+        self._head_size += len(name) + len(value)
+        if self._head_size > HEADER_BYTES:
+            self._refuse(431, f"the head is larger than {HEADER_BYTES} bytes")
+        elif len(self._headers) > HEADER_COUNT:
+            self._refuse(431, f"the head has more than {HEADER_COUNT} headers")
 
     def on_headers_complete(self) -> None:
         """Judge the head before anything of the body is read."""
+        self._unheard = 0
         if self._refused is not None:
             return
         if self._parser.should_upgrade() and self._parser.get_method() != b"CONNECT":
@@ -232,9 +242,6 @@ class InboundConnection(asyncio.Protocol):
         refused = self._refused_for(request)
         if refused is not None:
             self._turn_away(refused)
-            return
-        self._body_end = self._loop.time() + BODY_SECONDS
-        self._patience(BODY_IDLE_SECONDS)
 
     def on_body(self, body: bytes) -> None:
         """A piece of the body, counted while it comes."""
@@ -253,7 +260,14 @@ class InboundConnection(asyncio.Protocol):
         if isinstance(self._body, bytes):
             self._body = bytearray(self._body)
         self._body += piece
-        self._patience(min(BODY_IDLE_SECONDS, self._body_end - self._loop.time()))
+
+    def _await_body(self) -> None:
+        """Start the clock for the rest of a body; most come together with their head."""
+        if self._refused is not None:
+            return
+        now = self._loop.time()
+        self._body_end = min(self._body_end, now + BODY_SECONDS)
+        self._patience(min(BODY_IDLE_SECONDS, self._body_end - now))
 
     def on_message_complete(self) -> None:
         """Serve the request, or keep it until the one before is answered."""
@@ -303,15 +317,8 @@ class InboundConnection(asyncio.Protocol):
 
     def _read_head(self) -> Request:
         method = self._parser.get_method().decode("ascii")
-        try:
-            url = httptools.parse_url(self._url)
-            path = (url.path or b"/").decode("ascii")
-        except (httptools.HttpParserError, UnicodeDecodeError):
-            return Request(method, "", b"", self._headers)
-        request = Request(method, path, url.query or b"", self._headers)
-        if url.host is not None:
-            request.authority = self._url.partition(b"//")[2].partition(b"/")[0].lower()
-        return request
+        path, query, authority = read_target(self._url)
+        return Request(method, path, query, self._headers, authority)
 
     def _refused_for(self, request: Request) -> TurnedAway | None:
         if not request.path:
@@ -332,12 +339,6 @@ class InboundConnection(asyncio.Protocol):
         head += header_lines(pair for pair in self._headers if pair[0] not in _UPGRADE)
         self._parser = httptools.HttpRequestParser(self)
         self.data_received(head + b"\r\n" + rest)
-
-    def _count(self, size: int) -> None:
-        self._unheard = 0
-        self._head_size += size
-        if self._head_size > HEADER_BYTES:
-            self._refuse(431, f"the head is larger than {HEADER_BYTES} bytes")
 
     def _refuse(self, status: int, text: str) -> None:
         """Turn away what cannot be read, or is too large."""
@@ -401,3 +402,19 @@ class InboundConnection(asyncio.Protocol):
             self._unread = unread
         else:
             self.abort()
+
+
+@lru_cache(TARGETS)
+def read_target(target: bytes) -> tuple[str, bytes, bytes]:
+    """Split the target of a request into path, query and the host it names beside `Host`.
+
+    The path is empty if it cannot be read. Clients ask for the same few again and again.
+    """
+    try:
+        url = httptools.parse_url(target)
+        path = (url.path or b"/").decode("ascii")
+    except (httptools.HttpParserError, UnicodeDecodeError):
+        return "", b"", b""
+    named = url.host is not None
+    authority = target.partition(b"//")[2].partition(b"/")[0].lower() if named else b""
+    return path, url.query or b"", authority
