@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from msgspec import Struct
+
 from toolyard.wire.jsonrpc import Message
 
 
@@ -32,8 +34,7 @@ class Requester(Protocol):
         ...
 
 
-@dataclass(slots=True, eq=False)
-class PendingRequest:
+class PendingRequest(Struct, eq=False):
     """One request under way to a server."""
 
     number: int

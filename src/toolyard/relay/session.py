@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Final, Protocol
 
-from msgspec import Raw
+from msgspec import Raw, Struct, field
 
 from toolyard.core.errors import LinkError
 from toolyard.core.quirks import KnownClient
@@ -67,15 +66,13 @@ class Outlet:
         """Whoever made the request knows it."""
 
 
-@dataclass(slots=True, eq=False)
-class Session:
+class Session(Struct, eq=False):
     """One client: what it told us of itself, and the way to speak to it unasked."""
 
     principal: str
     """The client's identity, as its door has established it."""
     push: Send
     """Sends the client something unasked."""
-    _: KW_ONLY
     account: str = ""
     """The account whose servers it counts among: that of its token; empty if it is its own."""
     caller: str = ""
@@ -166,8 +163,7 @@ class Session:
             request.abandon()
 
 
-@dataclass(slots=True, eq=False)
-class ClientRequest:
+class ClientRequest(Struct, eq=False):
     """One request of a client, read once at its door, and the way back to it."""
 
     session: Session

@@ -6,7 +6,9 @@ texts that doors and relay go by; everything else stays the bytes that arrived.
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
+
+from msgspec import Struct
 
 from toolyard.core.errors import ToolyardError
 from toolyard.core.names import QUOTED
@@ -29,7 +31,7 @@ class EnvelopeError(ToolyardError):
         self.details = details
 
 
-class Envelope(NamedTuple):
+class Envelope(Struct, frozen=True):
     """A message, and what was read of it if it is a request."""
 
     message: Message

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Final, Protocol
 
-from msgspec import Raw
+from msgspec import Raw, Struct
 
 from toolyard.core.caller import Caller
 from toolyard.doors.http.gate import NOBODY
@@ -38,8 +37,7 @@ ERROR_STATUS: Final = {
 """The HTTP status of a modern error; all others are 200."""
 
 
-@dataclass(slots=True, eq=False)
-class Request:
+class Request(Struct, eq=False):
     """One request, complete."""
 
     method: str
@@ -77,8 +75,7 @@ class ResponseWriter(Protocol):
         ...
 
 
-@dataclass(slots=True, eq=False)
-class HttpReply:
+class HttpReply(Struct, eq=False):
     """The way back for one request: an answer at once, or a stream."""
 
     writer: ResponseWriter
@@ -186,8 +183,7 @@ class Stream:
         self._beat = self._loop.call_later(HEARTBEAT_SECONDS, self._still_here)
 
 
-@dataclass(slots=True, eq=False)
-class HttpResponder:
+class HttpResponder(Struct, eq=False):
     """Answers a request of MCP with JSON, unless something has to be said before the answer."""
 
     reply: HttpReply
@@ -195,9 +191,9 @@ class HttpResponder:
     takes_stream: bool
     lines: bytes = b""
     """Header lines that go with a result."""
-    has_failed: bool = field(default=False, init=False)
+    has_failed: bool = False
     """True if the answer was an error."""
-    _stream: Stream | None = field(default=None, init=False)
+    _stream: Stream | None = None
 
     def emit(self, message: bytes) -> None:
         """Send something before the answer, as a stream from here on, if the client takes one."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
-from msgspec import Raw
+from msgspec import Raw, Struct
 
 from toolyard.core.caller import Caller
 from toolyard.doors.http.mcp_headers import McpHeaders
@@ -13,7 +13,7 @@ from toolyard.relay.view_key import ViewKey
 from toolyard.wire import era, jsonrpc
 
 
-class Visit(NamedTuple):
+class Visit(Struct, frozen=True):
     """One HTTP request at this door: what its headers say, who sent it, and what they see."""
 
     headers: McpHeaders

@@ -110,13 +110,20 @@ class LineClient:
                 self._relay.noticed(session, message)
 
     def _serve(self, envelope: Envelope) -> None:
-        message, id_, params, meta, name, version = envelope
         session = self._session(envelope)
-        if session.is_modern and version != era.MODERN:
+        if session.is_modern and envelope.version != era.MODERN:
             error = unfit_for_modern(envelope)
-            self._refuse(id_, error.code, str(error), error.details)
+            self._refuse(envelope.id, error.code, str(error), error.details)
             return
-        request = ClientRequest(session, message.method, id_, params, meta, self, name=name)
+        request = ClientRequest(
+            session,
+            envelope.message.method,
+            envelope.id,
+            envelope.params,
+            envelope.meta,
+            self,
+            name=envelope.name,
+        )
         self._tasks.start(self._relay.serve(request))
 
     def _session(self, envelope: Envelope) -> Session:
