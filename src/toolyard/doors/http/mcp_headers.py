@@ -33,19 +33,20 @@ class McpHeaders:
         self.duplicate = ""
         mirrored: dict[str, str] = {}
         for key, value in pairs:
-            if key == b"mcp-session-id":
-                self.session = value
+            if key.startswith(b"mcp-"):
+                if key == b"mcp-session-id":
+                    self.session = value
+                elif key in _MIRRORS or key.startswith(headers.PARAM):
+                    name = key.decode("latin-1")
+                    if name in mirrored:
+                        self.duplicate = name
+                    mirrored[name] = value.decode("latin-1")
             elif key == b"content-type":
                 self.kind = value
             elif key == b"accept":
                 self.takes_stream |= b"text/event-stream" in value or b"*/*" in value
-            elif key[:5] == b"trace":
+            elif key.startswith(b"trace"):
                 self.trace = headers.add_trace(self.trace, key, value)
-            elif key in _MIRRORS or key.startswith(headers.PARAM):
-                name = key.decode("latin-1")
-                if name in mirrored:
-                    self.duplicate = name
-                mirrored[name] = value.decode("latin-1")
         self.version = mirrored.pop("mcp-protocol-version", None)
         self.method = mirrored.pop("mcp-method", None)
         self.name = mirrored.pop("mcp-name", None)
