@@ -24,7 +24,7 @@ def make_executor(site: Site, replica: Replica, logs: Path) -> Executor:
         if site.type == "ssh":
             from toolyard.executors.ssh import Ssh
 
-            return Ssh(site, replica.id, logs=logs)
+            return Ssh(site, replica, logs=logs)
         if site.type == "kubernetes":
             from toolyard.executors.kubernetes import Kubernetes
 

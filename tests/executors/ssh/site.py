@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.executors.replicas import alone
 from tests.fixtures.ports import free_port
 from toolyard.core.ports import Address, Pipes
 from toolyard.core.sites import Site
@@ -136,7 +137,7 @@ def _key(file: Path) -> str:
 @pytest.fixture
 async def ssh(sshd: Sshd) -> AsyncIterator[Ssh]:
     """An executor with little patience, so that the stubborn cost a test little time."""
-    ssh = Ssh(sshd.site(), HUB, eof=0.3, term=0.5)
+    ssh = Ssh(sshd.site(), alone(HUB), eof=0.3, term=0.5)
     yield ssh
     await ssh.close()
 

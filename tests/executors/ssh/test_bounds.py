@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.executors.children import Ear, marked, python
+from tests.executors.replicas import alone
 from tests.executors.ssh.site import HUB, Sshd, pipes_of, running, ssh, sshd
 from toolyard.core.errors import StartError
 from toolyard.core.placement import Run
@@ -107,7 +108,7 @@ async def test_a_lower_limit_of_the_host_stays(sshd: Sshd, tmp_path: Path) -> No
     if not shutil.which("setpriv"):
         pytest.skip("no setpriv: apt-get install util-linux")
     with running(SetEnv=f"PATH={sh(tmp_path, LOW_SHELL)}:{os.defpath}") as low:
-        ssh = Ssh(low.site(), HUB, eof=0.3, term=0.5)
+        ssh = Ssh(low.site(), alone(HUB), eof=0.3, term=0.5)
         limits = json.loads(await said(ssh, TELLS_LIMITS, Placement(descriptors=5000)))
         await ssh.close()
 
@@ -126,7 +127,7 @@ async def test_a_limit_that_cannot_be_set_there_is_a_clear_error(
     sshd: Sshd, tmp_path: Path, name: str, bound: Placement
 ) -> None:
     with running(SetEnv=f"PATH={sh(tmp_path, BARE_SHELL)}:{os.defpath}") as bare:
-        ssh = Ssh(bare.site(), HUB, eof=0.3, term=0.5)
+        ssh = Ssh(bare.site(), alone(HUB), eof=0.3, term=0.5)
         with pytest.raises(StartError, match=rf"127\.0\.0\.1.* cannot limit its {name}$") as caught:
             await said(ssh, TELLS_LIMITS, bound)
         assert await said(ssh, "print('runs', flush=True)", Placement()) == "runs"
@@ -167,7 +168,7 @@ async def test_the_memory_of_a_server_is_that_of_all_its_processes(ssh: Ssh) -> 
 
 async def test_memory_is_asked_of_every_connection_once(sshd: Sshd) -> None:
     with running(MaxSessions="3") as small:
-        ssh = Ssh(small.site(), HUB, eof=0.3, term=0.5)
+        ssh = Ssh(small.site(), alone(HUB), eof=0.3, term=0.5)
         assert await ssh.memory() == {}
         assert small.sessions() == []  # nobody is called for that alone
         async with AsyncExitStack() as stack:
@@ -179,7 +180,7 @@ async def test_memory_is_asked_of_every_connection_once(sshd: Sshd) -> None:
 
 
 async def test_memory_of_what_ended_or_was_lost_is_not_told(sshd: Sshd) -> None:
-    ssh = Ssh(sshd.site(), HUB, eof=0.3, term=0.5)
+    ssh = Ssh(sshd.site(), alone(HUB), eof=0.3, term=0.5)
     async with (
         ssh.open(Run("brief", python("input()"))) as brief,
         ssh.open(Run("kept", python(HOLDS, "1"))) as kept,

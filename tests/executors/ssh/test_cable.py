@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from tests.executors.children import STUBBORN, Ear, eventually, marked, python
+from tests.executors.replicas import alone
 from tests.executors.ssh.site import HUB, Sshd, need_sshd, running
 from toolyard.core.placement import Run
 from toolyard.core.ports import Address
@@ -66,7 +67,7 @@ async def pulled(link: str) -> AsyncIterator[None]:
 
 async def test_a_pulled_cable_is_noticed_and_nothing_is_left_there(far: tuple[Sshd, str]) -> None:
     sshd, link = far
-    ssh = Ssh(sshd.site(keepalive="2"), HUB)
+    ssh = Ssh(sshd.site(keepalive="2"), alone(HUB))
     opened = ssh.open(Run("stubborn", python(STUBBORN)))
     running = await opened.__aenter__()
     assert not isinstance(running, Address)
@@ -87,7 +88,7 @@ async def test_a_pulled_cable_is_noticed_and_nothing_is_left_there(far: tuple[Ss
 
 async def test_what_a_lost_connection_left_is_ended_by_the_next(far: tuple[Sshd, str]) -> None:
     sshd, link = far
-    ssh = Ssh(sshd.site(keepalive="1"), HUB)
+    ssh = Ssh(sshd.site(keepalive="1"), alone(HUB))
     opened = ssh.open(Run("stubborn", python(STUBBORN)))
     running = await opened.__aenter__()
     assert not isinstance(running, Address)

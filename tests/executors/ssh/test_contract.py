@@ -11,6 +11,7 @@ import pytest
 
 from tests.executors.children import python
 from tests.executors.contract import Contract, Ground
+from tests.executors.replicas import alone
 from tests.executors.ssh.site import HUB, Sshd, sshd
 from tests.fixtures.ports import free_port
 from toolyard.core.model import Command
@@ -30,7 +31,7 @@ class Box(Ground):
         self.made: list[Ssh] = []
 
     def make(self) -> Ssh:
-        self.made.append(Ssh(self.sshd.site(), HUB, eof=0.3, term=0.5))
+        self.made.append(Ssh(self.sshd.site(), alone(HUB), eof=0.3, term=0.5))
         return self.made[-1]
 
     def python(self, code: str, *args: str, **env: str) -> Command:

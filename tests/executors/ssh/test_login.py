@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.executors.children import ECHO, python
+from tests.executors.replicas import alone
 from toolyard.core.errors import ConfigError, StartError
 from toolyard.core.model import Command
 from toolyard.core.placement import Run
@@ -36,14 +37,14 @@ def test_a_host_is_read_with_user_and_port(host: str, user: str, name: str, port
 @pytest.mark.parametrize("host", ["", "ana@", "-oProxyCommand=evil", "a b", "box:99999", "x/y"])
 def test_what_is_no_host_is_refused(host: str) -> None:
     with pytest.raises(ConfigError, match="is no host to log in to") as caught:
-        Ssh(Site("far", "ssh", host), "hub")
+        Ssh(Site("far", "ssh", host), alone("hub"))
 
     assert "user@host" in caught.value.hint
 
 
 def test_an_unknown_option_is_refused_and_the_known_are_listed() -> None:
     with pytest.raises(ConfigError, match='no option "identiy"') as caught:
-        Ssh(Site("far", "ssh", "box", (("identiy", "x"),)), "hub")
+        Ssh(Site("far", "ssh", "box", (("identiy", "x"),)), alone("hub"))
 
     assert "config, identity, keepalive, known_hosts" in caught.value.hint
 
@@ -51,11 +52,11 @@ def test_an_unknown_option_is_refused_and_the_known_are_listed() -> None:
 @pytest.mark.parametrize("text", ["soon", "0", "-1", "nan"])
 def test_a_keepalive_that_is_no_number_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match="no number of seconds"):
-        Ssh(Site("far", "ssh", "box", (("keepalive", text),)), "hub")
+        Ssh(Site("far", "ssh", "box", (("keepalive", text),)), alone("hub"))
 
 
 async def refusal(site: Site) -> StartError:
-    ssh = Ssh(site, "hub")
+    ssh = Ssh(site, alone("hub"))
     try:
         with pytest.raises(StartError) as caught:
             async with asyncio.timeout(20), ssh.open(Run("echo", python(ECHO))):
@@ -127,7 +128,8 @@ async def test_of_many_that_need_one_connection_one_tries_and_all_hear() -> None
 
     server = await asyncio.start_server(hang_up, "127.0.0.1", 0)
     async with server:
-        ssh = Ssh(Site("far", "ssh", f"127.0.0.1:{server.sockets[0].getsockname()[1]}"), "hub")
+        host = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        ssh = Ssh(Site("far", "ssh", host), alone("hub"))
         answers = await asyncio.gather(*(attempt(ssh) for _ in range(20)))
         await ssh.close()
 
@@ -148,7 +150,7 @@ async def test_of_many_that_need_one_connection_one_tries_and_all_hear() -> None
 async def test_what_can_be_no_command_is_refused_before_a_connection(
     command: Command, why: str
 ) -> None:
-    ssh = Ssh(Site("far", "ssh", "no-such-host.invalid"), "hub")
+    ssh = Ssh(Site("far", "ssh", "no-such-host.invalid"), alone("hub"))
     with pytest.raises(StartError, match=why):
         async with ssh.open(Run("odd", command)):
             pass

@@ -27,6 +27,7 @@ from tests.executors.children import (
     marked,
     python,
 )
+from tests.executors.replicas import alone
 from tests.executors.ssh.site import (
     HUB,
     Sshd,
@@ -41,6 +42,7 @@ from toolyard.core.errors import StartError
 from toolyard.core.model import Command
 from toolyard.core.placement import Run
 from toolyard.core.ports import Address
+from toolyard.core.replicas import Replica
 from toolyard.core.sites import Placement, Site
 from toolyard.executors.ssh import Ssh
 from toolyard.executors.ssh.shell import LOADER, launch
@@ -60,6 +62,7 @@ HUB_PROGRAM = """
 import asyncio, sys
 from contextlib import AsyncExitStack
 from tests.executors.children import ESCAPING, STUBBORN, Ear, python
+from tests.executors.replicas import alone
 from toolyard.core.placement import Run
 from toolyard.core.sites import Site
 from toolyard.executors.ssh import Ssh
@@ -68,7 +71,7 @@ from toolyard.executors.ssh.shell import reaper as program
 
 async def main(hub, host, identity, known_hosts):
     options = (("identity", identity), ("known_hosts", known_hosts))
-    ssh = Ssh(Site("box", "ssh", host, options), hub)
+    ssh = Ssh(Site("box", "ssh", host, options), alone(hub))
     async with AsyncExitStack() as stack:
         for code in (STUBBORN, STUBBORN, ESCAPING + STUBBORN):
             pipes = await stack.enter_async_context(ssh.open(Run("x", python(code))))
@@ -208,7 +211,7 @@ input()
 
 
 async def test_stderr_is_kept_in_a_file_too(sshd: Sshd, tmp_path: Path) -> None:
-    ssh = Ssh(sshd.site(), HUB, logs=tmp_path)
+    ssh = Ssh(sshd.site(), alone(HUB), logs=tmp_path)
     code = "import sys; print('why', file=sys.stderr)"
     async with ssh.open(Run("brief", python(code))) as running:
         assert await Ear(pipes_of(running)).end() == "exited with code 0"
@@ -242,7 +245,7 @@ async def test_many_servers_share_one_connection(ssh: Ssh, sshd: Sshd) -> None:
 
 async def test_where_a_connection_is_full_another_is_opened(sshd: Sshd) -> None:
     with running(MaxSessions="4") as small:
-        ssh = Ssh(small.site(), HUB, eof=0.3, term=0.5)
+        ssh = Ssh(small.site(), alone(HUB), eof=0.3, term=0.5)
         async with asyncio.timeout(30), readers(ssh, 7) as ears:
             assert len({pid for pid, _ in ears}) == 7
             assert len(small.sessions()) == 3  # three servers and a reaper each
@@ -254,7 +257,7 @@ async def test_where_a_connection_is_full_another_is_opened(sshd: Sshd) -> None:
 async def test_a_host_with_one_session_only_is_a_clear_error() -> None:
     need_sshd()
     with running(MaxSessions="1") as tiny:
-        ssh = Ssh(tiny.site(), HUB)
+        ssh = Ssh(tiny.site(), alone(HUB))
         with pytest.raises(StartError, match="opens no session") as caught:
             async with ssh.open(Run("echo", python(ECHO))):
                 pass
@@ -303,9 +306,25 @@ async def test_a_hub_that_is_killed_leaves_nothing_there(sshd: Sshd) -> None:
     await eventually(lambda: not sshd.sessions(), within=30)
 
 
+async def test_a_hub_of_the_same_name_that_lives_keeps_its_servers(sshd: Sshd) -> None:
+    async def without_us() -> frozenset[str]:
+        return frozenset()
+
+    first = Ssh(sshd.site(), alone(HUB), eof=0.3)
+    second = Ssh(sshd.site(), Replica(HUB, HUB, without_us))
+    async with first.open(Run("first", python(SLEEPER))) as running:
+        ear = Ear(pipes_of(running))
+        await ear.line()
+
+        assert await second.sweep() == ()
+        assert ear.ends == []
+    await first.close()
+    await second.close()
+
+
 async def test_what_an_earlier_start_left_is_swept_at_the_next(ssh: Ssh, sshd: Sshd) -> None:
-    earlier = Ssh(sshd.site(), HUB)
-    other = Ssh(sshd.site("other"), HUB, eof=0.3)
+    earlier = Ssh(sshd.site(), alone(HUB))
+    other = Ssh(sshd.site("other"), alone(HUB), eof=0.3)
     async with (
         earlier.open(Run("left", python(SLEEPER))) as left,
         other.open(Run("other", python(SLEEPER))) as kept,
@@ -363,7 +382,7 @@ async def test_a_server_that_ends_before_it_listens_is_a_clear_error(ssh: Ssh) -
 async def test_a_host_that_forwards_nothing_is_a_clear_error() -> None:
     need_sshd()
     with running(AllowTcpForwarding="no") as closed:
-        ssh = Ssh(closed.site(), HUB)
+        ssh = Ssh(closed.site(), alone(HUB))
         with pytest.raises(StartError, match="forwards no port") as caught:
             async with ssh.reach(80):
                 pass
@@ -383,7 +402,7 @@ async def test_a_changed_host_key_is_refused_with_its_fingerprint(tmp_path: Path
         ).stdout.split()[1]
         box.trust(box.identity.with_suffix(".pub").read_text())
 
-        error = await _refusal(Ssh(box.site(), HUB))
+        error = await _refusal(Ssh(box.site(), alone(HUB)))
 
     assert f"{shown} is not the one known" in str(error)
     assert str(box.known_hosts) in str(error)
@@ -400,14 +419,14 @@ async def test_an_unknown_host_key_is_refused_whatever_the_configuration_says(
     )
     site = Site("box", "ssh", f"root@127.0.0.1:{sshd.port}", (("config", str(config)),))
 
-    assert "is not known" in str(await _refusal(Ssh(site, HUB)))
+    assert "is not known" in str(await _refusal(Ssh(site, alone(HUB))))
 
 
 async def test_a_key_that_is_not_accepted_is_a_clear_error(sshd: Sshd, tmp_path: Path) -> None:
     key = tmp_path / "other"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
 
-    error = await _refusal(Ssh(sshd.site(identity=str(key)), HUB))
+    error = await _refusal(Ssh(sshd.site(identity=str(key)), alone(HUB)))
 
     assert "accepts none of your keys" in str(error)
     assert "ssh-copy-id" in error.hint
@@ -420,7 +439,7 @@ async def test_a_name_of_the_ssh_configuration_is_enough(sshd: Sshd, home: Path)
         f"Host near\n  HostName 127.0.0.1\n  Port {sshd.port}\n  User root\n"
         f"  IdentityFile {sshd.identity}\n  UserKnownHostsFile {sshd.known_hosts}\n"
     )
-    ssh = Ssh(Site("box", "ssh", "near"), HUB)
+    ssh = Ssh(Site("box", "ssh", "near"), alone(HUB))
     async with ssh.open(Run("echo", python(ECHO))) as running:
         pipes = pipes_of(running)
         ear = Ear(pipes)
@@ -440,7 +459,7 @@ async def test_keys_of_the_agent_are_used(
         await eventually(sock.exists)
         monkeypatch.setenv("SSH_AUTH_SOCK", str(sock))
         subprocess.run(["ssh-add", "-q", str(sshd.identity)], check=True)
-        ssh = Ssh(sshd.site(identity=""), HUB)
+        ssh = Ssh(sshd.site(identity=""), alone(HUB))
         async with ssh.open(Run("echo", python(ECHO))):
             pass
         await ssh.close()
@@ -460,7 +479,7 @@ signal.signal(signal.SIGTERM, leave)
 print("ready", flush=True)
 while True: time.sleep(60)
 """
-    ssh = Ssh(sshd.site(), HUB, eof=0.1, term=5)
+    ssh = Ssh(sshd.site(), alone(HUB), eof=0.1, term=5)
     async with ssh.open(Run("tidy", python(code, str(tmp_path / "cleaned")))) as running:
         ear = Ear(pipes_of(running))
         await ear.line()

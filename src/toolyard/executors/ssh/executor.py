@@ -15,6 +15,7 @@ from toolyard.core.errors import StartError
 from toolyard.core.model import Url
 from toolyard.core.placement import Run
 from toolyard.core.ports import Address, Pipes
+from toolyard.core.replicas import Replica
 from toolyard.core.sites import Site
 from toolyard.executors.ssh.shell import launch, refusal
 from toolyard.executors.ssh_login import read_login
@@ -39,25 +40,26 @@ _DRAIN_SECONDS = 0.5
 class Ssh:
     """Runs servers on one host; connections are opened when needed and shared.
 
-    `replica` names the hub across its restarts; `eof` and `term` are the seconds a server gets to
+    `replica` is the hub across its restarts; `eof` and `term` are the seconds a server gets to
     leave before the next, ruder step.
     """
 
     def __init__(
         self,
         site: Site,
-        replica: str,
+        replica: Replica,
         *,
         logs: Path | None = None,
         eof: float = 2.0,
         term: float = 3.0,
     ) -> None:
         self._login = read_login(site)
+        self._replica = replica
         self._logs = logs
         self._eof = eof
         self._rounds = max(1, round(term / _ROUND))
         # A digest, because the reaper searches for it in a text without knowing its end.
-        self._hub = hashlib.sha256(f"{replica}\0{site.name}".encode()).hexdigest()[:32]
+        self._hub = hashlib.sha256(f"{replica.id}\0{site.name}".encode()).hexdigest()[:32]
         self._owner = uuid.uuid4().hex
         self._connections: list[SshConnection] = []
         self._leftovers: list[str] = []
@@ -216,9 +218,13 @@ class Ssh:
         return connection
 
     async def _delete_leftovers(self, connection: SshConnection) -> None:
-        """End what earlier starts and lost connections left on the host."""
-        answer = await connection.ask("sweep", self._hub, within=_SWEEP_SECONDS)
-        self._swept += [f"pid {word}" for word in answer.split() if word != "done"]
+        """End what earlier starts and lost connections left on the host.
+
+        Processes of another hub of the same name that lives are not an earlier start's.
+        """
+        if self._replica.id in await self._replica.find_gone(()):
+            answer = await connection.ask("sweep", self._hub, within=_SWEEP_SECONDS)
+            self._swept += [f"pid {word}" for word in answer.split() if word != "done"]
         while self._leftovers and not connection.lost:
             await connection.ask("stop", self._leftovers[-1], "-", "2", within=_SWEEP_SECONDS)
             self._leftovers.pop()
