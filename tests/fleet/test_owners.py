@@ -115,8 +115,8 @@ async def test_changes_of_a_list_reach_the_clients_of_all_hubs(fleet: list[Share
                     await until_listed(hub, f"{server}__more{number}")
 
 
-async def until_listed(hub: SharedHub, name: str) -> None:
-    async with asyncio.timeout(60), wandering(hub.hub) as client:
+async def until_listed(hub: SharedHub, name: str, path: str = "") -> None:
+    async with asyncio.timeout(60), wandering(hub.hub, path=path) as client:
         while True:
             tools = (await client.result("tools/list"))["tools"]
             if any(tool["name"] == name for tool in tools):
@@ -157,3 +157,23 @@ async def test_every_hub_says_which_one_runs_a_server(fleet: list[SharedHub]) ->
         assert [row["id"] for row in rows if "old@configured" in row["runs"]] == [owner]
         assert f"its process is at the replica {owner}" in hub.hub.run("server", "show", "old")
         assert "runs " in hub.hub.run("status").partition("replicas:")[2]
+
+
+async def test_a_session_keeps_its_process_at_all_hubs(
+    fleet: list[SharedHub], tmp_path: Path
+) -> None:
+    entry = {**stub("own", tmp_path / "own.jsonl", "--era", "legacy"), "mode": "per_session"}
+    listed = {"enabled": True, "servers": {"own": entry}}
+    ask(fleet[0].hub, "PUT", "agents/codex/config", listed)
+    for hub in fleet:
+        await until_listed(hub, "own__counter", "/a/codex")
+    async with (
+        wandering(fleet[0].hub, path="/a/codex") as one,
+        wandering(fleet[1].hub, path="/a/codex") as other,
+    ):
+        for count, hub in enumerate(itertools.islice(itertools.cycle(fleet), 6), 1):
+            one.go(hub.hub)
+            assert text_of(await one.call("own__counter")) == str(count)
+            answer = json.loads(text_of(await one.call("own__ask")))
+            assert answer["content"] == {"name": "Ada"}
+        assert text_of(await other.call("own__counter")) == "1"

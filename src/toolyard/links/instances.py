@@ -87,9 +87,10 @@ class Instance:
 
     @property
     def is_under_way(self) -> bool:
-        """True if a call waits for it, or for its answer."""
+        """True if a call waits for it, or for its answer, or another replica uses it."""
         link = self.keeper.link
-        return self.waiting > 0 or (link is not None and link.calls > 0)
+        has_calls = link is not None and link.calls > 0
+        return self.waiting > 0 or has_calls or bool(self.keeper.loans)
 
     @property
     def last_used(self) -> float:
