@@ -151,7 +151,10 @@ async def test_a_restart_with_other_tools_is_noticed(six: dict[str, Process], pl
             six["dev"].kill()
             six["dev"].start("--name", "Yardstick", "--tools", "2")
             await client.wait_heard(TOOLS_CHANGED, heard + 1)
-            assert len([n for n in await names(client) if n.startswith("dev__")]) > 2
+            # A start that takes long on a busy machine is heard of twice: as gone, and as back.
+            while len([n for n in await names(client) if n.startswith("dev__")]) <= 2:
+                heard += 1
+                await client.wait_heard(TOOLS_CHANGED, heard + 1)
 
 
 async def test_a_stranger_on_the_port_gets_no_call_and_is_named(

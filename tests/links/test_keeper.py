@@ -378,10 +378,11 @@ async def test_a_part_of_ours_that_breaks_is_a_problem_and_not_the_end(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     landlord = Landlord({"tools/list": tools("a")})
-    landlord.fail = failing(ZeroDivisionError("a bug of ours"))
+    landlord.fail = lambda _hint: ZeroDivisionError("a bug of ours")
     async with pooled(landlord, declared(), patience=HASTY) as (board, _pool):
         entry = await shown(board, is_failing)
         assert entry.problem is not None and "a bug of ours" in entry.problem.text
+        landlord.fail = failing()
         await shown(board, is_ready)
 
     assert "a bug of ours" in caplog.text

@@ -98,7 +98,10 @@ class Caller:
 
     async def _call(self, replica: Node) -> None:
         raw = self._open.get(replica.port)
-        if raw is None or raw.reader.at_eof():  # one that nobody used while its hub left
+        if raw is not None and raw.reader.at_eof():  # nobody used it while its hub left
+            await self._open.pop(replica.port).close()
+            raw = None
+        if raw is None:
             raw = Raw(*await asyncio.open_connection("127.0.0.1", replica.port))
             self._open[replica.port] = raw
         headers = {**mirrored(CALL), "Accept": "application/json"}
