@@ -238,7 +238,9 @@ class InboundConnection(asyncio.Protocol):
             return
         if self._parser.should_upgrade() and self._parser.get_method() != b"CONNECT":
             return  # it would rather speak something else; the parser gives no body then
-        request = self._request = self._read_head()
+        method = self._parser.get_method().decode("ascii")
+        path, query, authority = read_target(self._url)
+        request = self._request = Request(method, path, query, self._headers, authority)
         refused = self._refused_for(request)
         if refused is not None:
             self._turn_away(refused)
@@ -314,11 +316,6 @@ class InboundConnection(asyncio.Protocol):
             self._patience(KEEP_ALIVE_SECONDS)
 
     # Heads, refusals and clocks.
-
-    def _read_head(self) -> Request:
-        method = self._parser.get_method().decode("ascii")
-        path, query, authority = read_target(self._url)
-        return Request(method, path, query, self._headers, authority)
 
     def _refused_for(self, request: Request) -> TurnedAway | None:
         if not request.path:
