@@ -87,6 +87,13 @@ def test_a_home_without_servers_has_nothing_to_set_up(toolyard: Toolyard, home: 
     assert cursor.read_bytes() == before
 
 
+def test_an_empty_home_is_told_so_without_empty_tables(toolyard: Toolyard) -> None:
+    done = toolyard("setup")
+
+    sentence = "No client on this machine has servers to move. Add one with: toolyard add\n"
+    assert (done.code, done.out) == (0, sentence)
+
+
 def test_servers_secrets_and_profiles_come_into_the_yard(toolyard: Toolyard, home: Path) -> None:
     give(home, ".cursor/mcp.json", {"a": {"command": "a", "env": {"TOKEN": TOKEN}}})
     give(home, ".gemini/settings.json", {"g": {"command": "g", "includeTools": ["read"]}})

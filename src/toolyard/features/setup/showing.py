@@ -27,9 +27,12 @@ def show_plan(context: CliContext, plan: SetupPlan) -> None:
         context.terminal.note(f"note: {clean(problem.text)}")
     for client in plan.clients:
         show_difference(context, client.difference)
-    say()
-    context.terminal.table(SERVERS, [_server_cells(server) for server in plan.servers])
-    context.terminal.table(CLIENTS, [_client_cells(client) for client in plan.clients])
+    if plan.servers:
+        say()
+        context.terminal.table(SERVERS, [_server_cells(server) for server in plan.servers])
+    if plan.clients:
+        say()
+        context.terminal.table(CLIENTS, [_client_cells(client) for client in plan.clients])
     for line in _sentences(plan):
         say(clean(line))
 
