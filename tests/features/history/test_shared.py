@@ -21,6 +21,10 @@ from toolyard.records.postgres import outbox
 from toolyard.records.postgres.calls import SharedCalls
 
 DAY = 86400
+COLUMNS = (
+    *("at", "agent", "caller", "server", "tool"),
+    *("ms", "asked", "answered", "outcome", "error"),
+)
 
 
 def day(ago: int) -> str:
@@ -96,11 +100,12 @@ async def test_hubs_that_come_at_once_make_the_table_of_a_day_once(
 async def test_what_a_hub_wrote_late_hides_nothing_that_others_wrote_before(
     open_shared: OpenShared,
 ) -> None:
-    here, late = keeping(open_shared("r1")), keeping(open_shared("r2"))
+    here, late = keeping(open_shared("r1")), open_shared("r2")
     record(here, tool="young")
     written(here)
-    record(late, tool="old", began=time.monotonic() - 7200)
-    written(late)
+    row = (time.time() - 7200, "codex", "", "files", "old", 1.0, 0, 0, "ok", "")
+    late.add(COLUMNS, [row], lambda rows: rows, size=0)
+    late.settle()
 
     reader = History(here.log, stride=1)
     calls = await reader.search(Search(since=time.time() - 3600))
