@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from urllib.parse import quote
 
@@ -14,6 +16,7 @@ from tests.features.members.team import Person, admit, change_member, members, o
 from tests.fixtures.signing_issuer import SigningIssuer, a_key
 
 ORDER = "toolyard:order"
+ROOT = Path(__file__).resolve().parents[3]
 
 
 async def test_whoever_has_no_token_is_told_where_to_log_in(
@@ -299,3 +302,26 @@ async def test_new_keys_are_asked_for_once(team: Doors, issuer: SigningIssuer) -
     assert refused.status == 401
     assert 'error="invalid_token"' in refused.headers["www-authenticate"]
     assert issuer.asked.count("/keys") == 1
+
+
+PROGRAM = """
+import asyncio, sys
+from pathlib import Path
+from tests.doors.doors import open_doors
+
+async def main(home):
+    async with open_doors(home) as doors:
+        await doors.get("/api/v1/members")
+        loaded = [name for name in sys.modules if name.startswith("toolyard.features.members")]
+        print(*sorted(name.rpartition(".")[2] for name in loaded), "joserfc" in sys.modules)
+
+asyncio.run(main(Path(sys.argv[1])))
+"""
+
+
+def test_without_an_issuer_nothing_that_verifies_is_loaded(home: Path) -> None:
+    argv = [sys.executable, "-c", PROGRAM, str(home)]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=120, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    words = "directory members model operations source store False"
+    assert done.stdout.split() == words.split()
