@@ -90,6 +90,8 @@ async def test_a_profile_with_a_separator_of_its_own_hides_the_same_among_others
     await admit(team, "dotted", "dotted", "echoes")
     dan = Person(team, issuer, "dan", groups=["dotted"])
     assert await dan.tools() == ["one__echo", "two__echo", "two__tool_1"]
+    dan.path = "/mcp/s/two"
+    assert await dan.tools() == ["echo", "tool_1"]
 
 
 async def test_a_profile_that_one_is_not_admitted_to_is_closed(
@@ -243,7 +245,9 @@ async def test_a_removed_member_comes_back_by_a_new_login_alone(
     await change_member(team, "ann", role="keeper")
     assert (await send(team, "DELETE", "/api/v1/members/ann")).status == 200
     assert await members(team) == []
-    assert (await ann.post(modern("tools/list"))).status == 403
+    unseen = Person(team, issuer, iat=early + 2)
+    for person in (ann, unseen):
+        assert (await person.post(modern("tools/list"))).status == 403
 
     assert await Person(team, issuer, iat=early + 30).tools()
     (row,) = await members_kept(team)
