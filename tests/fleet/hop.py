@@ -1,9 +1,10 @@
-"""Two real hubs: the CPU of a request that one passes on, beside that of one it serves itself.
+"""Two real hubs: the CPU of a call to a process of the other hub, beside that of one at its owner.
 
-    python tests/fleet/hop.py [REQUESTS]
+    python tests/fleet/hop.py [CALLS]
 
-A task is asked for at the hub that has it, and at the other one, in turn. Counted is the CPU of the
-hubs alone, not that of the server or the client.
+Clients call at the hub that runs the process, and at the other one, in turn, several at a time;
+every answer must be that of its own call. Counted is the CPU of the hubs alone, not that of the
+server or the clients.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import http.client
 import json
 import os
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -24,33 +26,47 @@ from tests.fixtures.postgres import running_postgres
 from tests.fleet.fleet import SharedHub, running_shared_fleet
 
 BLOCKS = 6
+CLIENTS = 4
 TICK = os.sysconf("SC_CLK_TCK")
 
 
 class Client:
     """A legacy client at one hub, over one connection."""
 
-    def __init__(self, hub: SharedHub, session: dict[str, str] | None = None) -> None:
-        self.pid = hub.hub.process.pid
+    def __init__(self, hub: SharedHub, name: str) -> None:
+        self.name = name
         self._connection = http.client.HTTPConnection(hub.hub.url.removeprefix("http://"))
-        self.session = session or {}
-        if session is None:
-            self.ask("initialize", INITIALIZE)
+        self._session: dict[str, str] = {}
+        self._number = 0
+        self._ask("initialize", INITIALIZE)
 
-    def ask(self, method: str, params: Any) -> Any:
+    def call(self, count: int) -> None:
+        """Call so many times; every answer must be its own."""
+        for _ in range(count):
+            self._number += 1
+            text = f"{self.name} {self._number}"
+            answer = self._ask("tools/call", {"name": "old__echo", "arguments": {"text": text}})
+            assert answer["content"][0]["text"] == text, (answer, text)
+
+    def parent(self) -> int:
+        """The hub that runs the process."""
+        answer = self._ask("tools/call", {"name": "old__where", "arguments": {}})
+        return int(json.loads(answer["content"][0]["text"])["parent"])
+
+    def _ask(self, method: str, params: Any) -> Any:
         """Send a request that must succeed; its result."""
         head = {
             "Authorization": f"Bearer {TOKEN}",
             "Content-Type": "application/json",
             "Accept": "application/json",
-            **self.session,
+            **self._session,
         }
         self._connection.request("POST", "/mcp", json.dumps(call(method, params)), head)
         answer = self._connection.getresponse()
         body = json.loads(answer.read())
         assert "result" in body, body
         if method == "initialize":
-            self.session = {
+            self._session = {
                 "Mcp-Session-Id": answer.headers["mcp-session-id"],
                 "MCP-Protocol-Version": "2025-11-25",
             }
@@ -63,32 +79,36 @@ def cpu(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / TICK
 
 
-def measure(client: Client, pids: list[int], task: dict[str, str], count: int) -> list[float]:
-    """The CPU of each hub for so many requests."""
+def measure(clients: list[Client], pids: list[int], count: int) -> list[float]:
+    """The CPU of each hub for so many calls."""
     before = [cpu(pid) for pid in pids]
-    for _ in range(count):
-        assert client.ask("tasks/get", task)["taskId"] == task["taskId"]
+    with ThreadPoolExecutor(len(clients)) as threads:
+        list(threads.map(lambda client: client.call(count // len(clients)), clients))
     return [cpu(pid) - was for pid, was in zip(pids, before, strict=True)]
 
 
-def run(requests: int) -> None:
+def run(calls: int) -> None:
     """Start it all, measure, and stop it."""
     with running_postgres() as server, running_shared_fleet(server.new_yard(), 2) as hubs:
-        here = Client(hubs[0])
-        there = Client(hubs[1], here.session)
-        params = {"name": "old__echo", "arguments": {"text": "x"}, "task": {"ttl": 600_000}}
-        task = {"taskId": here.ask("tools/call", params)["task"]["taskId"]}
-        pids, count = [here.pid, there.pid], requests // BLOCKS
-        totals = {"direct": [0.0, 0.0], "passed on": [0.0, 0.0]}
-        for client in (here, there):
-            measure(client, pids, task, count)
+        parent = Client(hubs[0], "first").parent()
+        owner, other = sorted(hubs, key=lambda hub: hub.hub.process.pid != parent)
+        ways = {
+            "direct": [Client(owner, f"direct {n}") for n in range(CLIENTS)],
+            "passed on": [Client(other, f"passed {n}") for n in range(CLIENTS)],
+        }
+        pids, count = [owner.hub.process.pid, other.hub.process.pid], calls // BLOCKS
+        for clients in ways.values():
+            measure(clients, pids, 200)
+        totals = {name: [0.0, 0.0] for name in ways}
         for _ in range(BLOCKS):
-            for name, client in (("direct", here), ("passed on", there)):
-                used = measure(client, pids, task, count)
+            for name, clients in ways.items():
+                used = measure(clients, pids, count)
                 totals[name] = [old + new for old, new in zip(totals[name], used, strict=True)]
-        for name, (holder, other) in totals.items():
-            holder, other = (1e6 * seconds / (count * BLOCKS) for seconds in (holder, other))
-            print(f"{name}: {holder:.0f} us at the holder, {other:.0f} us at the other hub")
+        for name, seconds in totals.items():
+            here, there = (1e6 * one / (count * BLOCKS) for one in seconds)
+            print(f"{name}: {here:.0f} us at the owner, {there:.0f} us at the other hub")
+        more = sum(totals["passed on"]) / sum(totals["direct"]) - 1
+        print(f"a hop costs {more:.2f} direct calls; {count * BLOCKS} answers each, none crossed")
 
 
 if __name__ == "__main__":
