@@ -22,7 +22,7 @@ FLOORS = {
     "links": 66,
     "operation": 94,
     "records": 60,
-    "settings": 98,
+    "settings": 97,
     "wire": 94,
 }
 

@@ -10,7 +10,7 @@ import pytest
 
 from toolyard import settings as module
 from toolyard.core.errors import ConfigError
-from toolyard.settings import SETTINGS, Settings, in_force, read_settings
+from toolyard.settings import SETTINGS, Settings, in_force, moved_places, read_settings
 
 LIMITS = (
     "page_size",
@@ -96,6 +96,12 @@ def test_a_limit_is_never_zero_unlimited_or_unreadable(name: str, value: str) ->
         ("public", "https://hub.example.com:port", "an address such as"),
         ("public", "https://hub.example.com/mcp", "an address such as"),
         ("public", "https://me@hub.example.com", "an address such as"),
+        ("issuer", "https://login.example.com:port", "an address such as"),
+        ("issuer", "http://login.example.com", "an address such as"),
+        ("issuer", "https://login.example.com/ä", "an address such as"),
+        ("issuer", "https://login.example.com#", "an address such as"),
+        ("audience", 'hub "two"', "visible ASCII"),
+        ("groups_claim", "two words", "the name of a claim"),
         ("peer_address", "hub.example.com", "HOST:PORT"),
         ("database_schema", "pg_yard", "1 to 40 of"),
         ("database_schema", "1yard", "1 to 40 of"),
@@ -124,6 +130,10 @@ def test_what_cannot_be_used_is_named_with_what_is_allowed(
         ("memory_limit", "7", 7),
         ("public", "https://hub.example.com:443/", "https://hub.example.com"),
         ("public", "http://[::1]:7420", "http://[::1]:7420"),
+        ("issuer", "https://login.example.com/team", "https://login.example.com/team"),
+        ("issuer", "http://127.0.0.1:8080", "http://127.0.0.1:8080"),
+        ("scopes", " read  write", ("read", "write")),
+        ("groups_claim", "groups", "groups"),
         ("peer_address", "[::1]:7421", "[::1]:7421"),
         ("database", "postgresql://user@host/base", "postgresql://user@host/base"),
         ("database_schema", "yard_1", "yard_1"),
@@ -145,6 +155,15 @@ def test_a_database_that_cannot_be_used_is_refused_and_never_shown() -> None:
 def test_a_certificate_without_its_key_is_an_error_and_so_is_the_reverse(alone: str) -> None:
     with pytest.raises(ConfigError, match="of no use without"):
         read_settings({alone: "file.pem"}, {})
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="macOS has no such variables")
+def test_variables_that_lead_away_from_the_usual_directories_are_named(home: Path) -> None:
+    usual = {"HOME": str(home), "XDG_CACHE_HOME": str(home / ".cache"), "XDG_DATA_HOME": "data"}
+
+    assert moved_places(usual) == {}
+    assert moved_places(usual | {"XDG_STATE_HOME": "/s"}) == {"XDG_STATE_HOME": "/s"}
+    assert moved_places(usual | {"TOOLYARD_HOME": "/t"}) == {"TOOLYARD_HOME": "/t"}
 
 
 def test_a_flag_nobody_knows_is_an_error() -> None:

@@ -114,7 +114,9 @@ async def test_a_call_right_after_the_loss_gets_the_next_link_and_not_the_old_er
 
 async def test_a_lost_link_is_opened_again_and_the_picture_is_the_same_as_before() -> None:
     landlord = Landlord({"tools/list": tools("a")})
-    async with pooled(landlord, declared(), patience=HASTY) as (board, pool):
+    # It stays lost for long enough to be seen.
+    patience = replace(PATIENCE, first_pause=1.0, longest_pause=1.0)
+    async with pooled(landlord, declared(), patience=patience) as (board, pool):
         before = await shown(board, is_ready)
         landlord.lives[0].link.lose("exited with code 3")
         lost = await shown(board, is_failing)
