@@ -225,7 +225,7 @@ async def test_a_policy_says_whose_plans_change_before_it_is_saved(
             assert said["policy"]["allow_stdio"] is False
 
             await page.click("button:has-text('Undo')")
-            await page.wait_for_selector("text=Its policy: the default.")
+            await page.wait_for_selector("text=Policy: the default.")
 
 
 async def test_a_policy_that_changes_elsewhere_is_seen_and_takes_nothing_away(
