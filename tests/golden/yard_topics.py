@@ -203,5 +203,8 @@ async def history(record: Recorder) -> None:
         await yard.ask("GET", "/api/v1/history/none")
         await yard.ask("POST", f"/api/v1/history/{second}/replay")
         await yard.ask("POST", f"/api/v1/history/{second - 1}/replay")
+        await yard.ask("PUT", "/api/v1/profiles/work", {"hide": ["one/fail"]})
+        await yard.ask("GET", "/api/v1/audit?kind=profile&limit=1")
+        await yard.ask("GET", "/api/v1/audit?since=whenever")
         await yard.ask("GET", "/api/v1/figures")
         await yard.ask("GET", "/api/v1/figures/schemas")

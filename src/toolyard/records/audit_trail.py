@@ -8,7 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import msgspec
 
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+RecordJson = Annotated[
+    Any, msgspec.Meta(description="A record as JSON, without secrets; null if there was none.")
+]
 _COLUMNS: Final = "at, by, address, verb, kind, key, before, after"
 
 
@@ -37,9 +40,9 @@ class AuditedOrder(msgspec.Struct, frozen=True):
     verb: Verb
     kind: str
     key: str
-    before: Any
+    before: RecordJson
     """The record as it was, without secrets; null if there was none, and for secrets."""
-    after: Any
+    after: RecordJson
     """The record as it is since, without secrets; null if it was deleted, and for secrets."""
 
 
