@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, ExitStack
+from contextlib import AsyncExitStack, ExitStack, suppress
 
 import pytest_asyncio
 
 from tests.fixtures.postgres import SharedYard
+from toolyard.core.errors import StoreError
 from toolyard.core.leases import Lease, lease_key
 from toolyard.core.model import ServerId
 from toolyard.core.replicas import KnownReplicas, LiveReplica
@@ -182,3 +183,18 @@ async def test_what_could_not_be_given_back_is_with_the_next_beat(
     lease = await other.take()
     assert lease is not None
     assert lease.holder == "other"
+
+
+async def test_a_hub_that_is_frozen_in_a_beat_does_not_keep_its_lease(
+    hub: Callable[[str], Hub],
+) -> None:
+    one, other = hub("one"), hub("other")
+    for each in (one, other):
+        await each.beat()
+    await one.take()
+    one.grow_old()
+    leases = []
+    with suppress(StoreError), one.database.transaction() as connection:
+        connection.execute(BEAT, (one.name,))
+        leases.append(await other.take())
+    assert [lease.holder for lease in leases if lease is not None] == ["other"]

@@ -16,6 +16,9 @@ from psycopg import sql
 from toolyard.core.errors import StoreError
 from toolyard.records.postgres.connections import STATEMENT_TIMEOUT, Connection
 
+FROZEN_TIMEOUT: Final = "4s"
+"""A hub that is frozen in a transaction keeps its locks no longer, so that others go on."""
+
 
 @dataclass(frozen=True, slots=True)
 class SchemaStep:
@@ -126,8 +129,9 @@ def enter(connection: Connection, schema: str) -> None:
     """Let the statements of this transaction be about the tables of one yard."""
     # For the transaction alone, so that it works behind a pooler, too.
     connection.execute(
-        "SELECT set_config('search_path', %s, true), set_config('statement_timeout', %s, true)",
-        (sql.Identifier(schema).as_string(connection), STATEMENT_TIMEOUT),
+        "SELECT set_config('search_path', %s, true), set_config('statement_timeout', %s, true),"
+        " set_config('idle_in_transaction_session_timeout', %s, true)",
+        (sql.Identifier(schema).as_string(connection), STATEMENT_TIMEOUT, FROZEN_TIMEOUT),
     )
 
 
