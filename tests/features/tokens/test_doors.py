@@ -6,13 +6,14 @@ import asyncio
 import json
 import sys
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
 from tests.control.company import LEGACY, Agent, make_token, open_yard, put_profile, send
-from tests.doors.doors import PATIENCE, TOKEN, Doors, Json, call, open_doors
+from tests.doors.doors import PATIENCE, TOKEN, Doors, Json, Raw, call, open_doors
 from tests.doors.test_gate import all_routes
 from tests.e2e import scripted
 from toolyard.doors.http.gate import is_open
@@ -208,11 +209,11 @@ async def test_a_tier_shows_the_tools_that_say_they_do_no_more(
 
 
 async def last_use(doors: Doors) -> str:
-    """The last use of the only token, once it was used."""
+    """The earliest last use of a token, once all of them were used."""
 
     async def used_at() -> str:
-        (row,) = (await send(doors, "GET", "/api/v1/tokens")).json()["tokens"]
-        return str(row["used_at"])
+        rows = (await send(doors, "GET", "/api/v1/tokens")).json()["tokens"]
+        return min(str(row["used_at"]) for row in rows)
 
     shown: str = await doors.until(used_at)
     return shown
@@ -227,20 +228,29 @@ async def test_the_last_use_of_a_token_is_shown(yard: Doors) -> None:
 
 
 async def test_a_token_that_is_taken_out_of_the_file_ends_what_it_opened(yard: Doors) -> None:
-    token = await make_token(yard, "agent")
+    # Whatever else ends a stream ends the older one first.
+    async with listening(yard, "other") as older, listening(yard, "agent") as stream:
+        await last_use(yard)  # nobody else writes the file now
+        file = yard.home / "state" / "tokens.json"
+        kept = json.loads(file.read_text())
+        del kept["tokens"]["agent"]
+        file.write_text(json.dumps(kept))
+        async with asyncio.timeout(PATIENCE):
+            async for _ in stream.chunks():
+                pass  # it ends
+        assert not older.reader.at_eof()
+
+
+@asynccontextmanager
+async def listening(yard: Doors, name: str) -> AsyncIterator[Raw]:
+    """A stream that a new token opens."""
+    token = await make_token(yard, name)
     session = await Agent(yard, token=token).initialize()
     head = {"Authorization": f"Bearer {token}", **session, "Accept": "text/event-stream"}
     async with yard.connected() as stream:
         await stream.send(yard.request("GET", "/mcp", headers=head))
         assert (await stream.head())[0] == 200
-        await last_use(yard)  # nobody else writes the file now
-        file = yard.home / "state" / "tokens.json"
-        kept = json.loads(file.read_text())
-        kept["tokens"] = {}
-        file.write_text(json.dumps(kept))
-        async with asyncio.timeout(PATIENCE):
-            async for _ in stream.chunks():
-                pass  # it ends
+        yield stream
 
 
 async def test_a_token_is_shown_once_and_kept_as_a_hash(yard: Doors) -> None:
