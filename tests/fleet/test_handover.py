@@ -145,13 +145,17 @@ async def test_the_process_of_a_hub_that_was_killed_is_started_at_another(
         owner, others = await owner_and_others(hubs)
         async with wandering(others[0].hub) as client, wandering(others[1].hub) as other:
             before = await pid_of(client)
-            waiting = client.group.create_task(
-                client.fault("tools/call", {"name": "old__cancellable", "arguments": {}})
-            )
-            await hubs[0].hub.happened("old", "waiting", 1)
+            # With a call under way at each, both hubs have noticed the loss when these have failed.
+            waiting = [
+                one.group.create_task(
+                    one.fault("tools/call", {"name": "old__cancellable", "arguments": {}})
+                )
+                for one in (client, other)
+            ]
+            await hubs[0].hub.happened("old", "waiting", 2)
             owner.hub.process.kill()
-            fault = await waiting
-            assert "may have been carried out; look, then call again" in fault["message"]
+            for fault in await asyncio.gather(*waiting):
+                assert "may have been carried out; look, then call again" in fault["message"]
             # Whoever calls now waits until the lease has run out, and gets the next process.
             pids = await asyncio.gather(pid_of(client), pid_of(other))
             assert len(set(pids)) == 1

@@ -173,8 +173,12 @@ class BorrowedChannel:
         if end.is_unseen:
             self._link.retire(f"is not at the replica {self._replica!r} any more")
             self._link.fail(pending, MovedError(f"{self._link.name!r} moves to another replica"))
-        else:
-            self._link.fail(pending, error_of(self._replica, end))
+            return
+        if not end.status:
+            # The replica may be gone: whoever calls next asks again where the server is, rather
+            # than finding out by the loss of its own call.
+            self._link.retire(f"has lost a connection to the replica {self._replica!r}")
+        self._link.fail(pending, error_of(self._replica, end))
 
     # What the replica says of the link.
 
@@ -202,7 +206,9 @@ class BorrowedChannel:
             text = f"{self._link.name!r} is not at the replica {self._replica!r}"
             self._refuse(NotLentError(text, "call again"))
         elif not self._loan.done():
-            self._refuse(error_of(self._replica, end))
+            error = error_of(self._replica, end)
+            # Nothing is carried out twice by asking for a link again.
+            self._refuse(error if end.status else NotLentError(str(error), "call again"))
         elif not self._link.retired.done():
             self._lose(end.why or "it hung up")
 
