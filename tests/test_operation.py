@@ -11,7 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Meta, Struct
+from starlette.types import Message
 
+from toolyard.board import Board
+from toolyard.core.caller import CALLER_KEY, Caller, Role
+from toolyard.doors.rest.app import make_app
 from toolyard.features import FEATURES
 from toolyard.operation import (
     Done,
@@ -25,7 +29,7 @@ from toolyard.operation import (
     read_order,
     write_order,
 )
-from toolyard.yard import Yard
+from toolyard.yard import Parts, Yard
 
 Text = st.text(st.characters(codec="utf-8"), min_size=1)
 
@@ -162,3 +166,36 @@ def test_every_operation_says_what_it_does_and_where() -> None:
         fields = each.order.__struct_fields__
         assert set(path_fields(each.path)) <= set(fields), each.path
         assert each.order is NoInput or fields, each.path
+
+
+@pytest.mark.parametrize(
+    ("path", "role"), [("/api/v1/books", Role.MEMBER), ("/api/v1/my/books", Role.KEEPER)]
+)
+def test_what_members_run_is_told_by_its_path(path: str, role: Role) -> None:
+    with pytest.raises(ValueError, match="members run what is below /api/v1/my/"):
+        operation("GET", path, role=role)
+
+
+@pytest.mark.parametrize(("role", "status"), [(Role.KEEPER, 200), (Role.MEMBER, 403)])
+async def test_the_rest_door_lets_no_member_order_whatever_the_gate_let_through(
+    role: Role, status: int
+) -> None:
+    @operation("DELETE", "/api/v1/books")
+    async def burn_books(yard: Yard, order: NoInput) -> Done:
+        """Burn all books."""
+        return Done()
+
+    statuses = []
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": b""}
+
+    async def send(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            statuses.append(message["status"])
+
+    caller = Caller("ann", member="https://issuer#ann", role=role)
+    scope = {"type": "http", "method": "DELETE", "path": "/api/v1/books", "headers": []}
+    app = make_app([burn_books], Yard(Board(), Parts()))
+    await app({**scope, "query_string": b"", CALLER_KEY: caller}, receive, send)
+    assert statuses == [status]

@@ -29,6 +29,7 @@ import msgspec
 from msgspec import NODEFAULT, UNSET, Meta, Raw, Struct
 from msgspec.structs import asdict
 
+from toolyard.core.caller import OWN_PATHS, Role
 from toolyard.core.fields import FieldFault
 from toolyard.core.jsontypes import JsonObject
 
@@ -175,6 +176,9 @@ class Operation(Generic[Order, Answer]):
     tool: OwnTool | None = None
     """The tool of the hub itself by which a model asks the same; the relay answers it, from what
     the model's client sees."""
+    role: Role = Role.KEEPER
+    """The least role that may run it. What members may run is below `OWN_PATHS`, and is about
+    nothing but the things of `Yard.own_member`."""
 
 
 Function = Callable[["Yard", Order], Awaitable[Answer]]
@@ -186,6 +190,7 @@ def operation(
     *,
     needs: Needs = Needs.HUB,
     tag: str = "",
+    role: Role = Role.KEEPER,
     query: tuple[str, ...] = (),
     headers: tuple[str, ...] = (),
     **more: Any,
@@ -194,10 +199,13 @@ def operation(
 
     Args:
         tag: The feature's name, unless given.
+        role: The least role that may run it.
         query: Fields that stand in the address although the request has a body.
         headers: Fields that travel as headers.
         more: Further fields of `Operation`.
     """
+    if (role is Role.MEMBER) != path.startswith(OWN_PATHS):
+        raise ValueError(f"{path}: members run what is below {OWN_PATHS}, all of it and no more")
 
     def describe(function: Function[Order, Answer]) -> Operation[Order, Answer]:
         hints = get_type_hints(function, include_extras=True)
@@ -216,6 +224,7 @@ def operation(
             tag or package.rpartition(".")[2],
             needs,
             _split(order, method, path, query, headers),
+            role=role,
             **more,
         )
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
 from toolyard.board import Board
-from toolyard.core.errors import ConflictError
+from toolyard.core.errors import ConflictError, UnknownNameError
 from toolyard.core.model import Snapshot
 
 Part = TypeVar("Part")
@@ -72,6 +72,8 @@ class Yard:
     parts: Parts
     caller: str = ""
     """The name of whoever gives the order."""
+    member: str = ""
+    """The key of the member who gives it; empty for the hub's owner."""
     expected: frozenset[str] = field(default=ANY_VERSION)
     """The versions under which the caller wants its change; any if empty."""
     is_live: bool = True
@@ -96,6 +98,17 @@ class Yard:
         if self.expected and not self.expected & {revision, "*"}:
             text = f"the picture has changed: its revision is {revision} now"
             raise ConflictError(text, "look again, and decide again")
+
+    def own_member(self) -> str:
+        """Return the key of the member who asks for what is their own.
+
+        Raises:
+            UnknownNameError: It is the hub's owner, who is no member.
+        """
+        if not self.member:
+            text = "the hub's own token belongs to no member, so nothing here is its own"
+            raise UnknownNameError(text, "log in by your own name, or name the member you mean")
+        return self.member
 
     async def seen(self, holds: Callable[[Snapshot], bool]) -> bool:
         """Wait until the picture shows it; return False if that takes too long."""

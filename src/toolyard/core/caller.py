@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Final, NamedTuple
 
 CALLER_KEY: Final = "toolyard.caller"
-"""The key under which an application behind a door finds the name of whoever asks."""
+"""The key under which an application behind a door finds the `Caller` who asks."""
+OWN_PATHS: Final = "/api/v1/my/"
+"""The paths of what every member may ask and order about their own things, and about no others."""
+
+
+class Role(StrEnum):
+    """The right of a member: a keeper may order, a member may use."""
+
+    KEEPER = "keeper"
+    MEMBER = "member"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +41,8 @@ class Caller:
     """The profiles of which it sees what any of them shows; None for no such limit."""
     tier: str = ""
     """The tools it may use, by the harm they can do; empty for all."""
+    role: Role = field(default=Role.MEMBER, compare=False)
+    """The right of the member who calls; another one does not end what they use."""
     account: str = field(init=False, compare=False)
     """The name for the token that nobody can choose by naming a token or a client."""
     is_owner: bool = field(init=False, compare=False)
@@ -42,6 +54,13 @@ class Caller:
             account = f"member {self.member}"
         object.__setattr__(self, "account", account)
         object.__setattr__(self, "is_owner", not self.is_agent and not self.member)
+
+
+def beyond_role(caller: Caller, path: str) -> str:
+    """Say why a path beside the MCP door is not for a member; empty if it is."""
+    if caller.role is Role.KEEPER or path.startswith(OWN_PATHS):
+        return ""
+    return f"only keepers may do this; members use the MCP door, and {OWN_PATHS}"
 
 
 class TurnedAway(NamedTuple):

@@ -16,6 +16,7 @@ from tests.features.members.team import Person, admit, change_member, members, o
 from tests.fixtures.signing_issuer import SigningIssuer, a_key
 
 ORDER = "toolyard:order"
+OWN = "toolyard:own"
 ROOT = Path(__file__).resolve().parents[3]
 
 
@@ -174,8 +175,22 @@ async def test_a_member_may_use_and_not_order(team: Doors, issuer: SigningIssuer
         refused = await ann.order(method, path)
         assert (refused.status, refused.json()["title"]) == (
             403,
-            "only keepers may do this; members use the MCP door",
+            "only keepers may do this; members use the MCP door, and /api/v1/my/",
         )
+
+
+async def test_a_member_sees_what_is_theirs_with_a_token_that_says_so(
+    team: Doors, issuer: SigningIssuer
+) -> None:
+    refused = await Person(team, issuer).order("GET", "/api/v1/my/self")
+    assert refused.status == 403 and f'scope="{OWN}"' in refused.headers["www-authenticate"]
+    for subject in ("ann", "bob"):
+        person = Person(team, issuer, subject, scope=OWN)
+        own = (await person.order("GET", "/api/v1/my/self")).json()
+        assert (own["subject"], own["profiles"]) == (subject, ["echoes"])
+        assert (await person.order("GET", "/api/v1/members")).status == 403
+    owner = await team.ask("GET", "/api/v1/my/self")
+    assert owner.status == 404 and "belongs to no member" in owner.json()["title"]
 
 
 async def test_a_keeper_orders_with_a_token_that_says_so(

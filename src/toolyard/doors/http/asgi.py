@@ -31,7 +31,7 @@ async def serve_app(app: ASGIApp, request: Request, reply: HttpReply) -> None:
         "root_path": "",
         "headers": request.headers,
         "client": (reply.writer.client_host, 0),
-        CALLER_KEY: request.caller.name,
+        CALLER_KEY: request.caller,
     }
     try:
         await app(scope, call.receive, call.send)

@@ -17,9 +17,10 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import Send
 
-from toolyard.core.caller import CALLER_KEY
+from toolyard.core.caller import CALLER_KEY, Caller, Role
 from toolyard.core.errors import ToolyardError
 from toolyard.core.fields import FaultsError
+from toolyard.doors.http.gate import NOBODY
 from toolyard.doors.rest.errors import (
     answer_error,
     answer_failure,
@@ -82,13 +83,16 @@ def _document(operations: Sequence[AnyOperation]) -> Endpoint:
 def _endpoint(methods: Mapping[str, AnyOperation], yard: Yard) -> Endpoint:
     async def serve(request: Request) -> Response:
         operation = methods["GET" if request.method == "HEAD" else request.method]
+        caller: Caller = request.scope.get(CALLER_KEY, NOBODY)
+        if caller.member and operation.role is Role.KEEPER is not caller.role:
+            return problem(403, "only keepers may do this")
         try:
             order = await _read(operation, request)
         except (msgspec.ValidationError, msgspec.DecodeError) as error:
             status = operation.invalid if isinstance(error, msgspec.ValidationError) else 400
             return problem(status, "the input is not what this operation takes", str(error))
-        caller = request.scope.get(CALLER_KEY, "")
-        asked = replace(yard, expected=_versions(request), caller=caller)
+        expected = _versions(request)
+        asked = replace(yard, expected=expected, caller=caller.name, member=caller.member)
         # An operation that reads its body itself checks after that: wrong input is always wrong.
         if operation.guard is Guard.PICTURE and operation.shape is None:
             asked.check_picture()

@@ -150,7 +150,7 @@ def remove_admission_command(context: CliContext, group: str) -> None:
 
 
 def _role(text: str) -> object:
-    from toolyard.features.members.model import Role
+    from toolyard.core.caller import Role
 
     return Role(text)
 

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from toolyard.core.caller import Caller
-from toolyard.features.members.model import Admission, Member, Person, Role, caller_of
+from toolyard.features.members.model import Admission, Member, Person, caller_of
 from toolyard.features.members.store import MOST, AdmissionRecords, MemberRecords
 from toolyard.records.protocol import Kept, amend
 from toolyard.relay.dismissals import Dismissals
@@ -102,11 +102,6 @@ class MemberDirectory:
     def get(self, key: str) -> Member | None:
         """Return the member of a key."""
         return self._by_key.get(key)
-
-    def is_keeper(self, key: str) -> bool:
-        """Tell whether a member may order."""
-        member = self._by_key.get(key)
-        return member is not None and member.role is Role.KEEPER and self.caller(key) is not None
 
     def used(self, key: str) -> None:
         """A member has come in; the time is written down if the last one is long ago."""

@@ -16,7 +16,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from toolyard.core.caller import Caller, TurnedAway
+from toolyard.core.caller import OWN_PATHS, Caller, TurnedAway, beyond_role
 from toolyard.core.model import Problem
 from toolyard.core.problems import ProblemCode
 from toolyard.features.members.directory import MemberDirectory
@@ -33,6 +33,9 @@ TOKENS: Final = 10_000
 ORDER_SCOPE: Final = "toolyard:order"
 """The scope by which a keeper lets a client order, and not just use tools."""
 WELL_KNOWN: Final = "/.well-known/oauth-protected-resource"
+OWN_SCOPE: Final = "toolyard:own"
+"""The scope by which a member lets a client see and change what is theirs: with a token that was
+made for tools alone, no other token can be made."""
 MCP: Final = "/mcp"
 _PLAIN_PATH: Final = re.compile(r"/mcp(/[A-Za-z0-9._~%@-]+)*")
 
@@ -142,14 +145,13 @@ class Identities:
         token, person = proven.token, proven.token.person
         if not any(path == top or path.startswith(f"{top}/") for top in proven.paths):
             return TurnedAway(403, "the token is for another part of this hub")
-        is_order = path != MCP and not path.startswith(f"{MCP}/")
-        needed = (*self._rules.scopes, *((ORDER_SCOPE,) if is_order else ()))
         caller = self._directory.recognise(person)
         if caller is None:
             label = person.email or person.subject
             return TurnedAway(403, f"{label} is not admitted to this hub; ask its keeper")
-        if is_order and not self._directory.is_keeper(person.key):
-            return TurnedAway(403, "only keepers may do this; members use the MCP door")
+        if not is_mcp(path) and (text := beyond_role(caller, path)):
+            return TurnedAway(403, text)
+        needed = (*self._rules.scopes, *_scopes_beside_mcp(path, token.scopes))
         if not token.scopes.issuperset(needed):
             return self._step_up(needed, path)
         self._directory.used(person.key)
@@ -217,6 +219,18 @@ class Identities:
             hint = "see TOOLYARD_AUDIENCE, TOOLYARD_GROUPS_CLAIM, and the clocks of both"
             problems.append(Problem(ProblemCode.ISSUER_TOKENS, text, hint, url))
         return tuple(problems)
+
+
+def is_mcp(path: str) -> bool:
+    """Tell whether a path is one of the MCP door."""
+    return path == MCP or path.startswith(f"{MCP}/")
+
+
+def _scopes_beside_mcp(path: str, scopes: frozenset[str]) -> tuple[str, ...]:
+    """The scopes that a path needs because it is not one of the MCP door."""
+    if is_mcp(path) or (path.startswith(OWN_PATHS) and ORDER_SCOPE in scopes):
+        return ()
+    return (OWN_SCOPE,) if path.startswith(OWN_PATHS) else (ORDER_SCOPE,)
 
 
 def _quotable(text: str) -> str:

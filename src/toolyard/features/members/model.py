@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from enum import StrEnum
 from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
 
-from toolyard.core.caller import Caller
+from toolyard.core.caller import Caller, Role
 from toolyard.core.errors import ConfigError
 from toolyard.features.profiles.model import NAME as PROFILE_NAME
 
@@ -20,13 +19,6 @@ GROUPS: Final = 500
 LONGEST: Final = 255
 """Characters of a subject, a group, a name or an email address."""
 Value = TypeVar("Value", bound=Struct)
-
-
-class Role(StrEnum):
-    """The right of a member: a keeper may order, a member may use."""
-
-    KEEPER = "keeper"
-    MEMBER = "member"
 
 
 class Member(Struct, frozen=True, omit_defaults=True):
@@ -110,7 +102,7 @@ def caller_of(member: Member, admissions: Iterable[Admission]) -> Caller | None:
         return None
     if not profiles and member.role is not Role.KEEPER:
         return None
-    return Caller(member.label, member=member.key, admitted=profiles)
+    return Caller(member.label, member=member.key, admitted=profiles, role=member.role)
 
 
 def check_admission(group: str, profiles: Iterable[str]) -> Admission:

@@ -10,13 +10,13 @@ from datetime import UTC, datetime
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
+from toolyard.core.caller import OWN_PATHS, Role
 from toolyard.core.profiles import unknown_profile
 from toolyard.features.members.directory import MemberDirectory
 from toolyard.features.members.model import (
     Admission,
     GroupName,
     Member,
-    Role,
     admitted_profiles,
     check_admission,
 )
@@ -29,6 +29,7 @@ MEMBERS = "/api/v1/members"
 MEMBER = "/api/v1/members/{name:path}"
 ADMISSIONS = "/api/v1/admissions"
 ADMISSION = "/api/v1/admissions/{group:path}"
+SELF = f"{OWN_PATHS}self"
 
 
 class MemberRow(Struct, frozen=True):
@@ -126,6 +127,16 @@ async def remove_member(yard: Yard, order: MemberName) -> Done:
     """Remove a member; what they have opened ends, and their tokens until now are worthless."""
     await _change(yard, order.name, {"removed_at": time.time(), "role": Role.MEMBER})
     return Done()
+
+
+@operation("GET", SELF, role=Role.MEMBER)
+async def get_self(yard: Yard, order: NoInput) -> MemberRow:
+    """The member who asks."""
+    key = yard.own_member()
+    member = yard.part(MemberDirectory).get(key)  # who came in a moment ago is not written down yet
+    if member is None:
+        member = await asyncio.to_thread(yard.part(MemberRecords).find, key)
+    return _row(member, await _admissions(yard))
 
 
 @operation("GET", ADMISSIONS, needs=Needs.FILES)
