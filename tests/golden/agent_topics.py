@@ -163,7 +163,7 @@ async def members(record: Recorder) -> None:
         await yard.ask("PUT", f"{path}/ann@example.com", {"role": "keeper"})
         await yard.ask("PUT", f"{path}/ann@example.com", {"role": "king"})
         await yard.ask("DELETE", f"{path}/ann@example.com")
-    await record("GET", "/api/v1/my/self")
+        await yard.ask("GET", "/api/v1/my/self")
 
 
 async def transfer(record: Recorder) -> None:
