@@ -129,7 +129,7 @@ async def remove_member(yard: Yard, order: MemberName) -> Done:
     return Done()
 
 
-@operation("GET", SELF, role=Role.MEMBER)
+@operation("GET", SELF, role=Role.MEMBER, errors=(404,))
 async def get_self(yard: Yard, order: NoInput) -> MemberRow:
     """The member who asks."""
     key = yard.own_member()
