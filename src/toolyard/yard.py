@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
@@ -64,6 +64,11 @@ class Stopping(asyncio.Event):
         self.set()
 
 
+async def _stays() -> bool:
+    """Nobody hangs up on an order that came over no connection."""
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class Yard:
     """All that an operation works with: the picture, what is kept, who is calling."""
@@ -78,6 +83,8 @@ class Yard:
     """The versions under which the caller wants its change; any if empty."""
     is_live: bool = True
     """A hub follows what is written; without one nobody notices."""
+    has_left: Callable[[], Awaitable[bool]] = _stays
+    """Tells whether the caller has hung up: an order of many steps then ends after the present."""
 
     @property
     def snapshot(self) -> Snapshot:

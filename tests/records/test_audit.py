@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -101,6 +101,32 @@ def test_an_order_is_recorded_with_what_it_changed(kept: Kept) -> None:
     newest = kept.trail.search(WantedOrders(limit=1))[0]
     assert len(told(kept.trail, before=newest.id)) == 2
     assert told(kept.trail, since=newest.at.timestamp() + 60) == []
+
+
+def test_a_family_of_kinds_is_found_by_its_name(home: Path, shared: SharedDatabase | None) -> None:
+    trail = AuditTrail(home / "toolyard.db", shared)
+    for kind in ("approval git@configured", "approval web@configured", "approvals"):
+        with ordering(trail.order("ci")):
+            if shared is None:
+                note_change(kind, "tool log", None, 1)
+            else:
+                with shared.order() as order:
+                    order.put(kind, "tool log", "1")
+
+    assert [row[3] for row in told(trail, kind="approval")] == [
+        "approval web@configured",
+        "approval git@configured",
+    ]
+    assert len(told(trail, kind="approval git@configured")) == 1
+
+
+def test_a_hub_writes_its_trail_into_the_database_that_it_has_open(home: Path) -> None:
+    with closing(Database(home / "open.db", MIGRATIONS)) as database:
+        trail = AuditTrail(home / "closed.db", None, database)
+        with ordering(trail.order("ci")):
+            note_change("note", "one", None, 1)
+        assert [row[4] for row in told(trail)] == ["one"]
+    assert not (home / "closed.db").exists()
 
 
 def test_an_order_that_was_refused_leaves_nothing(kept: Kept) -> None:

@@ -286,7 +286,9 @@ class House:
             self.stopping,
             self.follower,
             self.record_places,
-            AuditTrail(self.settings.state_dir / DATABASE, self.record_places.shared),
+            AuditTrail(
+                self.settings.state_dir / DATABASE, self.record_places.shared, self.database
+            ),
             self.relay,
             self.dismissals,
             HubLife(self.public),

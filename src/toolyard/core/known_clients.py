@@ -211,6 +211,8 @@ KNOWN_CLIENTS: Final = (
     ),
 )
 """In the order in which they are matched."""
+FORMER_IDS: Final = {"copilot-cli": "copilot", "gemini-cli": "gemini", "qwen-code": "qwen"}
+"""Ids that clients had once, in files and journals of then, and the ids they have now."""
 
 
 def recognise_client(name: str, quirks: Mapping[str, ClientQuirk]) -> KnownClient | None:

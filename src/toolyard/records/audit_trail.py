@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -52,6 +52,7 @@ class WantedOrders:
 
     by: str = ""
     kind: str = ""
+    """A kind, or a family of them."""
     key: str = ""
     since: float = 0.0
     before: int = 0
@@ -62,9 +63,16 @@ class WantedOrders:
 class AuditTrail:
     """The trail of this hub, or of all that share a database; every method blocks."""
 
-    def __init__(self, path: Path, shared: SharedDatabase | None) -> None:
-        """Args: `path` is that of the hub's own database."""
-        self._path, self._shared = path, shared
+    def __init__(
+        self, path: Path, shared: SharedDatabase | None, own: Database | None = None
+    ) -> None:
+        """Keep the trail.
+
+        Args:
+            path: That of the hub's own database.
+            own: The same, where a hub has it open.
+        """
+        self._path, self._shared, self._own = path, shared, own
 
     def order(self, by: str, address: str = "") -> OrderUnderWay:
         """An order that is recorded here."""
@@ -76,8 +84,12 @@ class AuditTrail:
         Raises:
             StoreError: It cannot be read.
         """
-        conditions, values = "at >= ?", [wanted.since]
-        for column in ("by", "kind", "key"):
+        conditions, values = "at >= ?", list[Any]([wanted.since])
+        if wanted.kind:
+            # A family has a kind for each of its servers, such as `approval git@configured`.
+            conditions += " AND (kind = ? OR substr(kind, 1, ?) = ?)"
+            values += [wanted.kind, len(wanted.kind) + 1, f"{wanted.kind} "]
+        for column in ("by", "key"):
             if value := getattr(wanted, column):
                 conditions += f" AND {column} = ?"
                 values.append(value)
@@ -94,18 +106,23 @@ class AuditTrail:
         if self._shared is not None:
             with self._shared.transaction() as connection:
                 return connection.execute(sql.replace("?", "%s").encode(), values).fetchall()
-        with closing(self._open()) as database:
+        with self._opened() as database:
             return database.read(sql, values)
 
     def _keep(self, row: Row) -> None:
         try:
-            with closing(self._open()) as database, database.change() as connection:
+            with self._opened() as database, database.change() as connection:
                 write_row(connection, row)
         except StoreError as error:  # the order itself is done
             log.warning("an order is not in the audit trail", extra={"why": str(error)})
 
-    def _open(self) -> Database:
-        return Database(self._path, MIGRATIONS)
+    @contextmanager
+    def _opened(self) -> Iterator[Database]:
+        if self._own is not None:
+            yield self._own
+            return
+        with closing(Database(self._path, MIGRATIONS)) as database:
+            yield database
 
 
 def _audited(row: Row) -> AuditedOrder:

@@ -17,10 +17,11 @@ import pytest
 
 from tests.features.clients.files import json_file, toml_file
 from toolyard.core.errors import ConfigError, NotOursError, TakenError, ToolyardError
+from toolyard.core.known_clients import FORMER_IDS
 from toolyard.core.model import Command, Url
 from toolyard.features.clients.change import Changes
 from toolyard.features.clients.journal import Journal
-from toolyard.features.clients.known import BY_NAME, CLIENTS, FORMER_IDS, Client
+from toolyard.features.clients.known import BY_NAME, CLIENTS, Client
 from toolyard.features.clients.places import Place, Surroundings, one_place
 
 OURS = Command(("/opt/bin/toolyard", "mcp"))

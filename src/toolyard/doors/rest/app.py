@@ -91,8 +91,13 @@ def _endpoint(methods: Mapping[str, AnyOperation], yard: Yard) -> Endpoint:
         except (msgspec.ValidationError, msgspec.DecodeError) as error:
             status = operation.invalid if isinstance(error, msgspec.ValidationError) else 400
             return problem(status, "the input is not what this operation takes", str(error))
-        expected = _versions(request)
-        asked = replace(yard, expected=expected, caller=caller.name, member=caller.member)
+        asked = replace(
+            yard,
+            expected=_versions(request),
+            caller=caller.name,
+            member=caller.member,
+            has_left=request.is_disconnected,
+        )
         # An operation that reads its body itself checks after that: wrong input is always wrong.
         if operation.guard is Guard.PICTURE and operation.shape is None:
             asked.check_picture()

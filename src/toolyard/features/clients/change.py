@@ -13,6 +13,7 @@ from uuid import uuid4
 import msgspec
 
 from toolyard.core.errors import ConfigError, StoreError, TakenError, ToolyardError
+from toolyard.core.known_clients import FORMER_IDS
 from toolyard.core.model import Endpoint
 from toolyard.features.clients.entry_edits import (
     added_keys,
@@ -32,7 +33,7 @@ from toolyard.features.clients.journal import (
     hash_of,
     last_order,
 )
-from toolyard.features.clients.known import FORMER_IDS, find_client
+from toolyard.features.clients.known import find_client
 from toolyard.features.clients.places import Place
 from toolyard.features.clients.plan import (
     ChangePlan,

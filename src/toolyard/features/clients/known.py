@@ -189,8 +189,6 @@ CLIENTS: Final[tuple[Client, ...]] = (
     ),
 )
 BY_NAME: Final = {client.name: client for client in CLIENTS}
-FORMER_IDS: Final = {"gemini-cli": "gemini", "qwen-code": "qwen", "copilot-cli": "copilot"}
-"""Other ids that clients had once; a journal may hold them."""
 
 
 def find_client(name: str) -> Client:

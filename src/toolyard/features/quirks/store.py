@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from toolyard.core.errors import ConfigError, StoreError
+from toolyard.core.known_clients import FORMER_IDS
 from toolyard.core.model import Problem
 from toolyard.core.problems import ProblemCode
 from toolyard.core.quirks import MOST_CLIENTS, ClientQuirk, read_quirk, unknown_quirk
@@ -16,10 +17,6 @@ from toolyard.records.protocol import ABSENT, RecordKind, amend
 
 FILE: Final = "passports.json"
 LARGEST: Final = 256 * 1024
-
-
-FORMER_IDS: Final = {"copilot-cli": "copilot", "gemini-cli": "gemini", "qwen-code": "qwen"}
-"""Ids of clients as earlier files have them, and the ids they have now."""
 
 
 class QuirkCodec:

@@ -22,11 +22,13 @@ async def carry_out(
 
     Approvals come first, so that what a server offers at its first start is compared with them
     and not trusted unseen. Then what others refer to comes before what refers to it; removals
-    go the other way round.
+    go the other way round. Whoever hangs up has the change under way made, and no other.
     """
     done: list[PlannedChange] = []
     section = ""
     for change in _ordered(plan.changes):
+        if await yard.has_left():
+            break
         if change.section != section:
             _look_again(yard)
             section = change.section
